@@ -40,6 +40,8 @@ fn values_and_places_within_a_record_are_told_as_those_of_the_text() {
     let record = "{\n \"does\": [\n  {\"known\":\n   {\"size\": true}}]}";
     let value = &record[record.find("{\"known").unwrap()..record.len() - 2];
     let error = parse_in::<Word>(record, value).unwrap_err().positioned(record, 1);
+    let found = record.find("true").unwrap();
+    assert!((found..found + 5).contains(&error.offset().unwrap()), "{error}");
     assert_eq!(error.line(), Some(4), "{error}");
 }
 
