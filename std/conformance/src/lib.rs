@@ -51,6 +51,7 @@ mod edits;
 mod ends;
 pub mod fixtures;
 mod handles;
+pub mod index;
 mod late_answers;
 mod prune;
 mod random;

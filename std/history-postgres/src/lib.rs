@@ -20,8 +20,10 @@ mod receipts;
 mod row;
 mod runs;
 mod schema;
+mod search;
 mod sql;
 mod transaction;
+mod words;
 
 use core::fmt;
 use core::ops::Range;
@@ -30,12 +32,12 @@ use std::sync::Arc;
 use deadpool_postgres::Pool;
 use epitome_core::{Revision, Seq};
 
-use epitome_history::kernel::{Extent, Op, Reply, Tables};
+use epitome_history::kernel::{Extent, Op, Reply, Tables, scan};
 use epitome_history::remote::{Home, shown};
 use epitome_history::rows::{StoredPage, StoredProjection, StoredRecord};
 use epitome_history::{
-    AppendToken, Appended, Committed, KeptState, Loaded, LogPage, LoggedAppend, Pruned, SessionId,
-    SessionInfo, StoreError,
+    AppendToken, Appended, Committed, FoundMessage, KeptState, Loaded, LogPage, LogSearch, LoggedAppend,
+    Pruned, SessionId, SessionInfo, StoreError,
 };
 
 use self::job::{Job, Shared};
@@ -45,7 +47,9 @@ pub use self::options::{Migrate, PostgresOptions};
 use self::prune::PrunesJob;
 use self::read::{DeleteJob, ListJob, LoadJob, LogJob, RecordsJob};
 use self::receipts::{AppendedJob, AppendsJob, StateJob};
+use self::search::SearchJob;
 use self::transaction::OpJob;
+use self::words::ReindexJob;
 
 /// Keeps sessions in a Postgres database (12 or newer, encoding UTF8), in tables of its own, which `docs/postgres.md`
 /// describes.
@@ -177,6 +181,9 @@ impl fmt::Debug for PostgresStore {
     }
 }
 
+/// How many sessions are listed at once while the index is made anew.
+const REINDEXED_AT_ONCE: u32 = 1_000;
+
 impl Tables for PostgresStore {
     async fn execute(&self, session: &SessionId, op: Op<'_>) -> Result<Reply, StoreError> {
         self.call(OpJob::new(session, op)?).await
@@ -234,6 +241,25 @@ impl Tables for PostgresStore {
 
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
         self.call(ListJob { after: after.cloned(), limit }).await
+    }
+
+    async fn search(&self, search: &LogSearch) -> Result<Vec<FoundMessage>, StoreError> {
+        match self.call(SearchJob(search.clone())).await? {
+            Some(found) => Ok(found),
+            None => scan(self, search).await,
+        }
+    }
+
+    async fn reindex(&self) -> Result<(), StoreError> {
+        let mut after = None;
+        loop {
+            let page = self.call(ListJob { after: after.take(), limit: REINDEXED_AT_ONCE }).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = Some(last.id.clone());
+            for info in page {
+                self.call(ReindexJob(info.id)).await?;
+            }
+        }
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {

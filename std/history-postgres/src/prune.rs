@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use epitome_core::{Revision, Seq};
 use epitome_history::bodies::record;
 use epitome_history::kernel::Prune;
-use epitome_history::rows::{int, pruned as pruned_text};
+use epitome_history::rows::{SessionRow, int, pruned as pruned_text};
 use epitome_history::rules::{self, corrupt};
 use epitome_history::stored;
 use epitome_history::{Pruned, SessionId};
@@ -17,14 +17,15 @@ use super::job::Job;
 use super::lease::Lease;
 use super::read::find;
 use super::row::{changed_one, number};
-use super::sql;
+use super::{sql, words};
 
 /// Deletes what is hidden, in a transaction that has locked the session.
-pub(super) async fn prune(lease: &Lease<'_>, id: i64, prune: &Prune<'_>) -> Result<(), Failure> {
-    let done = prune.pruned;
+pub(super) async fn prune(lease: &Lease<'_>, session: SessionRow, prune: &Prune<'_>) -> Result<(), Failure> {
+    let (id, done) = (session.id, prune.pruned);
     for piece in prune.messages.chunks(PIECE_MESSAGES_MAX) {
         prune_messages(lease, id, piece, done.revision).await?;
     }
+    words::forget(lease, id, session.counters.head, prune.messages).await?;
     prune_summaries(lease, id, done).await?;
     prune_records(lease, id).await?;
     let [insert] = lease.prepare([sql::NEW_PRUNE]).await?;

@@ -15,12 +15,14 @@
 //! revision it was written; and the server is asked to tidy up after a number of changes, and not only when a fifth of all is
 //! changed.
 //!
+//! The words of the messages are indexed in blocks, each a few rows that the server need not look into.
+//!
 //! What is hidden and not pruned yet has an index by the revision that hid it. Times are milliseconds since 1970.
 //!
 //! `@` stands for the schema and the prefix of a table's name, `#` for the prefix of an index's.
 
 /// The version that this program writes and reads. Tables of another one are refused.
-pub(super) const VERSION: i64 = 4;
+pub(super) const VERSION: i64 = 5;
 
 /// Which versions there have been.
 pub(super) const MIGRATIONS: &str = "
@@ -77,6 +79,15 @@ CREATE UNIQUE INDEX #messages_live ON @messages (session, live) WHERE live IS NO
 
 CREATE INDEX #messages_hidden ON @messages (session, hidden_by)
     WHERE hidden_by IS NOT NULL AND pruned_by IS NULL;
+
+CREATE TABLE @words (
+    session bigint NOT NULL REFERENCES @sessions (id) ON DELETE CASCADE,
+    first bigint NOT NULL,
+    span bigint NOT NULL,
+    term bigint NOT NULL,
+    body bytea NOT NULL,
+    PRIMARY KEY (session, first, span, term)
+);
 
 CREATE TABLE @summaries (
     session bigint NOT NULL REFERENCES @sessions (id) ON DELETE CASCADE,

@@ -235,3 +235,47 @@ pub(super) const LOCK_MIGRATIONS: &str = "SELECT pg_advisory_xact_lock($1)";
 
 pub(super) const ENCODING: &str = "SELECT pg_encoding_to_char(encoding) FROM pg_database
     WHERE datname = current_database()";
+
+/// The texts of the messages from one up to before another.
+pub(super) const TEXTS: &str =
+    "SELECT seq, body FROM @messages WHERE session = $1 AND seq >= $2 AND seq < $3 ORDER BY seq";
+
+/// The rows of the blocks that begin at a message or behind it, and before another.
+pub(super) const WORDS: &str = "SELECT first, term, body FROM @words
+    WHERE session = $1 AND first >= $2 AND first < $3 ORDER BY first, span, term";
+
+pub(super) const DROP_WORDS: &str = "DELETE FROM @words WHERE session = $1 AND first >= $2 AND first < $3";
+
+/// Rows of a block: new ones, or in place of those with their keys.
+pub(super) const KEEP_WORDS: &str = "INSERT INTO @words (session, first, span, term, body)
+    SELECT $1, $2, $3, * FROM unnest($4::bigint[], $5::bytea[])
+    ON CONFLICT (session, first, span, term) DO UPDATE SET body = excluded.body";
+
+/// For each of these blocks and each of these terms, the row that has the term, if one has.
+pub(super) const WORD: &str = "SELECT b.number, t.number, it.body
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY b (session, first, span, number),
+    unnest($4::bigint[]) WITH ORDINALITY t (term, number),
+    LATERAL (SELECT body FROM @words w WHERE w.session = b.session AND w.first = b.first AND w.span = b.span
+        AND w.term <= t.term ORDER BY w.term DESC LIMIT 1) it";
+
+/// The texts of these sessions from one message each on, without those that were pruned.
+pub(super) const TEXTS_BEHIND: &str =
+    "SELECT s.number, it.* FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY s (id, first, number),
+    LATERAL (SELECT seq, body FROM @messages
+        WHERE session = s.id AND seq >= s.first AND pruned_by IS NULL OFFSET 0) it";
+
+/// The same columns as [`LOG`], of these messages, and behind them which of these it is.
+pub(super) const FOUND: &str =
+    "SELECT it.*, f.number FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY f (session, seq, number),
+    LATERAL (SELECT seq, anchor, turn, tokens, basis, counter, late, orphan, hidden_by, body,
+    NULL::text, part_tokens, edited_by, NULL::bigint, NULL::text, NULL::bytea, NULL::text, pruned_by
+    FROM @messages WHERE session = f.session AND seq = f.seq OFFSET 0) it";
+
+/// The sessions from a name on, as in [`LIST`].
+pub(super) const SESSIONS: &str = "SELECT id, name, head, appended FROM @sessions
+    WHERE place >= substring($1::bytea FROM 1 FOR 512) AND name >= $1 ORDER BY place, name LIMIT $2";
+
+/// For each of these sessions, where the last append ends that is known to be older than a time.
+pub(super) const APPENDED_BEFORE: &str = "SELECT coalesce((SELECT head FROM @tokens
+        WHERE session = s.id AND time < $2 ORDER BY first DESC LIMIT 1), 0)
+    FROM unnest($1::bigint[]) WITH ORDINALITY s (id, number) ORDER BY s.number";

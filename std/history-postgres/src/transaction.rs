@@ -12,7 +12,7 @@ use epitome_history::kernel::{
 use epitome_history::rows::{SessionRow, covers_text, int, part_tokens_text, stored_time};
 use epitome_history::rules::{self, Restored, Standing, corrupt};
 use epitome_history::stored;
-use epitome_history::{Entry, SessionId, StoreError, UnansweredCall};
+use epitome_history::{Appended, Entry, SessionId, StoreError, UnansweredCall};
 use futures::future::{try_join, try_join_all, try_join3};
 
 use super::failure::Failure;
@@ -21,7 +21,7 @@ use super::lease::{Lease, Parameters};
 use super::prune::prune;
 use super::row::{self, changed_one, digest, save_runs, save_session};
 use super::runs::Runs;
-use super::sql;
+use super::{sql, words};
 
 /// An operation with everything about it that can be made before its turn comes.
 pub(super) struct OpJob {
@@ -128,8 +128,12 @@ impl SessionTransaction<'_> {
         let calls = try_join(self.answer(id, &changes.answered), self.keep_calls(id, changes.unanswered));
         let rest = try_join(self.keep_state(id, changes.state), self.save(before, changes));
         try_join3(rows, calls, rest).await?;
+        if let Some(insert) = &changes.insert {
+            let Appended { first, head, .. } = insert.appended;
+            words::written(self.lease, id, first, head).await?;
+        }
         if let Some(pruned) = &changes.pruned {
-            prune(self.lease, id, pruned).await?;
+            prune(self.lease, before, pruned).await?;
         }
         Ok(())
     }

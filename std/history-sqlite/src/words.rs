@@ -1,18 +1,11 @@
-//! The index of words: which messages have which terms.
-//!
-//! Messages are indexed in blocks, by the ids of their texts: 256 at once, when the last text of a block is written, within the same
-//! transaction. Sixteen such blocks become one of 4,096 messages. The texts behind the last block are read by each search. So an append
-//! pays for the index once in 256 messages, and a search reads few rows.
+//! The index of words, by the ids of the texts: its rows, and how they are kept.
 //!
 //! An encrypted file has no index: it would name the words.
 
-use core::cell::Cell;
-use core::ops::Range;
-
-use epitome_core::message::Role;
 use epitome_history::rules::corrupt;
-use epitome_history::{StoreError, StoreErrorKind, stored};
-use epitome_message::search::{Postings, Term, TornRow};
+use epitome_history::words::{Block, blocks, damaged, left_of_row, places_in_row, role_mark, torn};
+use epitome_history::{StoreErrorKind, stored};
+use epitome_message::search::{Postings, Term};
 use rusqlite::{Connection, ErrorCode, Row};
 
 use super::failure::Failure;
@@ -21,54 +14,6 @@ use super::sql;
 
 #[cfg(test)]
 mod tests;
-
-/// How many texts a new block has.
-const SPAN: i64 = 256;
-
-/// How many texts a block has that is made of others.
-const WIDE_SPAN: i64 = 4_096;
-
-/// Some texts, by their ids, that are indexed together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Block {
-    pub(super) first: i64,
-    pub(super) span: i64,
-}
-
-impl Block {
-    /// The block that is complete with the text `id`, if one is.
-    const fn ended_by(id: i64) -> Option<Self> {
-        match (id + 1) % SPAN {
-            0 => Some(Self { first: id + 1 - SPAN, span: SPAN }),
-            _ => None,
-        }
-    }
-
-    /// The block of the text `id`, if `last` is the last text; `None` behind the last block.
-    fn of(id: i64, last: i64) -> Option<Self> {
-        let span = if id < ends(last, WIDE_SPAN) { WIDE_SPAN } else { SPAN };
-        (id < ends(last, span)).then_some(Self { first: id - id % span, span })
-    }
-
-    /// The place of a text in it.
-    fn place(self, id: i64) -> Result<u32, Failure> {
-        u32::try_from(id - self.first).map_err(|_| damaged().into())
-    }
-}
-
-/// Where the complete blocks of so many texts end.
-const fn ends(last: i64, span: i64) -> i64 {
-    (last + 1) / span * span
-}
-
-/// All blocks, and the ids of the texts behind them.
-pub(super) fn blocks(last: i64) -> (impl Iterator<Item = Block>, Range<i64>) {
-    let (wide, all) = (ends(last, WIDE_SPAN), ends(last, SPAN));
-    let of = |from: i64, to: i64, span: i64| {
-        (0..(to - from) / span).map(move |at| Block { first: from + at * span, span })
-    };
-    (of(0, wide, WIDE_SPAN).chain(of(wide, all, SPAN)), all..last.saturating_add(1))
-}
 
 /// The id of the text that was written last.
 pub(super) fn last_text(connection: &Connection) -> Result<i64, Failure> {
@@ -88,17 +33,11 @@ pub(super) fn session_mark(session: i64) -> Term {
     Term::mark("session", &session.to_string())
 }
 
-/// The mark of the messages of a role.
-pub(super) fn role_mark(role: Role) -> Term {
-    Term::mark("role", role.as_str())
-}
-
 /// Indexes a block if `id` is the last text of one. Damage of the index, or of a text, does not keep messages from being written.
 pub(super) fn written(connection: &Connection, id: i64) -> Result<(), Failure> {
     let Some(block) = Block::ended_by(id) else { return Ok(()) };
     keep(connection, block, of_texts(connection, block, |_| false)?)?;
-    let wide = Block { first: id + 1 - WIDE_SPAN, span: WIDE_SPAN };
-    if (id + 1) % WIDE_SPAN == 0 { widen(connection, wide) } else { Ok(()) }
+    Block::wide_ended_by(id).map_or(Ok(()), |wide| widen(connection, wide))
 }
 
 /// The terms of the texts of a block, but for those of which `is_gone` says so. A text that cannot be read has none: whoever reads the
@@ -110,7 +49,7 @@ pub(super) fn of_texts(
 ) -> Result<Postings, Failure> {
     let mut postings = Postings::new();
     let mut statement = connection.prepare_cached(sql::TEXTS)?;
-    let mut texts = statement.query((block.first, block.first + block.span))?;
+    let mut texts = statement.query((block.first, block.end()))?;
     while let Some(row) = texts.next()? {
         let (number, session) = (block.place(row.get(0)?)?, row.get(1)?);
         let text = row.get_ref(2)?.as_str().unwrap_or_default();
@@ -129,14 +68,14 @@ fn widen(connection: &Connection, wide: Block) -> Result<(), Failure> {
         Err(failure) if is_damage(&failure) => of_texts(connection, wide, |_| false)?,
         merged => merged?,
     };
-    connection.prepare_cached(sql::DROP_WORDS)?.execute((wide.first, wide.first + wide.span - 1))?;
+    connection.prepare_cached(sql::DROP_WORDS)?.execute((wide.first, wide.end() - 1))?;
     keep(connection, wide, merged)
 }
 
 fn merged(connection: &Connection, wide: Block) -> Result<Postings, Failure> {
     let mut postings = Postings::new();
     let mut statement = connection.prepare_cached(sql::WORDS)?;
-    let mut found = statement.query((wide.first, wide.first + wide.span - 1))?;
+    let mut found = statement.query((wide.first, wide.end() - 1))?;
     while let Some(row) = found.next()? {
         let moved = wide.place(row.get(0)?)?;
         postings
@@ -174,19 +113,11 @@ pub(super) fn forget(connection: &Connection, mut ids: Vec<i64>) -> Result<(), F
     Ok(())
 }
 
-/// Writes the rows of a block again that have one of these texts. A row keeps its key: its terms lie behind that as before.
+/// Writes the rows of a block again that have one of these texts.
 fn forget_in(connection: &Connection, block: Block, is_gone: impl Fn(u32) -> bool) -> Result<(), Failure> {
     let row = |row: &Row<'_>| Ok((row.get::<_, u32>(1)?, row.get::<_, Vec<u8>>(2)?));
     for (term, bytes) in rows(connection, sql::WORDS, (block.first, block.first), row)? {
-        let (mut postings, has_changed) = (Postings::new(), Cell::new(false));
-        let is_gone = |number| {
-            let is_gone = is_gone(number);
-            has_changed.set(has_changed.get() || is_gone);
-            is_gone
-        };
-        postings.add_row(&bytes, 0, is_gone).map_err(torn)?;
-        if has_changed.get() {
-            let left = postings.into_rows().into_iter().next().map(|(_, left)| left).unwrap_or_default();
+        if let Some(left) = left_of_row(&bytes, &is_gone)? {
             let mut update = connection.prepare_cached(sql::MOVE_WORDS)?;
             update.execute((block.first, block.span, term, left))?;
         }
@@ -198,7 +129,7 @@ fn forget_in(connection: &Connection, block: Block, is_gone: impl Fn(u32) -> boo
 pub(super) fn find(connection: &Connection, block: Block, term: Term) -> Result<Vec<u32>, Failure> {
     let of_row = |row: &Row<'_>| {
         let bytes = row.get_ref(0)?.as_blob().map_err(|_| damaged())?;
-        Postings::find(bytes, term).map_err(torn)
+        Ok(places_in_row(bytes, term)?)
     };
     let found = rows(connection, sql::WORD, (block.first, block.span, term.0), of_row);
     let found = found.map_err(|failure| if is_damage(&failure) { damaged().into() } else { failure })?;
@@ -223,12 +154,4 @@ fn is_damage(failure: &Failure) -> bool {
         Failure::Sqlite(error) => error.sqlite_error_code() == Some(ErrorCode::Unknown),
         Failure::Store(error) => error.kind() == StoreErrorKind::Corrupt,
     }
-}
-
-pub(super) fn torn(error: TornRow) -> Failure {
-    damaged().with_source(error).into()
-}
-
-fn damaged() -> StoreError {
-    corrupt("the index of words is damaged: make it anew (`epitome session verify --reindex`)")
 }

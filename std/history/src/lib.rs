@@ -55,6 +55,9 @@ pub mod tail;
 mod time;
 mod url;
 mod visible;
+#[doc(hidden)]
+#[expect(clippy::exhaustive_structs, reason = "the stores of this project take them apart")]
+pub mod words;
 
 pub use edit::{MessageEdit, PartStandIn, shortened_messages};
 #[cfg(feature = "encryption")]

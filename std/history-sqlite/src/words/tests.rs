@@ -1,77 +1,18 @@
 //! The index is at any time the one that is made anew of the texts, and finds what reading all of them finds.
 
-use std::collections::BTreeSet;
-
-use epitome_core::attribution::SeqRange;
+use epitome_conformance::index::{Dice, append_some, assert_found, change, prune_some};
 use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
 use epitome_history::kernel::scan;
+use epitome_history::words::{READ_MAX, SPAN, WIDE_SPAN};
 use epitome_history::{
-    Append, AppendToken, CompactionRecord, Entry, HistoryStore, Live, LogSearch, SessionId, StoreErrorKind,
-    Timestamp, TokenCount,
+    Append, AppendToken, Entry, HistoryStore, LogSearch, SessionId, StoreErrorKind, TokenCount,
 };
 use epitome_message::Message;
 use futures::executor::block_on;
 use rusqlite::{Connection, params};
 
 use super::*;
-use crate::search::READ_MAX;
 use crate::{SqliteStore, open};
-
-/// Numbers that look random: xorshift.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
-
-/// A message of a few words, some of which are rare.
-fn message(dice: &mut Dice) -> Message {
-    let word = |dice: &mut Dice| match dice.below(4) {
-        0 => format!("w{}", dice.below(5_000)),
-        1 => "\u{6771}\u{4eac}".to_owned(),
-        _ => format!("common{}", dice.below(9)),
-    };
-    let text = (0..dice.below(6)).map(|_| word(dice)).collect::<Vec<_>>().join(" ");
-    match dice.below(5) {
-        0 => Message::system(text),
-        1 | 2 => Message::assistant(text),
-        _ => Message::user(text),
-    }
-}
-
-/// Appends messages at a time that is as late as the session is long, or at an unknown one.
-async fn append(store: &SqliteStore, session: &SessionId, count: u64, dice: &mut Dice) {
-    let head = store.load(session).await.map_or(0, |loaded| loaded.head.0);
-    let size = TokenCount::new(Tokens(1), Basis::Estimated, "test".into());
-    let entry = |seq| Entry::new(message(dice), Seq(seq), Turn(1), size.clone());
-    let entries: Vec<Entry> = (head..head + count).map(entry).collect();
-    let token = AppendToken::new(format!("at {head}"));
-    let time = (head % 3 > 0).then_some(Timestamp(head));
-    store.append(session, &Append::new(&token, Seq(head), &entries).at(time)).await.unwrap();
-}
-
-/// Hides the first so many messages that may be hidden, and deletes them.
-async fn prune(store: &SqliteStore, session: &SessionId, count: usize) {
-    let Ok(loaded) = store.load(session).await else { return };
-    let mut record = CompactionRecord::new(loaded.revision, loaded.head);
-    let may_go = loaded.live.iter().filter(|live| live.entry.message.role() != Role::System);
-    for Live { key, .. } in may_go.take(count) {
-        match record.hides.last_mut().filter(|range| range.last.0 + 1 == key.0) {
-            Some(range) => range.last = *key,
-            None => record.hides.push(SeqRange { first: *key, last: *key }),
-        }
-    }
-    if record.hides.is_empty() {
-        return;
-    }
-    let made = store.commit(session, &record).await.unwrap();
-    store.prune(session, made).await.unwrap();
-}
 
 /// The rows of the index.
 fn index(connection: &Connection) -> Vec<(i64, i64, Vec<u8>)> {
@@ -102,40 +43,16 @@ fn beside(path: &std::path::Path) -> Connection {
     open::open(path, &epitome_history::encryption::Vault::Plain).unwrap().connection
 }
 
-/// Everything that a search can be limited by.
-fn searches(words: &str, session: &SessionId) -> [LogSearch; 8] {
-    let all = || LogSearch::new(words).with_limit(u32::MAX);
-    let one = || all().in_session(session.clone());
-    [
-        all(),
-        all().in_sessions("alice/"),
-        all().of_role(Role::Assistant),
-        all().in_sessions("alice/").since(Timestamp(1_000)),
-        one(),
-        one().of_role(Role::User).since(Timestamp(900)),
-        one().in_ranges(vec![Seq(700)..Seq(u64::MAX), Seq(10)..Seq(300)]),
-        one().without_hidden_by((0..6).map(Revision).collect()),
-    ]
-}
-
 #[test]
 fn it_is_the_index_that_is_made_anew() {
     block_on(async {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("history.db");
-        let (store, mut dice) = (SqliteStore::open(&path).unwrap(), Dice(0x9e37_79b9));
+        let (store, mut dice) = (SqliteStore::open(&path).unwrap(), Dice::new(0x9e37_79b9));
         let sessions = ["alice/1", "alice/2", "bob/1"].map(SessionId::new);
         let (mut wide, mut long, mut searched) = (0, 0, 0);
         for turn in 0..40 {
-            let session = &sessions[[0, 0, 0, 1, 2][dice.below(5) as usize]];
-            match dice.below(16) {
-                0 => drop(store.delete(session).await.unwrap()),
-                1..4 => prune(&store, session, dice.below(300) as usize).await,
-                _ => {
-                    let count = 1 + dice.below(450);
-                    append(&store, session, count, &mut dice).await;
-                }
-            }
+            change(&store, &sessions, &mut dice).await;
             if turn % 10 != 9 {
                 continue;
             }
@@ -145,22 +62,7 @@ fn it_is_the_index_that_is_made_anew() {
             rebuild(&connection).unwrap();
             assert!(kept == postings(&connection), "after turn {turn}");
             long += u32::from(store.load(&sessions[0]).await.is_ok_and(|it| it.head > Seq(READ_MAX)));
-            for words in ["w17", "\u{6771}\u{4eac}", "common1 common3 w1 w2"] {
-                for search in searches(words, &sessions[0]) {
-                    let found = [store.search(&search).await.unwrap(), scan(&store, &search).await.unwrap()];
-                    let places = found.map(|found| {
-                        let count = found.len();
-                        let places = found.into_iter().map(|it| (it.session, it.logged.seq));
-                        let places: BTreeSet<_> = places.collect();
-                        assert_eq!(places.len(), count, "each once");
-                        places
-                    });
-                    let [by_index, by_reading] = &places;
-                    let differs: Vec<_> = by_index.symmetric_difference(by_reading).take(3).collect();
-                    assert!(differs.is_empty(), "{search:?}: {differs:?}");
-                    searched += places[0].len();
-                }
-            }
+            searched += assert_found(&store, &sessions[0], "alice/").await;
         }
         assert!(long > 0, "no session was long enough to be searched by the index");
         assert!(wide > 0 && searched > 5_000, "{wide} wide blocks, {searched} messages found");
@@ -172,8 +74,9 @@ fn a_damaged_row_is_noticed_and_made_anew() {
     block_on(async {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("history.db");
-        let (store, mut dice, session) = (SqliteStore::open(&path).unwrap(), Dice(7), SessionId::new("s"));
-        append(&store, &session, 3_000, &mut dice).await;
+        let (store, mut dice, session) =
+            (SqliteStore::open(&path).unwrap(), Dice::new(7), SessionId::new("s"));
+        append_some(&store, &session, 3_000, &mut dice).await;
         let search = LogSearch::new("common3").in_session(session);
         let found = store.search(&search).await.unwrap();
         assert_eq!(found.len(), 8);
@@ -191,10 +94,10 @@ fn a_damaged_row_is_noticed_and_made_anew() {
 #[test]
 fn many_small_sessions_are_searched_by_the_index() {
     block_on(async {
-        let (store, mut dice) = (SqliteStore::open_in_memory().unwrap(), Dice(17));
+        let (store, mut dice) = (SqliteStore::open_in_memory().unwrap(), Dice::new(17));
         for number in 0..70 {
-            append(&store, &SessionId::new(format!("many/{number:02}")), 30, &mut dice).await;
-            append(&store, &SessionId::new(format!("others/{number:02}")), 10, &mut dice).await;
+            append_some(&store, &SessionId::new(format!("many/{number:02}")), 30, &mut dice).await;
+            append_some(&store, &SessionId::new(format!("others/{number:02}")), 10, &mut dice).await;
         }
         let planted = SessionId::new("many/35");
         let size = TokenCount::new(Tokens(1), Basis::Estimated, "test".into());
@@ -231,22 +134,22 @@ fn damage_does_not_spread() {
     block_on(async {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("history.db");
-        let (store, mut dice) = (SqliteStore::open(&path).unwrap(), Dice(13));
+        let (store, mut dice) = (SqliteStore::open(&path).unwrap(), Dice::new(13));
         let [own, other] = ["own", "other"].map(SessionId::new);
-        append(&store, &own, 3_900, &mut dice).await;
-        append(&store, &other, 90, &mut dice).await;
+        append_some(&store, &own, 3_900, &mut dice).await;
+        append_some(&store, &other, 90, &mut dice).await;
         let connection = beside(&path);
         connection.execute("UPDATE words SET body = x'00' WHERE first = 1024", []).unwrap();
         connection.execute("UPDATE bodies SET body = 'torn' WHERE seq = 85 AND session = 2", []).unwrap();
         // Behind the last block stands a message that cannot be read; the next appends end that block, and a wide one.
         let search = LogSearch::new("common1 common3").in_session(own.clone()).with_limit(u32::MAX);
-        append(&store, &own, 300, &mut dice).await;
+        append_some(&store, &own, 300, &mut dice).await;
         let found = store.search(&search).await.unwrap();
         assert_eq!(found.len(), scan(&store, &search).await.unwrap().len());
         assert_eq!(index(&connection).iter().filter(|(_, span, _)| *span == SPAN).count(), 0);
         // A prune and a deletion in a damaged block.
         connection.execute("UPDATE words SET body = x'00' WHERE first = 0", []).unwrap();
-        prune(&store, &own, 500).await;
+        prune_some(&store, &own, 500).await;
         assert_eq!(store.search(&search).await.unwrap().len(), scan(&store, &search).await.unwrap().len());
         connection.execute("UPDATE words SET body = x'00' WHERE first = 0", []).unwrap();
         assert!(store.delete(&other).await.unwrap());
@@ -261,11 +164,12 @@ fn what_is_pruned_leaves_no_term() {
     block_on(async {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("history.db");
-        let (store, mut dice, session) = (SqliteStore::open(&path).unwrap(), Dice(9), SessionId::new("s"));
-        append(&store, &session, 600, &mut dice).await;
+        let (store, mut dice, session) =
+            (SqliteStore::open(&path).unwrap(), Dice::new(9), SessionId::new("s"));
+        append_some(&store, &session, 600, &mut dice).await;
         let connection = beside(&path);
         let before = index(&connection).iter().map(|(.., body)| body.len()).sum::<usize>();
-        prune(&store, &session, usize::MAX).await;
+        prune_some(&store, &session, usize::MAX).await;
         let left = index(&connection).iter().map(|(.., body)| body.len()).sum::<usize>();
         assert!(before > 3_000 && left == 0, "{before} bytes before, {left} left");
         assert_eq!(store.load(&session).await.unwrap().revision, Revision(2));
@@ -280,8 +184,8 @@ fn an_encrypted_file_has_no_index() {
         let path = directory.path().join("history.db");
         let key = epitome_history::StoreKey::parse(&"07".repeat(32)).unwrap();
         let store = SqliteStore::open_encrypted(&path, key).unwrap();
-        let (mut dice, session) = (Dice(11), SessionId::new("s"));
-        append(&store, &session, 3_000, &mut dice).await;
+        let (mut dice, session) = (Dice::new(11), SessionId::new("s"));
+        append_some(&store, &session, 3_000, &mut dice).await;
         assert_eq!(store.search(&LogSearch::new("common3")).await.unwrap().len(), 8);
         let connection = Connection::open(&path).unwrap();
         assert_eq!(index(&connection), []);

@@ -1,0 +1,143 @@
+//! Sessions for the test of an index of words: what it finds is compared with what reading every message finds.
+
+use std::collections::BTreeSet;
+
+use epitome_core::attribution::SeqRange;
+use epitome_core::message::Role;
+use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
+use epitome_history::kernel::scan;
+use epitome_history::{
+    Append, AppendToken, CompactionRecord, Entry, HistoryStore, Live, LogSearch, SessionId, Timestamp,
+    TokenCount,
+};
+use epitome_message::Message;
+
+/// Numbers that look random, the same for a seed: xorshift.
+#[derive(Debug, Clone)]
+pub struct Dice(u64);
+
+impl Dice {
+    /// Those of a seed other than 0.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A number below `end`.
+    pub const fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+/// A message of a few words, some of which are rare.
+fn message(dice: &mut Dice) -> Message {
+    let word = |dice: &mut Dice| match dice.below(4) {
+        0 => format!("w{}", dice.below(5_000)),
+        1 => "\u{6771}\u{4eac}".to_owned(),
+        _ => format!("common{}", dice.below(9)),
+    };
+    let text = (0..dice.below(6)).map(|_| word(dice)).collect::<Vec<_>>().join(" ");
+    match dice.below(5) {
+        0 => Message::system(text),
+        1 | 2 => Message::assistant(text),
+        _ => Message::user(text),
+    }
+}
+
+/// Appends so many messages at a time that is as late as the session is long, or at an unknown one.
+///
+/// # Panics
+/// If the store fails.
+pub async fn append_some<S: HistoryStore>(store: &S, session: &SessionId, count: u64, dice: &mut Dice) {
+    let head = store.load(session).await.map_or(0, |loaded| loaded.head.0);
+    let size = TokenCount::new(Tokens(1), Basis::Estimated, "test".into());
+    let entry = |seq| Entry::new(message(dice), Seq(seq), Turn(1), size.clone());
+    let entries: Vec<Entry> = (head..head + count).map(entry).collect();
+    let token = AppendToken::new(format!("at {head}"));
+    let time = (head % 3 > 0).then_some(Timestamp(head));
+    store.append(session, &Append::new(&token, Seq(head), &entries).at(time)).await.unwrap();
+}
+
+/// Hides the first so many messages that may be hidden, and deletes them.
+///
+/// # Panics
+/// If the store fails.
+pub async fn prune_some<S: HistoryStore>(store: &S, session: &SessionId, count: usize) {
+    let Ok(loaded) = store.load(session).await else { return };
+    let mut record = CompactionRecord::new(loaded.revision, loaded.head);
+    let may_go = loaded.live.iter().filter(|live| live.entry.message.role() != Role::System);
+    for Live { key, .. } in may_go.take(count) {
+        match record.hides.last_mut().filter(|range| range.last.0 + 1 == key.0) {
+            Some(range) => range.last = *key,
+            None => record.hides.push(SeqRange { first: *key, last: *key }),
+        }
+    }
+    if record.hides.is_empty() {
+        return;
+    }
+    let made = store.commit(session, &record).await.unwrap();
+    store.prune(session, made).await.unwrap();
+}
+
+/// A random change of one of three sessions: an append of up to 450 messages, a prune, or a deletion. The first session grows most.
+///
+/// # Panics
+/// If the store fails.
+pub async fn change<S: HistoryStore>(store: &S, sessions: &[SessionId; 3], dice: &mut Dice) {
+    let session = match dice.below(5) {
+        0 => &sessions[1],
+        1 => &sessions[2],
+        _ => &sessions[0],
+    };
+    match dice.below(16) {
+        0 => drop(store.delete(session).await.unwrap()),
+        1..4 => prune_some(store, session, usize::try_from(dice.below(300)).unwrap()).await,
+        _ => {
+            let count = 1 + dice.below(450);
+            append_some(store, session, count, dice).await;
+        }
+    }
+}
+
+/// Everything that a search can be limited by. The sessions of an owner begin with `prefix`.
+fn searches(words: &str, session: &SessionId, prefix: &str) -> [LogSearch; 8] {
+    let all = || LogSearch::new(words).with_limit(u32::MAX);
+    let one = || all().in_session(session.clone());
+    [
+        all(),
+        all().in_sessions(prefix),
+        all().of_role(Role::Assistant),
+        all().in_sessions(prefix).since(Timestamp(1_000)),
+        one(),
+        one().of_role(Role::User).since(Timestamp(900)),
+        one().in_ranges(vec![Seq(700)..Seq(u64::MAX), Seq(10)..Seq(300)]),
+        one().without_hidden_by((0..6).map(Revision).collect()),
+    ]
+}
+
+/// Searches in every way, and returns how many messages were found.
+///
+/// # Panics
+/// If the store finds others than those that it finds by reading every message, or one twice.
+pub async fn assert_found<S: HistoryStore>(store: &S, session: &SessionId, prefix: &str) -> usize {
+    let mut count = 0;
+    for words in ["w17", "\u{6771}\u{4eac}", "common1 common3 w1 w2"] {
+        for search in searches(words, session, prefix) {
+            let found = [store.search(&search).await.unwrap(), scan(store, &search).await.unwrap()];
+            let [by_index, by_reading] = found.map(|found| {
+                let count = found.len();
+                let places = found.into_iter().map(|it| (it.session, it.logged.seq));
+                let places: BTreeSet<_> = places.collect();
+                assert_eq!(places.len(), count, "each once");
+                places
+            });
+            let differs: Vec<_> = by_index.symmetric_difference(&by_reading).take(3).collect();
+            assert!(differs.is_empty(), "{search:?}: {differs:?}");
+            count += by_index.len();
+        }
+    }
+    count
+}

@@ -1,0 +1,304 @@
+//! Searches by the index of words.
+
+use epitome_core::Seq;
+use epitome_history::rows::{StoredPage, int};
+use epitome_history::words::{
+    Block, Candidates, Queue, READ_MAX, blocks, places_in_row, places_in_rows, role_mark, searched,
+};
+use epitome_history::{FoundMessage, LogSearch, SearchScope, SessionId};
+use epitome_message::search::{Postings, Term, query_terms};
+use tokio_postgres::Row;
+
+use super::failure::Failure;
+use super::job::Job;
+use super::lease::{Access, Lease};
+use super::row::{self, digest, message, number, text, time};
+use super::{sql, words};
+
+/// A search of more sessions reads every message.
+const SESSIONS_MAX: usize = 10_000;
+
+/// How many sessions are listed at once.
+const PAGE: i64 = 1_000;
+
+/// How many rows of the index are read at once: each has some thousand bytes.
+const ROWS_MAX: usize = 4_096;
+
+/// How many texts are read at once, at least those of one session behind its last block.
+const TEXTS_MAX: i64 = 1_024;
+
+/// A search; `None` where all messages are to be read.
+#[derive(Debug)]
+pub(super) struct SearchJob(pub(super) LogSearch);
+
+impl Job for SearchJob {
+    type Answer = Option<Vec<FoundMessage>>;
+
+    fn name(&self) -> &'static str {
+        "search"
+    }
+
+    async fn run(&self, lease: &Lease<'_>) -> Result<Option<Vec<FoundMessage>>, Failure> {
+        let search = &self.0;
+        let terms = query_terms(&search.words).len() as u64;
+        if terms == 0 || search.limit == 0 {
+            return Ok(None);
+        }
+        lease.begin(Access::Read).await?;
+        let found = match sessions(lease, search, terms).await? {
+            Some(sessions) => Some(nearest(lease, search, &sessions).await?),
+            None => None,
+        };
+        lease.commit().await?;
+        Ok(found)
+    }
+}
+
+/// A session that is searched.
+struct Searched {
+    id: i64,
+    name: SessionId,
+    head: Seq,
+    /// The first number that is searched by its time.
+    begin: Seq,
+}
+
+impl Searched {
+    /// By place in a block, whether the message is searched by its number; `None` if all are.
+    fn admitted(&self, search: &LogSearch, block: Block) -> Option<Vec<bool>> {
+        if search.ranges.is_none() && int(self.begin.0) <= block.first {
+            return None;
+        }
+        let seqs = (block.first..block.end()).map(|number| Seq(number.unsigned_abs()));
+        Some(seqs.map(|seq| seq >= self.begin && search.has_number(seq)).collect())
+    }
+}
+
+/// The sessions that are searched, by their ids. `None` if they are too many, or have so few messages that all are read.
+async fn sessions(
+    lease: &Lease<'_>,
+    search: &LogSearch,
+    terms: u64,
+) -> Result<Option<Vec<Searched>>, Failure> {
+    let mut sessions = match &search.scope {
+        SearchScope::Session(name) => {
+            let [find] = lease.prepare([sql::SESSION]).await?;
+            let found = lease.row(&find, &[&digest(name.as_str()).as_slice()]).await?;
+            let found = found.as_ref().map(row::session).transpose()?;
+            let searched = found.map(|row| Searched {
+                id: row.id,
+                name: name.clone(),
+                head: row.counters.head,
+                begin: Seq(0),
+            });
+            searched.into_iter().collect()
+        }
+        SearchScope::Prefix(prefix) => match of_prefix(lease, search, prefix.as_bytes()).await? {
+            Some(sessions) => sessions,
+            None => return Ok(None),
+        },
+        _ => match of_prefix(lease, search, &[]).await? {
+            Some(sessions) => sessions,
+            None => return Ok(None),
+        },
+    };
+    let messages = sessions.iter().map(|session| searched(search, session.head));
+    let messages = messages.fold(0, u64::saturating_add);
+    let rows = sessions.iter().map(|session| blocks(int(session.head.0) - 1).0.count() as u64);
+    let rows = rows.fold(0, u64::saturating_add).saturating_mul(terms);
+    // A row of the index takes about as long as a message.
+    if messages <= READ_MAX || rows > messages {
+        return Ok(None);
+    }
+    sessions.sort_unstable_by_key(|session| session.id);
+    if let Some(since) = search.since {
+        let [before] = lease.prepare([sql::APPENDED_BEFORE]).await?;
+        let ids: Vec<i64> = sessions.iter().map(|session| session.id).collect();
+        let rows = lease.rows(&before, &[&ids, &int(since.0)]).await?;
+        for (session, row) in sessions.iter_mut().zip(&rows) {
+            session.begin = Seq(number(row, 0)?);
+        }
+    }
+    Ok(Some(sessions))
+}
+
+/// The sessions whose names begin with `prefix`; `None` if they are too many.
+async fn of_prefix(
+    lease: &Lease<'_>,
+    search: &LogSearch,
+    prefix: &[u8],
+) -> Result<Option<Vec<Searched>>, Failure> {
+    let [list] = lease.prepare([sql::SESSIONS]).await?;
+    let (mut sessions, mut from) = (Vec::new(), prefix.to_vec());
+    loop {
+        let rows = lease.rows(&list, &[&from, &PAGE]).await?;
+        for row in &rows {
+            let name: &[u8] = row.try_get(1)?;
+            if !name.starts_with(prefix) {
+                return Ok(Some(sessions));
+            }
+            let appended = time(row, 3)?;
+            let is_old = search.since.zip(appended).is_some_and(|(since, appended)| appended < since);
+            if !is_old {
+                let (id, name) = (row.try_get(0)?, SessionId::new(text(row, 1)?));
+                sessions.push(Searched { id, name, head: Seq(number(row, 2)?), begin: Seq(0) });
+            }
+        }
+        if sessions.len() > SESSIONS_MAX {
+            return Ok(None);
+        }
+        let Some(last) = rows.last() else { return Ok(Some(sessions)) };
+        // No name lies between one and the same with a zero byte behind it.
+        from = last.try_get(1)?;
+        from.push(0);
+    }
+}
+
+/// The nearest messages of these sessions.
+async fn nearest(
+    lease: &Lease<'_>,
+    search: &LogSearch,
+    sessions: &[Searched],
+) -> Result<Vec<FoundMessage>, Failure> {
+    let mut candidates = Candidates::new(search);
+    of_blocks(lease, search, sessions, &mut candidates).await?;
+    behind_blocks(lease, search, sessions, &mut candidates).await?;
+    let mut queue = Queue::new(&candidates, search);
+    let [found] = lease.prepare([sql::FOUND]).await?;
+    loop {
+        let next = queue.to_read();
+        if next.is_empty() {
+            return Ok(queue.nearest());
+        }
+        let (ids, seqs): (Vec<i64>, Vec<i64>) =
+            next.iter().map(|((session, block), place)| (*session, block.first + i64::from(*place))).unzip();
+        let rows = lease.rows(&found, &[&ids, &seqs]).await?;
+        let messages = rows.iter().map(message).collect::<Result<_, _>>()?;
+        let page = StoredPage { rows: messages, next: None }.into_page()?;
+        for (row, logged) in rows.iter().zip(page.messages) {
+            let Some(candidate) = ordinal(row, 18)?.and_then(|at| next.get(at)) else { continue };
+            let session = sessions.binary_search_by_key(&candidate.0.0, |session| session.id);
+            let session =
+                session.ok().and_then(|at| sessions.get(at)).filter(|_| search.has_message(&logged));
+            if let Some(session) = session {
+                queue.push(*candidate, FoundMessage::new(session.name.clone(), logged));
+            }
+        }
+    }
+}
+
+/// Looks the terms up in the blocks of the sessions.
+async fn of_blocks(
+    lease: &Lease<'_>,
+    search: &LogSearch,
+    sessions: &[Searched],
+    candidates: &mut Candidates<(i64, Block)>,
+) -> Result<(), Failure> {
+    let [word] = lease.prepare([sql::WORD]).await?;
+    let terms: Vec<Term> = candidates.terms().chain(search.role.map(role_mark)).collect();
+    let numbers: Vec<i64> = terms.iter().map(|term| i64::from(term.0)).collect();
+    let mut looked = Vec::new();
+    for session in sessions {
+        for block in blocks(int(session.head.0) - 1).0 {
+            let admitted = session.admitted(search, block);
+            if admitted.as_ref().is_none_or(|admitted| admitted.contains(&true)) {
+                looked.push((session.id, block, admitted));
+            }
+        }
+    }
+    for some in looked.chunks((ROWS_MAX / terms.len().max(1)).max(1)) {
+        let ids: Vec<i64> = some.iter().map(|(id, ..)| *id).collect();
+        let firsts: Vec<i64> = some.iter().map(|(_, block, _)| block.first).collect();
+        let spans: Vec<i64> = some.iter().map(|(_, block, _)| block.span).collect();
+        let rows = lease.rows(&word, &[&ids, &firsts, &spans, &numbers]).await?;
+        let mut found: Vec<Vec<Option<&Row>>> = vec![vec![None; terms.len()]; some.len()];
+        for row in &rows {
+            let (block, term) = (ordinal(row, 0)?, ordinal(row, 1)?);
+            let own = block.and_then(|block| found.get_mut(block)).zip(term);
+            if let Some(own) = own.and_then(|(terms, term)| terms.get_mut(term)) {
+                *own = Some(row);
+            }
+        }
+        for ((id, block, admitted), found) in some.iter().zip(&found) {
+            let find = |term: Term| {
+                let at = terms.iter().position(|own| *own == term);
+                match at.and_then(|at| *found.get(at)?) {
+                    Some(row) => Ok::<_, Failure>(places_in_row(row.try_get(2)?, term)?),
+                    None => Ok(Vec::new()),
+                }
+            };
+            let admitted = of_role(search, *block, admitted.clone(), find)?;
+            candidates.add((*id, *block), span(*block), admitted, find)?;
+        }
+    }
+    Ok(())
+}
+
+/// Looks at the messages that no block has yet.
+async fn behind_blocks(
+    lease: &Lease<'_>,
+    search: &LogSearch,
+    sessions: &[Searched],
+    candidates: &mut Candidates<(i64, Block)>,
+) -> Result<(), Failure> {
+    let [texts] = lease.prepare([sql::TEXTS_BEHIND]).await?;
+    let behind = sessions.iter().map(|session| {
+        let behind = blocks(int(session.head.0) - 1).1;
+        (session, Block { first: behind.start, span: behind.end - behind.start })
+    });
+    let behind: Vec<_> = behind.filter(|(_, block)| block.span > 0).collect();
+    let mut rest = &behind[..];
+    while !rest.is_empty() {
+        let mut count = 0_i64;
+        let fits = |(_, block): &&(&Searched, Block)| {
+            count += block.span;
+            count <= TEXTS_MAX
+        };
+        let (some, others) = rest.split_at(rest.iter().take_while(fits).count().max(1));
+        rest = others;
+        let (ids, firsts): (Vec<i64>, Vec<i64>) =
+            some.iter().map(|(session, block)| (session.id, block.first)).unzip();
+        let rows = lease.rows(&texts, &[&ids, &firsts]).await?;
+        for (own, (session, block)) in some.iter().enumerate() {
+            let mut postings = Postings::new();
+            for row in &rows {
+                if ordinal(row, 0)? == Some(own) {
+                    words::add(&mut postings, block.place(row.try_get(1)?)?, row.try_get(2)?);
+                }
+            }
+            let rows = postings.into_rows();
+            let find = |term| places_in_rows(&rows, term).map_err(Failure::from);
+            let admitted = of_role(search, *block, session.admitted(search, *block), find)?;
+            candidates.add((session.id, *block), span(*block), admitted, find)?;
+        }
+    }
+    Ok(())
+}
+
+/// Which of those that were sent in an array a row is of: the server counts from 1.
+fn ordinal(row: &Row, column: usize) -> Result<Option<usize>, Failure> {
+    Ok(usize::try_from(number(row, column)?).ok().and_then(|number| number.checked_sub(1)))
+}
+
+fn span(block: Block) -> usize {
+    usize::try_from(block.span).unwrap_or_default()
+}
+
+/// Of those that are searched by their numbers, the messages of the role that is searched.
+fn of_role(
+    search: &LogSearch,
+    block: Block,
+    admitted: Option<Vec<bool>>,
+    find: impl Fn(Term) -> Result<Vec<u32>, Failure>,
+) -> Result<Option<Vec<bool>>, Failure> {
+    let Some(role) = search.role else { return Ok(admitted) };
+    let mut own = vec![false; span(block)];
+    for place in find(role_mark(role))? {
+        let place = place as usize;
+        let is_admitted = admitted.as_ref().is_none_or(|admitted| admitted.get(place) == Some(&true));
+        if let Some(own) = own.get_mut(place) {
+            *own = is_admitted;
+        }
+    }
+    Ok(Some(own))
+}

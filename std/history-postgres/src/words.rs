@@ -1,0 +1,167 @@
+//! The index of words: its rows, and how they are kept. Each session has blocks of its own, by the numbers of its messages.
+
+use epitome_core::Seq;
+use epitome_history::rows::int;
+use epitome_history::words::{Block, SPAN, blocks, left_of_row, role_mark, torn};
+use epitome_history::{SessionId, StoreErrorKind, stored};
+use epitome_message::search::Postings;
+use tokio_postgres::Row;
+
+use super::failure::Failure;
+use super::job::Job;
+use super::lease::{Access, Lease};
+use super::row::{self, digest};
+use super::sql;
+
+/// Indexes the blocks that an append of the messages from `first` to before `head` has completed. Damage of the index, or of a text, does
+/// not keep messages from being written.
+pub(super) async fn written(lease: &Lease<'_>, id: i64, first: Seq, head: Seq) -> Result<(), Failure> {
+    let (mut last, head) = (int(first.0) / SPAN * SPAN + SPAN - 1, int(head.0));
+    while last < head {
+        if let Some(block) = Block::ended_by(last) {
+            index(lease, id, block, |_| false).await?;
+        }
+        if let Some(wide) = Block::wide_ended_by(last) {
+            widen(lease, id, wide).await?;
+        }
+        last += SPAN;
+    }
+    Ok(())
+}
+
+/// Writes the rows of a block: the terms of its messages, but for those of which `is_gone` says so.
+async fn index(
+    lease: &Lease<'_>,
+    id: i64,
+    block: Block,
+    is_gone: impl Fn(u32) -> bool,
+) -> Result<(), Failure> {
+    let [texts] = lease.prepare([sql::TEXTS]).await?;
+    let mut postings = Postings::new();
+    for row in lease.rows(&texts, &[&id, &block.first, &block.end()]).await? {
+        let place = block.place(row.try_get(0)?)?;
+        if !is_gone(place) {
+            add(&mut postings, place, row.try_get(1)?);
+        }
+    }
+    keep(lease, id, block, rows_of(postings)).await
+}
+
+/// Adds the terms of a stored message. One that cannot be read has none: whoever reads the message is told.
+pub(super) fn add(postings: &mut Postings, place: u32, text: &str) {
+    let Ok(message) = stored::decode(text) else { return };
+    if postings.add(place, &message) {
+        postings.mark(place, role_mark(message.role()));
+    }
+}
+
+/// Makes one block of all that lie in it, or where one of them is damaged of its texts.
+async fn widen(lease: &Lease<'_>, id: i64, wide: Block) -> Result<(), Failure> {
+    let merged = merged(&words(lease, id, wide).await?, wide);
+    forget_all(lease, id, wide).await?;
+    match merged {
+        Err(failure) if is_damage(&failure) => index(lease, id, wide, |_| false).await,
+        merged => keep(lease, id, wide, rows_of(merged?)).await,
+    }
+}
+
+/// Whether a row is not as it was written.
+fn is_damage(failure: &Failure) -> bool {
+    matches!(failure, Failure::Store(error) if error.kind() == StoreErrorKind::Corrupt)
+}
+
+fn merged(rows: &[Row], wide: Block) -> Result<Postings, Failure> {
+    let mut postings = Postings::new();
+    for row in rows {
+        let moved = wide.place(row.try_get(0)?)?;
+        postings.add_row(row.try_get(2)?, moved, |_| false).map_err(torn)?;
+    }
+    Ok(postings)
+}
+
+/// The rows of the blocks that begin in one.
+async fn words(lease: &Lease<'_>, id: i64, block: Block) -> Result<Vec<Row>, Failure> {
+    let [words] = lease.prepare([sql::WORDS]).await?;
+    lease.rows(&words, &[&id, &block.first, &block.end()]).await
+}
+
+/// Deletes the rows of the blocks that begin in one.
+async fn forget_all(lease: &Lease<'_>, id: i64, block: Block) -> Result<(), Failure> {
+    let [drop] = lease.prepare([sql::DROP_WORDS]).await?;
+    lease.execute(&drop, &[&id, &block.first, &block.end()]).await?;
+    Ok(())
+}
+
+/// Rows of a block by their keys.
+type WordRows = (Vec<i64>, Vec<Vec<u8>>);
+
+fn rows_of(postings: Postings) -> WordRows {
+    postings.into_rows().into_iter().map(|(term, row)| (i64::from(term.0), row)).unzip()
+}
+
+async fn keep(lease: &Lease<'_>, id: i64, block: Block, (terms, rows): WordRows) -> Result<(), Failure> {
+    if terms.is_empty() {
+        return Ok(());
+    }
+    let [keep] = lease.prepare([sql::KEEP_WORDS]).await?;
+    lease.execute(&keep, &[&id, &block.first, &block.span, &terms, &rows]).await?;
+    Ok(())
+}
+
+/// Takes the terms of these messages out of the index of a session with this head.
+pub(super) async fn forget(lease: &Lease<'_>, id: i64, head: Seq, seqs: &[Seq]) -> Result<(), Failure> {
+    let last = int(head.0) - 1;
+    let mut numbers: Vec<i64> = seqs.iter().map(|seq| int(seq.0)).collect();
+    numbers.sort_unstable();
+    for gone in numbers.chunk_by(|one, other| Block::of(*one, last) == Block::of(*other, last)) {
+        let Some(block) = gone.first().and_then(|number| Block::of(*number, last)) else { continue };
+        let is_gone = |place: u32| gone.binary_search(&(block.first + i64::from(place))).is_ok();
+        match left(&words(lease, id, block).await?, is_gone) {
+            // A damaged block is made anew.
+            Err(failure) if is_damage(&failure) => {
+                forget_all(lease, id, block).await?;
+                index(lease, id, block, is_gone).await?;
+            }
+            left => keep(lease, id, block, left?).await?,
+        }
+    }
+    Ok(())
+}
+
+/// The rows that have one of the messages which are gone, by their keys, without those.
+fn left(rows: &[Row], is_gone: impl Fn(u32) -> bool) -> Result<WordRows, Failure> {
+    let (mut terms, mut left) = (Vec::new(), Vec::new());
+    for row in rows {
+        if let Some(row_left) = left_of_row(row.try_get(2)?, &is_gone)? {
+            terms.push(row.try_get(1)?);
+            left.push(row_left);
+        }
+    }
+    Ok((terms, left))
+}
+
+/// Makes the index of a session anew.
+#[derive(Debug)]
+pub(super) struct ReindexJob(pub(super) SessionId);
+
+impl Job for ReindexJob {
+    type Answer = ();
+
+    fn name(&self) -> &'static str {
+        "reindex"
+    }
+
+    async fn run(&self, lease: &Lease<'_>) -> Result<(), Failure> {
+        lease.begin(Access::Write).await?;
+        let [lock] = lease.prepare([sql::LOCK_SESSION]).await?;
+        let found = lease.row(&lock, &[&digest(self.0.as_str()).as_slice()]).await?;
+        if let Some(session) = found.as_ref().map(row::session).transpose()? {
+            let (id, head) = (session.id, int(session.counters.head.0));
+            forget_all(lease, id, Block { first: 0, span: head }).await?;
+            for block in blocks(head - 1).0 {
+                index(lease, id, block, |_| false).await?;
+            }
+        }
+        lease.commit().await
+    }
+}

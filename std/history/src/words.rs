@@ -1,0 +1,318 @@
+//! The index of words of a store in tables: which messages have which terms.
+//!
+//! Messages are numbered, and indexed in blocks: 256 at once, when the last message of a block is written, within the same
+//! transaction. Sixteen such blocks become one of 4,096 messages. The messages behind the last block are read by each search. So an append
+//! pays for the index once in 256 messages, and a search reads few rows. A block is written as the rows of its [`Postings`].
+//!
+//! The index names the messages that have a word of a search, and how many have each word. The best of these [`Candidates`] by the rarity
+//! of their words are read, and ranked as every store ranks them.
+
+use core::cell::Cell;
+use core::ops::Range;
+
+use epitome_core::Seq;
+use epitome_core::message::Role;
+use epitome_message::search::{MessageSearch, Postings, Term, TornRow, query_terms, rarity};
+
+use super::rules::corrupt;
+use super::{FoundMessage, LogSearch, StoreError};
+
+/// How many messages a new block has.
+pub const SPAN: i64 = 256;
+
+/// How many messages a block has that is made of others.
+pub const WIDE_SPAN: i64 = 4_096;
+
+/// So many messages are read one by one, without the index.
+pub const READ_MAX: u64 = 1_024;
+
+/// The least messages that are read to be ranked, and how many for each that is wanted.
+const RANKED_MIN: usize = 64;
+const RANKED_PER_FOUND: usize = 4;
+
+/// How many of the best messages are told from each other at once.
+const BEST: usize = 1_024;
+
+/// Some messages, by their numbers, that are indexed together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Block {
+    pub first: i64,
+    pub span: i64,
+}
+
+impl Block {
+    /// The block that is complete with the message `number`, if one is.
+    pub const fn ended_by(number: i64) -> Option<Self> {
+        Self::of_span_ended_by(number, SPAN)
+    }
+
+    /// The wide block that is complete with the message `number`, if one is.
+    pub const fn wide_ended_by(number: i64) -> Option<Self> {
+        Self::of_span_ended_by(number, WIDE_SPAN)
+    }
+
+    const fn of_span_ended_by(number: i64, span: i64) -> Option<Self> {
+        match (number + 1) % span {
+            0 => Some(Self { first: number + 1 - span, span }),
+            _ => None,
+        }
+    }
+
+    /// The block of a message, if `last` is the last one; `None` behind the last block.
+    pub fn of(number: i64, last: i64) -> Option<Self> {
+        let span = if number < ends(last, WIDE_SPAN) { WIDE_SPAN } else { SPAN };
+        (number < ends(last, span)).then_some(Self { first: number - number % span, span })
+    }
+
+    /// The number behind its last message.
+    pub const fn end(self) -> i64 {
+        self.first + self.span
+    }
+
+    /// The place of a message in it.
+    ///
+    /// # Errors
+    /// `Corrupt` if it is in another block.
+    pub fn place(self, number: i64) -> Result<u32, StoreError> {
+        u32::try_from(number - self.first).map_err(|_| damaged())
+    }
+}
+
+/// Where the complete blocks end, if `last` is the last message.
+const fn ends(last: i64, span: i64) -> i64 {
+    (last + 1) / span * span
+}
+
+/// All blocks, and the numbers of the messages behind them.
+pub fn blocks(last: i64) -> (impl Iterator<Item = Block> + Clone, Range<i64>) {
+    let (wide, all) = (ends(last, WIDE_SPAN), ends(last, SPAN));
+    let of = |from: i64, to: i64, span: i64| {
+        (0..(to - from) / span).map(move |at| Block { first: from + at * span, span })
+    };
+    (of(0, wide, WIDE_SPAN).chain(of(wide, all, SPAN)), all..last.saturating_add(1))
+}
+
+/// The mark of the messages of a role.
+pub fn role_mark(role: Role) -> Term {
+    Term::mark("role", role.as_str())
+}
+
+/// A row without the messages of which `is_gone` says so; `None` if it has none of them. Its terms lie behind its key as before.
+///
+/// # Errors
+/// `Corrupt` if the bytes are no row.
+pub fn left_of_row(row: &[u8], is_gone: impl Fn(u32) -> bool) -> Result<Option<Vec<u8>>, StoreError> {
+    let (mut postings, has_changed) = (Postings::new(), Cell::new(false));
+    let is_gone = |place| {
+        let is_gone = is_gone(place);
+        has_changed.set(has_changed.get() || is_gone);
+        is_gone
+    };
+    postings.add_row(row, 0, is_gone).map_err(torn)?;
+    let left = postings.into_rows().into_iter().next().map(|(_, left)| left);
+    Ok(has_changed.get().then(|| left.unwrap_or_default()))
+}
+
+/// The places in a block that have a term, in the row that may have the term.
+///
+/// # Errors
+/// `Corrupt` if the bytes are no row.
+pub fn places_in_row(row: &[u8], term: Term) -> Result<Vec<u32>, StoreError> {
+    Postings::find(row, term).map_err(torn)
+}
+
+/// The same in the rows of a block that is not written.
+///
+/// # Errors
+/// `Corrupt` if a row is torn.
+pub fn places_in_rows(rows: &[(Term, Vec<u8>)], term: Term) -> Result<Vec<u32>, StoreError> {
+    let row = rows.partition_point(|(first, _)| *first <= term).checked_sub(1).and_then(|at| rows.get(at));
+    row.map_or(Ok(Vec::new()), |(_, row)| places_in_row(row, term))
+}
+
+/// How many messages are searched of a session with this head.
+pub fn searched(search: &LogSearch, head: Seq) -> u64 {
+    let Some(ranges) = &search.ranges else { return head.0 };
+    let within = ranges.iter().map(|range| range.end.min(head).0.saturating_sub(range.start.0));
+    within.fold(0, u64::saturating_add)
+}
+
+/// The error for bytes that are no row.
+pub fn torn(error: TornRow) -> StoreError {
+    damaged().with_source(error)
+}
+
+/// The error for rows that cannot be read.
+pub fn damaged() -> StoreError {
+    corrupt("the index of words is damaged: make it anew (`epitome session verify --reindex`)")
+}
+
+/// The part of an index that a search needs. `K` names a block: later messages are in greater blocks.
+#[derive(Debug)]
+pub struct Candidates<K> {
+    /// The terms of the words, and how many messages have each.
+    terms: Vec<(Term, u64)>,
+    /// How many messages were looked at.
+    messages: u64,
+    blocks: Vec<Found<K>>,
+}
+
+/// What was found in a block.
+#[derive(Debug)]
+struct Found<K> {
+    block: K,
+    span: usize,
+    /// By the number of a term, the places of the messages that have it.
+    places: Vec<Vec<u32>>,
+    /// By place, whether the message is searched; `None` if all are.
+    admitted: Option<Vec<bool>>,
+}
+
+impl<K: Copy + Ord> Candidates<K> {
+    /// Those of a search, before a block was looked at.
+    pub fn new(search: &LogSearch) -> Self {
+        let terms = query_terms(&search.words).into_iter().map(|term| (term, 0)).collect();
+        Self { terms, messages: 0, blocks: Vec::new() }
+    }
+
+    /// The terms of the search, ascending.
+    pub fn terms(&self) -> impl Iterator<Item = Term> + Clone {
+        self.terms.iter().map(|(term, _)| *term)
+    }
+
+    /// Adds a block of so many messages, behind those that were added before. `find` gives the places that have a term. A block without a
+    /// message that is searched tells nothing.
+    ///
+    /// # Errors
+    /// Those of `find`.
+    pub fn add<E>(
+        &mut self,
+        block: K,
+        span: usize,
+        admitted: Option<Vec<bool>>,
+        mut find: impl FnMut(Term) -> Result<Vec<u32>, E>,
+    ) -> Result<(), E> {
+        if admitted.as_ref().is_some_and(|admitted| !admitted.contains(&true)) {
+            return Ok(());
+        }
+        let mut places = Vec::with_capacity(self.terms.len());
+        for (term, with) in &mut self.terms {
+            let own = find(*term)?;
+            *with = with.saturating_add(own.len() as u64);
+            places.push(own);
+        }
+        self.messages = self.messages.saturating_add(span as u64);
+        self.blocks.push(Found { block, span, places, admitted });
+        Ok(())
+    }
+
+    /// How many messages have a term.
+    fn with(&self, term: Term) -> u64 {
+        let at = self.terms.binary_search_by_key(&term, |(term, _)| *term).ok();
+        at.and_then(|at| self.terms.get(at)).map_or(0, |(_, with)| *with)
+    }
+
+    /// The `count` messages whose words are rarest together, the best first, of equal ones the newest; and whether these are all.
+    fn best(&self, count: usize) -> (Vec<(K, u32)>, bool) {
+        let rarities: Vec<u64> = self.terms.iter().map(|(_, with)| rarity(self.messages, *with)).collect();
+        let (mut best, mut least, mut is_all) = (Vec::<(u64, K, u32)>::new(), None::<(u64, K, u32)>, true);
+        let mut scores = Vec::<u64>::new();
+        // The newest first: of the many that are as good as each other the first are the best.
+        for Found { block, span, places, admitted } in self.blocks.iter().rev() {
+            scores.clear();
+            scores.resize(*span, 0);
+            for (own, rarity) in places.iter().zip(&rarities) {
+                // One that all have still says something.
+                for place in own {
+                    if let Some(score) = scores.get_mut(*place as usize) {
+                        *score = score.saturating_add(rarity.saturating_add(1));
+                    }
+                }
+            }
+            for (place, score) in scores.iter().enumerate().rev().filter(|(_, score)| **score > 0) {
+                let is_admitted =
+                    admitted.as_ref().is_none_or(|own| own.get(place).copied().unwrap_or_default());
+                if !is_admitted {
+                    continue;
+                }
+                let own = (*score, *block, place as u32);
+                if least.is_some_and(|least| own < least) {
+                    is_all = false;
+                    continue;
+                }
+                best.push(own);
+                if best.len() >= count.saturating_mul(2) {
+                    best.select_nth_unstable_by(count, |one, other| other.cmp(one));
+                    best.truncate(count);
+                    least = best.iter().copied().min();
+                    is_all = false;
+                }
+            }
+        }
+        best.sort_unstable_by(|one, other| other.cmp(one));
+        is_all &= best.len() <= count;
+        best.truncate(count);
+        (best.into_iter().map(|(_, block, place)| (block, place)).collect(), is_all)
+    }
+}
+
+/// The candidates of a search in the order in which they are read, until enough of them are searched.
+#[derive(Debug)]
+pub struct Queue<'s, K> {
+    candidates: &'s Candidates<K>,
+    search: &'s LogSearch,
+    /// The best of them, of which so many were asked for.
+    best: Vec<(K, u32)>,
+    asked: usize,
+    /// Whether there are no others.
+    is_all: bool,
+    /// How many were told from each other.
+    count: usize,
+    read: Vec<((K, u32), FoundMessage)>,
+}
+
+impl<'s, K: Copy + Ord> Queue<'s, K> {
+    pub fn new(candidates: &'s Candidates<K>, search: &'s LogSearch) -> Self {
+        let (best, is_all) = candidates.best(BEST);
+        Self { candidates, search, best, asked: 0, is_all, count: BEST, read: Vec::new() }
+    }
+
+    fn limit(&self) -> usize {
+        usize::try_from(self.search.limit).unwrap_or(usize::MAX)
+    }
+
+    /// The messages that are to be read next; none once there are enough.
+    pub fn to_read(&mut self) -> Vec<(K, u32)> {
+        let wanted = self.limit().saturating_mul(RANKED_PER_FOUND).max(RANKED_MIN);
+        let wanted = wanted.saturating_sub(self.read.len());
+        if self.asked == self.best.len() && wanted > 0 && !self.is_all {
+            // The best of a larger number begin with the same ones.
+            self.count = self.count.saturating_mul(16);
+            (self.best, self.is_all) = self.candidates.best(self.count);
+        }
+        let next: Vec<_> = self.best.iter().skip(self.asked).take(wanted).copied().collect();
+        self.asked = self.asked.saturating_add(next.len());
+        next
+    }
+
+    /// Adds a candidate that is searched.
+    pub fn push(&mut self, candidate: (K, u32), message: FoundMessage) {
+        self.read.push((candidate, message));
+    }
+
+    /// The nearest of what was read.
+    pub fn nearest(mut self) -> Vec<FoundMessage> {
+        // Of equal ones the search prefers the later.
+        self.read.sort_unstable_by_key(|(candidate, _)| *candidate);
+        let Candidates { messages, .. } = self.candidates;
+        let mut nearest =
+            MessageSearch::of_collection(&self.search.words, *messages, |term| self.candidates.with(term));
+        for ((_, found), number) in self.read.iter().zip(0..) {
+            nearest.add(number, &found.logged.entry.message);
+        }
+        let limit = self.limit();
+        let mut found: Vec<_> = self.read.into_iter().map(|(_, found)| Some(found)).collect();
+        let take = |number| found.get_mut(usize::try_from(number).ok()?)?.take();
+        nearest.nearest(limit).into_iter().filter_map(take).collect()
+    }
+}
