@@ -443,8 +443,11 @@ fn index(server: &Server) -> Vec<String> {
     )
 }
 
-/// What is left of rows after a prune is not cut into rows as what is made anew: each posting, by its block.
-fn postings(server: &Server) -> Vec<(String, Vec<(Term, Vec<u8>)>)> {
+/// A block by its session, its first message and its span, with its rows.
+type Kept = (String, Vec<(Term, Vec<u8>)>);
+
+/// The postings of each block, however its rows are cut: what a prune has left is not cut as what is made anew.
+fn postings(server: &Server) -> Vec<Kept> {
     let mut blocks = Vec::<(String, Postings)>::new();
     for row in index(server) {
         let words: Vec<&str> = row.split(' ').collect();
