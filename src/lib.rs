@@ -54,6 +54,11 @@ struct Steering;
 
 /// The page's example, compiled and run.
 #[cfg(doctest)]
+#[doc = include_str!("../docs/memory.md")]
+struct Memory;
+
+/// The page's example, compiled and run.
+#[cfg(doctest)]
 #[doc = include_str!("../docs/search.md")]
 struct Search;
 

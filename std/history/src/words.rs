@@ -217,15 +217,23 @@ impl<K: Copy + Ord> Candidates<K> {
         let rarities: Vec<u64> = self.terms.iter().map(|(_, with)| rarity(self.messages, *with)).collect();
         let (mut best, mut least, mut is_all) = (Vec::<(u64, K, u32)>::new(), None::<(u64, K, u32)>, true);
         let mut scores = Vec::<u64>::new();
+        // A word that all messages have still says something.
+        let worth = |rarity: &u64| rarity.saturating_add(1);
         // The newest first: of the many that are as good as each other the first are the best.
         for Found { block, span, places, admitted } in self.blocks.iter().rev() {
+            let own = places.iter().zip(&rarities).filter(|(own, _)| !own.is_empty());
+            let most = own.fold(0_u64, |most, (_, rarity)| most.saturating_add(worth(rarity)));
+            // Not even a message with all words of the block is among the best.
+            if least.is_some_and(|least| (most, *block, u32::MAX) < least) {
+                is_all = false;
+                continue;
+            }
             scores.clear();
             scores.resize(*span, 0);
             for (own, rarity) in places.iter().zip(&rarities) {
-                // One that all have still says something.
                 for place in own {
                     if let Some(score) = scores.get_mut(*place as usize) {
-                        *score = score.saturating_add(rarity.saturating_add(1));
+                        *score = score.saturating_add(worth(rarity));
                     }
                 }
             }

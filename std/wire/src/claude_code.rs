@@ -37,7 +37,9 @@
 //!   are errors of the API that the tool wrote as messages: it does not send them either.
 //!
 //! What is written back: changed messages, and conversations with messages left out, whose followers then name the message
-//! before the gap. `toolUseResult`, what the tool shows to people beside a result, is not changed. A new message is refused.
+//! before the gap. `toolUseResult`, what the tool shows to people beside a result, is not changed. A new text of the user or the model is
+//! a line of its own, which the line behind it names; one of the model has the model `<synthetic>` and no usage. It is refused among the
+//! answers to several calls at once.
 
 mod ends;
 mod line;

@@ -25,7 +25,8 @@
 //! - `usage` counts what came from a cache beside the input, for every provider.
 //!
 //! Written back are changed texts and results, and messages left out, whose followers then name the entry before the gap.
-//! A new message is refused.
+//! A new text of the user or the model is an entry of its own, which the entry behind it names; it is refused before what a compaction has
+//! kept.
 
 mod message;
 mod outline;

@@ -152,16 +152,17 @@ impl Postings {
         let (mut rest, mut term) = (row, 0_u32);
         while !rest.is_empty() && term <= wanted.0 {
             term = term.checked_add(number(&mut rest)?).ok_or(TornRow)?;
-            let mut found = Vec::new();
+            if term != wanted.0 {
+                for_each_posting(&mut rest, |_| Ok(()))?;
+                continue;
+            }
+            // Each takes a byte at least.
+            let mut found = Vec::with_capacity(rest.len());
             for_each_posting(&mut rest, |own| {
-                if term == wanted.0 {
-                    found.push(own);
-                }
+                found.push(own);
                 Ok(())
             })?;
-            if term == wanted.0 {
-                return Ok(found);
-            }
+            return Ok(found);
         }
         Ok(Vec::new())
     }
@@ -195,6 +196,13 @@ fn push(row: &mut Vec<u8>, mut number: u32) {
 }
 
 fn number(rest: &mut &[u8]) -> Result<u32, TornRow> {
+    // Most are small.
+    if let Some((byte, behind)) = rest.split_first()
+        && *byte < 0x80
+    {
+        *rest = behind;
+        return Ok(u32::from(*byte));
+    }
     let mut number = 0_u32;
     for shift in (0..u32::BITS).step_by(7) {
         let (byte, behind) = rest.split_first().ok_or(TornRow)?;

@@ -135,8 +135,9 @@ pub(super) fn said(tree: &mut Tree, source: &Arc<str>, raw: &str) -> Result<Opti
             let unnamed = core::mem::replace(first, Message::user(""));
             *first = unnamed.with_id(said.uuid.clone());
         }
-        // A report that cannot be read is none: the messages are what counts.
+        // A report that cannot be read is none: the messages are what counts. One of nothing is of no response of a model.
         let usage = usage.and_then(|raw| reports::of(raw).ok()).filter(|_| !said.messages.is_empty());
+        let usage = usage.filter(|usage| usage.total.is_none_or(|total| total > 0));
         said.usage = usage.map(Box::new);
     }
     tree.push(&line, &said.messages);

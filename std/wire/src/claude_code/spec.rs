@@ -1,5 +1,6 @@
 //! Session files, read and written.
 
+use epitome_core::message::Role;
 use epitome_message::Message;
 
 use super::outline::Lines;
@@ -7,9 +8,10 @@ use super::session::Session;
 use crate::anthropic;
 use crate::body::Body;
 use crate::forest;
-use crate::json::{self, Kind, patch};
+use crate::json::{self, Kind, patch, quote};
+use crate::rewrite::{form, only_text};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
-use crate::transcript::{Chain, Transcript};
+use crate::transcript::{Chain, NewRecord, NewRecords, Transcript};
 use crate::{Format, WireError};
 
 /// The row of Claude Code.
@@ -22,6 +24,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     chain: Some(Chain {
         names: |raw| forest::names(raw, &["uuid", "parentUuid"]),
         linked: |raw, parent| forest::linked(raw, "parentUuid", parent),
+        new: Some(NewRecords { name: |hash| uuid(hash), write: new_line }),
     }),
     log: None,
     outliner: Some(|| Box::<Lines>::default()),
@@ -52,12 +55,47 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
 }
 
 fn write_record(record: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
-    let Some(line) = record else {
-        return Err(WireError::unsupported("Claude Code's files have no form for a new message"));
-    };
+    let line = record.ok_or_else(|| form("a new message"))?;
     let Some(message) = json::field(line, "message")? else { return Ok(Some(line.to_owned())) };
     match anthropic::write_record(Some(message), messages)? {
         Some(message) => patch(line, &[("message", Some(message))]).map(Some),
         None => Ok(None),
     }
+}
+
+/// What every line of a file says in the same way.
+const COMMON: [&str; 8] =
+    ["isSidechain", "userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "timestamp"];
+
+/// The line of a new message, which is a text. One of the model is like those that Claude Code writes in the model's place: of the model
+/// `<synthetic>`, without usage.
+fn new_line(new: &NewRecord<'_>) -> Result<String, WireError> {
+    let (message, text) = only_text(&[new.message])?;
+    let name = quote(new.name.unwrap_or_default());
+    let (kind, said) = match message.role() {
+        Role::User => ("user", format!(r#"{{"role":"user","content":{}}}"#, quote(text))),
+        Role::Assistant => (
+            "assistant",
+            format!(
+                r#"{{"id":{name},"type":"message","role":"assistant","model":"<synthetic>","content":[{{"type":"text","text":{}}}],"stop_reason":"end_turn","stop_sequence":null,"usage":{{"input_tokens":0,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":0}}}}"#,
+                quote(text)
+            ),
+        ),
+        _ => return Err(form("a new message of this role")),
+    };
+    let mut line = format!("{{\"parentUuid\":{}", new.parent.map_or_else(|| "null".to_owned(), quote));
+    for (key, value) in COMMON.iter().zip(json::fields(new.like, &COMMON)?) {
+        if let Some(value) = value {
+            line.push_str(&format!(",\"{key}\":{value}"));
+        }
+    }
+    Ok(format!("{line},\"type\":\"{kind}\",\"message\":{said},\"uuid\":{name}}}"))
+}
+
+/// A number as a UUID of version 8, which has no meaning but that of its program (RFC 9562).
+fn uuid(hash: u128) -> String {
+    let hash = hash & !(0xf << 76) & !(0x3 << 62) | 0x8 << 76 | 0x2 << 62;
+    let hex = format!("{hash:032x}");
+    let piece = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
+    [piece(0, 8), piece(8, 12), piece(12, 16), piece(16, 20), piece(20, 32)].join("-")
 }

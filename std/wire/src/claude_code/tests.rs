@@ -1,8 +1,10 @@
 //! Session files of Claude Code: what is one conversation, and what is written back.
 
 use epitome_core::attribution::SourceKind;
+use epitome_core::message::Role;
 use epitome_message::{Message, Part, ToolResult};
 
+use crate::json;
 use crate::tests::support::{shown_in, written};
 use crate::{
     Conversation, Entry, Format, ReadOptions, Relation, Transcript, WireErrorKind, detect, read, write_back,
@@ -210,8 +212,116 @@ fn what_follows_a_gap_names_the_message_before_it() {
     assert_eq!(shorter, text(&kept));
     let again = read(shorter, &ReadOptions::default()).unwrap();
     assert_eq!(shown_in(&again.conversations()[0]), shown_in(&transcript.conversations()[0]));
-    transcript.conversations_mut()[0].entries.push(Entry::new(Message::user("new")));
-    assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
+}
+
+#[test]
+fn a_new_message_stands_between_two_records() {
+    let mut transcript = transcript(&text(&parallel()));
+    let entries = &mut transcript.conversations_mut()[0].entries;
+    entries.drain(1..6);
+    entries.insert(1, Entry::new(Message::assistant("seen: a.txt")));
+    entries.insert(2, Entry::new(Message::user("and \"b\"")));
+    let out = written(&transcript);
+    let lines: Vec<&str> = out.lines().collect();
+    let parents = |line: &str| {
+        let [name, parent] = json::fields(line, &["uuid", "parentUuid"]).unwrap().map(Option::unwrap);
+        (name.to_owned(), parent.to_owned())
+    };
+    let names: Vec<_> = lines[1..].iter().map(|line| parents(line)).collect();
+    assert_eq!(names.len(), 4);
+    for (before, after) in names.iter().zip(&names[1..]) {
+        assert_eq!(before.0, after.1, "each names the one before it");
+    }
+    let uuid = names[1].0.trim_matches('"');
+    assert_eq!(
+        lines[2],
+        format!(
+            r#"{{"parentUuid":"u1","isSidechain":false,"sessionId":"s","type":"assistant","message":{{"id":"{uuid}","type":"message","role":"assistant","model":"<synthetic>","content":[{{"type":"text","text":"seen: a.txt"}}],"stop_reason":"end_turn","stop_sequence":null,"usage":{{"input_tokens":0,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":0}}}},"uuid":"{uuid}"}}"#
+        )
+    );
+    assert_eq!((uuid.len(), &uuid[14..15]), (36, "8"), "{uuid}");
+    assert!("89ab".contains(&uuid[19..20]), "{uuid}");
+    assert_eq!(lines[4], parallel()[6].replace("\"t2\"", &names[2].0));
+    let again = read(out.as_str(), &ReadOptions::default()).unwrap();
+    assert_eq!(shown_in(&again.conversations()[0]), shown_in(&transcript.conversations()[0]));
+    assert_eq!(again.conversations()[0].usage.len(), 1, "what no model said has no usage");
+    assert_eq!(out, written(&transcript), "the same names each time");
+}
+
+/// At every place of a conversation, with and without the messages before it.
+#[test]
+fn a_new_message_is_read_where_it_was_put() {
+    let lines = parallel();
+    // The same, with the answers in the other order, and at the end of the file.
+    let turned: Vec<_> = [0, 1, 2, 4, 5, 3].map(|at| lines[at].clone()).into();
+    let mut put = 0;
+    for lines in [lines, turned] {
+        let count = transcript(&text(&lines)).conversations()[0].entries.len();
+        let places = (0..=count).flat_map(|at| (0..=at).map(move |left_out| (at, left_out)));
+        // A call does not go without its answer.
+        for (at, left_out) in places.filter(|(_, left_out)| !(2..6).contains(left_out)) {
+            let mut new = transcript(&text(&lines));
+            let entries = &mut new.conversations_mut()[0].entries;
+            entries.insert(at, Entry::new(Message::user("note")));
+            entries.drain(..left_out);
+            let mut out = Vec::new();
+            if let Err(error) = write_back(&new, &mut out) {
+                // Not into a response and its answers, whose order is that of the calls.
+                assert!(error.kind() == WireErrorKind::Unsupported && (3..6).contains(&at), "{at}: {error}");
+                continue;
+            }
+            let again = read(String::from_utf8(out).unwrap(), &ReadOptions::default()).unwrap();
+            assert_eq!(
+                shown_in(&again.conversations()[0]),
+                shown_in(&new.conversations()[0]),
+                "{at} {left_out}"
+            );
+            put += 1;
+        }
+    }
+    assert!(put >= 12, "{put}");
+}
+
+#[test]
+fn a_new_message_of_a_branch_leaves_the_other_as_it_was() {
+    let lines = [
+        user("u1", "", "go"),
+        says("a1", "u1", "r1", r#"{"type":"text","text":"one"}"#),
+        user("u2", "a1", "left"),
+        user("u3", "a1", "right"),
+        says("a3", "u3", "r3", r#"{"type":"text","text":"three"}"#),
+    ];
+    let mut transcript = transcript(&text(&lines));
+    let other = shown_in(&transcript.conversations()[1]);
+    transcript.conversations_mut()[0].entries.insert(2, Entry::new(Message::assistant("note")));
+    let again = read(written(&transcript), &ReadOptions::default()).unwrap();
+    let active = [
+        "user: text go",
+        "assistant: text one",
+        "assistant: text note",
+        "user: text right",
+        "assistant: text three",
+    ];
+    assert_eq!(shown_in(&again.conversations()[0]), active);
+    assert_eq!(shown_in(&again.conversations()[1]), other);
+    // The same text at the same place of both has two names.
+    transcript.conversations_mut()[1].entries.insert(2, Entry::new(Message::assistant("note")));
+    let out = written(&transcript);
+    let again = read(out.as_str(), &ReadOptions::default()).unwrap();
+    assert_eq!(again.conversations().len(), 2, "{out}");
+    assert!(again.conversations().iter().all(|one| shown_in(one)[2] == "assistant: text note"), "{out}");
+}
+
+#[test]
+fn a_new_message_that_is_no_text_is_refused() {
+    for (at, new) in [
+        (1, Message::new(Role::Developer, vec![Part::Text("a".into())])),
+        (1, Message::new(Role::Tool, vec![Part::ToolResult(ToolResult::new("c", Vec::new()))])),
+    ] {
+        let mut transcript = transcript(&text(&parallel()));
+        transcript.conversations_mut()[0].entries.insert(at, Entry::new(new));
+        assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
+    }
 }
 
 /// A line that holds no message, as hooks leave one behind each turn.

@@ -13,7 +13,7 @@ use crate::transcript::{Chain, Names, ToolCompaction};
 use crate::{Format, WireError};
 
 /// How events name each other.
-pub(super) const CHAIN: Chain = Chain { names, linked };
+pub(super) const CHAIN: Chain = Chain { names, linked, new: None };
 
 /// What an event does to the conversation.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use crate::transcript::{Chain, Names};
 use crate::{Format, WireError, WireErrorKind};
 
 /// How events name each other.
-pub(super) const CHAIN: Chain = Chain { names, linked };
+pub(super) const CHAIN: Chain = Chain { names, linked, new: None };
 
 /// The names of the events that were read, by which later ones forget them: each event's number.
 pub(super) type Numbers = HashMap<Str, u64>;

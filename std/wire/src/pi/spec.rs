@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use epitome_core::message::Role;
 use epitome_message::{Message, Part};
 
 use super::message::{NAMES, block, message};
@@ -10,9 +11,9 @@ use super::session::Session;
 use crate::body::Body;
 use crate::forest;
 use crate::json::{self, Kind, patch, quote};
-use crate::rewrite::{changes, form, text};
+use crate::rewrite::{changes, form, only_text, text};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
-use crate::transcript::{Chain, Transcript};
+use crate::transcript::{Chain, NewRecord, NewRecords, Transcript};
 use crate::{Format, WireError};
 
 /// The row of pi.
@@ -25,6 +26,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     chain: Some(Chain {
         names: |raw| forest::names(raw, &["id", "parentId"]),
         linked: |raw, parent| forest::linked(raw, "parentId", parent),
+        new: Some(NewRecords { name: |hash| format!("{:08x}", hash >> 96), write: new_entry }),
     }),
     log: None,
     outliner: Some(|| Box::<Lines>::default()),
@@ -98,4 +100,31 @@ fn with_text(list: &str, wanted: usize, new: &str) -> Result<String, WireError> 
         Ok(())
     })?;
     Ok(json::rebuild(list, &ranges, pieces.iter().map(|(at, piece)| (*at, piece.as_str()))))
+}
+
+/// The entry of a new message, which is a text; one of the model without usage.
+fn new_entry(new: &NewRecord<'_>) -> Result<String, WireError> {
+    let (message, text) = only_text(&[new.message])?;
+    let [time, beside] = json::fields(new.like, &["timestamp", "message"])?;
+    let beside = beside.filter(|beside| Kind::of(beside) == Kind::Object).unwrap_or("{}");
+    let [at, api, provider, model] = json::fields(beside, &["timestamp", "api", "provider", "model"])?;
+    let content = format!(r#"[{{"type":"text","text":{}}}]"#, quote(text));
+    let said = match message.role() {
+        Role::User => format!(r#"{{"role":"user","content":{content}}}"#),
+        Role::Assistant => {
+            let none = r#""input":0,"output":0,"cacheRead":0,"cacheWrite":0"#;
+            let [api, provider, model] = [api, provider, model].map(|name| name.unwrap_or("\"\""));
+            format!(
+                r#"{{"role":"assistant","content":{content},"api":{api},"provider":{provider},"model":{model},"usage":{{{none},"totalTokens":0,"cost":{{{none},"total":0}}}},"stopReason":"stop"}}"#
+            )
+        }
+        _ => return Err(form("a new message of this role")),
+    };
+    let said = patch(&said, &[("timestamp", at.map(str::to_owned))])?;
+    let names = new.name.map(|name| {
+        let parent = new.parent.map_or_else(|| "null".to_owned(), quote);
+        format!("\"id\":{},\"parentId\":{parent},", quote(name))
+    });
+    let time = time.map(|time| format!("\"timestamp\":{time},")).unwrap_or_default();
+    Ok(format!("{{\"type\":\"message\",{}{time}\"message\":{said}}}", names.unwrap_or_default()))
 }

@@ -1,10 +1,12 @@
 //! Session files of pi, read, changed and written back.
 
-use epitome_message::{Part, ToolResult};
+use epitome_core::message::Role;
+use epitome_message::{Message, Part, ToolResult};
 
+use crate::json;
 use crate::tests::support::{shown_in, written};
 use crate::{
-    Conversation, Format, ReadOptions, Relation, Transcript, WireErrorKind, detect, read, write_back,
+    Conversation, Entry, Format, ReadOptions, Relation, Transcript, WireErrorKind, detect, read, write_back,
 };
 
 const HEAD: &str = r#"{"type":"session","id":"s","timestamp":"t","cwd":"/","provider":"anthropic"}"#;
@@ -85,6 +87,51 @@ fn entries_with_names_are_a_tree() {
 }
 
 #[test]
+fn a_new_message_stands_between_two_entries() {
+    let lines = [
+        HEAD.to_owned(),
+        named(USER, "a", ""),
+        named(CALL, "b", "a"),
+        named(RESULT, "c", "b"),
+        named(&USER.replace("go", "on"), "d", "c"),
+    ];
+    let mut transcript = transcript(&lines);
+    let entries = &mut transcript.conversations_mut()[0].entries;
+    entries.drain(1..3);
+    entries.insert(1, Entry::new(Message::assistant("seen: \"a.txt\"")));
+    let out = written(&transcript);
+    let line = out.lines().nth(2).unwrap();
+    let name = json::decode(json::field(line, "id").unwrap().unwrap()).into_owned();
+    assert_eq!(name.len(), 8);
+    assert_eq!(
+        line,
+        format!(
+            r#"{{"type":"message","id":"{name}","parentId":"a","timestamp":"t","message":{{"role":"assistant","content":[{{"type":"text","text":"seen: \"a.txt\""}}],"api":"","provider":"","model":"","usage":{{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}}},"stopReason":"stop"}}}}"#
+        )
+    );
+    let expected = [
+        lines[0].clone(),
+        lines[1].clone(),
+        line.to_owned(),
+        lines[4].replace("\"c\"", &format!("\"{name}\"")),
+    ];
+    assert_eq!(out, expected.join("\n"));
+    let again = read(out.as_str(), &ReadOptions::default()).unwrap();
+    assert_eq!(shown_in(&again.conversations()[0]), shown_in(&transcript.conversations()[0]));
+    // A file without names has none for it either.
+    let mut early = self::transcript(&[HEAD, USER, CALL, RESULT].map(str::to_owned));
+    for at in [0, 2, 5] {
+        early.conversations_mut()[0].entries.insert(at, Entry::new(Message::user(format!("note {at}"))));
+    }
+    let out = written(&early);
+    assert!(!out.contains("parentId"), "{out}");
+    let again = read(out.as_str(), &ReadOptions::default()).unwrap();
+    assert_eq!(shown_in(&again.conversations()[0]), shown_in(&early.conversations()[0]));
+    early.conversations_mut()[0].entries.push(Entry::new(Message::new(Role::Developer, Vec::new())));
+    assert_eq!(write_back(&early, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
+}
+
+#[test]
 fn a_compaction_puts_its_summary_before_what_it_kept() {
     let compaction = r#"{"type":"compaction","timestamp":"t","summary":"so far","firstKeptEntryId":"d","tokensBefore":900}"#;
     let lines = [
@@ -102,6 +149,19 @@ fn a_compaction_puts_its_summary_before_what_it_kept() {
     assert_eq!(shown_in(one), ["user: text so far", "user: text kept", "user: text after"]);
     let found = one.compactions.get(0).unwrap();
     assert_eq!((found.at, found.dropped, found.tokens_before), (0, Some(3), Some(900)));
+    for at in 0..=3 {
+        let mut new = transcript.clone();
+        new.conversations_mut()[0].entries.insert(at, Entry::new(Message::user("note")));
+        let mut out = Vec::new();
+        match write_back(&new, &mut out) {
+            Ok(()) => {
+                let again = read(String::from_utf8(out).unwrap(), &ReadOptions::default()).unwrap();
+                assert_eq!(shown_in(&again.conversations()[0]), shown_in(&new.conversations()[0]), "{at}");
+            }
+            // What a compaction keeps begins with an entry that the compaction names.
+            Err(error) => assert_eq!((at < 2, error.kind()), (true, WireErrorKind::Unsupported)),
+        }
+    }
     let mut without = transcript.clone();
     without.conversations_mut()[0].entries.remove(0);
     let error = write_back(&without, &mut Vec::new()).unwrap_err();

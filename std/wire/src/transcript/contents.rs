@@ -55,6 +55,13 @@ impl Contents {
         }
     }
 
+    /// Adds a new text right before the element `at`, in a list whose order is not the conversation's.
+    pub(super) fn push_before(&mut self, at: usize, text: String) {
+        let place = at.checked_sub(1).map(|before| (before, self.rows.len().saturating_add(1)));
+        let (key, order) = place.unwrap_or((0, 0));
+        self.rows.push((key, order, Output::Text(None, text)));
+    }
+
     /// Adds the elements that stay as they are.
     pub(super) fn keep(&mut self, stays: &[bool]) {
         let others = stays.iter().enumerate().filter(|(_, stays)| **stays);

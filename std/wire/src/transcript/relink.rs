@@ -1,9 +1,12 @@
-//! Records that name the record before them, when that one is left out.
+//! Records that name the record before them, when that one is left out, or another one comes between.
 
 use std::collections::{HashMap, HashSet};
 
+use epitome_message::{Message, Part};
+
 use super::{Conversation, Place, RecordId, Transcript};
 use crate::WireError;
+use crate::rewrite::form;
 
 /// How the records of a format name each other.
 #[derive(Debug, Clone, Copy)]
@@ -12,6 +15,27 @@ pub(crate) struct Chain {
     pub(crate) names: fn(&str) -> Option<Names>,
     /// The record with another before it.
     pub(crate) linked: fn(&str, Option<&str>) -> Result<String, WireError>,
+    /// How a new record is written; `None` if a new message is refused.
+    pub(crate) new: Option<NewRecords>,
+}
+
+/// How a format with names writes a new record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewRecords {
+    /// A name in the form of the format, of a number that looks random.
+    pub(crate) name: fn(u128) -> String,
+    pub(crate) write: fn(&NewRecord<'_>) -> Result<String, WireError>,
+}
+
+/// A new record.
+#[derive(Debug)]
+pub(crate) struct NewRecord<'a> {
+    pub(crate) message: &'a Message,
+    /// Its own name; `None` where the records of the file have none.
+    pub(crate) name: Option<&'a str>,
+    pub(crate) parent: Option<&'a str>,
+    /// A record beside it, which has what every record of the file says.
+    pub(crate) like: &'a str,
 }
 
 /// The name of a record, and that of the record before it.
@@ -23,12 +47,14 @@ pub(super) struct Links {
     chain: Chain,
     /// Every record of the text by its name.
     records: HashMap<String, Known>,
+    /// See [`Links::is_cut`].
+    cuts: HashSet<u32>,
 }
 
 #[derive(Debug)]
 struct Known {
     parent: Option<String>,
-    at: usize,
+    at: u32,
     /// Whether the conversation still has it; `None` if it never had, because the record holds no message, or those of others.
     is_kept: Option<bool>,
 }
@@ -55,30 +81,156 @@ impl Links {
                 let Some((name, parent)) = (chain.names)(transcript.slice(range.clone())) else { continue };
                 let id = holding.get(&(number, at));
                 let is_kept = id.filter(|id| own.contains(id)).map(|id| kept.contains(id));
-                records.entry(name).or_insert(Known { parent, at: at as usize, is_kept });
+                records.entry(name).or_insert(Known { parent, at, is_kept });
             }
         }
-        Some(Self { chain, records })
+        let place = |id: RecordId| match transcript.records.get(id.0 as usize)?.place {
+            Place::Element { at, .. } => Some(at),
+            _ => None,
+        };
+        let places: Vec<u32> = conversation.as_read().filter_map(|(id, _)| place(id)).collect();
+        let way = way(&records, places.iter().max().copied());
+        let mut cuts = cuts(&places);
+        cuts.retain(|at| way.is_empty() || way.contains(at));
+        Some(Self { chain, records, cuts })
     }
 
     /// The record `text`, linked to what is before it now; `None` if that is what it says.
     pub(super) fn relink(&self, text: &str) -> Result<Option<String>, WireError> {
         let Some((_, parent)) = (self.chain.names)(text) else { return Ok(None) };
-        let (mut moved, mut here, mut bound) = (None, parent.as_deref(), usize::MAX);
-        while let Some(known) = here.and_then(|name| self.records.get(name)) {
+        let moved = self.moved(parent.as_deref());
+        moved.map(|parent| (self.chain.linked)(text, parent)).transpose()
+    }
+
+    /// What stands before a record whose parent had this name; `None` if that is still its parent.
+    fn moved<'s>(&'s self, parent: Option<&str>) -> Option<Option<&'s str>> {
+        let (mut moved, mut bound) = (None, u32::MAX);
+        let mut next = parent.and_then(|name| self.records.get(name));
+        while let Some(known) = next {
             // A record before it stands before it, or the names run in a circle.
             if known.at >= bound || known.is_kept == Some(true) {
                 break;
             }
             bound = known.at;
-            here = known.parent.as_deref();
+            let here = known.parent.as_deref();
+            next = here.and_then(|name| self.records.get(name));
             if known.is_kept == Some(false) {
                 moved = Some(here);
             }
         }
-        moved.map(|parent| (self.chain.linked)(text, parent)).transpose()
+        moved
+    }
+
+    /// Whether a new record right before this element stands in the file where it stands in the conversation. It does not among the
+    /// answers to several calls at once, nor before what a compaction has kept.
+    pub(super) fn is_cut(&self, at: u32) -> bool {
+        self.cuts.contains(&at)
+    }
+
+    /// The name of what stands before the record `text` now; `None` where records have no names.
+    pub(super) fn parent_now(&self, text: &str) -> Option<Option<String>> {
+        let (_, parent) = (self.chain.names)(text)?;
+        Some(match self.moved(parent.as_deref()) {
+            Some(moved) => moved.map(str::to_owned),
+            None => parent,
+        })
+    }
+
+    /// The name of the record `text`, as of something that stands before another; `None` where records have no names.
+    pub(super) fn own_name(&self, text: &str) -> Option<Option<String>> {
+        (self.chain.names)(text).map(|(name, _)| Some(name))
+    }
+
+    /// The record `text` with another before it.
+    pub(super) fn linked(&self, text: &str, parent: Option<&str>) -> Result<String, WireError> {
+        (self.chain.linked)(text, parent)
+    }
+
+    /// New records behind what `parent` names, each behind the one before it; and then the name of the last.
+    pub(super) fn new_records(
+        &self,
+        messages: &[Message],
+        mut parent: Option<Option<String>>,
+        like: &str,
+        names: &mut HashSet<String>,
+    ) -> Result<(Vec<String>, Option<Option<String>>), WireError> {
+        let records = self.chain.new.ok_or_else(|| form("a new message"))?;
+        let mut written = Vec::with_capacity(messages.len());
+        for message in messages {
+            let before = parent.as_ref().map(Option::as_deref);
+            let name = before.map(|before| self.new_name(records, message, before, names));
+            let before = before.flatten();
+            let record = NewRecord { message, name: name.as_deref(), parent: before, like };
+            written.push((records.write)(&record)?);
+            parent = name.map(Some);
+        }
+        Ok((written, parent))
+    }
+
+    /// A name that no record has: the same for the same message at the same place.
+    fn new_name(
+        &self,
+        records: NewRecords,
+        message: &Message,
+        parent: Option<&str>,
+        names: &mut HashSet<String>,
+    ) -> String {
+        let mut hash = fnv(FNV_BASIS, parent.unwrap_or_default());
+        for part in message.parts() {
+            if let Part::Text(text) = part {
+                hash = fnv(hash, text);
+            }
+        }
+        loop {
+            let name = (records.name)(hash);
+            if !self.records.contains_key(&name) && names.insert(name.clone()) {
+                return name;
+            }
+            hash = fnv(hash, "again");
+        }
     }
 }
+
+/// The elements from the last of a conversation up to the first, as the records name each other: beside them hang the answers to several
+/// calls at once.
+fn way(records: &HashMap<String, Known>, last: Option<u32>) -> HashSet<u32> {
+    let mut here = records.values().find(|known| Some(known.at) == last);
+    let mut way = HashSet::new();
+    let mut bound = u32::MAX;
+    while let Some(known) = here.filter(|known| known.at < bound) {
+        bound = known.at;
+        way.insert(bound);
+        here = known.parent.as_ref().and_then(|parent| records.get(parent));
+    }
+    way
+}
+
+/// Of places in an order of their own, those with all smaller ones before them and all greater ones behind them.
+fn cuts(places: &[u32]) -> HashSet<u32> {
+    let mut least_behind = vec![u32::MAX; places.len()];
+    let mut least = u32::MAX;
+    for (behind, place) in least_behind.iter_mut().zip(places).rev() {
+        *behind = least;
+        least = least.min(*place);
+    }
+    let (mut cuts, mut most) = (HashSet::new(), None);
+    for (place, behind) in places.iter().zip(least_behind) {
+        // A record of several messages stands at one place.
+        if Some(*place) > most && *place <= behind {
+            cuts.insert(*place);
+        }
+        most = most.max(Some(*place));
+    }
+    cuts
+}
+
+/// FNV-1a of 128 bits (draft-eastlake-fnv).
+fn fnv(hash: u128, text: &str) -> u128 {
+    text.bytes().fold(hash, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(FNV_PRIME))
+}
+
+const FNV_BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+const FNV_PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
 /// The records of a list after what is before them in it, when others are left out of it. A record that holds no message is in
 /// no conversation, so that [`Links`] never meets it.

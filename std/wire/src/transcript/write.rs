@@ -4,6 +4,8 @@ use core::ops::Range;
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
+use epitome_message::Message;
+
 use super::contents::{Contents, Output};
 use super::held::Held;
 use super::relink::Links;
@@ -66,10 +68,10 @@ impl<'t> Edits<'t> {
     fn of(transcript: &'t Transcript) -> Result<Self, WireError> {
         let mut lists: HashMap<u32, Contents> = HashMap::new();
         let mut edits = Self::default();
-        let mut written = HashSet::new();
+        let (mut written, mut names) = (HashSet::new(), HashSet::new());
         let is_changed = |one: &&Conversation| !transcript.is_untouched(one);
         for conversation in transcript.conversations.iter().filter(is_changed) {
-            edits.conversation(transcript, conversation, &mut lists, &mut written)?;
+            edits.conversation(transcript, conversation, &mut lists, (&mut written, &mut names))?;
         }
         let held = Held::of(transcript);
         let is_there = |id: RecordId| written.contains(&id) || held.has(id);
@@ -106,7 +108,7 @@ impl<'t> Edits<'t> {
         transcript: &'t Transcript,
         conversation: &Conversation,
         lists: &mut HashMap<u32, Contents>,
-        written: &mut HashSet<RecordId>,
+        (written, names): (&mut HashSet<RecordId>, &mut HashSet<String>),
     ) -> Result<(), WireError> {
         let spec = spec::of(conversation.format)?;
         if matches!(spec.writer, Writer::ReadOnly) {
@@ -123,6 +125,8 @@ impl<'t> Edits<'t> {
         let (mut own, mut has_new) = (HashSet::new(), false);
         let chain = spec.chain;
         let links = chain.and_then(|chain| Links::of(transcript, conversation, chain));
+        // New messages in a file whose records name each other: they stand before the next record that it has.
+        let mut waiting = Vec::new();
         let partial = conversation.partial(&transcript.records);
         // A result that the text did not have takes the form that answers its call.
         let mut calls =
@@ -143,6 +147,9 @@ impl<'t> Edits<'t> {
             if let Some(id) = id {
                 let again = !own.insert(id);
                 if !written.insert(id) && !again {
+                    if !waiting.is_empty() {
+                        return Err(form("a new message before a record that another branch has changed"));
+                    }
                     // Another conversation that has it has said how it is written.
                     if let Some(Place::Element { at, .. }) = record.map(|record| &record.place) {
                         let at = Some(*at as usize);
@@ -154,6 +161,13 @@ impl<'t> Edits<'t> {
             has_new |= id.is_none();
             if has_new && record.is_some_and(|record| record.begins) {
                 return Err(form("a new message before what a compaction has left"));
+            }
+            if let ([entry], None, Some(_)) = (group, id, chain.and_then(|chain| chain.new)) {
+                if conversation.is_closed {
+                    return Err(form("a new message"));
+                }
+                waiting.push(entry.message().clone());
+                continue;
             }
             let like = near.or_else(|| conversation.first_element(transcript));
             let fresh = match (group, id) {
@@ -174,6 +188,16 @@ impl<'t> Edits<'t> {
                 Some((Place::Element { list: number, at }, _)) => {
                     (list, near) = (Some(*number), id);
                     let contents = Contents::of(lists, transcript, *number);
+                    let text = match &links {
+                        Some(links) if !waiting.is_empty() && text != Some(None) => {
+                            let same = id.map(|id| transcript.record(id)).unwrap_or_default();
+                            let now = text.as_ref().and_then(Option::as_deref).unwrap_or(same);
+                            let linked =
+                                insert(contents, links, (core::mem::take(&mut waiting), names), (now, *at))?;
+                            linked.map(Some).or(text)
+                        }
+                        _ => text,
+                    };
                     contents.push(&mut cursor, Some(*at as usize), text);
                 }
                 Some((Place::Logged, _)) | None => {
@@ -181,6 +205,21 @@ impl<'t> Edits<'t> {
                     Contents::of(lists, transcript, number).push(&mut cursor, None, text);
                 }
             }
+        }
+        let Some(links) = links.filter(|_| !waiting.is_empty()) else { return Ok(()) };
+        // Behind the last record that is left in the file, or where the first one was.
+        let last = conversation.entries.iter().filter_map(Entry::record).max();
+        let first = || conversation.as_read().map(|(id, _)| id).next();
+        let id = last.or_else(first).ok_or_else(no_list)?;
+        let like = transcript.record(id);
+        let parent = if last.is_some() { links.own_name(like) } else { links.parent_now(like) };
+        let mut cursor = match transcript.records.get(id.0 as usize).map(|record| &record.place) {
+            Some(Place::Element { at, .. }) => Some(*at as usize),
+            _ => None,
+        };
+        let contents = Contents::of(lists, transcript, list.ok_or_else(no_list)?);
+        for text in links.new_records(&waiting, parent, like, names)?.0 {
+            contents.push(&mut cursor, None, Some(Some(text)));
         }
         Ok(())
     }
@@ -384,6 +423,21 @@ fn new_text(
         return written_text(transcript, conversation, Some(id), &all).map(Some);
     }
     written_text(transcript, conversation, id, group).map(Some)
+}
+
+/// Puts new messages before the record `now`, the element `at`, which then names the last of them.
+fn insert(
+    contents: &mut Contents,
+    links: &Links,
+    (messages, names): (Vec<Message>, &mut HashSet<String>),
+    (now, at): (&str, u32),
+) -> Result<Option<String>, WireError> {
+    if !links.is_cut(at) {
+        return Err(form("a new message at this place"));
+    }
+    let (new, name) = links.new_records(&messages, links.parent_now(now), now, names)?;
+    new.into_iter().for_each(|text| contents.push_before(at as usize, text));
+    name.map(|name| links.linked(now, name.as_deref())).transpose()
 }
 
 /// The text of a record, or of one that is as it was, after what is before it now.
