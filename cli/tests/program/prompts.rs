@@ -70,7 +70,7 @@ fn a_summary_that_the_file_cannot_hold_goes_to_another_format() {
 
 #[test]
 fn nobody_is_asked_for_a_summary_that_cannot_be_written() {
-    let sample = sealed().find(|sample| sample.name == "claude-code.jsonl").unwrap();
+    let sample = samples::all(6).into_iter().find(|sample| sample.name == "opencode.json").unwrap();
     let folder = Folder::new();
     let file = folder.file(&sample.name, &sample.text);
     // Nothing listens there: asking would end with another message.
