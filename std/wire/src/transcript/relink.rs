@@ -60,7 +60,7 @@ struct Known {
 }
 
 impl Links {
-    /// The links of a conversation; `None` if nothing has been left out of it.
+    /// The links of a conversation; `None` if nothing has been left out of it, and nothing is new.
     pub(super) fn of(transcript: &Transcript, conversation: &Conversation, chain: Chain) -> Option<Self> {
         let entries = &conversation.entries;
         if entries.len() >= conversation.pieces && entries.iter().all(|entry| entry.record().is_some()) {
