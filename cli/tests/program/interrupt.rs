@@ -42,12 +42,16 @@ fn an_interrupt_at_any_moment_leaves_the_old_output() {
         let mut child = program(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         std::thread::park_timeout(Duration::from_millis(wait));
         signal(&child, "-INT");
-        let code = end_of(&mut child);
-        // Before its handler is set up, a signal ends it at once.
-        assert!(code.is_none_or(|code| code == 130), "{code:?}");
-        interrupted += 1;
-        assert_eq!(read(&out), "old");
+        match end_of(&mut child) {
+            // Before its handler is set up, a signal ends it at once.
+            None | Some(130) => {
+                interrupted += 1;
+                assert_eq!(read(&out), "old");
+            }
+            code => assert_eq!((code, read(&out) != "old"), (Some(0), true), "it was faster than the signal"),
+        }
         assert_eq!(folder.names(), ["big.jsonl", "out.jsonl"]);
+        folder.file("out.jsonl", "old");
     }
     // While it writes: the half file is there, and then it is not.
     for name in ["-INT", "-TERM", "-HUP"] {
@@ -67,7 +71,7 @@ fn an_interrupt_at_any_moment_leaves_the_old_output() {
         assert_eq!(folder.names(), ["big.jsonl", "out.jsonl"]);
         folder.file("out.jsonl", "old");
     }
-    assert!(interrupted == 3 && while_writing > 0);
+    assert!(interrupted > 0 && while_writing > 0);
 }
 
 #[test]
