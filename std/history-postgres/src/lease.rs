@@ -1,6 +1,7 @@
 //! A connection that was taken out of the pool for one operation.
 
 use core::fmt;
+use core::pin::pin;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::BytesMut;
@@ -104,6 +105,21 @@ impl<'a> Lease<'a> {
         let hidden = parameters.iter().map(|parameter| Hidden(*parameter));
         let rows = self.client()?.query_raw(statement, hidden).await?;
         Ok(rows.try_collect().await?)
+    }
+
+    /// Visits the rows one by one, so that no more of them are in memory than the connection has received.
+    pub(super) async fn each_row(
+        &self,
+        statement: &Statement,
+        parameters: Parameters<'_>,
+        mut visit: impl FnMut(&Row) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let hidden = parameters.iter().map(|parameter| Hidden(*parameter));
+        let mut rows = pin!(self.client()?.query_raw(statement, hidden).await?);
+        while let Some(row) = rows.try_next().await? {
+            visit(&row)?;
+        }
+        Ok(())
     }
 
     /// The first row, where there is at most one.

@@ -256,8 +256,11 @@ impl Tables for PostgresStore {
             let page = self.call(ListJob { after: after.take(), limit: REINDEXED_AT_ONCE }).await?;
             let Some(last) = page.last() else { return Ok(()) };
             after = Some(last.id.clone());
-            for info in page {
-                self.call(ReindexJob(info.id)).await?;
+            for SessionInfo { id: session, .. } in page {
+                let mut next = Some(0);
+                while let Some(first) = next {
+                    next = self.call(ReindexJob { session: session.clone(), first }).await?;
+                }
             }
         }
     }

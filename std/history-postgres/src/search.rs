@@ -18,6 +18,9 @@ use super::{sql, words};
 /// A search of more sessions reads every message.
 const SESSIONS_MAX: usize = 10_000;
 
+/// So many messages behind the blocks are read in the one attempt that a search is; of more, all messages are read page by page.
+const BEHIND_MAX: u64 = 50_000;
+
 /// How many sessions are listed at once.
 const PAGE: i64 = 1_000;
 
@@ -104,10 +107,14 @@ async fn sessions(
     };
     let messages = sessions.iter().map(|session| searched(search, session.head));
     let messages = messages.fold(0, u64::saturating_add);
-    let rows = sessions.iter().map(|session| blocks(int(session.head.0) - 1).0.count() as u64);
-    let rows = rows.fold(0, u64::saturating_add).saturating_mul(terms);
+    let (mut rows, mut behind) = (0_u64, 0_u64);
+    for session in &sessions {
+        let (own, rest) = blocks(int(session.head.0) - 1);
+        rows = rows.saturating_add((own.count() as u64).saturating_mul(terms));
+        behind = behind.saturating_add(rest.end.abs_diff(rest.start));
+    }
     // A row of the index takes about as long as a message.
-    if messages <= READ_MAX || rows > messages {
+    if messages <= READ_MAX || rows.saturating_add(behind) > messages || behind > BEHIND_MAX {
         return Ok(None);
     }
     sessions.sort_unstable_by_key(|session| session.id);
@@ -195,7 +202,9 @@ async fn of_blocks(
     candidates: &mut Candidates<(i64, Block)>,
 ) -> Result<(), Failure> {
     let [word] = lease.prepare([sql::WORD]).await?;
-    let terms: Vec<Term> = candidates.terms().chain(search.role.map(role_mark)).collect();
+    // Ascending, but for the mark of the role at the end.
+    let words: Vec<Term> = candidates.terms().collect();
+    let terms: Vec<Term> = words.iter().copied().chain(search.role.map(role_mark)).collect();
     let numbers: Vec<i64> = terms.iter().map(|term| i64::from(term.0)).collect();
     let mut looked = Vec::new();
     for session in sessions {
@@ -221,8 +230,8 @@ async fn of_blocks(
         }
         for ((id, block, admitted), found) in some.iter().zip(&found) {
             let find = |term: Term| {
-                let at = terms.iter().position(|own| *own == term);
-                match at.and_then(|at| *found.get(at)?) {
+                let at = words.binary_search(&term).unwrap_or(words.len());
+                match found.get(at).copied().flatten() {
                     Some(row) => Ok::<_, Failure>(places_in_row(row.try_get(2)?, term)?),
                     None => Ok(Vec::new()),
                 }
@@ -258,14 +267,16 @@ async fn behind_blocks(
         rest = others;
         let (ids, firsts): (Vec<i64>, Vec<i64>) =
             some.iter().map(|(session, block)| (session.id, block.first)).unzip();
-        let rows = lease.rows(&texts, &[&ids, &firsts]).await?;
-        for (own, (session, block)) in some.iter().enumerate() {
-            let mut postings = Postings::new();
-            for row in &rows {
-                if ordinal(row, 0)? == Some(own) {
-                    words::add(&mut postings, block.place(row.try_get(1)?)?, row.try_get(2)?);
-                }
+        let mut found = vec![Postings::new(); some.len()];
+        let visit = |row: &Row| {
+            let own = ordinal(row, 0)?.and_then(|own| found.get_mut(own).zip(some.get(own)));
+            if let Some((postings, (_, block))) = own {
+                words::add(postings, block.place(row.try_get(1)?)?, row.try_get(2)?);
             }
+            Ok(())
+        };
+        lease.each_row(&texts, &[&ids, &firsts], visit).await?;
+        for ((session, block), postings) in some.iter().zip(found) {
             let rows = postings.into_rows();
             let find = |term| places_in_rows(&rows, term).map_err(Failure::from);
             let admitted = of_role(search, *block, session.admitted(search, *block), find)?;

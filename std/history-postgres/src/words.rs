@@ -2,7 +2,7 @@
 
 use epitome_core::Seq;
 use epitome_history::rows::int;
-use epitome_history::words::{Block, SPAN, blocks, left_of_row, role_mark, torn};
+use epitome_history::words::{Block, SPAN, WIDE_SPAN, blocks, left_of_row, role_mark, torn};
 use epitome_history::{SessionId, StoreErrorKind, stored};
 use epitome_message::search::Postings;
 use tokio_postgres::Row;
@@ -38,12 +38,14 @@ async fn index(
 ) -> Result<(), Failure> {
     let [texts] = lease.prepare([sql::TEXTS]).await?;
     let mut postings = Postings::new();
-    for row in lease.rows(&texts, &[&id, &block.first, &block.end()]).await? {
+    let visit = |row: &Row| {
         let place = block.place(row.try_get(0)?)?;
         if !is_gone(place) {
             add(&mut postings, place, row.try_get(1)?);
         }
-    }
+        Ok(())
+    };
+    lease.each_row(&texts, &[&id, &block.first, &block.end()], visit).await?;
     keep(lease, id, block, rows_of(postings)).await
 }
 
@@ -92,6 +94,9 @@ async fn forget_all(lease: &Lease<'_>, id: i64, block: Block) -> Result<(), Fail
     Ok(())
 }
 
+/// How many rows a statement writes: each has some thousand bytes.
+const PIECE_ROWS_MAX: usize = 1_024;
+
 /// Rows of a block by their keys.
 type WordRows = (Vec<i64>, Vec<Vec<u8>>);
 
@@ -100,11 +105,10 @@ fn rows_of(postings: Postings) -> WordRows {
 }
 
 async fn keep(lease: &Lease<'_>, id: i64, block: Block, (terms, rows): WordRows) -> Result<(), Failure> {
-    if terms.is_empty() {
-        return Ok(());
-    }
     let [keep] = lease.prepare([sql::KEEP_WORDS]).await?;
-    lease.execute(&keep, &[&id, &block.first, &block.span, &terms, &rows]).await?;
+    for (terms, rows) in terms.chunks(PIECE_ROWS_MAX).zip(rows.chunks(PIECE_ROWS_MAX)) {
+        lease.execute(&keep, &[&id, &block.first, &block.span, &terms, &rows]).await?;
+    }
     Ok(())
 }
 
@@ -140,28 +144,35 @@ fn left(rows: &[Row], is_gone: impl Fn(u32) -> bool) -> Result<WordRows, Failure
     Ok((terms, left))
 }
 
-/// Makes the index of a session anew.
+/// Makes the index of a session anew, from a message on, as far as a wide block goes. Its answer is where the next one begins.
 #[derive(Debug)]
-pub(super) struct ReindexJob(pub(super) SessionId);
+pub(super) struct ReindexJob {
+    pub(super) session: SessionId,
+    pub(super) first: i64,
+}
 
 impl Job for ReindexJob {
-    type Answer = ();
+    type Answer = Option<i64>;
 
     fn name(&self) -> &'static str {
         "reindex"
     }
 
-    async fn run(&self, lease: &Lease<'_>) -> Result<(), Failure> {
+    async fn run(&self, lease: &Lease<'_>) -> Result<Option<i64>, Failure> {
         lease.begin(Access::Write).await?;
         let [lock] = lease.prepare([sql::LOCK_SESSION]).await?;
-        let found = lease.row(&lock, &[&digest(self.0.as_str()).as_slice()]).await?;
+        let found = lease.row(&lock, &[&digest(self.session.as_str()).as_slice()]).await?;
+        let mut next = None;
         if let Some(session) = found.as_ref().map(row::session).transpose()? {
             let (id, head) = (session.id, int(session.counters.head.0));
-            forget_all(lease, id, Block { first: 0, span: head }).await?;
-            for block in blocks(head - 1).0 {
+            let some = Block { first: self.first, span: WIDE_SPAN };
+            forget_all(lease, id, some).await?;
+            for block in blocks(head - 1).0.filter(|block| (some.first..some.end()).contains(&block.first)) {
                 index(lease, id, block, |_| false).await?;
             }
+            next = Some(some.end()).filter(|next| *next < head);
         }
-        lease.commit().await
+        lease.commit().await?;
+        Ok(next)
     }
 }

@@ -276,13 +276,15 @@ pub struct Queue<'s, K> {
     is_all: bool,
     /// How many were told from each other.
     count: usize,
+    /// How many are read next at least: more each time, where many that are read are not searched.
+    next: usize,
     read: Vec<((K, u32), FoundMessage)>,
 }
 
 impl<'s, K: Copy + Ord> Queue<'s, K> {
     pub fn new(candidates: &'s Candidates<K>, search: &'s LogSearch) -> Self {
         let (best, is_all) = candidates.best(BEST);
-        Self { candidates, search, best, asked: 0, is_all, count: BEST, read: Vec::new() }
+        Self { candidates, search, best, asked: 0, is_all, count: BEST, next: RANKED_MIN, read: Vec::new() }
     }
 
     fn limit(&self) -> usize {
@@ -293,13 +295,17 @@ impl<'s, K: Copy + Ord> Queue<'s, K> {
     pub fn to_read(&mut self) -> Vec<(K, u32)> {
         let wanted = self.limit().saturating_mul(RANKED_PER_FOUND).max(RANKED_MIN);
         let wanted = wanted.saturating_sub(self.read.len());
-        if self.asked == self.best.len() && wanted > 0 && !self.is_all {
+        if wanted == 0 {
+            return Vec::new();
+        }
+        if self.asked == self.best.len() && !self.is_all {
             // The best of a larger number begin with the same ones.
             self.count = self.count.saturating_mul(16);
             (self.best, self.is_all) = self.candidates.best(self.count);
         }
-        let next: Vec<_> = self.best.iter().skip(self.asked).take(wanted).copied().collect();
+        let next: Vec<_> = self.best.iter().skip(self.asked).take(wanted.max(self.next)).copied().collect();
         self.asked = self.asked.saturating_add(next.len());
+        self.next = self.next.saturating_mul(2).min(BEST);
         next
     }
 

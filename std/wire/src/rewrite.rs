@@ -53,7 +53,7 @@ pub(crate) fn text(part: &Part) -> Result<&str, WireError> {
 pub(crate) fn only_text<'m>(messages: &[&'m Message]) -> Result<(&'m Message, &'m str), WireError> {
     match messages {
         [message] => match message.parts() {
-            [part @ Part::Text(_)] => Ok((message, text(part)?)),
+            [Part::Text(text)] if !text.is_empty() => Ok((message, text)),
             _ => Err(form("a new message that is no text")),
         },
         _ => Err(form("several messages in one record")),

@@ -36,6 +36,13 @@ impl Session {
             names.push(said.uuid);
             if said.holds {
                 let record = transcript.element(list, at, said.messages.len());
+                if said.is_summary {
+                    transcript.begin_with(record);
+                }
+                // Where no line says so beside it, the conversation would begin with what was before.
+                if session.tree.is_cut(names.len().saturating_sub(1)) {
+                    transcript.must_stay(record);
+                }
                 let pieces = said.messages.into_iter().zip(0..);
                 session.entries.extend(pieces.map(|(message, piece)| Entry::of(message, record, piece)));
             }
@@ -115,6 +122,8 @@ pub(super) struct Said {
     uuid: Str,
     /// Whether there is a message in it that a model is to see.
     holds: bool,
+    /// Whether a compaction has written it.
+    is_summary: bool,
     pub(super) messages: Vec<Message>,
     pub(super) usage: Option<Box<Usage>>,
 }
@@ -126,7 +135,8 @@ pub(super) fn said(tree: &mut Tree, source: &Arc<str>, raw: &str) -> Result<Opti
         return Ok(None);
     }
     let uuid = line.uuid.as_ref().map(|uuid| share(source, uuid)).unwrap_or_default();
-    let mut said = Said { uuid, holds: line.message.is_some(), messages: Vec::new(), usage: None };
+    let (holds, is_summary) = (line.message.is_some(), line.is_summary);
+    let mut said = Said { uuid, holds, is_summary, messages: Vec::new(), usage: None };
     if let Some(message) = line.message {
         let (messages, usage) =
             json::nested(raw, message, "/message", |message| anthropic::messages_and_usage(source, message))?;

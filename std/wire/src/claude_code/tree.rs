@@ -102,6 +102,11 @@ impl Tree {
         number
     }
 
+    /// Whether the conversation begins anew with a line.
+    pub(super) fn is_cut(&self, line: usize) -> bool {
+        self.cuts.contains_key(&line)
+    }
+
     /// Says what the line with this number has of the one before it.
     fn hang(&mut self, node: &mut Node, number: usize) {
         let own = narrow(number);

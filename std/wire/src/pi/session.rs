@@ -36,6 +36,7 @@ impl Session {
             // Without its record the entries before a compaction count again.
             if said.is_compaction {
                 transcript.must_stay(record);
+                transcript.begin_with(record);
             }
             let number = u32::try_from(session.entries.len()).unwrap_or(u32::MAX);
             session.reports.extend(said.usage.map(|usage| (number, *usage)));

@@ -132,6 +132,21 @@ fn a_new_message_stands_between_two_entries() {
 }
 
 #[test]
+fn a_new_message_is_refused_where_entries_have_no_names_of_their_own() {
+    let push = |lines: &[String]| {
+        let mut new = transcript(lines);
+        new.conversations_mut()[0].entries.push(Entry::new(Message::user("note")));
+        write_back(&new, &mut Vec::new()).map_err(|error| error.kind())
+    };
+    let one = |id, parent| named(USER, id, parent);
+    assert_eq!(push(&[HEAD.to_owned(), one("a", ""), one("x", "a")]), Ok(()));
+    let twice = [HEAD.to_owned(), one("a", ""), one("x", "a"), one("x", "x")];
+    assert_eq!(push(&twice), Err(WireErrorKind::Unsupported));
+    let mixed = [HEAD.to_owned(), one("a", ""), USER.to_owned(), one("b", "a")];
+    assert_eq!(push(&mixed), Err(WireErrorKind::Unsupported));
+}
+
+#[test]
 fn a_compaction_puts_its_summary_before_what_it_kept() {
     let compaction = r#"{"type":"compaction","timestamp":"t","summary":"so far","firstKeptEntryId":"d","tokensBefore":900}"#;
     let lines = [

@@ -49,6 +49,8 @@ pub(super) struct Links {
     records: HashMap<String, Known>,
     /// See [`Links::is_cut`].
     cuts: HashSet<u32>,
+    /// Whether some of the messages have names and others follow the record before them.
+    is_mixed: bool,
 }
 
 #[derive(Debug)]
@@ -75,11 +77,15 @@ impl Links {
                 holding.insert((list, at), id);
             }
         }
-        let mut records = HashMap::new();
+        let (mut records, mut named, mut unnamed) = (HashMap::new(), false, false);
         for (number, list) in (0_u32..).zip(&transcript.lists) {
             for (at, range) in (0_u32..).zip(&list.elements) {
-                let Some((name, parent)) = (chain.names)(transcript.slice(range.clone())) else { continue };
                 let id = holding.get(&(number, at));
+                let Some((name, parent)) = (chain.names)(transcript.slice(range.clone())) else {
+                    unnamed |= id.is_some();
+                    continue;
+                };
+                named |= id.is_some();
                 let is_kept = id.filter(|id| own.contains(id)).map(|id| kept.contains(id));
                 records.entry(name).or_insert(Known { parent, at, is_kept });
             }
@@ -92,7 +98,7 @@ impl Links {
         let way = way(&records, places.iter().max().copied());
         let mut cuts = cuts(&places);
         cuts.retain(|at| way.is_empty() || way.contains(at));
-        Some(Self { chain, records, cuts })
+        Some(Self { chain, records, cuts, is_mixed: named && unnamed })
     }
 
     /// The record `text`, linked to what is before it now; `None` if that is what it says.
@@ -136,9 +142,13 @@ impl Links {
         })
     }
 
-    /// The name of the record `text`, as of something that stands before another; `None` where records have no names.
-    pub(super) fn own_name(&self, text: &str) -> Option<Option<String>> {
-        (self.chain.names)(text).map(|(name, _)| Some(name))
+    /// The name of the record `text`, the element `at`, as of something that stands before another; `None` where records have no names.
+    pub(super) fn own_name(&self, text: &str, at: u32) -> Result<Option<Option<String>>, WireError> {
+        let Some((name, _)) = (self.chain.names)(text) else { return Ok(None) };
+        match self.records.get(&name) {
+            Some(known) if known.at != at => Err(form("a new message behind one of two records of one name")),
+            _ => Ok(Some(Some(name))),
+        }
     }
 
     /// The record `text` with another before it.
@@ -154,7 +164,7 @@ impl Links {
         like: &str,
         names: &mut HashSet<String>,
     ) -> Result<(Vec<String>, Option<Option<String>>), WireError> {
-        let records = self.chain.new.ok_or_else(|| form("a new message"))?;
+        let records = self.chain.new.filter(|_| !self.is_mixed).ok_or_else(|| form("a new message"))?;
         let mut written = Vec::with_capacity(messages.len());
         for message in messages {
             let before = parent.as_ref().map(Option::as_deref);
@@ -167,7 +177,7 @@ impl Links {
         Ok((written, parent))
     }
 
-    /// A name that no record has: the same for the same message at the same place.
+    /// A name that no record has: the same each time that the same changes are written.
     fn new_name(
         &self,
         records: NewRecords,
@@ -176,6 +186,7 @@ impl Links {
         names: &mut HashSet<String>,
     ) -> String {
         let mut hash = fnv(FNV_BASIS, parent.unwrap_or_default());
+        hash = fnv(hash, &names.len().to_string());
         for part in message.parts() {
             if let Part::Text(text) = part {
                 hash = fnv(hash, text);

@@ -8,7 +8,7 @@ use epitome_message::Message;
 
 use super::contents::{Contents, Output};
 use super::held::Held;
-use super::relink::Links;
+use super::relink::{Chain, Links};
 use super::{AsRead, Conversation, Entry, List, Partial, Place, RecordId, Transcript};
 use crate::json::ElementPlaces;
 use crate::openai_responses::CustomCalls;
@@ -68,10 +68,10 @@ impl<'t> Edits<'t> {
     fn of(transcript: &'t Transcript) -> Result<Self, WireError> {
         let mut lists: HashMap<u32, Contents> = HashMap::new();
         let mut edits = Self::default();
-        let (mut written, mut names) = (HashSet::new(), HashSet::new());
+        let (mut written, mut new) = (HashSet::new(), Inserted::default());
         let is_changed = |one: &&Conversation| !transcript.is_untouched(one);
         for conversation in transcript.conversations.iter().filter(is_changed) {
-            edits.conversation(transcript, conversation, &mut lists, (&mut written, &mut names))?;
+            edits.conversation(transcript, conversation, &mut lists, (&mut written, &mut new))?;
         }
         let held = Held::of(transcript);
         let is_there = |id: RecordId| written.contains(&id) || held.has(id);
@@ -108,7 +108,7 @@ impl<'t> Edits<'t> {
         transcript: &'t Transcript,
         conversation: &Conversation,
         lists: &mut HashMap<u32, Contents>,
-        (written, names): (&mut HashSet<RecordId>, &mut HashSet<String>),
+        (written, inserted): (&mut HashSet<RecordId>, &mut Inserted),
     ) -> Result<(), WireError> {
         let spec = spec::of(conversation.format)?;
         if matches!(spec.writer, Writer::ReadOnly) {
@@ -125,8 +125,11 @@ impl<'t> Edits<'t> {
         let (mut own, mut has_new) = (HashSet::new(), false);
         let chain = spec.chain;
         let links = chain.and_then(|chain| Links::of(transcript, conversation, chain));
+        if links.is_some() && !conversation.keeps_order() {
+            return Err(form("messages in another order"));
+        }
         // New messages in a file whose records name each other: they stand before the next record that it has.
-        let mut waiting = Vec::new();
+        let (mut waiting, mut response) = (Vec::new(), None);
         let partial = conversation.partial(&transcript.records);
         // A result that the text did not have takes the form that answers its call.
         let mut calls =
@@ -146,10 +149,18 @@ impl<'t> Edits<'t> {
             let record = id.and_then(|id| transcript.records.get(id.0 as usize));
             if let Some(id) = id {
                 let again = !own.insert(id);
+                if again && !waiting.is_empty() {
+                    return Err(form("a new message at this place"));
+                }
                 if !written.insert(id) && !again {
-                    if !waiting.is_empty() {
-                        return Err(form("a new message before a record that another branch has changed"));
+                    let said = transcript.record(id);
+                    if chain.is_some_and(|chain| !inserted.is_same(id, chain, links.as_ref(), said, &waiting))
+                    {
+                        return Err(form(
+                            "a record that two branches share and want after different messages",
+                        ));
                     }
+                    waiting.clear();
                     // Another conversation that has it has said how it is written.
                     if let Some(Place::Element { at, .. }) = record.map(|record| &record.place) {
                         let at = Some(*at as usize);
@@ -168,6 +179,15 @@ impl<'t> Edits<'t> {
                 }
                 waiting.push(entry.message().clone());
                 continue;
+            }
+            let own = group.first().and_then(|entry| entry.message().response_id()).map(str::to_owned);
+            let is_same = own.is_some() && own == response;
+            response = own;
+            if is_same && !waiting.is_empty() {
+                return Err(form("a new message within a response"));
+            }
+            if let (Some(id), Some(chain)) = (id, chain) {
+                inserted.note(id, chain, links.as_ref(), transcript.record(id), &waiting);
             }
             let like = near.or_else(|| conversation.first_element(transcript));
             let fresh = match (group, id) {
@@ -192,8 +212,12 @@ impl<'t> Edits<'t> {
                         Some(links) if !waiting.is_empty() && text != Some(None) => {
                             let same = id.map(|id| transcript.record(id)).unwrap_or_default();
                             let now = text.as_ref().and_then(Option::as_deref).unwrap_or(same);
-                            let linked =
-                                insert(contents, links, (core::mem::take(&mut waiting), names), (now, *at))?;
+                            let linked = insert(
+                                contents,
+                                links,
+                                (core::mem::take(&mut waiting), &mut inserted.names),
+                                (now, *at),
+                            )?;
                             linked.map(Some).or(text)
                         }
                         _ => text,
@@ -208,17 +232,29 @@ impl<'t> Edits<'t> {
         }
         let Some(links) = links.filter(|_| !waiting.is_empty()) else { return Ok(()) };
         // Behind the last record that is left in the file, or where the first one was.
+        let of = |id: RecordId| transcript.records.get(id.0 as usize);
         let last = conversation.entries.iter().filter_map(Entry::record).max();
-        let first = || conversation.as_read().map(|(id, _)| id).next();
-        let id = last.or_else(first).ok_or_else(no_list)?;
-        let like = transcript.record(id);
-        let parent = if last.is_some() { links.own_name(like) } else { links.parent_now(like) };
-        let mut cursor = match transcript.records.get(id.0 as usize).map(|record| &record.place) {
-            Some(Place::Element { at, .. }) => Some(*at as usize),
-            _ => None,
+        let (mut first, mut like) = (None, None);
+        for (id, _) in conversation.as_read() {
+            first = first.or(Some(id));
+            like = like.max(Some(id));
+        }
+        let (id, like) = last.or(first).zip(like).ok_or_else(no_list)?;
+        let Some((Place::Element { list, at }, begins)) = of(id).map(|record| (&record.place, record.begins))
+        else {
+            return Err(no_list());
         };
-        let contents = Contents::of(lists, transcript, list.ok_or_else(no_list)?);
-        for text in links.new_records(&waiting, parent, like, names)?.0 {
+        let (text, like) = (transcript.record(id), transcript.record(like));
+        let parent = match last {
+            Some(_) => links.own_name(text, *at)?,
+            None if begins => return Err(form("a new message in the place of what a compaction has left")),
+            None => links.parent_now(text),
+        };
+        // The conversation that goes on is the one that the file ends with.
+        let end = transcript.lists.get(*list as usize).map(|list| list.elements.len().saturating_sub(1));
+        let mut cursor = if conversation.active { end } else { Some(*at as usize) };
+        let contents = Contents::of(lists, transcript, *list);
+        for text in links.new_records(&waiting, parent, like, &mut inserted.names)?.0 {
             contents.push(&mut cursor, None, Some(Some(text)));
         }
         Ok(())
@@ -258,6 +294,41 @@ impl<'t> Edits<'t> {
 
     fn sort(&mut self) {
         self.0.sort_by_key(|edit| edit.range().start);
+    }
+}
+
+/// What was put between records that name each other, for all conversations.
+#[derive(Debug, Default)]
+struct Inserted {
+    /// The names of new records.
+    names: HashSet<String>,
+    /// Of each record that was written, what it was put behind: the name of a record, and new messages.
+    behind: HashMap<RecordId, (Option<String>, Vec<Message>)>,
+}
+
+impl Inserted {
+    fn behind(chain: Chain, links: Option<&Links>, record: &str) -> Option<String> {
+        match links {
+            Some(links) => links.parent_now(record).flatten(),
+            None => (chain.names)(record).and_then(|(_, parent)| parent),
+        }
+    }
+
+    fn note(&mut self, id: RecordId, chain: Chain, links: Option<&Links>, record: &str, new: &[Message]) {
+        self.behind.entry(id).or_insert_with(|| (Self::behind(chain, links, record), new.to_vec()));
+    }
+
+    /// Whether a record that another conversation has written stands where this one has it.
+    fn is_same(
+        &self,
+        id: RecordId,
+        chain: Chain,
+        links: Option<&Links>,
+        record: &str,
+        new: &[Message],
+    ) -> bool {
+        let here = Self::behind(chain, links, record);
+        self.behind.get(&id).is_none_or(|(behind, messages)| *behind == here && messages == new)
     }
 }
 
@@ -364,6 +435,12 @@ impl Transcript {
 }
 
 impl Conversation {
+    /// Whether it has what it has of its records in the order in which they were read, and nothing twice.
+    fn keeps_order(&self) -> bool {
+        let mut read = self.as_read();
+        self.entries.iter().filter_map(Entry::place).all(|own| read.any(|place| place == own))
+    }
+
     /// The first of its records that is an element of a list.
     fn first_element(&self, transcript: &Transcript) -> Option<RecordId> {
         let place = |id: &RecordId| transcript.records.get(id.0 as usize).map(|record| &record.place);
