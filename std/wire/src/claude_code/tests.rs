@@ -246,6 +246,11 @@ fn a_new_message_stands_between_two_records() {
     assert_eq!(shown_in(&again.conversations()[0]), shown_in(&transcript.conversations()[0]));
     assert_eq!(again.conversations()[0].usage.len(), 1, "what no model said has no usage");
     assert_eq!(out, written(&transcript), "the same names each time");
+    // The same words at the same place are another message.
+    let mut again = again;
+    again.conversations_mut()[0].entries.insert(1, Entry::new(Message::assistant("seen: a.txt")));
+    let twice = read(written(&again), &ReadOptions::default()).unwrap();
+    assert_eq!(shown_in(&twice.conversations()[0]), shown_in(&again.conversations()[0]));
 }
 
 /// At every place of a conversation, with and without the messages before it.
@@ -440,6 +445,7 @@ fn a_new_message_is_refused_where_the_file_would_say_something_else() {
     assert!(changed(&mixed, insert(3)).is_none(), "within a record of two messages");
     assert!(changed(&mixed, insert(2)).is_some());
     assert!(changed(&mixed, insert(4)).is_some());
+    assert!(changed(&parallel(), insert(2)).is_none(), "within a response");
     // A summary begins its conversation, with a line that says so before it or without one.
     let bare = [user("a", "", "one"), summary("b", "a"), user("c", "b", "three")];
     assert!(changed(&bare, insert(0)).is_none());

@@ -177,6 +177,13 @@ fn a_compaction_puts_its_summary_before_what_it_kept() {
             Err(error) => assert_eq!((at < 2, error.kind()), (true, WireErrorKind::Unsupported)),
         }
     }
+    // A branch beside it has the summary too.
+    let beside = [&lines[..], &[named(&USER.replace("go", "beside"), "g", "e")]].concat();
+    let mut replaced = self::transcript(&beside);
+    replaced.conversations_mut()[0].entries.clear();
+    replaced.conversations_mut()[0].entries.push(Entry::new(Message::user("note")));
+    let error = write_back(&replaced, &mut Vec::new()).unwrap_err();
+    assert_eq!(error.kind(), WireErrorKind::Unsupported, "what was before would come back");
     let mut without = transcript.clone();
     without.conversations_mut()[0].entries.remove(0);
     let error = write_back(&without, &mut Vec::new()).unwrap_err();
