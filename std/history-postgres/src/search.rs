@@ -3,7 +3,7 @@
 use epitome_core::Seq;
 use epitome_history::rows::{StoredPage, int};
 use epitome_history::words::{
-    Block, Candidates, Queue, READ_MAX, blocks, places_in_row, places_in_rows, role_mark, searched,
+    Block, Candidates, Queue, READ_MAX, blocks, places_in_row, places_in_rows, searched,
 };
 use epitome_history::{FoundMessage, LogSearch, SearchScope, SessionId};
 use epitome_message::search::{Postings, Term, query_terms};
@@ -96,14 +96,11 @@ async fn sessions(
             });
             searched.into_iter().collect()
         }
-        SearchScope::Prefix(prefix) => match of_prefix(lease, search, prefix.as_bytes()).await? {
-            Some(sessions) => sessions,
-            None => return Ok(None),
-        },
-        _ => match of_prefix(lease, search, &[]).await? {
-            Some(sessions) => sessions,
-            None => return Ok(None),
-        },
+        scope => {
+            let prefix = if let SearchScope::Prefix(prefix) = scope { prefix.as_bytes() } else { &[] };
+            let Some(sessions) = of_prefix(lease, search, prefix).await? else { return Ok(None) };
+            sessions
+        }
     };
     let messages = sessions.iter().map(|session| searched(search, session.head));
     let messages = messages.fold(0, u64::saturating_add);
@@ -202,9 +199,9 @@ async fn of_blocks(
     candidates: &mut Candidates<(i64, Block)>,
 ) -> Result<(), Failure> {
     let [word] = lease.prepare([sql::WORD]).await?;
-    // Ascending, but for the mark of the role at the end.
-    let words: Vec<Term> = candidates.terms().collect();
-    let terms: Vec<Term> = words.iter().copied().chain(search.role.map(role_mark)).collect();
+    let terms: Vec<Term> = candidates.looked_up().collect();
+    // The mark of the role is the last one.
+    let words = terms.get(..terms.len() - usize::from(search.role.is_some())).unwrap_or_default();
     let numbers: Vec<i64> = terms.iter().map(|term| i64::from(term.0)).collect();
     let mut looked = Vec::new();
     for session in sessions {
@@ -236,8 +233,7 @@ async fn of_blocks(
                     None => Ok(Vec::new()),
                 }
             };
-            let admitted = of_role(search, *block, admitted.clone(), find)?;
-            candidates.add((*id, *block), span(*block), admitted, find)?;
+            candidates.add((*id, *block), block.span, admitted.clone(), find)?;
         }
     }
     Ok(())
@@ -279,8 +275,7 @@ async fn behind_blocks(
         for ((session, block), postings) in some.iter().zip(found) {
             let rows = postings.into_rows();
             let find = |term| places_in_rows(&rows, term).map_err(Failure::from);
-            let admitted = of_role(search, *block, session.admitted(search, *block), find)?;
-            candidates.add((session.id, *block), span(*block), admitted, find)?;
+            candidates.add((session.id, *block), block.span, session.admitted(search, *block), find)?;
         }
     }
     Ok(())
@@ -289,27 +284,4 @@ async fn behind_blocks(
 /// Which of those that were sent in an array a row is of: the server counts from 1.
 fn ordinal(row: &Row, column: usize) -> Result<Option<usize>, Failure> {
     Ok(usize::try_from(number(row, column)?).ok().and_then(|number| number.checked_sub(1)))
-}
-
-fn span(block: Block) -> usize {
-    usize::try_from(block.span).unwrap_or_default()
-}
-
-/// Of those that are searched by their numbers, the messages of the role that is searched.
-fn of_role(
-    search: &LogSearch,
-    block: Block,
-    admitted: Option<Vec<bool>>,
-    find: impl Fn(Term) -> Result<Vec<u32>, Failure>,
-) -> Result<Option<Vec<bool>>, Failure> {
-    let Some(role) = search.role else { return Ok(admitted) };
-    let mut own = vec![false; span(block)];
-    for place in find(role_mark(role))? {
-        let place = place as usize;
-        let is_admitted = admitted.as_ref().is_none_or(|admitted| admitted.get(place) == Some(&true));
-        if let Some(own) = own.get_mut(place) {
-            *own = is_admitted;
-        }
-    }
-    Ok(Some(own))
 }

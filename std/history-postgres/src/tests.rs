@@ -1,15 +1,16 @@
-//! What no caller sees: the plan and the cost of each statement.
+//! What no caller sees: the plan and the cost of each statement, and the index of words.
+
+#[path = "tests/words.rs"]
+mod words;
 
 use core::time::Duration;
 
-use epitome_conformance::index::{Dice, append_some, assert_found, change, prune_some};
 use epitome_core::attribution::{Authority, SeqRange, SourceKind};
 use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
 use epitome_history::{
-    Append, AppendToken, CompactionRecord, Entry, HistoryStore, LogSearch, MemoryStore, MessageEdit,
-    PartStandIn, RemoteOptions, SessionId, StoreError, StoreErrorKind, Summary, TokenCount, UnansweredCall,
+    Append, AppendToken, CompactionRecord, Entry, HistoryStore, MemoryStore, MessageEdit, PartStandIn,
+    RemoteOptions, SessionId, StoreError, StoreErrorKind, Summary, TokenCount, UnansweredCall,
 };
-use epitome_message::search::{Postings, Term};
 use epitome_message::{Attribution, Message};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
@@ -433,112 +434,4 @@ fn what_is_visible_is_found_in_more_places_than_a_row_names() {
     hide(48, 6_012, 43 * 130);
     assert_eq!(assert_same(stores[0], stores[1]), 1_712);
     assert!(runs(&server).matches(',').count() > 40, "the row names no places");
-}
-
-/// The rows of the index.
-fn index(server: &Server) -> Vec<String> {
-    server.lines(
-        "SELECT concat_ws(' ', session, first, span, term, encode(body, 'hex')) FROM @words
-        WHERE body <> '' ORDER BY session, first, span, term",
-    )
-}
-
-/// A block by its session, its first message and its span, with its rows.
-type Kept = (String, Vec<(Term, Vec<u8>)>);
-
-/// The postings of each block, however its rows are cut: what a prune has left is not cut as what is made anew.
-fn postings(server: &Server) -> Vec<Kept> {
-    let mut blocks = Vec::<(String, Postings)>::new();
-    for row in index(server) {
-        let words: Vec<&str> = row.split(' ').collect();
-        let [session, first, span, _, hex] = words[..] else { panic!("{row}") };
-        let block = [session, first, span].join(" ");
-        if blocks.last().is_none_or(|(last, _)| *last != block) {
-            blocks.push((block, Postings::new()));
-        }
-        let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
-        let body: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect();
-        blocks.last_mut().unwrap().1.add_row(&body, 0, |_| false).unwrap();
-    }
-    blocks.into_iter().map(|(block, postings)| (block, postings.into_rows())).collect()
-}
-
-#[test]
-fn the_index_of_words_is_the_one_that_is_made_anew() {
-    let Some(server) = Server::new("words") else { return };
-    futures::executor::block_on(async {
-        let (store, mut dice) = (&server.store, Dice::new(0x9e37_79b9));
-        let sessions = ["alice/1", "alice/2", "bob/1"].map(SessionId::new);
-        let (mut wide, mut searched) = (0, 0);
-        append_some(store, &sessions[0], 3_900, &mut dice).await;
-        for turn in 0..40 {
-            change(store, &sessions, &mut dice).await;
-            if turn % 10 != 9 {
-                continue;
-            }
-            let kept = postings(&server);
-            wide += kept.iter().filter(|(block, _)| block.ends_with(" 4096")).count();
-            store.reindex().await.unwrap();
-            assert!(kept == postings(&server), "after turn {turn}");
-            searched += assert_found(store, &sessions[0], "alice/").await;
-        }
-        assert!(wide > 0 && searched > 5_000, "{wide} wide blocks, {searched} messages found");
-    });
-}
-
-#[test]
-fn a_damaged_row_of_the_index_is_corrupt_until_the_index_is_made_anew() {
-    let Some(server) = Server::new("torn words") else { return };
-    futures::executor::block_on(async {
-        let (store, mut dice, session) = (&server.store, Dice::new(7), SessionId::new("s"));
-        append_some(store, &session, 3_000, &mut dice).await;
-        let search = LogSearch::new("common3").in_session(session.clone());
-        let found = store.search(&search).await.unwrap();
-        assert_eq!(found.len(), 8);
-        server.run("UPDATE @words SET body = '\\x80' WHERE first = 256");
-        let error = store.search(&search).await.unwrap_err();
-        assert_eq!(error.kind(), StoreErrorKind::Corrupt);
-        assert!(error.to_string().contains("the index of words is damaged: make it anew"), "{error}");
-        store.reindex().await.unwrap();
-        assert_eq!(store.search(&search).await.unwrap(), found);
-        // A prune and a wide block make a damaged block anew.
-        server.run("UPDATE @words SET body = '\\x80' WHERE first IN (0, 512)");
-        prune_some(store, &session, 10).await;
-        append_some(store, &session, 1_096, &mut dice).await;
-        assert_eq!(server.lines("SELECT DISTINCT span FROM @words"), ["4096"]);
-        assert_found(store, &session, "s").await;
-    });
-}
-
-/// The index tells from no row what was pruned: its words are gone with it.
-#[test]
-fn what_is_pruned_leaves_no_word_in_the_index() {
-    let Some(server) = Server::new("pruned words") else { return };
-    futures::executor::block_on(async {
-        let (store, mut dice, session) = (&server.store, Dice::new(9), SessionId::new("s"));
-        append_some(store, &session, 600, &mut dice).await;
-        assert!(!index(&server).is_empty());
-        prune_some(store, &session, usize::MAX).await;
-        assert_eq!(index(&server), Vec::<String>::new());
-        append_some(store, &session, 600, &mut dice).await;
-        assert!(!index(&server).is_empty());
-        store.delete(&session).await.unwrap();
-        assert_eq!(server.lines("SELECT 1 FROM @words"), Vec::<String>::new());
-    });
-}
-
-/// Owners with many small sessions, and more messages found than are told from each other at once.
-#[test]
-fn the_texts_behind_the_blocks_of_many_sessions_are_searched() {
-    let Some(server) = Server::new("small") else { return };
-    futures::executor::block_on(async {
-        let (store, mut dice) = (&server.store, Dice::new(17));
-        for number in 0..70 {
-            append_some(store, &SessionId::new(format!("many/{number:02}")), 30, &mut dice).await;
-        }
-        append_some(store, &SessionId::new("other"), 1_500, &mut dice).await;
-        for prefix in ["many/", "many/1", ""] {
-            assert!(assert_found(store, &SessionId::new("other"), prefix).await > 1_000, "{prefix}");
-        }
-    });
 }

@@ -4,9 +4,7 @@ use std::collections::HashMap;
 
 use epitome_core::Seq;
 use epitome_history::rows::{StoredPage, int};
-use epitome_history::words::{
-    Block, Candidates, Queue, READ_MAX, blocks, places_in_rows, role_mark, searched,
-};
+use epitome_history::words::{Block, Candidates, Queue, READ_MAX, blocks, marked, places_in_rows, searched};
 use epitome_history::{FoundMessage, LogSearch, SearchScope, SessionId};
 use epitome_message::search::{Term, query_terms};
 use rusqlite::Connection;
@@ -111,50 +109,28 @@ fn candidates(
     let (blocks, behind) = blocks(last_text(connection)?);
     for block in blocks {
         let find = |term| words::find(connection, block, term);
-        candidates.add(block, span(block), admitted(search, sessions, block, find)?, find)?;
+        candidates.add(block, block.span, admitted(sessions, block, find)?, find)?;
     }
     // What no block has yet is a block of this moment.
     let block = Block { first: behind.start, span: behind.end - behind.start };
     let rows = words::of_texts(connection, block, |_| false)?.into_rows();
     let find = |term| places_in_rows(&rows, term).map_err(Failure::from);
-    candidates.add(block, span(block), admitted(search, sessions, block, find)?, find)?;
+    candidates.add(block, block.span, admitted(sessions, block, find)?, find)?;
     Ok(candidates)
 }
 
-fn span(block: Block) -> usize {
-    usize::try_from(block.span).unwrap_or_default()
-}
-
-/// By place, whether a message of a block is of the sessions and the role that are searched; `None` if all are.
+/// By place, whether a message of a block is of the sessions that are searched; `None` if all are.
 fn admitted(
-    search: &LogSearch,
     sessions: &Sessions,
     block: Block,
     find: impl Fn(Term) -> Result<Vec<u32>, Failure>,
 ) -> Result<Option<Vec<bool>>, Failure> {
-    let mut admitted = None;
-    if let Sessions::Few(sessions) = sessions {
-        let mut own = vec![false; span(block)];
-        for session in sessions {
-            find(session_mark(*session))?.into_iter().for_each(|place| set(&mut own, place));
-        }
-        admitted = Some(own);
+    let Sessions::Few(sessions) = sessions else { return Ok(None) };
+    let mut own = Vec::new();
+    for session in sessions {
+        own.append(&mut find(session_mark(*session))?);
     }
-    if let Some(role) = search.role {
-        let mut own = vec![false; span(block)];
-        find(role_mark(role))?.into_iter().for_each(|place| set(&mut own, place));
-        if let Some(others) = &admitted {
-            own.iter_mut().zip(others).for_each(|(own, other)| *own &= *other);
-        }
-        admitted = Some(own);
-    }
-    Ok(admitted)
-}
-
-fn set(own: &mut [bool], place: u32) {
-    if let Some(own) = own.get_mut(place as usize) {
-        *own = true;
-    }
+    Ok(Some(marked(block.span, own)))
 }
 
 /// Reads messages by the ids of their texts.

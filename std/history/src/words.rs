@@ -130,6 +130,21 @@ pub fn places_in_rows(rows: &[(Term, Vec<u8>)], term: Term) -> Result<Vec<u32>, 
     row.map_or(Ok(Vec::new()), |(_, row)| places_in_row(row, term))
 }
 
+/// By place in a block of so many messages, whether it is one of these.
+pub fn marked(span: i64, places: Vec<u32>) -> Vec<bool> {
+    let mut marked = vec![false; length(span)];
+    for place in places {
+        if let Some(own) = marked.get_mut(place as usize) {
+            *own = true;
+        }
+    }
+    marked
+}
+
+fn length(span: i64) -> usize {
+    usize::try_from(span).unwrap_or_default()
+}
+
 /// How many messages are searched of a session with this head.
 pub fn searched(search: &LogSearch, head: Seq) -> u64 {
     let Some(ranges) = &search.ranges else { return head.0 };
@@ -150,6 +165,7 @@ pub fn damaged() -> StoreError {
 /// The part of an index that a search needs. `K` names a block: later messages are in greater blocks.
 #[derive(Debug)]
 pub struct Candidates<K> {
+    role: Option<Role>,
     /// The terms of the words, and how many messages have each.
     terms: Vec<(Term, u64)>,
     /// How many messages were looked at.
@@ -172,26 +188,33 @@ impl<K: Copy + Ord> Candidates<K> {
     /// Those of a search, before a block was looked at.
     pub fn new(search: &LogSearch) -> Self {
         let terms = query_terms(&search.words).into_iter().map(|term| (term, 0)).collect();
-        Self { terms, messages: 0, blocks: Vec::new() }
+        Self { role: search.role, terms, messages: 0, blocks: Vec::new() }
     }
 
-    /// The terms of the search, ascending.
-    pub fn terms(&self) -> impl Iterator<Item = Term> + Clone {
-        self.terms.iter().map(|(term, _)| *term)
+    /// All that is looked up in a block: the terms of the search, ascending, and then the mark of its role.
+    pub fn looked_up(&self) -> impl Iterator<Item = Term> + Clone {
+        self.terms.iter().map(|(term, _)| *term).chain(self.role.map(role_mark))
     }
 
-    /// Adds a block of so many messages, behind those that were added before. `find` gives the places that have a term. A block without a
-    /// message that is searched tells nothing.
+    /// Adds a block of so many messages, behind those that were added before. `admitted` says by place whether the message is searched, but
+    /// for its role; `None` if all are. `find` gives the places that have a term. A block without a message that is searched tells nothing.
     ///
     /// # Errors
     /// Those of `find`.
     pub fn add<E>(
         &mut self,
         block: K,
-        span: usize,
-        admitted: Option<Vec<bool>>,
+        span: i64,
+        mut admitted: Option<Vec<bool>>,
         mut find: impl FnMut(Term) -> Result<Vec<u32>, E>,
     ) -> Result<(), E> {
+        if let Some(role) = self.role {
+            let mut own = marked(span, find(role_mark(role))?);
+            for (own, admitted) in own.iter_mut().zip(admitted.iter().flatten()) {
+                *own &= *admitted;
+            }
+            admitted = Some(own);
+        }
         if admitted.as_ref().is_some_and(|admitted| !admitted.contains(&true)) {
             return Ok(());
         }
@@ -201,8 +224,8 @@ impl<K: Copy + Ord> Candidates<K> {
             *with = with.saturating_add(own.len() as u64);
             places.push(own);
         }
-        self.messages = self.messages.saturating_add(span as u64);
-        self.blocks.push(Found { block, span, places, admitted });
+        self.messages = self.messages.saturating_add(span.unsigned_abs());
+        self.blocks.push(Found { block, span: length(span), places, admitted });
         Ok(())
     }
 

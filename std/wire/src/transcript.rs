@@ -4,6 +4,7 @@ mod compactions;
 mod container;
 mod contents;
 mod held;
+mod inserted;
 mod log;
 mod relink;
 mod shared;

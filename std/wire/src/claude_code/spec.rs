@@ -24,7 +24,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     chain: Some(Chain {
         names: |raw| forest::names(raw, &["uuid", "parentUuid"]),
         linked: |raw, parent| forest::linked(raw, "parentUuid", parent),
-        new: Some(NewRecords { name: |hash| uuid(hash), write: new_line }),
+        new: Some(NewRecords { name: uuid, write: new_line }),
     }),
     log: None,
     outliner: Some(|| Box::<Lines>::default()),

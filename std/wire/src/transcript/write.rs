@@ -4,11 +4,9 @@ use core::ops::Range;
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
-use epitome_message::Message;
-
 use super::contents::{Contents, Output};
 use super::held::Held;
-use super::relink::{Chain, Links};
+use super::inserted::{Inserted, Waiting};
 use super::{AsRead, Conversation, Entry, List, Partial, Place, RecordId, Transcript};
 use crate::json::ElementPlaces;
 use crate::openai_responses::CustomCalls;
@@ -68,10 +66,10 @@ impl<'t> Edits<'t> {
     fn of(transcript: &'t Transcript) -> Result<Self, WireError> {
         let mut lists: HashMap<u32, Contents> = HashMap::new();
         let mut edits = Self::default();
-        let (mut written, mut new) = (HashSet::new(), Inserted::default());
+        let (mut written, mut inserted) = (HashSet::new(), Inserted::default());
         let is_changed = |one: &&Conversation| !transcript.is_untouched(one);
         for conversation in transcript.conversations.iter().filter(is_changed) {
-            edits.conversation(transcript, conversation, &mut lists, (&mut written, &mut new))?;
+            edits.conversation(transcript, conversation, &mut lists, (&mut written, &mut inserted))?;
         }
         let held = Held::of(transcript);
         let is_there = |id: RecordId| written.contains(&id) || held.has(id);
@@ -123,13 +121,7 @@ impl<'t> Edits<'t> {
         }
         let (mut list, mut cursor, mut near) = (conversation.first_list(transcript), None, None);
         let (mut own, mut has_new) = (HashSet::new(), false);
-        let chain = spec.chain;
-        let links = chain.and_then(|chain| Links::of(transcript, conversation, chain));
-        if links.is_some() && !conversation.keeps_order() {
-            return Err(form("messages in another order"));
-        }
-        // New messages in a file whose records name each other: they stand before the next record that it has.
-        let (mut waiting, mut response) = (Vec::new(), None);
+        let mut waiting = Waiting::of(transcript, conversation, spec.chain)?;
         let partial = conversation.partial(&transcript.records);
         // A result that the text did not have takes the form that answers its call.
         let mut calls =
@@ -149,18 +141,11 @@ impl<'t> Edits<'t> {
             let record = id.and_then(|id| transcript.records.get(id.0 as usize));
             if let Some(id) = id {
                 let again = !own.insert(id);
-                if again && !waiting.is_empty() {
-                    return Err(form("a new message at this place"));
+                if again {
+                    waiting.splits_no_record()?;
                 }
                 if !written.insert(id) && !again {
-                    let said = transcript.record(id);
-                    if chain.is_some_and(|chain| !inserted.is_same(id, chain, links.as_ref(), said, &waiting))
-                    {
-                        return Err(form(
-                            "a record that two branches share and want after different messages",
-                        ));
-                    }
-                    waiting.clear();
+                    waiting.agrees(inserted, id)?;
                     // Another conversation that has it has said how it is written.
                     if let Some(Place::Element { at, .. }) = record.map(|record| &record.place) {
                         let at = Some(*at as usize);
@@ -173,21 +158,10 @@ impl<'t> Edits<'t> {
             if has_new && record.is_some_and(|record| record.begins) {
                 return Err(form("a new message before what a compaction has left"));
             }
-            if let ([entry], None, Some(_)) = (group, id, chain.and_then(|chain| chain.new)) {
-                if conversation.is_closed {
-                    return Err(form("a new message"));
-                }
-                waiting.push(entry.message().clone());
-                continue;
-            }
-            let own = group.first().and_then(|entry| entry.message().response_id()).map(str::to_owned);
-            let is_same = own.is_some() && own == response;
-            response = own;
-            if is_same && !waiting.is_empty() {
-                return Err(form("a new message within a response"));
-            }
-            if let (Some(id), Some(chain)) = (id, chain) {
-                inserted.note(id, chain, links.as_ref(), transcript.record(id), &waiting);
+            match (group, id) {
+                (group, Some(id)) => waiting.meets(inserted, id, group)?,
+                ([entry], None) if waiting.takes(entry)? => continue,
+                _ => {}
             }
             let like = near.or_else(|| conversation.first_element(transcript));
             let fresh = match (group, id) {
@@ -198,7 +172,7 @@ impl<'t> Edits<'t> {
                 Some(fresh) => Some(Some(fresh?)),
                 None => new_text(transcript, conversation, id.zip(Some(&partial)), group)?,
             };
-            let text = relinked(transcript, links.as_ref(), id, text)?;
+            let text = waiting.relinked(id, text)?;
             match record.map(|record| (&record.place, record)) {
                 Some((Place::Field { .. } | Place::Value, record)) => match text {
                     None => {}
@@ -208,20 +182,7 @@ impl<'t> Edits<'t> {
                 Some((Place::Element { list: number, at }, _)) => {
                     (list, near) = (Some(*number), id);
                     let contents = Contents::of(lists, transcript, *number);
-                    let text = match &links {
-                        Some(links) if !waiting.is_empty() && text != Some(None) => {
-                            let same = id.map(|id| transcript.record(id)).unwrap_or_default();
-                            let now = text.as_ref().and_then(Option::as_deref).unwrap_or(same);
-                            let linked = insert(
-                                contents,
-                                links,
-                                (core::mem::take(&mut waiting), &mut inserted.names),
-                                (now, *at),
-                            )?;
-                            linked.map(Some).or(text)
-                        }
-                        _ => text,
-                    };
+                    let text = waiting.put(contents, inserted, (id, *at), text)?;
                     contents.push(&mut cursor, Some(*at as usize), text);
                 }
                 Some((Place::Logged, _)) | None => {
@@ -230,34 +191,7 @@ impl<'t> Edits<'t> {
                 }
             }
         }
-        let Some(links) = links.filter(|_| !waiting.is_empty()) else { return Ok(()) };
-        // Behind the last record that is left in the file, or where the first one was.
-        let of = |id: RecordId| transcript.records.get(id.0 as usize);
-        let last = conversation.entries.iter().filter_map(Entry::record).max();
-        let (mut first, mut like) = (None, None);
-        for (id, _) in conversation.as_read() {
-            first = first.or(Some(id));
-            like = like.max(Some(id));
-        }
-        let (id, like) = last.or(first).zip(like).ok_or_else(no_list)?;
-        let Some((Place::Element { list, at }, begins)) = of(id).map(|record| (&record.place, record.begins))
-        else {
-            return Err(no_list());
-        };
-        let (text, like) = (transcript.record(id), transcript.record(like));
-        let parent = match last {
-            Some(_) => links.own_name(text, *at)?,
-            None if begins => return Err(form("a new message in the place of what a compaction has left")),
-            None => links.parent_now(text),
-        };
-        // The conversation that goes on is the one that the file ends with.
-        let end = transcript.lists.get(*list as usize).map(|list| list.elements.len().saturating_sub(1));
-        let mut cursor = if conversation.active { end } else { Some(*at as usize) };
-        let contents = Contents::of(lists, transcript, *list);
-        for text in links.new_records(&waiting, parent, like, &mut inserted.names)?.0 {
-            contents.push(&mut cursor, None, Some(Some(text)));
-        }
-        Ok(())
+        waiting.put_at_end(lists, inserted)
     }
 
     /// The records outside of lists that no conversation has any more.
@@ -294,41 +228,6 @@ impl<'t> Edits<'t> {
 
     fn sort(&mut self) {
         self.0.sort_by_key(|edit| edit.range().start);
-    }
-}
-
-/// What was put between records that name each other, for all conversations.
-#[derive(Debug, Default)]
-struct Inserted {
-    /// The names of new records.
-    names: HashSet<String>,
-    /// Of each record that was written, what it was put behind: the name of a record, and new messages.
-    behind: HashMap<RecordId, (Option<String>, Vec<Message>)>,
-}
-
-impl Inserted {
-    fn behind(chain: Chain, links: Option<&Links>, record: &str) -> Option<String> {
-        match links {
-            Some(links) => links.parent_now(record).flatten(),
-            None => (chain.names)(record).and_then(|(_, parent)| parent),
-        }
-    }
-
-    fn note(&mut self, id: RecordId, chain: Chain, links: Option<&Links>, record: &str, new: &[Message]) {
-        self.behind.entry(id).or_insert_with(|| (Self::behind(chain, links, record), new.to_vec()));
-    }
-
-    /// Whether a record that another conversation has written stands where this one has it.
-    fn is_same(
-        &self,
-        id: RecordId,
-        chain: Chain,
-        links: Option<&Links>,
-        record: &str,
-        new: &[Message],
-    ) -> bool {
-        let here = Self::behind(chain, links, record);
-        self.behind.get(&id).is_none_or(|(behind, messages)| *behind == here && messages == new)
     }
 }
 
@@ -435,12 +334,6 @@ impl Transcript {
 }
 
 impl Conversation {
-    /// Whether it has what it has of its records in the order in which they were read, and nothing twice.
-    fn keeps_order(&self) -> bool {
-        let mut read = self.as_read();
-        self.entries.iter().filter_map(Entry::place).all(|own| read.any(|place| place == own))
-    }
-
     /// The first of its records that is an element of a list.
     fn first_element(&self, transcript: &Transcript) -> Option<RecordId> {
         let place = |id: &RecordId| transcript.records.get(id.0 as usize).map(|record| &record.place);
@@ -502,37 +395,6 @@ fn new_text(
     written_text(transcript, conversation, id, group).map(Some)
 }
 
-/// Puts new messages before the record `now`, the element `at`, which then names the last of them.
-fn insert(
-    contents: &mut Contents,
-    links: &Links,
-    (messages, names): (Vec<Message>, &mut HashSet<String>),
-    (now, at): (&str, u32),
-) -> Result<Option<String>, WireError> {
-    if !links.is_cut(at) {
-        return Err(form("a new message at this place"));
-    }
-    let (new, name) = links.new_records(&messages, links.parent_now(now), now, names)?;
-    new.into_iter().for_each(|text| contents.push_before(at as usize, text));
-    name.map(|name| links.linked(now, name.as_deref())).transpose()
-}
-
-/// The text of a record, or of one that is as it was, after what is before it now.
-fn relinked(
-    transcript: &Transcript,
-    links: Option<&Links>,
-    id: Option<RecordId>,
-    text: Option<Option<String>>,
-) -> Result<Option<Option<String>>, WireError> {
-    let (Some(links), Some(id)) = (links, id) else { return Ok(text) };
-    let new = match &text {
-        None => links.relink(transcript.record(id))?,
-        Some(Some(text)) => links.relink(text)?,
-        Some(None) => None,
-    };
-    Ok(new.map(Some).or(text))
-}
-
 fn list_is_free(transcript: &Transcript, record: Option<&super::Record>) -> bool {
     match record.map(|record| &record.place) {
         Some(Place::Element { list, .. }) => {
@@ -542,7 +404,7 @@ fn list_is_free(transcript: &Transcript, record: Option<&super::Record>) -> bool
     }
 }
 
-fn no_list() -> WireError {
+pub(super) fn no_list() -> WireError {
     WireError::unsupported("a new message in a conversation without a list to put it in")
 }
 
