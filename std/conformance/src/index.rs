@@ -61,12 +61,22 @@ pub async fn append_some<S: HistoryStore>(store: &S, session: &SessionId, count:
     store.append(session, &Append::new(&token, Seq(head), &entries).at(time)).await.unwrap();
 }
 
-/// Hides the first so many messages that may be hidden, and deletes them.
+/// Hides the first so many messages that may be hidden, and deletes all that is hidden.
 ///
 /// # Panics
 /// If the store fails.
 pub async fn prune_some<S: HistoryStore>(store: &S, session: &SessionId, count: usize) {
-    let Ok(loaded) = store.load(session).await else { return };
+    if let Some(made) = hide_some(store, session, count).await {
+        store.prune(session, made).await.unwrap();
+    }
+}
+
+/// Hides the first so many messages that may be hidden; `None` if there are none.
+///
+/// # Panics
+/// If the store fails.
+pub async fn hide_some<S: HistoryStore>(store: &S, session: &SessionId, count: usize) -> Option<Revision> {
+    let loaded = store.load(session).await.ok()?;
     let mut record = CompactionRecord::new(loaded.revision, loaded.head);
     let may_go = loaded.live.iter().filter(|live| live.entry.message.role() != Role::System);
     for Live { key, .. } in may_go.take(count) {
@@ -76,13 +86,12 @@ pub async fn prune_some<S: HistoryStore>(store: &S, session: &SessionId, count: 
         }
     }
     if record.hides.is_empty() {
-        return;
+        return None;
     }
-    let made = store.commit(session, &record).await.unwrap();
-    store.prune(session, made).await.unwrap();
+    Some(store.commit(session, &record).await.unwrap())
 }
 
-/// A random change of one of three sessions: an append of up to 450 messages, a prune, or a deletion. The first session grows most.
+/// A random change of one of three sessions: an append of up to 450 messages, a compaction, a prune, or a deletion. The first session grows most.
 ///
 /// # Panics
 /// If the store fails.
@@ -94,7 +103,8 @@ pub async fn change<S: HistoryStore>(store: &S, sessions: &[SessionId; 3], dice:
     };
     match dice.below(16) {
         0 => drop(store.delete(session).await.unwrap()),
-        1..4 => prune_some(store, session, usize::try_from(dice.below(300)).unwrap()).await,
+        1 | 2 => prune_some(store, session, usize::try_from(dice.below(300)).unwrap()).await,
+        3 | 4 => drop(hide_some(store, session, usize::try_from(dice.below(300)).unwrap()).await),
         _ => {
             let count = 1 + dice.below(450);
             append_some(store, session, count, dice).await;
@@ -114,7 +124,7 @@ fn searches(words: &str, session: &SessionId, prefix: &str) -> [LogSearch; 8] {
         one(),
         one().of_role(Role::User).since(Timestamp(900)),
         one().in_ranges(vec![Seq(700)..Seq(u64::MAX), Seq(10)..Seq(300)]),
-        one().without_hidden_by((0..6).map(Revision).collect()),
+        one().without_hidden_by((0..200).step_by(2).map(Revision).collect()),
     ]
 }
 
@@ -140,4 +150,22 @@ pub async fn assert_found<S: HistoryStore>(store: &S, session: &SessionId, prefi
         }
     }
     count
+}
+
+/// Plants one message with a rare word before thousands with a common one, and searches for both words.
+///
+/// # Panics
+/// If the store fails, or finds another message first.
+pub async fn assert_rare_first<S: HistoryStore>(store: &S, session: &SessionId) {
+    let size = TokenCount::new(Tokens(1), Basis::Estimated, "test".into());
+    for first in (0..6_000).step_by(500) {
+        let said = |seq| if seq == 0 { "okapi zebra" } else { "zebra" };
+        let entry = |seq| Entry::new(Message::user(said(seq)), Seq(seq), Turn(1), size.clone());
+        let entries: Vec<Entry> = (first..first + 500).map(entry).collect();
+        let token = AppendToken::new(format!("at {first}"));
+        store.append(session, &Append::new(&token, Seq(first), &entries)).await.unwrap();
+    }
+    let search = LogSearch::new("zebra okapi").in_session(session.clone()).with_limit(2);
+    let found: Vec<_> = store.search(&search).await.unwrap().iter().map(|it| it.logged.seq.0).collect();
+    assert_eq!(found, [0, 5_999], "the rarest first, then the newest");
 }

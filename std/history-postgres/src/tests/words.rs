@@ -1,6 +1,6 @@
 //! The index of words is at any time the one that is made anew of the texts, and finds what reading all of them finds.
 
-use epitome_conformance::index::{Dice, append_some, assert_found, change, prune_some};
+use epitome_conformance::index::{Dice, append_some, assert_found, assert_rare_first, change, prune_some};
 use epitome_history::{HistoryStore, LogSearch, SessionId, StoreErrorKind};
 use epitome_message::search::{Postings, Term};
 
@@ -41,7 +41,9 @@ fn the_index_of_words_is_the_one_that_is_made_anew() {
         let (store, mut dice) = (&server.store, Dice::new(0x9e37_79b9));
         let sessions = ["alice/1", "alice/2", "bob/1"].map(SessionId::new);
         let (mut wide, mut searched) = (0, 0);
-        append_some(store, &sessions[0], 3_900, &mut dice).await;
+        for _ in 0..15 {
+            append_some(store, &sessions[0], 260, &mut dice).await;
+        }
         for turn in 0..40 {
             change(store, &sessions, &mut dice).await;
             if turn % 10 != 9 {
@@ -62,17 +64,19 @@ fn a_damaged_row_of_the_index_is_corrupt_until_the_index_is_made_anew() {
     let Some(server) = Server::new("torn words") else { return };
     futures::executor::block_on(async {
         let (store, mut dice, session) = (&server.store, Dice::new(7), SessionId::new("s"));
-        append_some(store, &session, 3_000, &mut dice).await;
+        append_some(store, &session, 5_200, &mut dice).await;
         let search = LogSearch::new("common3").in_session(session.clone());
         let found = store.search(&search).await.unwrap();
         assert_eq!(found.len(), 8);
-        server.run("UPDATE @words SET body = '\\x80' WHERE first = 256");
+        server.run("UPDATE @words SET body = '\\x80' WHERE first = 4352");
         let error = store.search(&search).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Corrupt);
         assert!(error.to_string().contains("the index of words is damaged: make it anew"), "{error}");
         store.reindex().await.unwrap();
         assert_eq!(store.search(&search).await.unwrap(), found);
         // A prune and a wide block make a damaged block anew.
+        store.delete(&session).await.unwrap();
+        append_some(store, &session, 3_000, &mut dice).await;
         server.run("UPDATE @words SET body = '\\x80' WHERE first IN (0, 512)");
         prune_some(store, &session, 10).await;
         append_some(store, &session, 1_096, &mut dice).await;
@@ -111,5 +115,28 @@ fn the_texts_behind_the_blocks_of_many_sessions_are_searched() {
         for prefix in ["many/", "many/1", ""] {
             assert!(assert_found(store, &SessionId::new("other"), prefix).await > 1_000, "{prefix}");
         }
+    });
+}
+
+#[test]
+fn a_rare_word_is_found_behind_thousands_of_a_common_one() {
+    let Some(server) = Server::new("rare") else { return };
+    futures::executor::block_on(assert_rare_first(&server.store, &SessionId::new("s")));
+}
+
+#[test]
+fn the_index_is_right_at_the_borders_of_its_blocks() {
+    let Some(server) = Server::new("borders") else { return };
+    futures::executor::block_on(async {
+        let (store, mut dice) = (&server.store, Dice::new(3));
+        for head in [255, 256, 257, 4_095, 4_096, 4_097] {
+            let session = SessionId::new(format!("of {head}"));
+            append_some(store, &session, head, &mut dice).await;
+            prune_some(store, &session, usize::MAX).await;
+            append_some(store, &session, 1, &mut dice).await;
+        }
+        let kept = postings(&server);
+        store.reindex().await.unwrap();
+        assert!(kept == postings(&server));
     });
 }

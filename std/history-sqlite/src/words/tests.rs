@@ -1,6 +1,6 @@
 //! The index is at any time the one that is made anew of the texts, and finds what reading all of them finds.
 
-use epitome_conformance::index::{Dice, append_some, assert_found, change, prune_some};
+use epitome_conformance::index::{Dice, append_some, assert_found, assert_rare_first, change, prune_some};
 use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
 use epitome_history::kernel::scan;
 use epitome_history::words::{READ_MAX, SPAN, WIDE_SPAN};
@@ -88,6 +88,11 @@ fn a_damaged_row_is_noticed_and_made_anew() {
         store.reindex().await.unwrap();
         assert_eq!(store.search(&search).await.unwrap(), found);
     });
+}
+
+#[test]
+fn a_rare_word_is_found_behind_thousands_of_a_common_one() {
+    block_on(assert_rare_first(&SqliteStore::open_in_memory().unwrap(), &SessionId::new("s")));
 }
 
 /// An owner with most of the messages in many sessions, beside one with few.
