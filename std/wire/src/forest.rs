@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::hash::RandomState;
 
 use super::error::quoted;
-use super::json::{self, Kind};
+use super::json;
 use super::transcript::Transcript;
 use super::{WireError, WireErrorKind, document};
 
@@ -124,19 +124,6 @@ pub(crate) fn named(names: &Names, leaf: &str, (what, key): (&str, &str)) -> Res
         let what = format!("no {what} has the `{key}` {}", quoted(leaf));
         WireError::new(WireErrorKind::NotFound, what)
     })
-}
-
-/// The name that `raw` has under the first of these keys, and that of the record before it under the second.
-pub(crate) fn names(raw: &str, keys: &[&'static str; 2]) -> Option<(String, Option<String>)> {
-    let [name, parent] = json::fields(raw, keys).ok()?;
-    let text =
-        |raw: &str| if Kind::of(raw) == Kind::Text { Some(json::decode(raw).into_owned()) } else { None };
-    Some((name.and_then(text)?, parent.and_then(text)))
-}
-
-/// The record `raw` after the record of this name, which stands under `key`, or after none.
-pub(crate) fn linked(raw: &str, key: &str, parent: Option<&str>) -> Result<String, WireError> {
-    json::patch(raw, &[(key, Some(parent.map_or_else(|| "null".to_owned(), json::quote)))])
 }
 
 #[cfg(test)]

@@ -24,7 +24,6 @@ use epitome_message::{Message, Str};
 
 use super::body::{Body, Content};
 use super::document::Lines;
-use super::json;
 use super::spec::{self, FormatSpec};
 use super::transcript::{ToolCompaction, Transcript};
 use super::{Format, WireError, codex};
@@ -147,10 +146,10 @@ impl<R: BufRead + Seek> SessionLines<R> {
 fn read_line(spec: &'static FormatSpec, text: &Arc<str>) -> Result<LineRecord, WireError> {
     let mut transcript = Transcript::empty(Arc::clone(text));
     spec.read(&mut Body::new(text, Content::Lines(text), None), &mut transcript)?;
-    let names = spec.chain.and_then(|chain| (chain.names)(text));
+    let names = spec.chain.and_then(|chain| chain.names(text));
     let (id, parent) =
         names.map_or((None, None), |(id, parent)| (Some(Str::from(id)), parent.map(Str::from)));
-    let is_aside = spec.format() == Format::ClaudeCode && json::field(text, "isSidechain")? == Some("true");
+    let is_aside = spec.chain.is_some_and(|chain| chain.is_aside(text));
     let mut record = LineRecord {
         line: 0,
         offset: 0,

@@ -1,6 +1,8 @@
 //! The index of words is at any time the one that is made anew of the texts, and finds what reading all of them finds.
 
-use epitome_conformance::index::{Dice, append_some, assert_found, assert_rare_first, change, prune_some};
+use epitome_conformance::index::{
+    Dice, append_some, assert_found, assert_rare_first, change, hide_some, prune_some,
+};
 use epitome_history::{HistoryStore, LogSearch, SessionId, StoreErrorKind};
 use epitome_message::search::{Postings, Term};
 
@@ -53,6 +55,7 @@ fn the_index_of_words_is_the_one_that_is_made_anew() {
             wide += kept.iter().filter(|(block, _)| block.ends_with(" 4096")).count();
             store.reindex().await.unwrap();
             assert!(kept == postings(&server), "after turn {turn}");
+            hide_some(store, &sessions[0], 200).await;
             searched += assert_found(store, &sessions[0], "alice/").await;
         }
         assert!(wide > 0 && searched > 5_000, "{wide} wide blocks, {searched} messages found");

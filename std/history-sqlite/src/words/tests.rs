@@ -1,6 +1,8 @@
 //! The index is at any time the one that is made anew of the texts, and finds what reading all of them finds.
 
-use epitome_conformance::index::{Dice, append_some, assert_found, assert_rare_first, change, prune_some};
+use epitome_conformance::index::{
+    Dice, append_some, assert_found, assert_rare_first, change, hide_some, prune_some,
+};
 use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
 use epitome_history::kernel::scan;
 use epitome_history::words::{READ_MAX, SPAN, WIDE_SPAN};
@@ -62,6 +64,7 @@ fn it_is_the_index_that_is_made_anew() {
             rebuild(&connection).unwrap();
             assert!(kept == postings(&connection), "after turn {turn}");
             long += u32::from(store.load(&sessions[0]).await.is_ok_and(|it| it.head > Seq(READ_MAX)));
+            hide_some(&store, &sessions[0], 200).await;
             searched += assert_found(&store, &sessions[0], "alice/").await;
         }
         assert!(long > 0, "no session was long enough to be searched by the index");

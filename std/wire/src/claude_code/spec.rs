@@ -7,7 +7,6 @@ use super::outline::Lines;
 use super::session::Session;
 use crate::anthropic;
 use crate::body::Body;
-use crate::forest;
 use crate::json::{self, Kind, patch, quote};
 use crate::rewrite::{form, only_text};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
@@ -22,8 +21,9 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     writer: Writer::Own(write_record),
     fresh: None,
     chain: Some(Chain {
-        names: |raw| forest::names(raw, &["uuid", "parentUuid"]),
-        linked: |raw, parent| forest::linked(raw, "parentUuid", parent),
+        keys: ["uuid", "parentUuid"],
+        first_kept: None,
+        aside: Some("isSidechain"),
         new: Some(NewRecords { name: uuid, write: new_line }),
     }),
     log: None,

@@ -1,6 +1,8 @@
 //! Session files of Claude Code: what is one conversation, and what is written back.
 
 mod inserted;
+mod random;
+mod removed;
 
 use epitome_core::attribution::SourceKind;
 use epitome_message::{Part, ToolResult};

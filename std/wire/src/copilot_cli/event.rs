@@ -9,11 +9,11 @@ use epitome_message::{Attribution, Media, MediaSource, Part, Reasoning, Str, Too
 use crate::expect::{expect_object, kind_of, member_text, new_media, number, share};
 use crate::json::{self, Kind};
 use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
-use crate::transcript::{Chain, Names, ToolCompaction};
+use crate::transcript::{Chain, ToolCompaction};
 use crate::{Format, WireError};
 
 /// How events name each other.
-pub(super) const CHAIN: Chain = Chain { names, linked, new: None };
+pub(super) const CHAIN: Chain = Chain { keys: ["id", "parentId"], first_kept: None, aside: None, new: None };
 
 /// What an event does to the conversation.
 #[derive(Debug)]
@@ -193,18 +193,4 @@ fn media(whole: &Arc<str>, file: &str) -> Result<Option<Media>, WireError> {
     let mime = member_text(whole, file, "mimeType")?.unwrap_or_default();
     let kind = if mime.is_empty() { MediaKind::Document } else { kind_of(&mime) };
     Ok(Some(new_media(kind, mime, MediaSource::Base64(data))))
-}
-
-fn names(raw: &str) -> Option<Names> {
-    let object = Some(raw).filter(|raw| Kind::of(raw) == Kind::Object)?;
-    let [id, parent] = json::fields(object, &["id", "parentId"]).ok()?;
-    let text = |value: Option<&str>| {
-        value.filter(|value| Kind::of(value) == Kind::Text).map(|value| json::decode(value).into_owned())
-    };
-    Some((text(id)?, text(parent)))
-}
-
-fn linked(raw: &str, parent: Option<&str>) -> Result<String, WireError> {
-    let parent = parent.map_or_else(|| "null".to_owned(), json::quote);
-    json::patch(raw, &[("parentId", Some(parent))])
 }

@@ -11,11 +11,11 @@ use crate::expect::{expect_object, media_at, member_text, share};
 use crate::json::{self, Kind};
 use crate::openai_chat::split_data_url;
 use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks, messages};
-use crate::transcript::{Chain, Names};
+use crate::transcript::Chain;
 use crate::{Format, WireError, WireErrorKind};
 
 /// How events name each other.
-pub(super) const CHAIN: Chain = Chain { names, linked, new: None };
+pub(super) const CHAIN: Chain = Chain { keys: ["id", "parent_id"], first_kept: None, aside: None, new: None };
 
 /// The names of the events that were read, by which later ones forget them: each event's number.
 pub(super) type Numbers = HashMap<Str, u64>;
@@ -294,20 +294,6 @@ fn images<'a>(whole: &Arc<str>, list: &'a str, block: &'a str) -> Result<Vec<Rec
         Ok(())
     })?;
     Ok(found)
-}
-
-fn names(raw: &str) -> Option<Names> {
-    if !is_event(raw) {
-        return None;
-    }
-    let [id, parent] = json::fields(raw, &["id", "parent_id"]).ok()?;
-    let parent = parent.filter(|parent| Kind::of(parent) == Kind::Text);
-    Some((json::decode(id?).into_owned(), parent.map(|parent| json::decode(parent).into_owned())))
-}
-
-fn linked(raw: &str, parent: Option<&str>) -> Result<String, WireError> {
-    let parent = parent.map_or_else(|| "null".to_owned(), json::quote);
-    json::patch(raw, &[("parent_id", Some(parent))])
 }
 
 const TEXT_BLOCK: SlotForm = SlotForm::Around(r#"{"type":"text","text":"#, "}");

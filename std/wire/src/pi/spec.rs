@@ -9,7 +9,6 @@ use super::message::{NAMES, block, message};
 use super::outline::Lines;
 use super::session::Session;
 use crate::body::Body;
-use crate::forest;
 use crate::json::{self, Kind, patch, quote};
 use crate::rewrite::{changes, form, only_text, text};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
@@ -24,8 +23,9 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     writer: Writer::Own(write_record),
     fresh: None,
     chain: Some(Chain {
-        names: |raw| forest::names(raw, &["id", "parentId"]),
-        linked: |raw, parent| forest::linked(raw, "parentId", parent),
+        keys: ["id", "parentId"],
+        first_kept: Some("firstKeptEntryId"),
+        aside: None,
         new: Some(NewRecords { name: |hash| format!("{:08x}", hash >> 96), write: new_entry }),
     }),
     log: None,

@@ -191,6 +191,30 @@ fn a_compaction_puts_its_summary_before_what_it_kept() {
 }
 
 #[test]
+fn a_compaction_names_the_first_of_those_that_are_left() {
+    let compaction = r#"{"type":"compaction","timestamp":"t","summary":"so far","firstKeptEntryId":"b","tokensBefore":900}"#;
+    let lines = [
+        HEAD.to_owned(),
+        named(USER, "a", ""),
+        named(&USER.replace("go", "kept"), "b", "a"),
+        named(CHANGE, "c", "b"),
+        named(CALL, "d", "c"),
+        named(RESULT, "e", "d"),
+        named(compaction, "f", "e"),
+        named(&USER.replace("go", "after"), "g", "f"),
+    ];
+    for (gone, first) in [(1..2, "d"), (3..4, "b"), (1..4, "b"), (4..5, "b")] {
+        let mut new = transcript(&lines);
+        new.conversations_mut()[0].entries.drain(gone.clone());
+        let out = written(&new);
+        let names = out.lines().filter_map(|line| json::field(line, "firstKeptEntryId").unwrap());
+        assert_eq!(names.collect::<Vec<_>>(), [format!("\"{first}\"")], "{gone:?}");
+        let again = read(out.as_str(), &ReadOptions::default()).unwrap();
+        assert_eq!(shown_in(&again.conversations()[0]), shown_in(&new.conversations()[0]), "{gone:?}");
+    }
+}
+
+#[test]
 fn a_summary_is_not_kept_by_the_next_compaction() {
     let compaction = |first: &str| {
         format!(

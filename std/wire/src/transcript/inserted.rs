@@ -27,7 +27,7 @@ pub(super) struct Waiting<'t> {
     conversation: &'t Conversation,
     /// `None` where records do not name each other: then nothing here is of use.
     chain: Option<Chain>,
-    links: Option<Links>,
+    links: Option<Links<'t>>,
     messages: Vec<Message>,
     /// The response of the record before them.
     response: Option<String>,
@@ -106,7 +106,7 @@ impl<'t> Waiting<'t> {
         let record = self.transcript.record(id);
         match &self.links {
             Some(links) => links.parent_now(record).flatten(),
-            None => (chain.names)(record).and_then(|(_, parent)| parent),
+            None => chain.names(record).and_then(|(_, parent)| parent),
         }
     }
 

@@ -6,17 +6,72 @@ use epitome_message::{Message, Part};
 
 use super::{Conversation, Place, RecordId, Transcript};
 use crate::WireError;
+use crate::json::{self, Kind};
 use crate::rewrite::form;
 
 /// How the records of a format name each other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Chain {
-    /// The name of a record, and that of the record before it.
-    pub(crate) names: fn(&str) -> Option<Names>,
-    /// The record with another before it.
-    pub(crate) linked: fn(&str, Option<&str>) -> Result<String, WireError>,
+    /// The members with the name of a record, and with that of the record before it.
+    pub(crate) keys: [&'static str; 2],
+    /// The member of a compaction that names the first record which it keeps.
+    pub(crate) first_kept: Option<&'static str>,
+    /// The member that is `true` in records with which no conversation of the user goes on.
+    pub(crate) aside: Option<&'static str>,
     /// How a new record is written; `None` if a new message is refused.
     pub(crate) new: Option<NewRecords>,
+}
+
+impl Chain {
+    /// The name of a record, and that of the record before it.
+    pub(crate) fn names(&self, raw: &str) -> Option<(String, Option<String>)> {
+        let found = Some(raw).filter(|raw| Kind::of(raw) == Kind::Object)?;
+        let [name, parent] = json::fields(found, &self.keys).ok()?;
+        let is_text = |raw: &&str| Kind::of(raw) == Kind::Text;
+        let [name, parent] =
+            [name, parent].map(|raw| raw.filter(is_text).map(|raw| json::decode(raw).into_owned()));
+        Some((name?, parent))
+    }
+
+    /// Fails if another conversation would go on than the one that did, because its end was left out: the conversation that goes on is
+    /// the one of the last record.
+    pub(super) fn goes_on(
+        &self,
+        transcript: &Transcript,
+        conversation: &Conversation,
+        is_there: impl Fn(RecordId) -> bool,
+    ) -> Result<(), WireError> {
+        let Some(end) = conversation.as_read().map(|(id, _)| id).max() else { return Ok(()) };
+        let has = |id| conversation.entries.iter().any(|entry| entry.record() == Some(id));
+        let is_new = conversation.entries.last().is_some_and(|entry| entry.record().is_none());
+        if !conversation.active || is_new || has(end) {
+            return Ok(());
+        }
+        let records = transcript.records.iter().zip((0_u32..).map(RecordId));
+        let holding = records.filter(|(record, _)| record.pieces > 0).map(|(_, id)| id);
+        let (mut was, mut is) = (None, None);
+        for id in holding.filter(|id| !self.is_aside(transcript.record(*id))) {
+            was = Some(id);
+            is = was.filter(|id| is_there(*id)).or(is);
+        }
+        match is {
+            Some(last) if was == Some(end) && !has(last) => Err(WireError::unsupported(
+                "the end of this conversation cannot be left out: the file would go on with another of its conversations",
+            )),
+            None => Err(WireError::unsupported("a session file without a message could not be read again")),
+            Some(_) => Ok(()),
+        }
+    }
+
+    pub(crate) fn is_aside(&self, raw: &str) -> bool {
+        self.aside.is_some_and(|key| matches!(json::field(raw, key), Ok(Some("true"))))
+    }
+
+    /// The record `raw` after the record of this name, or after none.
+    fn linked(&self, raw: &str, parent: Option<&str>) -> Result<String, WireError> {
+        let [_, key] = self.keys;
+        json::patch(raw, &[(key, Some(parent.map_or_else(|| "null".to_owned(), json::quote)))])
+    }
 }
 
 /// How a format with names writes a new record.
@@ -38,15 +93,15 @@ pub(crate) struct NewRecord<'a> {
     pub(crate) like: &'a str,
 }
 
-/// The name of a record, and that of the record before it.
-pub(crate) type Names = (String, Option<String>);
-
 /// The records of a conversation, some of which have been left out.
 #[derive(Debug)]
-pub(super) struct Links {
+pub(super) struct Links<'t> {
+    transcript: &'t Transcript,
     chain: Chain,
     /// Every record of the text by its name.
     records: HashMap<String, Known>,
+    /// By elements: the record before it in the conversation now, and which element that is.
+    before: HashMap<u32, (u32, RecordId)>,
     /// See [`Links::is_cut`].
     cuts: HashSet<u32>,
     /// Whether some of the messages have names and others follow the record before them.
@@ -61,9 +116,9 @@ struct Known {
     is_kept: Option<bool>,
 }
 
-impl Links {
+impl<'t> Links<'t> {
     /// The links of a conversation; `None` if nothing has been left out of it, and nothing is new.
-    pub(super) fn of(transcript: &Transcript, conversation: &Conversation, chain: Chain) -> Option<Self> {
+    pub(super) fn of(transcript: &'t Transcript, conversation: &Conversation, chain: Chain) -> Option<Self> {
         let entries = &conversation.entries;
         if entries.len() >= conversation.pieces && entries.iter().all(|entry| entry.record().is_some()) {
             return None;
@@ -81,7 +136,7 @@ impl Links {
         for (number, list) in (0_u32..).zip(&transcript.lists) {
             for (at, range) in (0_u32..).zip(&list.elements) {
                 let id = holding.get(&(number, at));
-                let Some((name, parent)) = (chain.names)(transcript.slice(range.clone())) else {
+                let Some((name, parent)) = chain.names(transcript.slice(range.clone())) else {
                     unnamed |= id.is_some();
                     continue;
                 };
@@ -98,18 +153,38 @@ impl Links {
         let way = way(&records, places.iter().max().copied());
         let mut cuts = cuts(&places);
         cuts.retain(|at| way.is_empty() || way.contains(at));
-        Some(Self { chain, records, cuts, is_mixed: named && unnamed })
+        let kept = || entries.iter().filter_map(|entry| Some((place(entry.record()?)?, entry.record()?)));
+        let before = kept().zip(kept().skip(1)).map(|(before, (at, _))| (at, before));
+        let before = before.filter(|(at, before)| before.0 < *at).collect();
+        Some(Self { transcript, chain, records, before, cuts, is_mixed: named && unnamed })
     }
 
     /// The record `text`, linked to what is before it now; `None` if that is what it says.
     pub(super) fn relink(&self, text: &str) -> Result<Option<String>, WireError> {
-        let Some((_, parent)) = (self.chain.names)(text) else { return Ok(None) };
-        let moved = self.moved(parent.as_deref());
-        moved.map(|parent| (self.chain.linked)(text, parent)).transpose()
+        let Some((name, parent)) = self.chain.names(text) else { return Ok(None) };
+        let moved = self.moved(&name, parent.as_deref());
+        let linked = moved.map(|parent| self.chain.linked(text, parent.as_deref())).transpose()?;
+        match self.first_kept(linked.as_deref().unwrap_or(text), &name)? {
+            None => Ok(linked),
+            kept => Ok(kept),
+        }
     }
 
-    /// What stands before a record whose parent had this name; `None` if that is still its parent.
-    fn moved<'s>(&'s self, parent: Option<&str>) -> Option<Option<&'s str>> {
+    /// The compaction `text` with the first record that it still keeps; `None` if it names that, or is no compaction.
+    fn first_kept(&self, text: &str, name: &str) -> Result<Option<String>, WireError> {
+        let Some(key) = self.chain.first_kept else { return Ok(None) };
+        let first = json::field(text, key)?.and_then(|first| self.records.get(&*json::decode(first)));
+        let Some(first) = first.filter(|first| first.is_kept == Some(false)) else { return Ok(None) };
+        let end = self.records.get(name).map_or(0, |own| own.at);
+        let behind = |(_, known): &(&String, &Known)| {
+            known.is_kept == Some(true) && (first.at..end).contains(&known.at)
+        };
+        let next = self.records.iter().filter(behind).min_by_key(|(_, known)| known.at);
+        next.map(|(name, _)| json::patch(text, &[(key, Some(json::quote(name)))])).transpose()
+    }
+
+    /// The name of what stands before the record `name` now, whose parent had this name; `None` if that is still its parent.
+    fn moved(&self, name: &str, parent: Option<&str>) -> Option<Option<String>> {
         let (mut moved, mut bound) = (None, u32::MAX);
         let mut next = parent.and_then(|name| self.records.get(name));
         while let Some(known) = next {
@@ -121,10 +196,15 @@ impl Links {
             let here = known.parent.as_deref();
             next = here.and_then(|name| self.records.get(name));
             if known.is_kept == Some(false) {
-                moved = Some(here);
+                moved = Some((here, next));
             }
         }
-        moved
+        let (parent, known) = moved?;
+        // Of parallel calls, the other calls and their answers may hang beside the way to that record.
+        let own = self.records.get(name).and_then(|own| self.before.get(&own.at));
+        let beside = own.filter(|(at, _)| known.is_none_or(|known| known.at < *at));
+        let beside = beside.and_then(|(_, id)| self.chain.names(self.transcript.record(*id)));
+        Some(beside.map(|(name, _)| name).or_else(|| parent.map(str::to_owned)))
     }
 
     /// Whether a new record right before this element stands in the file where it stands in the conversation. It does not among the
@@ -135,16 +215,13 @@ impl Links {
 
     /// The name of what stands before the record `text` now; `None` where records have no names.
     pub(super) fn parent_now(&self, text: &str) -> Option<Option<String>> {
-        let (_, parent) = (self.chain.names)(text)?;
-        Some(match self.moved(parent.as_deref()) {
-            Some(moved) => moved.map(str::to_owned),
-            None => parent,
-        })
+        let (name, parent) = self.chain.names(text)?;
+        Some(self.moved(&name, parent.as_deref()).unwrap_or(parent))
     }
 
     /// The name of the record `text`, the element `at`, as of something that stands before another; `None` where records have no names.
     pub(super) fn own_name(&self, text: &str, at: u32) -> Result<Option<Option<String>>, WireError> {
-        let Some((name, _)) = (self.chain.names)(text) else { return Ok(None) };
+        let Some((name, _)) = self.chain.names(text) else { return Ok(None) };
         match self.records.get(&name) {
             Some(known) if known.at != at => Err(form("a new message behind one of two records of one name")),
             _ => Ok(Some(Some(name))),
@@ -153,7 +230,7 @@ impl Links {
 
     /// The record `text` with another before it.
     pub(super) fn linked(&self, text: &str, parent: Option<&str>) -> Result<String, WireError> {
-        (self.chain.linked)(text, parent)
+        self.chain.linked(text, parent)
     }
 
     /// New records behind what `parent` names, each behind the one before it; and then the name of the last.
@@ -253,7 +330,7 @@ pub(super) fn bridged<'t>(
     elements: impl Iterator<Item = &'t str>,
     stays: &[bool],
 ) -> Result<Vec<(usize, String)>, WireError> {
-    let names: Vec<_> = elements.map(|text| (text, (chain.names)(text))).collect();
+    let names: Vec<_> = elements.map(|text| (text, chain.names(text))).collect();
     let mut known = HashMap::new();
     for (at, (_, names)) in names.iter().enumerate() {
         if let Some((name, _)) = names {
@@ -272,7 +349,7 @@ pub(super) fn bridged<'t>(
         let here = gone.map_or(parent, |above| leads_to.get(above).copied().flatten());
         leads_to.push(here);
         if gone.is_some() && is_there(at) {
-            new.push((at, (chain.linked)(text, here)?));
+            new.push((at, chain.linked(text, here)?));
         }
     }
     Ok(new)

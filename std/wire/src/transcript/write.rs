@@ -86,8 +86,12 @@ impl<'t> Edits<'t> {
                 };
             }
         }
-        let mut formats = transcript.conversations.iter().filter(is_changed).map(|one| one.format);
-        let chain = formats.find_map(|format| spec::of(format).ok()?.chain);
+        let mut chain = None;
+        for conversation in transcript.conversations.iter().filter(is_changed) {
+            let Some(own) = spec::of(conversation.format)?.chain else { continue };
+            own.goes_on(transcript, conversation, is_there)?;
+            chain = Some(own);
+        }
         for ((number, list), stays) in (0_u32..).zip(&transcript.lists).zip(stays) {
             let mut contents = lists.remove(&number).unwrap_or_default();
             contents.keep(&stays);

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use epitome_core::message::Role;
 use epitome_message::{Message, Part, ToolResult};
 
-use super::{call, hook, line, parallel, result, says, side, text, transcript, user};
+use super::random::{Dice, lines};
+use super::{call, line, parallel, says, side, text, transcript, user};
 use crate::json;
 use crate::tests::support::{shown_in, written};
 use crate::{Entry, ReadOptions, Relation, Transcript, WireErrorKind, read, write_back};
@@ -87,57 +88,22 @@ fn a_new_message_is_read_where_it_was_put() {
 /// unless they share what is behind; every line is JSON, and has a name of its own.
 #[test]
 fn new_messages_in_random_files_are_read_where_they_were_put() {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut below = move |end: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        usize::try_from(state >> 33).unwrap() % end
-    };
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
     let (mut written_count, mut refused) = (0, 0);
     for _ in 0..1_500 {
-        let (mut lines, mut names) = (Vec::new(), vec![String::new()]);
-        for number in 0..2 + below(6) {
-            let own = format!("n{number}");
-            let parent = match below(4) {
-                0 => names[below(names.len())].clone(),
-                _ => names[names.len() - 1].clone(),
-            };
-            let mut last = own.clone();
-            match below(5) {
-                0 => lines.push(hook(&own, &parent).replace("\"\"", "null")),
-                1 => {
-                    let calls = 1 + below(3);
-                    for at in 0..calls {
-                        let before = if at == 0 { parent.clone() } else { format!("{own}x{}", at - 1) };
-                        lines.push(says(
-                            &format!("{own}x{at}"),
-                            &before,
-                            &own,
-                            &call(&format!("{own}c{at}")),
-                        ));
-                    }
-                    for at in (0..calls).rev().take(calls) {
-                        last = format!("{own}t{at}");
-                        lines.push(result(&last, &format!("{own}x{at}"), &format!("{own}c{at}")));
-                    }
-                }
-                2 => lines.push(says(&own, &parent, &own, r#"{"type":"text","text":"said"}"#)),
-                _ => lines.push(user(&own, &parent, &own)),
-            }
-            names.push(last);
-        }
+        let lines = lines(&mut dice);
         let before = read(text(&lines), &ReadOptions::default()).unwrap();
-        let Some(chosen) = (!before.conversations().is_empty()).then(|| below(before.conversations().len()))
+        let Some(chosen) =
+            (!before.conversations().is_empty()).then(|| dice.below(before.conversations().len()))
         else {
             continue;
         };
         let mut new = before.clone();
         let entries = &mut new.conversations_mut()[chosen].entries;
-        let at = below(entries.len() + 1);
+        let at = dice.below(entries.len() + 1);
         let behind: Vec<_> =
             entries[at..].iter().filter_map(|entry| entry.message().id().map(str::to_owned)).collect();
-        for number in 0..=below(2) {
+        for number in 0..=dice.below(2) {
             entries.insert(at + number, Entry::new(Message::assistant(format!("note {number}"))));
         }
         let mut out = Vec::new();
