@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use epitome::compactors::StrategySpec;
+
 use crate::samples::TARGETS;
+use crate::summarizer::{Endpoint, answer};
 use crate::support::*;
 
 /// Command lines that stand for others, each with the reason why it is not run.
@@ -93,6 +96,68 @@ fn runs(folder: &Folder, document: &Path, line: &str) -> Done {
     let done = done(&mut command);
     assert_eq!(done.code, 0, "{}: `{line}` {comment}: {}", document.display(), done.err);
     done
+}
+
+/// The rows of the table of parameters: the parameter and its shorter name, its strategies, and its default.
+fn parameters() -> Vec<(Vec<String>, Vec<String>, String)> {
+    let text = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/program.md"));
+    let rows = text.lines().skip_while(|line| !line.starts_with("| parameter |")).skip(2);
+    let names = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    let row = |line: &str| {
+        let cells: Vec<_> = line.split('|').map(str::trim).collect();
+        (names(cells[1]), names(cells[2]), cells[4].to_owned())
+    };
+    rows.take_while(|line| line.starts_with('|')).map(row).collect()
+}
+
+/// The table has every parameter of every strategy once. Saying a default changes nothing of a compaction.
+#[test]
+fn the_table_of_parameters_is_the_programs() {
+    let rows = parameters();
+    let mut listed: Vec<_> =
+        rows.iter().flat_map(|(names, of, _)| of.iter().map(|of| format!("{of}:{}", names[0]))).collect();
+    let known = StrategySpec::known();
+    let mut known: Vec<_> =
+        known.flat_map(|(of, names)| names.map(move |name| format!("{of}:{name}"))).collect();
+    listed.sort();
+    known.sort();
+    assert_eq!(listed, known);
+    let file = example("coding-agent.json");
+    let compact = |spec: &str| {
+        let model = Endpoint::new(vec![answer("Goal: to mend it.")]);
+        let args = ["compact", text(&file), "--keep", "30%", "--json", "--strategy", spec];
+        match spec.contains("summarize") {
+            true => run(&[&args[..], &["--summarizer", &model.url, "--summary-model", "small"]].concat()),
+            false => run(&args),
+        }
+    };
+    // The report repeats what was asked for.
+    let report = |spec: &str| {
+        let mut report = compact(spec).json();
+        report.as_object_mut().unwrap().remove("strategies");
+        report
+    };
+    for (names, of, default) in rows {
+        for of in of {
+            let needs = match of.as_str() {
+                "reasoning" if names[0] != "profile" => ":profile=anthropic",
+                "context-window" if names[0] != "window" => ":window=9000:max-output=100",
+                _ => "",
+            };
+            match default.as_str() {
+                "required" => {
+                    let done = compact(&of);
+                    assert!(done.code == 2 && done.err.contains("needs its"), "{of}: {}", done.err);
+                }
+                "" | "none" | "all" => {}
+                default => {
+                    let all = |name: &str| report(&format!("{of}{needs}:{name}={default}"));
+                    let without = report(&format!("{of}{needs}"));
+                    assert!(names.iter().all(|name| all(name) == without), "{of}:{names:?}={default}");
+                }
+            }
+        }
+    }
 }
 
 #[test]
