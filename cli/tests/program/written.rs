@@ -49,7 +49,8 @@ fn rows_of(sample: &Sample, strategies: &[String]) -> usize {
     let plain = strategies.iter().map(|strategy| (strategy.as_str(), None));
     let repaired = REPAIRED.iter().flat_map(|strategy| PROFILES.map(|profile| (*strategy, Some(profile))));
     // Session files of agents whose users compact them.
-    let takes_new = ["codex.jsonl", "claude-code.jsonl", "pi.jsonl"].contains(&sample.name.as_str());
+    let takes_new =
+        ["codex.jsonl", "claude-code.jsonl", "copilot-cli.jsonl", "pi.jsonl"].contains(&sample.name.as_str());
     let refused = |(strategy, profile): &(&str, _)| {
         let is_written = row(&folder, &file, sample, strategy, *profile);
         let is_new = profile.is_none() && ["agent", "ledger", "tool-digest:keep=1"].contains(strategy);

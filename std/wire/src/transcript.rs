@@ -24,7 +24,7 @@ pub(crate) use compactions::CompactionTree;
 pub use compactions::Compactions;
 pub(crate) use container::{KnownArray, List, Place, Record};
 pub(crate) use log::Log;
-pub(crate) use relink::{Chain, NewRecord, NewRecords};
+pub(crate) use relink::{Chain, NewRecord, NewRecords, uuid};
 pub use shared::{EntryIter, LazyList};
 pub(crate) use shared::{Stage, Stages};
 pub(crate) use timeline::{Life, NEVER, Report, Timeline};

@@ -10,7 +10,7 @@ use crate::body::Body;
 use crate::json::{self, Kind, patch, quote};
 use crate::rewrite::{form, only_text};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
-use crate::transcript::{Chain, NewRecord, NewRecords, Transcript};
+use crate::transcript::{Chain, NewRecord, NewRecords, Transcript, uuid};
 use crate::{Format, WireError};
 
 /// The row of Claude Code.
@@ -90,12 +90,4 @@ fn new_line(new: &NewRecord<'_>) -> Result<String, WireError> {
         }
     }
     Ok(format!("{line},\"type\":\"{kind}\",\"message\":{said},\"uuid\":{name}}}"))
-}
-
-/// A number as a UUID of version 8, which has no meaning but that of its program (RFC 9562).
-fn uuid(hash: u128) -> String {
-    let hash = hash & !(0xf << 76) & !(0x3 << 62) | 0x8 << 76 | 0x2 << 62;
-    let hex = format!("{hash:032x}");
-    let piece = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
-    [piece(0, 8), piece(8, 12), piece(12, 16), piece(16, 20), piece(20, 32)].join("-")
 }

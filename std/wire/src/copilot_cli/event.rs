@@ -7,13 +7,19 @@ use epitome_core::message::{MediaKind, Role};
 use epitome_message::{Attribution, Media, MediaSource, Part, Reasoning, Str, ToolResult};
 
 use crate::expect::{expect_object, kind_of, member_text, new_media, number, share};
-use crate::json::{self, Kind};
+use crate::json::{self, Kind, quote};
+use crate::rewrite::{form, only_text};
 use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
-use crate::transcript::{Chain, ToolCompaction};
+use crate::transcript::{Chain, NewRecord, NewRecords, ToolCompaction, uuid};
 use crate::{Format, WireError};
 
 /// How events name each other.
-pub(super) const CHAIN: Chain = Chain { keys: ["id", "parentId"], first_kept: None, aside: None, new: None };
+pub(super) const CHAIN: Chain = Chain {
+    keys: ["id", "parentId"],
+    first_kept: None,
+    aside: None,
+    new: Some(NewRecords { name: uuid, write: new_event }),
+};
 
 /// What an event does to the conversation.
 #[derive(Debug)]
@@ -193,4 +199,26 @@ fn media(whole: &Arc<str>, file: &str) -> Result<Option<Media>, WireError> {
     let mime = member_text(whole, file, "mimeType")?.unwrap_or_default();
     let kind = if mime.is_empty() { MediaKind::Document } else { kind_of(&mime) };
     Ok(Some(new_media(kind, mime, MediaSource::Base64(data))))
+}
+
+/// The event of a new message, which is a text, of the agent that the event beside it is of.
+fn new_event(new: &NewRecord<'_>) -> Result<String, WireError> {
+    let (message, text) = only_text(&[new.message])?;
+    let (_, beside) = body(new.like)?;
+    let [time, agent] = json::fields(new.like, &["timestamp", "agentId"])?;
+    let caller = json::field(beside, "parentToolCallId")?;
+    let name = quote(new.name.unwrap_or_default());
+    let (kind, head, tail) = match message.role() {
+        Role::User => ("user.message", String::new(), r#","attachments":[]"#),
+        Role::Assistant => ("assistant.message", format!("\"messageId\":{name},"), r#","toolRequests":[]"#),
+        _ => return Err(form("a new message of this role")),
+    };
+    let member =
+        |key: &str, value: Option<&str>| value.map(|value| format!(",\"{key}\":{value}")).unwrap_or_default();
+    let data = format!("{head}\"content\":{}{tail}{}", quote(text), member("parentToolCallId", caller));
+    let parent = new.parent.map_or_else(|| "null".to_owned(), quote);
+    let (agent, time) = (member("agentId", agent), member("timestamp", time));
+    Ok(format!(
+        "{{\"type\":\"{kind}\",\"data\":{{{data}}}{agent},\"id\":{name}{time},\"parentId\":{parent}}}"
+    ))
 }

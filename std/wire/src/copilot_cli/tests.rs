@@ -1,8 +1,10 @@
 //! Sessions of Copilot CLI, read, changed and written back. The form is that of its sources; the contents are made up.
 
 use epitome_core::attribution::SourceKind;
+use epitome_core::message::Role;
 use epitome_message::{Message, Part, ToolResult};
 
+use crate::json;
 use crate::tests::support::{change, shown_in, transcript_of, written};
 use crate::{
     Entry, Format, ReadOptions, Relation, ToolCompaction, Transcript, WireErrorKind, read, write_back,
@@ -93,9 +95,68 @@ fn a_compaction_stands_for_what_was_before_its_beginning() {
 }
 
 #[test]
+fn a_new_message_is_an_event_of_its_agent() {
+    let events = [START, ASKS, TURN, CALLS, RUNS, FIRST, SECOND, SIDE, ANSWER];
+    let mut transcript = transcript(&lines(&events));
+    let [own, side] = transcript.conversations_mut() else { panic!("a session and a sub-agent") };
+    own.entries.drain(1..4);
+    own.entries.insert(1, Entry::new(Message::assistant("seen: \"a.txt\"")));
+    own.entries.push(Entry::new(Message::user("go on")));
+    side.entries.insert(0, Entry::new(Message::user("note")));
+    let out = written(&transcript);
+    let new: Vec<_> = out.lines().filter(|line| !line.contains("\"id\":\"e")).collect();
+    let name = |line: &str| json::decode(json::field(line, "id").unwrap().unwrap()).into_owned();
+    let [note, seen, goes] = new[..] else { panic!("{out}") };
+    let event = |kind: &str, data: &str, rest: &str, line: &str, parent: &str| {
+        let name = name(line);
+        format!(
+            r#"{{"type":"{kind}","data":{{{}}}{rest},"id":"{name}","timestamp":"t","parentId":"{parent}"}}"#,
+            data.replace("ID", &name)
+        )
+    };
+    let data = r#""messageId":"ID","content":"seen: \"a.txt\"","toolRequests":[]"#;
+    assert_eq!(seen, event("assistant.message", data, "", seen, "e2"));
+    let data = r#""content":"note","attachments":[]"#;
+    assert_eq!(note, event("user.message", data, r#","agentId":"a1""#, note, "e4"));
+    assert_eq!(goes, event("user.message", r#""content":"go on","attachments":[]"#, "", goes, "e8"));
+    assert!(out.ends_with(&format!("{goes}\n")), "{out}");
+    let again = read(out.as_str(), &ReadOptions::default()).unwrap();
+    for (now, wanted) in again.conversations().iter().zip(transcript.conversations()) {
+        assert_eq!(shown_in(now), shown_in(wanted), "{out}");
+    }
+    assert_eq!(out, written(&transcript), "the same names each time");
+}
+
+/// At every place of a session with a compaction: it is read where it was put, or refused.
+#[test]
+fn a_new_message_does_not_slip_behind_a_compaction() {
+    let events = lines(&[START, ASKS, ANSWER, BEGINS, SKILL, COMPACTED, ANSWER]);
+    let count = transcript(&events).conversations()[0].entries.len();
+    let mut put = 0;
+    for (at, gone) in (0..=count).flat_map(|at| [(at, None), (at, Some(0)), (at, Some(count))]) {
+        let mut new = transcript(&events);
+        let entries = &mut new.conversations_mut()[0].entries;
+        entries.insert(at, Entry::new(Message::user("note")));
+        if let Some(gone) = gone.filter(|gone| *gone != at) {
+            entries.remove(gone);
+        }
+        let mut out = Vec::new();
+        if write_back(&new, &mut out).is_err() {
+            continue;
+        }
+        put += 1;
+        let again = read(String::from_utf8(out).unwrap(), &ReadOptions::default()).unwrap();
+        assert_eq!(shown_in(&again.conversations()[0]), shown_in(&new.conversations()[0]), "{at} {gone:?}");
+    }
+    assert!(put >= 8, "{put} of {}", 3 * (count + 1));
+}
+
+#[test]
 fn what_the_form_cannot_say_is_refused() {
     let mut transcript = transcript(&lines(&[START, ASKS]));
-    transcript.conversations_mut()[0].entries.push(Entry::new(Message::user("new")));
+    transcript.conversations_mut()[0]
+        .entries
+        .push(Entry::new(Message::new(Role::Developer, vec![Part::Text("a".into())])));
     let refused = write_back(&transcript, &mut Vec::new()).unwrap_err();
     assert_eq!(refused.kind(), WireErrorKind::Unsupported);
     let wrong = ASKS.replace("\"<now>t</now> go\"", "1");

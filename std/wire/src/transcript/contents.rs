@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::relink::{Chain, bridged};
+use super::relink::{Chain, left_out};
 use super::{List, Transcript};
 use crate::WireError;
 
@@ -87,13 +87,16 @@ impl Contents {
         if stays.iter().all(|stays| *stays) {
             return Ok(());
         }
-        let texts = list.elements.iter().map(|range| transcript.slice(range.clone()));
-        let mut new: HashMap<_, _> = bridged(chain, texts, &stays)?.into_iter().collect();
+        let slice = |at: usize| list.elements.get(at).map_or("", |range| transcript.slice(range.clone()));
+        let gone = left_out(chain, (0..stays.len()).map(slice), &stays);
         for (_, _, output) in &mut self.rows {
-            if let Output::Kept(at) = *output
-                && let Some(text) = new.remove(&at)
-            {
-                *output = Output::Text(Some(at), text);
+            let (at, text) = match output {
+                Output::Kept(at) => (Some(*at), slice(*at)),
+                Output::Text(at, text) => (*at, text.as_str()),
+            };
+            let parent = chain.names(text).and_then(|(_, parent)| gone.get(&parent?));
+            if let Some(parent) = parent.filter(|parent| at.is_none_or(|at| parent.at < at)) {
+                *output = Output::Text(at, chain.linked(text, parent.before.as_deref())?);
             }
         }
         Ok(())

@@ -68,7 +68,7 @@ impl Chain {
     }
 
     /// The record `raw` after the record of this name, or after none.
-    fn linked(&self, raw: &str, parent: Option<&str>) -> Result<String, WireError> {
+    pub(super) fn linked(&self, raw: &str, parent: Option<&str>) -> Result<String, WireError> {
         let [_, key] = self.keys;
         json::patch(raw, &[(key, Some(parent.map_or_else(|| "null".to_owned(), json::quote)))])
     }
@@ -320,37 +320,41 @@ fn fnv(hash: u128, text: &str) -> u128 {
 const FNV_BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 const FNV_PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
-/// The records of a list after what is before them in it, when others are left out of it. A record that holds no message is in
-/// no conversation, so that [`Links`] never meets it.
+/// A number as a UUID of version 8, which has no meaning but that of its program (RFC 9562).
+pub(crate) fn uuid(hash: u128) -> String {
+    let hash = hash & !(0xf << 76) & !(0x3 << 62) | 0x8 << 76 | 0x2 << 62;
+    let hex = format!("{hash:032x}");
+    let piece = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
+    [piece(0, 8), piece(8, 12), piece(12, 16), piece(16, 20), piece(20, 32)].join("-")
+}
+
+/// A record of a list that is left out.
+#[derive(Debug)]
+pub(super) struct LeftOut {
+    pub(super) at: usize,
+    /// The name of the nearest before it that stays.
+    pub(super) before: Option<String>,
+}
+
+/// The records that are left out of a list, by their names. A record that holds no message is in no conversation, so that [`Links`] never
+/// meets it.
 ///
-/// `stays` says of each element of the list whether it is still there. Gives the element and the new text of each that names
-/// one that is not.
-pub(super) fn bridged<'t>(
+/// `stays` says of each element of the list whether it is still there.
+pub(super) fn left_out<'t>(
     chain: Chain,
     elements: impl Iterator<Item = &'t str>,
     stays: &[bool],
-) -> Result<Vec<(usize, String)>, WireError> {
-    let names: Vec<_> = elements.map(|text| (text, chain.names(text))).collect();
-    let mut known = HashMap::new();
-    for (at, (_, names)) in names.iter().enumerate() {
-        if let Some((name, _)) = names {
-            known.entry(name.as_str()).or_insert(at);
+) -> HashMap<String, LeftOut> {
+    let (mut known, mut gone) = (HashSet::new(), HashMap::<String, LeftOut>::new());
+    for ((at, text), stays) in elements.enumerate().zip(stays) {
+        let Some((name, parent)) = chain.names(text) else { continue };
+        if !known.insert(name.clone()) || *stays {
+            continue;
         }
-    }
-    let is_there = |at: usize| stays.get(at).copied().unwrap_or_default();
-    let mut new = Vec::new();
-    // What each record that is left out leads to. It is known before the records behind it ask, so that no way is walked twice.
-    let mut leads_to: Vec<Option<&str>> = Vec::with_capacity(names.len());
-    for (at, (text, names)) in names.iter().enumerate() {
-        let parent = names.as_ref().and_then(|(_, parent)| parent.as_deref());
-        let above = parent.and_then(|name| known.get(name)).copied();
         // As in a relink: what stands behind is no record before it.
-        let gone = above.filter(|above| *above < at && !is_there(*above));
-        let here = gone.map_or(parent, |above| leads_to.get(above).copied().flatten());
-        leads_to.push(here);
-        if gone.is_some() && is_there(at) {
-            new.push((at, chain.linked(text, here)?));
-        }
+        let above = parent.as_ref().and_then(|parent| gone.get(parent));
+        let before = above.map_or(parent.clone(), |above| above.before.clone());
+        gone.insert(name, LeftOut { at, before });
     }
-    Ok(new)
+    gone
 }
