@@ -23,6 +23,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     chain: Some(Chain {
         keys: ["uuid", "parentUuid"],
         first_kept: None,
+        by_last: true,
         aside: Some("isSidechain"),
         new: Some(NewRecords { name: uuid, write: new_line }),
     }),

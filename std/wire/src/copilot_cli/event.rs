@@ -17,6 +17,7 @@ use crate::{Format, WireError};
 pub(super) const CHAIN: Chain = Chain {
     keys: ["id", "parentId"],
     first_kept: None,
+    by_last: false,
     aside: None,
     new: Some(NewRecords { name: uuid, write: new_event }),
 };

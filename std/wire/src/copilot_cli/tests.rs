@@ -94,6 +94,16 @@ fn a_compaction_stands_for_what_was_before_its_beginning() {
     assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
 }
 
+/// A session goes on with its own events, whatever a sub-agent has said last.
+#[test]
+fn the_end_of_a_session_may_be_left_out() {
+    let mut transcript = transcript(&lines(&[START, ASKS, SIDE, ANSWER]));
+    transcript.conversations_mut()[0].entries.pop();
+    assert_eq!(written(&transcript), lines(&[START, ASKS, SIDE]));
+    transcript.conversations_mut()[0].entries.clear();
+    assert_eq!(written(&transcript), lines(&[START, SIDE]));
+}
+
 #[test]
 fn a_new_message_is_an_event_of_its_agent() {
     let events = [START, ASKS, TURN, CALLS, RUNS, FIRST, SECOND, SIDE, ANSWER];

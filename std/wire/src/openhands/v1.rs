@@ -15,7 +15,8 @@ use crate::transcript::Chain;
 use crate::{Format, WireError, WireErrorKind};
 
 /// How events name each other.
-pub(super) const CHAIN: Chain = Chain { keys: ["id", "parent_id"], first_kept: None, aside: None, new: None };
+pub(super) const CHAIN: Chain =
+    Chain { keys: ["id", "parent_id"], first_kept: None, by_last: false, aside: None, new: None };
 
 /// The names of the events that were read, by which later ones forget them: each event's number.
 pub(super) type Numbers = HashMap<Str, u64>;

@@ -25,6 +25,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     chain: Some(Chain {
         keys: ["id", "parentId"],
         first_kept: Some("firstKeptEntryId"),
+        by_last: true,
         aside: None,
         new: Some(NewRecords { name: |hash| format!("{:08x}", hash >> 96), write: new_entry }),
     }),

@@ -16,6 +16,8 @@ pub(crate) struct Chain {
     pub(crate) keys: [&'static str; 2],
     /// The member of a compaction that names the first record which it keeps.
     pub(crate) first_kept: Option<&'static str>,
+    /// Whether a file goes on with the conversation of its last record.
+    pub(crate) by_last: bool,
     /// The member that is `true` in records with which no conversation of the user goes on.
     pub(crate) aside: Option<&'static str>,
     /// How a new record is written; `None` if a new message is refused.
@@ -33,8 +35,7 @@ impl Chain {
         Some((name?, parent))
     }
 
-    /// Fails if another conversation would go on than the one that did, because its end was left out: the conversation that goes on is
-    /// the one of the last record.
+    /// Fails if the file would go on with another conversation than before, because the end of this one was left out.
     pub(super) fn goes_on(
         &self,
         transcript: &Transcript,
@@ -44,7 +45,7 @@ impl Chain {
         let Some(end) = conversation.as_read().map(|(id, _)| id).max() else { return Ok(()) };
         let has = |id| conversation.entries.iter().any(|entry| entry.record() == Some(id));
         let is_new = conversation.entries.last().is_some_and(|entry| entry.record().is_none());
-        if !conversation.active || is_new || has(end) {
+        if !self.by_last || !conversation.active || is_new || has(end) {
             return Ok(());
         }
         let records = transcript.records.iter().zip((0_u32..).map(RecordId));
@@ -164,21 +165,18 @@ impl<'t> Links<'t> {
         let Some((name, parent)) = self.chain.names(text) else { return Ok(None) };
         let moved = self.moved(&name, parent.as_deref());
         let linked = moved.map(|parent| self.chain.linked(text, parent.as_deref())).transpose()?;
-        match self.first_kept(linked.as_deref().unwrap_or(text), &name)? {
-            None => Ok(linked),
-            kept => Ok(kept),
-        }
+        Ok(self.first_kept(linked.as_deref().unwrap_or(text), &name)?.or(linked))
     }
 
     /// The compaction `text` with the first record that it still keeps; `None` if it names that, or is no compaction.
     fn first_kept(&self, text: &str, name: &str) -> Result<Option<String>, WireError> {
         let Some(key) = self.chain.first_kept else { return Ok(None) };
         let first = json::field(text, key)?.and_then(|first| self.records.get(&*json::decode(first)));
-        let Some(first) = first.filter(|first| first.is_kept == Some(false)) else { return Ok(None) };
+        if first.is_none_or(|first| first.is_kept != Some(false)) {
+            return Ok(None);
+        }
         let end = self.records.get(name).map_or(0, |own| own.at);
-        let behind = |(_, known): &(&String, &Known)| {
-            known.is_kept == Some(true) && (first.at..end).contains(&known.at)
-        };
+        let behind = |(_, known): &(&String, &Known)| known.is_kept == Some(true) && known.at < end;
         let next = self.records.iter().filter(behind).min_by_key(|(_, known)| known.at);
         next.map(|(name, _)| json::patch(text, &[(key, Some(json::quote(name)))])).transpose()
     }
