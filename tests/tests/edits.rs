@@ -59,13 +59,20 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => (0_u32..4, any::<bool>()).prop_map(|(keep, inputs)| Which::Clear(keep, inputs)),
         1 => Just(Which::Thoughts),
         2 => Just(Which::Clamp),
-        5 => Just(Which::Summarize),
+        10 => Just(Which::Summarize),
     ];
+    let compact = (which, 5_u64..95).prop_map(|(which, percent)| Step::Compact(which, percent));
+    // A clearing shortens again what one of these has left of a message.
+    let first = prop_oneof![Just(Which::Thoughts), Just(Which::Clamp)];
+    let again = (first, 0_u32..4, 5_u64..95).prop_map(|(first, keep, percent)| {
+        [first, Which::Clear(keep, true)].map(|which| Step::Compact(which, percent)).to_vec()
+    });
     let step = prop_oneof![
-        3 => prop::collection::vec(said, 4..14).prop_map(Step::Append),
-        2 => (which, 5_u64..95).prop_map(|(which, percent)| Step::Compact(which, percent)),
+        8 => prop::collection::vec(said, 4..14).prop_map(|said| vec![Step::Append(said)]),
+        5 => compact.prop_map(|step| vec![step]),
+        2 => again,
     ];
-    prop::collection::vec(step, 4..18)
+    prop::collection::vec(step, 4..18).prop_map(|steps| steps.concat())
 }
 
 impl Said {
