@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Opens pages of `epitome report` in Chromium. Shows that a page loads without an error, says what the program says, can be used with
-# the keyboard, and never executes what stands in a transcript; matters because only a browser decides what is markup.
+# Opens pages of `epitome report` and `epitome session inspect` in Chromium. Shows that a page loads without an error, says what the program
+# says, can be used with the keyboard, and never executes what stands in a transcript; matters because only a browser decides what is markup.
 #
 # Without Node, npm or Chromium this prints one line and succeeds; Debian's package of Chromium is installed where that is possible.
 set -euo pipefail

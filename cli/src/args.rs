@@ -31,8 +31,11 @@ pub(crate) use report::{OUTPUT as REPORT_OUTPUT, ReportArgs};
 #[cfg(feature = "mcp")]
 pub(crate) use search::McpArgs;
 pub(crate) use search::{Numbers, ScopeArgs, SearchArgs};
+#[cfg(feature = "inspect")]
+pub(crate) use session::InspectArgs;
 pub(crate) use session::{
-    CopyKeyArgs, KeepArgs, OneSessionArgs, PlaceArgs, SessionArgs, SessionCommand, StoreArgs,
+    CopyKeyArgs, KeepArgs, OneSessionArgs, OptionalStoreArgs, PlaceArgs, SessionArgs, SessionCommand,
+    StoreArgs,
 };
 pub(crate) use sessions::SessionsArgs;
 pub(crate) use show::ShowArgs;
@@ -91,6 +94,8 @@ impl Command {
             #[cfg(feature = "mcp")]
             Self::Mcp(_) => true,
             Self::Show(args) => args.follow,
+            #[cfg(feature = "inspect")]
+            Self::Session(args) => matches!(args.command, SessionCommand::Inspect(_)),
             _ => false,
         }
     }

@@ -13,6 +13,8 @@ mod failure;
 mod filled;
 mod model;
 mod output;
+#[cfg(feature = "report")]
+mod page;
 mod pins;
 mod progress;
 mod redact;
@@ -61,7 +63,7 @@ pub struct Answer {
 /// Runs the command `arguments` (without the name of the program) with `input` as standard input. The file `-` is that input, and
 /// `-o -` is the output in memory; other files and stores are those of the machine.
 ///
-/// The commands that never end by themselves, `mcp` and `show --follow`, are refused with exit code 2.
+/// The commands that never end by themselves, `mcp`, `show --follow` and `session inspect`, are refused with exit code 2.
 ///
 /// ```
 /// let request = r#"{"messages": [{"role": "user", "content": "Hello"}]}"#;

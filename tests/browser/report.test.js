@@ -1,50 +1,18 @@
 /** Pages of `epitome report` in a real browser. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
-import playwright from "playwright-core";
-
-const require = createRequire(import.meta.url);
-const example = fileURLToPath(new URL("../../examples/coding-agent.json", import.meta.url));
-const folder = mkdtempSync(join(tmpdir(), "epitome-report-"));
-let browser = null;
-before(async () => {
-  browser = await playwright.chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
-});
-after(async () => {
-  await browser?.close();
-  rmSync(folder, { recursive: true });
-});
-
-function epitome(...args) {
-  return execFileSync(process.env.EPITOME, args, { encoding: "utf8", maxBuffer: 1 << 30, stdio: ["ignore", "pipe", "ignore"] });
-}
+import { test } from "node:test";
+import { counted, epitome, example, folder, newPage, seriousFaults } from "./support.js";
 
 /** The page of a transcript; `faults` are errors, dialogs and requests for anything but the page. */
 async function opened(file, { args = [], ...options } = {}) {
   const path = join(folder, "page.html");
   epitome("report", file, "-o", path, ...args);
-  const page = await (await browser.newContext(options)).newPage();
-  // A machine may be busy.
-  page.setDefaultTimeout(120_000);
-  const faults = [];
-  page.on("pageerror", (error) => faults.push(String(error)));
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && faults.push(message.text()));
-  page.on("dialog", (dialog) => {
-    faults.push(`a dialog: ${dialog.message()}`);
-    dialog.dismiss();
-  });
-  page.on("request", (request) => request.url().startsWith(`file://${path}`) || faults.push(`a request: ${request.url()}`));
+  const { page, faults } = await newPage(`file://${path}`, options);
   await page.goto(`file://${path}`);
   return { page, faults };
 }
-
-const counted = (page, text) => page.waitForFunction((text) => document.getElementById("count").textContent === text, text);
 
 test("a page says what the program says, and shows its messages on demand", async () => {
   const { page, faults } = await opened(example, { args: ["--window", "8000"] });
@@ -158,7 +126,7 @@ test("no text of a transcript is executed", async () => {
   await page.evaluate(() => document.querySelectorAll("details").forEach((details) => (details.open = true)));
   assert.ok((await page.locator("#m0 pre").textContent()).includes(bad));
   assert.equal(await page.locator("img, iframe, object, embed, link, base").count(), 0);
-  assert.equal(await page.locator("script").count(), 2);
+  assert.equal(await page.locator("script").count(), 3);
   // What would be inserted as markup is not executed either.
   await page.evaluate((bad) => (document.getElementById("list").innerHTML = bad), bad);
   await page.waitForTimeout(300);
@@ -202,9 +170,6 @@ for (const [width, colorScheme] of [[1280, "light"], [400, "dark"]]) {
     await page.locator("#list").scrollIntoViewIfNeeded();
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     assert.equal(wide, 0, "the page scrolls sideways");
-    await page.addScriptTag({ path: require.resolve("axe-core/axe.min.js") });
-    const { violations } = await page.evaluate(() => globalThis.axe.run());
-    const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
-    assert.deepEqual(serious.map(({ id, nodes }) => [id, nodes.length, nodes[0].html, nodes[0].failureSummary]), []);
+    assert.deepEqual(await seriousFaults(page), []);
   });
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::{ModelArgs, PartArgs, RedactArgs};
+use super::{ModelArgs, OptionalStoreArgs, PartArgs, RedactArgs};
 use crate::amount::{Percent, share, tokens};
 
 /// The page where no other is named.
@@ -14,8 +14,13 @@ pub(crate) const OUTPUT: &str = "report.html";
 pub(crate) struct ReportArgs {
     /// The transcripts, JSON or JSONL, or folders of them; - reads standard input; latest is the newest session of an agent in this
     /// folder, else of all. A report on several conversations is an overview, without their messages
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "store", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) store: OptionalStoreArgs,
+    /// Only this session of the store
+    #[arg(long, value_name = "ID", requires = "store")]
+    pub(crate) session: Option<String>,
     /// Write the page there; - is standard output [default: report.html, which must not be there yet]
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,

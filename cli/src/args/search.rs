@@ -1,13 +1,11 @@
 //! The command lines of `search` and `mcp`.
 
+use clap::Args as ClapArgs;
 use core::num::NonZeroUsize;
 use core::str::FromStr;
-use std::path::PathBuf;
-
-use clap::Args as ClapArgs;
 use epitome::core::message::Role;
 
-use super::{RedactArgs, StoreArgs};
+use super::{OptionalStoreArgs, RedactArgs, StoreArgs};
 use crate::amount::Age;
 
 #[derive(Debug, ClapArgs)]
@@ -51,20 +49,14 @@ pub(crate) struct ScopeArgs {
     /// Only sessions of agents in this project: a folder, or the last part of its name
     #[arg(long, value_name = "P", conflicts_with = "store")]
     pub(crate) project: Option<String>,
-    /// Only sessions of this store: sqlite:PATH (a file), jsonl:DIR (a directory), or a server, as `epitome session` takes it
-    #[arg(long, value_name = "URL")]
-    store: Option<String>,
-    /// A file with the key of an encrypted store, 64 hexadecimal digits [default: the digits in the environment variable
-    /// EPITOME_KEY, if it is set]
-    #[arg(long, value_name = "FILE", requires = "store")]
-    key_file: Option<PathBuf>,
+    #[command(flatten)]
+    store: OptionalStoreArgs,
 }
 
 impl ScopeArgs {
     /// The store that is asked for.
     pub(crate) fn store(&self) -> Option<StoreArgs> {
-        let store = self.store.clone()?;
-        Some(StoreArgs { store, key_file: self.key_file.clone() })
+        self.store.given()
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct SessionArgs {
     pub(crate) command: SessionCommand,
 }
 
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct StoreArgs {
     /// Where the sessions are kept: sqlite:PATH (a file), jsonl:DIR (a directory), or postgres://.. or redis://.. (a server; only
     /// where the program was built with it)
@@ -26,6 +26,25 @@ pub(crate) struct StoreArgs {
     /// import on or never [default: the digits in the environment variable EPITOME_KEY, if it is set]
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
+}
+
+/// A store instead of files.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct OptionalStoreArgs {
+    /// Only sessions of this store: sqlite:PATH (a file), jsonl:DIR (a directory), or a server, as `epitome session` takes it
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+    /// A file with the key of an encrypted store, 64 hexadecimal digits [default: the digits in the environment variable
+    /// EPITOME_KEY, if it is set]
+    #[arg(long, value_name = "FILE", requires = "store")]
+    key_file: Option<PathBuf>,
+}
+
+impl OptionalStoreArgs {
+    pub(crate) fn given(&self) -> Option<StoreArgs> {
+        let store = self.store.clone()?;
+        Some(StoreArgs { store, key_file: self.key_file.clone() })
+    }
 }
 
 #[derive(Debug, ClapArgs)]
@@ -38,6 +57,21 @@ pub(crate) struct OneSessionArgs {
     /// Report as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[cfg(feature = "inspect")]
+#[derive(Debug, ClapArgs)]
+pub(crate) struct InspectArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// The session to begin with [default: the list of all sessions]
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// The port of the server [default: one that is free]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) port: u16,
+    #[command(flatten)]
+    pub(crate) redact: RedactArgs,
 }
 
 /// The key of the store that a session is copied to.
@@ -129,6 +163,10 @@ pub(crate) enum SessionCommand {
         #[command(flatten)]
         redact: RedactArgs,
     },
+    /// Show sessions in a browser as they grow: the log, what each revision has changed, the difference of two revisions. Starts a
+    /// server on this machine that only reads, and prints its address; Ctrl-C ends it
+    #[cfg(feature = "inspect")]
+    Inspect(InspectArgs),
     /// Write a session to a file: everything that belongs to it, for `import` into any store; or with --to what the next request
     /// would contain
     Export {
@@ -242,6 +280,8 @@ impl SessionCommand {
             Self::Show { redact, .. } | Self::Log { redact, .. } | Self::Expand { redact, .. } => {
                 Some(redact)
             }
+            #[cfg(feature = "inspect")]
+            Self::Inspect(args) => Some(&args.redact),
             _ => None,
         }
     }

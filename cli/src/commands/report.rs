@@ -7,11 +7,10 @@ mod conversation;
 mod kind;
 mod origin;
 mod page;
+mod source;
 mod strip;
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use epitome::models::{Model, Prices};
@@ -19,26 +18,26 @@ use epitome::tokens::CachedCounter;
 use serde::Serialize;
 
 use crate::amount::counted;
-use crate::args::{BudgetArgs, REPORT_OUTPUT, ReportArgs};
-use crate::commands::eval;
+use crate::args::{BudgetArgs, ReportArgs};
+use crate::commands::{eval, session};
 use crate::failure::{ExitCode, Failure, Result, code};
 use crate::model;
 use crate::output;
 use crate::redact::Redactor;
 use crate::strategy::Strategies;
-use crate::transcript::Input;
 
 use conversation::Conversation;
+use source::{Source, Sources};
 
 /// All that a page shows. Its fields are the program's JSON.
 #[derive(Debug, Serialize)]
 struct Report {
     conversations: Vec<Conversation>,
-    /// The files of folders that are no transcripts, with the reason.
+    /// The files of folders that are no transcripts, and the sessions that cannot be shown, with the reason.
     left_out: Vec<LeftOut>,
 }
 
-/// A file of a folder that is no transcript.
+/// A file or session that is not shown.
 #[derive(Debug, Serialize)]
 struct LeftOut {
     file: String,
@@ -64,9 +63,9 @@ const LOST_MAX: usize = 10;
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     let asking = Asking::new(args)?;
     let mut redactor = Redactor::new(&args.redact)?;
-    let files = Files::find(&args.files)?;
-    let output = files.output(args)?;
-    let report = Report::of(args, files, &asking, redactor.as_mut())?;
+    let sources = Sources::find(args)?;
+    let output = sources.output(args)?;
+    let report = Report::of(args, sources, &asking, redactor.as_mut())?;
     if args.json {
         let json = serde_json::to_string_pretty(&report);
         output::say(json.map_err(|error| Failure::new(code::IO, error.to_string()))?)?;
@@ -112,16 +111,16 @@ impl Asking {
 impl Report {
     fn of(
         args: &ReportArgs,
-        files: Files,
+        sources: Sources,
         asking: &Asking,
         mut redactor: Option<&mut Redactor>,
     ) -> Result<Self> {
-        let mut report = Self { conversations: Vec::new(), left_out: files.left_out };
-        for file in &files.found {
-            match read(&file.path, args, asking, redactor.as_deref_mut()) {
+        let mut report = Self { conversations: Vec::new(), left_out: sources.left_out };
+        for source in &sources.found {
+            match read(source, args, asking, redactor.as_deref_mut()) {
                 Ok(found) => report.conversations.extend(found),
-                Err(failure) if file.is_named => return Err(failure),
-                Err(failure) => report.left_out.push(LeftOut::new(&file.path, failure.message())),
+                Err(failure) if source.is_named() => return Err(failure),
+                Err(failure) => report.left_out.push(LeftOut::new(source.place(), failure.message())),
             }
             // The messages of many conversations are more than a browser holds.
             if report.conversations.len() > 1 {
@@ -129,7 +128,7 @@ impl Report {
             }
         }
         if report.conversations.is_empty() {
-            return Err(report.nothing_found(&args.files));
+            return Err(report.nothing_found(args));
         }
         if let Some(redactor) = redactor {
             let texts = report.left_out.iter_mut().flat_map(|LeftOut { file, why }| [file, why]);
@@ -139,8 +138,15 @@ impl Report {
     }
 
     /// Why there is nothing to show.
-    fn nothing_found(&self, files: &[PathBuf]) -> Failure {
-        let folders: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+    fn nothing_found(&self, args: &ReportArgs) -> Failure {
+        if let Some(store) = args.store.given() {
+            let store = session::store::shown(&store);
+            return Failure::input(match self.left_out.first() {
+                Some(LeftOut { file, why }) => format!("{file}: {why}"),
+                None => format!("{store}: no sessions"),
+            });
+        }
+        let folders: Vec<_> = args.files.iter().map(|file| file.display().to_string()).collect();
         let folders = folders.join(", ");
         Failure::input(match self.left_out.first() {
             Some(LeftOut { file, why }) => format!(
@@ -148,98 +154,32 @@ impl Report {
                 counted(self.left_out.len() as u64, "file")
             ),
             None => {
-                format!("{folders}: no file in it ends in {}", ENDS.map(|end| format!(".{end}")).join(", "))
+                format!(
+                    "{folders}: no file in it ends in {}",
+                    source::ENDS.map(|end| format!(".{end}")).join(", ")
+                )
             }
         })
     }
 }
 
 impl LeftOut {
-    fn new(file: &Path, why: &str) -> Self {
-        let file = file.display().to_string();
-        // Most reasons begin with the file.
-        let why = why.strip_prefix(&format!("{file}: ")).unwrap_or(why).to_owned();
-        Self { file, why }
+    fn new(place: String, why: &str) -> Self {
+        // Most reasons begin with the place.
+        let why = why.strip_prefix(&format!("{place}: ")).unwrap_or(why).to_owned();
+        Self { file: place, why }
     }
 }
 
-/// The files to read.
-struct Files {
-    found: Vec<Transcribed>,
-    left_out: Vec<LeftOut>,
-}
-
-/// A file that is, or may be, a transcript.
-struct Transcribed {
-    path: PathBuf,
-    /// Whether the user named it, and not a folder that it is in.
-    is_named: bool,
-}
-
-/// How the names of transcripts end.
-const ENDS: [&str; 4] = ["json", "jsonl", "ndjson", "traj"];
-
-impl Files {
-    /// Those that were named, and those in folders that were named, by name. Links in folders are not followed.
-    fn find(named: &[PathBuf]) -> Result<Self> {
-        let mut files = Self { found: Vec::new(), left_out: Vec::new() };
-        for path in named {
-            match fs::metadata(path).is_ok_and(|about| about.is_dir()) {
-                true => files.add_folder(path).map_err(|error| Failure::io(path, &error))?,
-                false => files.found.push(Transcribed { path: path.clone(), is_named: true }),
-            }
-        }
-        Ok(files)
-    }
-
-    fn add_folder(&mut self, folder: &Path) -> io::Result<()> {
-        let mut entries: Vec<_> = fs::read_dir(folder)?.collect::<io::Result<_>>()?;
-        entries.sort_by_key(fs::DirEntry::file_name);
-        for entry in entries {
-            let (path, kind) = (entry.path(), entry.file_type()?);
-            let end = path.extension().map(|end| end.to_string_lossy().to_lowercase());
-            if kind.is_dir() {
-                if let Err(error) = self.add_folder(&path) {
-                    self.left_out.push(LeftOut::new(&path, &error.to_string()));
-                }
-            } else if kind.is_file() && end.is_some_and(|end| ENDS.contains(&&*end)) {
-                self.found.push(Transcribed { path, is_named: false });
-            }
-        }
-        Ok(())
-    }
-
-    /// Where the page goes. Neither a transcript is replaced nor a file that was not named.
-    fn output(&self, args: &ReportArgs) -> Result<PathBuf> {
-        let Some(output) = &args.output else {
-            return match !args.json && fs::symlink_metadata(REPORT_OUTPUT).is_ok() {
-                true => Err(Failure::input(format!(
-                    "{REPORT_OUTPUT} is there already: replace it with -o {REPORT_OUTPUT}, or name another file"
-                ))),
-                false => Ok(REPORT_OUTPUT.into()),
-            };
-        };
-        let place = fs::canonicalize(output).ok();
-        let is_read = |file: &Transcribed| place.is_some() && fs::canonicalize(&file.path).ok() == place;
-        match self.found.iter().any(is_read) {
-            true => Err(Failure::input(format!(
-                "-o {}: this is a transcript that the report is about: name another file",
-                output.display()
-            ))),
-            false => Ok(output.clone()),
-        }
-    }
-}
-
-/// The conversations of a file.
+/// The conversations of a file or a session.
 fn read(
-    file: &Path,
+    source: &Source,
     args: &ReportArgs,
     asking: &Asking,
     mut redactor: Option<&mut Redactor>,
 ) -> Result<Vec<Conversation>> {
-    let input_args = args.part.of(file);
-    let input = Input::open(&input_args)?;
+    let input_args = source.input_args(&args.part);
+    let input = source.open(&input_args)?;
     let mut transcripts = input.transcripts(&input_args)?;
     let conversations = transcripts.iter_mut().map(|transcript| {
         let place = input.place(transcript.pointer());

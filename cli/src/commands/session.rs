@@ -7,6 +7,8 @@ mod erase;
 mod expand;
 mod export;
 mod import;
+#[cfg(feature = "inspect")]
+mod inspect;
 mod key;
 mod line;
 pub(crate) mod list;
@@ -38,6 +40,8 @@ pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
         SessionCommand::Log { session, redact } => {
             return log::run(session, redact).map(|()| ExitCode::SUCCESS);
         }
+        #[cfg(feature = "inspect")]
+        SessionCommand::Inspect(args) => return inspect::run(args),
         SessionCommand::Export { session, output, to: Some(to) } => {
             return export::prompt(session, output, *to).map(|()| ExitCode::SUCCESS);
         }

@@ -117,6 +117,7 @@ const SESSIONS: &[&[&str]] = &[
     &["log", "--redact", "--json"],
     &["expand", "--revision", "1"],
     &["expand", "--revision", "1", "--json"],
+    &["inspect", "--redact-list", HOSTILE],
     &["export", "-o", "OUT"],
     &["export", "--to", "anthropic", "-o", "OUT"],
     &["copy", "--to", "OTHER"],

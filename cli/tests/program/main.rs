@@ -41,6 +41,7 @@ mod retained;
 mod rounds;
 mod samples;
 mod search;
+mod served;
 mod sessions;
 mod shorten;
 mod show;

@@ -14,6 +14,59 @@ fn sum(by_kind: &Value) -> u64 {
     by_kind.as_object().unwrap().values().map(|tokens| tokens.as_u64().unwrap()).sum()
 }
 
+/// `value` without the names of files and sessions.
+fn without_places(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let kept = members.iter().filter(|(key, _)| !["place", "conversation"].contains(&key.as_str()));
+            Value::Object(kept.map(|(key, value)| (key.clone(), without_places(value))).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(without_places).collect()),
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn a_stored_session_is_reported_as_its_transcript_whatever_was_compacted() {
+    let folder = Folder::new();
+    let (file, path) = (example("coding-agent.json"), folder.path("s.db"));
+    let store = format!("sqlite:{}", text(&path));
+    let session = |command: &str, more: &[&str]| {
+        run(&[&["session", command, "--store", &store, "--session", "one"], more].concat()).ok();
+    };
+    session("import", &[text(&file)]);
+    session("compact", &["--keep", "20%", "--strategy", "agent"]);
+    session("rewind", &["--turns", "2"]);
+    let of_file = run(&["report", text(&file), "--keep", "25", "--json"]).json();
+    let one = run(&["report", "--store", &store, "--session", "one", "--keep", "25", "--json"]).json();
+    assert_eq!(without_places(&one), without_places(&of_file));
+    assert_eq!(first(&one)["place"], format!("session \"one\" of {store}"));
+
+    let other = ["session", "import", text(&file), "--store", &store, "--session", "two"];
+    run(&other).ok();
+    let all = run(&["report", "--store", &store, "--keep", "25", "--json"]).json();
+    let places: Vec<_> =
+        all["conversations"].as_array().unwrap().iter().map(|one| one["place"].clone()).collect();
+    assert_eq!(places, ["one", "two"].map(|name| json!(format!("session {name:?} of {store}"))));
+
+    let before = std::fs::read(&path).unwrap();
+    let refused = run(&["report", "--store", &store, "-o", text(&path)]).fails(2);
+    assert!(refused.contains("name another file"), "{refused}");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    assert!(
+        run(&["report", "--store", &store, "--session", "three"])
+            .fails(2)
+            .contains("there is no session \"three\"")
+    );
+    assert!(
+        run(&["report", "--store", "sqlite:/nowhere/s.db"]).fails(2).contains("there is no /nowhere/s.db")
+    );
+    run(&["report", text(&file), "--store", &store]).fails(2);
+    for option in ["--session", "--key-file"] {
+        assert!(run(&["report", text(&file), option, "one"]).fails(2).contains("--store"));
+    }
+}
+
 #[test]
 fn figures_are_those_of_the_other_commands() {
     let file = example("coding-agent.json");
@@ -166,7 +219,7 @@ fn a_transcript_is_never_replaced() {
     for input in [text(&file), text(&all)] {
         let said = run(&["report", input, "-o", text(&file)]).fails(2);
         assert!(
-            said.contains("in.json: this is a transcript") && said.contains("name another file"),
+            said.contains("in.json: this is what the report is about") && said.contains("name another file"),
             "{said}"
         );
         #[cfg(unix)]
@@ -191,7 +244,7 @@ fn a_transcript_is_never_markup() {
     let file = folder.file("a<b>&\"c'.json", json!({ "messages": messages }).to_string());
     let page = run(&["report", text(&file), "-o", "-"]).ok();
     assert!(page.starts_with("<!DOCTYPE html>"));
-    assert_eq!((page.matches("<script").count(), page.matches("</script").count()), (2, 2));
+    assert_eq!((page.matches("<script").count(), page.matches("</script").count()), (3, 3));
     assert!(!page.contains("<img") && !page.contains("<b>&") && !page.contains(" style="));
     assert!(page.contains("default-src 'none'") && !page.contains("unsafe"));
     // Nothing is loaded from anywhere.

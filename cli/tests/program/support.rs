@@ -39,7 +39,7 @@ pub(crate) fn done(command: &mut Command) -> Done {
 /// Runs the program with `input` as its standard input, within this process. A command that never ends by itself, or reads
 /// the input of its process, has a process of its own.
 pub(crate) fn run_with<S: AsRef<str>>(args: &[S], input: &[u8]) -> Done {
-    if args.iter().any(|arg| ["mcp", "--follow", "/dev/stdin"].contains(&arg.as_ref())) {
+    if args.iter().any(|arg| ["mcp", "inspect", "--follow", "/dev/stdin"].contains(&arg.as_ref())) {
         return piped(&mut program(args), input);
     }
     let answer = epitome_cli::call(args.iter().map(AsRef::as_ref), input);

@@ -10,63 +10,24 @@
   const verdict = document.getElementById("verdict");
   const count = document.getElementById("count");
   const WORDS = { K: ["kept", "v-kept"], E: ["shortened", "v-shortened"], R: ["replaced", "v-replaced"], D: ["dropped", "v-dropped"] };
-  const BLOCK = 100;
-  const ROW_PIXELS = 33;
-  /** Longer texts are shown in part first: a browser takes seconds to lay out a megabyte. */
-  const TEXT_MAX = 200_000;
   const PREVIEW_LINES = 4;
   const verdictOf = (message) => strips[strip.value]?.[message.group] ?? "";
   const bodyOf = (message) => message.text.slice(message.text.indexOf("\n") + 1);
   const inOneLine = (text) => text.replace(/\s+/g, " ").trim().toLowerCase();
 
-  function textIn(details, text) {
-    const pre = document.createElement("pre");
-    pre.textContent = text.slice(0, TEXT_MAX);
-    details.append(pre);
-    if (text.length <= TEXT_MAX) return;
-    const more = document.createElement("button");
-    more.textContent = `Show all ${text.length.toLocaleString("en")} characters`;
-    more.addEventListener("click", () => {
-      pre.textContent = text;
-      more.remove();
-    });
-    details.append(more);
-  }
-
-  /** The row of a message. The text is inserted as text, never as markup, and only when the row is opened. */
-  function row(number) {
+  const rows = rowList(list, (number) => {
     const message = messages[number];
     const [head] = message.text.split("\n", 1);
     const body = bodyOf(message);
-    const details = document.createElement("details");
-    details.id = `m${number}`;
-    const summary = document.createElement("summary");
-    const [word, style] = WORDS[verdictOf(message)] ?? [];
-    if (word) {
-      const badge = document.createElement("span");
-      badge.className = `verdict ${style}`;
-      badge.textContent = word;
-      summary.append(badge);
-    }
     const lines = body.slice(0, 2_000).split("\n").map((line) => line.trim()).filter((line) => line !== "" && line !== "[thinks]");
-    summary.append(`${head.split("  ").slice(0, 4).join(" ")}  ${lines.slice(0, PREVIEW_LINES).join("  ")}`.slice(0, 400));
-    details.append(summary);
-    details.addEventListener("toggle", () => {
-      if (details.open && details.childElementCount === 1) textIn(details, `${head}\n${body}`);
+    const badge = WORDS[verdictOf(message)];
+    return messageRow({
+      id: `m${number}`,
+      badges: badge ? [badge] : [],
+      line: `${head.split("  ").slice(0, 4).join(" ")}  ${lines.slice(0, PREVIEW_LINES).join("  ")}`,
+      text: () => `${head}\n${body}`,
     });
-    return details;
-  }
-
-  /** Rows are made when they come near the screen. */
-  const observer = new IntersectionObserver((entries) => {
-    for (const { isIntersecting, target } of entries) if (isIntersecting) fill(target);
-  }, { rootMargin: "1000px" });
-  function fill(block) {
-    observer.unobserve(block);
-    if (block.childElementCount > 0) return;
-    block.append(...block.numbers.map(row));
-    block.style.minHeight = "";
-  }
+  });
 
   let shown = [];
   let texts = null;
@@ -80,17 +41,7 @@
       if (words && !texts[number].includes(words)) return;
       shown.push(number);
     });
-    observer.disconnect();
-    const blocks = [];
-    for (let at = 0; at < shown.length; at += BLOCK) {
-      const block = document.createElement("div");
-      block.className = "block";
-      block.numbers = shown.slice(at, at + BLOCK);
-      block.style.minHeight = `${block.numbers.length * ROW_PIXELS}px`;
-      blocks.push(block);
-    }
-    list.replaceChildren(...blocks);
-    blocks.forEach((block) => observer.observe(block));
+    rows.show(shown);
     count.textContent = `${shown.length.toLocaleString("en")} of ${messages.length.toLocaleString("en")} messages`;
   }
 
@@ -100,9 +51,7 @@
       for (const filter of [search, role, verdict]) filter.value = "";
       show();
     }
-    const block = list.children[Math.floor(shown.indexOf(number) / BLOCK)];
-    if (!block) return;
-    fill(block);
+    rows.make(shown.indexOf(number));
     const details = document.getElementById(`m${number}`);
     details.open = true;
     details.scrollIntoView({ block: "center" });

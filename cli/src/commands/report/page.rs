@@ -1,10 +1,8 @@
 //! The page: one file of HTML with its style and its script, which asks for nothing. A transcript is data: its texts are escaped, and
 //! the page allows no script and no style but its own.
 
-use base64ct::{Base64, Encoding as _};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
 use super::chart::{self, VERDICTS};
 use super::conversation::{Conversation, Said};
@@ -13,11 +11,12 @@ use super::{LOST_MAX, LeftOut, Report};
 use crate::amount::{counted, grouped};
 use crate::commands::eval::Needs;
 use crate::failure::{Failure, Result, code};
+use crate::page::{LIST_SCRIPT, Policy, STYLE};
 use crate::report::{Pays, share};
 use crate::visible::line;
 
-const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
+const POLICY: Policy<'_> = Policy { styles: &[STYLE], scripts: &[LIST_SCRIPT, SCRIPT], asks: false };
 
 /// How many rows a table of tools and files or of turns has. `--json` has all.
 const ROWS_MAX: usize = 200;
@@ -36,7 +35,7 @@ pub(super) fn html(report: &Report) -> Result<String> {
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy());
+                meta http-equiv="Content-Security-Policy" content=(POLICY.to_header());
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="referrer" content="no-referrer";
                 title { (title) " - epitome report" }
@@ -57,22 +56,13 @@ pub(super) fn html(report: &Report) -> Result<String> {
                 }
                 @if let Some(messages) = messages {
                     script type="application/json" id="messages-data" { (PreEscaped(messages)) }
+                    script { (PreEscaped(LIST_SCRIPT)) }
                     script { (PreEscaped(SCRIPT)) }
                 }
             }
         }
     };
     Ok(page.into_string())
-}
-
-/// What the browser allows the page: its own style and script, and nothing from anywhere.
-fn policy() -> String {
-    let hash = |text: &str| Base64::encode_string(&Sha256::digest(text.as_bytes()));
-    format!(
-        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
-        hash(STYLE),
-        hash(SCRIPT)
-    )
 }
 
 /// What the script reads, as JSON in which nothing ends an element.

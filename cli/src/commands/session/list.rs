@@ -5,28 +5,29 @@ use futures::executor::block_on;
 use serde::Serialize;
 
 use super::line::to_json;
-use super::store::{Missing, PAGE, in_store, open};
+use super::store::{Missing, PAGE, Store, in_store, open};
 use crate::amount::grouped;
 use crate::args::StoreArgs;
 use crate::failure::Result;
 use crate::visible::line;
 
-pub(crate) fn run(args: &StoreArgs, json: bool) -> Result<String> {
-    #[derive(Serialize)]
-    struct Row {
-        session: String,
-        messages: u64,
-        live_messages: u64,
-        live_tokens: u64,
-        revision: u64,
-    }
+/// A session in a list. Its fields are the program's JSON.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) session: String,
+    messages: u64,
+    live_messages: u64,
+    live_tokens: u64,
+    revision: u64,
+}
 
-    let store = open(args, Missing::Refuse)?;
+/// All sessions of a store, by name.
+pub(crate) fn rows(store: &Store, args: &StoreArgs) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let mut after = None;
     loop {
         let page = block_on(store.list(after.as_ref(), PAGE)).map_err(|error| in_store(args, error))?;
-        let Some(last) = page.last() else { break };
+        let Some(last) = page.last() else { return Ok(rows) };
         after = Some(last.id.clone());
         rows.extend(page.iter().map(|info| Row {
             session: info.id.as_str().to_owned(),
@@ -36,6 +37,10 @@ pub(crate) fn run(args: &StoreArgs, json: bool) -> Result<String> {
             revision: info.revision.0,
         }));
     }
+}
+
+pub(crate) fn run(args: &StoreArgs, json: bool) -> Result<String> {
+    let rows = rows(&open(args, Missing::Refuse)?, args)?;
     if json {
         return to_json(&rows);
     }

@@ -112,7 +112,7 @@ pub(super) fn history(store: Store, args: &OneSessionArgs, counter: Counter) -> 
 }
 
 /// Calls `visit` with every page of an existing session's log, in order, until it wants no more.
-pub(super) fn for_each_page(
+pub(crate) fn for_each_page(
     store: &Store,
     args: &OneSessionArgs,
     mut visit: impl FnMut(&[Logged]) -> Result<More>,
@@ -134,7 +134,7 @@ pub(super) fn for_each_page(
 
 /// Whether to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum More {
+pub(crate) enum More {
     Wanted,
     Enough,
 }

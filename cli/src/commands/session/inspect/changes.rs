@@ -1,0 +1,155 @@
+//! What the revisions of a session have changed.
+
+use std::collections::BTreeMap;
+
+use epitome::core::Revision;
+use epitome::core::attribution::SeqRange;
+use epitome::history::{Committed, Summary};
+use serde::Serialize;
+
+/// The difference of two revisions. Its fields are JSON; numbers are those of messages in the log.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Difference {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// First and last of the messages that are hidden at the second revision only. Hidden with its group is also what was appended to
+    /// it later.
+    pub(super) hidden: Vec<(u64, u64)>,
+    /// Those that are hidden at the first revision only.
+    pub(super) shown: Vec<(u64, u64)>,
+    /// The messages that are shortened, or shortened again, at the second revision.
+    pub(super) shortened: Vec<u64>,
+    /// Those that are whole again.
+    pub(super) whole: Vec<u64>,
+    pub(super) summaries: Vec<ChangedSummary>,
+}
+
+/// A summary that is shown at one of two revisions only.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct ChangedSummary {
+    /// The number of the first message that it stands for.
+    pub(super) key: u64,
+    /// The revision that made it.
+    pub(super) revision: u64,
+    /// Whether it is the second revision that shows it.
+    pub(super) is_new: bool,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) text: String,
+}
+
+/// What stands at a revision in the place of what was said.
+#[derive(Debug, Default)]
+struct Projection {
+    /// Ascending and apart.
+    hidden: Vec<SeqRange>,
+    /// By message: the revision that shortened it last.
+    shortened: BTreeMap<u64, Revision>,
+    /// By key: the revision that made it.
+    summaries: BTreeMap<u64, Revision>,
+}
+
+impl Difference {
+    /// The difference of `from` and `to`, by all records of a session in their order.
+    pub(super) fn of(records: &[Committed], from: u64, to: u64) -> Self {
+        let [before, after] = [from, to].map(|revision| Projection::at(records, Revision(revision)));
+        let changed = |one: &Projection, other: &Projection, is_new| {
+            let gone = one.summaries.iter().filter(|(key, made)| other.summaries.get(key) != Some(made));
+            let changed = gone.map(|(key, made)| ChangedSummary {
+                key: *key,
+                revision: made.0,
+                is_new,
+                text: String::new(),
+            });
+            changed.collect::<Vec<_>>()
+        };
+        let mut summaries = changed(&before, &after, false);
+        summaries.extend(changed(&after, &before, true));
+        summaries.sort_by_key(|summary| (summary.key, summary.is_new));
+        Self {
+            from,
+            to,
+            hidden: without(&after.hidden, &before.hidden),
+            shown: without(&before.hidden, &after.hidden),
+            shortened: apart(&after.shortened, |seq, made| before.shortened.get(seq) != Some(made)),
+            whole: apart(&before.shortened, |seq, _| {
+                !after.shortened.contains_key(seq) && !after.hides(*seq)
+            }),
+            summaries,
+        }
+    }
+}
+
+/// The summary that the record of `revision` shows at `key`.
+pub(super) fn summary(records: &[Committed], revision: u64, key: u64) -> Option<&Summary> {
+    let at = records.binary_search_by_key(&revision, |it| it.revision.0).ok()?;
+    records.get(at)?.record.summaries.iter().find(|summary| summary.key.0 == key)
+}
+
+impl Projection {
+    fn at(records: &[Committed], revision: Revision) -> Self {
+        let mut at = Self::default();
+        let holds = |it: &&Committed| it.revision <= revision && it.undone_by.is_none_or(|by| by > revision);
+        for Committed { revision, record, .. } in records.iter().filter(holds) {
+            at.hidden.extend(&record.hides);
+            for range in &record.hides {
+                remove(&mut at.shortened, *range);
+                remove(&mut at.summaries, *range);
+            }
+            at.shortened.extend(record.edits.iter().map(|edit| (edit.seq.0, *revision)));
+            at.summaries.extend(record.summaries.iter().map(|summary| (summary.key.0, *revision)));
+        }
+        at.hidden.sort_unstable();
+        at.hidden.dedup_by(|next, kept| {
+            let meets = next.first <= kept.last.next();
+            if meets {
+                kept.last = kept.last.max(next.last);
+            }
+            meets
+        });
+        at
+    }
+
+    fn hides(&self, seq: u64) -> bool {
+        let at = self.hidden.partition_point(|range| range.last.0 < seq);
+        self.hidden.get(at).is_some_and(|range| range.first.0 <= seq)
+    }
+}
+
+fn remove(map: &mut BTreeMap<u64, Revision>, range: SeqRange) {
+    let gone: Vec<u64> = map.range(range.first.0..=range.last.0).map(|(key, _)| *key).collect();
+    for key in gone {
+        map.remove(&key);
+    }
+}
+
+fn apart(map: &BTreeMap<u64, Revision>, wanted: impl Fn(&u64, &Revision) -> bool) -> Vec<u64> {
+    map.iter().filter(|(seq, made)| wanted(seq, made)).map(|(seq, _)| *seq).collect()
+}
+
+/// What `ranges` have and `others` have not; both are ascending and apart.
+fn without(ranges: &[SeqRange], others: &[SeqRange]) -> Vec<(u64, u64)> {
+    let (mut left, mut rest) = (Vec::new(), others);
+    for range in ranges {
+        let (mut first, last) = (range.first.0, range.last.0);
+        while let Some((other, more)) = rest.split_first().filter(|(other, _)| other.first.0 <= last) {
+            if other.last.0 >= first {
+                if other.first.0 > first {
+                    left.push((first, other.first.0 - 1));
+                }
+                first = other.last.0.saturating_add(1);
+            }
+            // It may reach into the next range.
+            if other.last.0 > last {
+                break;
+            }
+            rest = more;
+        }
+        if first <= last {
+            left.push((first, last));
+        }
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! Who is answered: whoever knows the address, from this machine. The token in it is drawn anew at every start.
+
+use core::net::Ipv4Addr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use base64ct::{Base64UrlUnpadded, Encoding as _};
+use sha2::{Digest as _, Sha256};
+
+use super::page;
+use crate::failure::{Failure, Result, code};
+
+const TOKEN_BYTES: usize = 18;
+
+#[derive(Debug)]
+pub(super) struct Guard {
+    token: String,
+    port: u16,
+}
+
+impl Guard {
+    pub(super) fn new(port: u16) -> Result<Self> {
+        let mut token = [0; TOKEN_BYTES];
+        getrandom::fill(&mut token).map_err(|error| Failure::new(code::IO, error.to_string()))?;
+        Ok(Self { token: Base64UrlUnpadded::encode_string(&token), port })
+    }
+
+    pub(super) fn address(&self) -> String {
+        format!("http://{}:{}/{}/", Ipv4Addr::LOCALHOST, self.port, self.token)
+    }
+
+    /// Whether a request is of this machine's browser: the page of somebody else has another host, even where its name leads here.
+    fn admits(&self, request: &Request) -> bool {
+        let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+        let here = [Ipv4Addr::LOCALHOST.to_string(), "localhost".to_owned()];
+        let is_here =
+            host.is_some_and(|host| here.iter().any(|name| host == format!("{name}:{}", self.port)));
+        let token = request.uri().path().split('/').nth(1).unwrap_or_default();
+        // Digests: the time of the comparison says nothing about the token.
+        is_here && Sha256::digest(token) == Sha256::digest(&self.token)
+    }
+}
+
+/// Answers those who are admitted, and lets a browser do nothing with an answer but show it.
+pub(super) async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    let mut response = match guard.admits(&request) {
+        true => next.run(request).await,
+        false => StatusCode::NOT_FOUND.into_response(),
+    };
+    let policy = HeaderValue::try_from(page::POLICY.to_header());
+    let fixed = [
+        (header::CACHE_CONTROL, "no-store"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+    ];
+    let headers = response.headers_mut();
+    headers.extend(fixed.map(|(name, value)| (name, HeaderValue::from_static(value))));
+    headers.extend(policy.ok().map(|policy| (header::CONTENT_SECURITY_POLICY, policy)));
+    response
+}

@@ -1,0 +1,31 @@
+//! What pages for the browser have in common: their style, their list of messages, and what a browser allows them.
+
+use base64ct::{Base64, Encoding as _};
+use sha2::{Digest as _, Sha256};
+
+pub(crate) const STYLE: &str = include_str!("page/style.css");
+
+/// Functions for the script of a page: a long list of messages.
+pub(crate) const LIST_SCRIPT: &str = include_str!("page/list.js");
+
+/// The texts that a page executes, and whether it may ask the server that it comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Policy<'a> {
+    pub(crate) styles: &'a [&'a str],
+    pub(crate) scripts: &'a [&'a str],
+    pub(crate) asks: bool,
+}
+
+impl Policy<'_> {
+    /// The value of `Content-Security-Policy`: nothing but these texts, and nothing from anywhere else.
+    pub(crate) fn to_header(self) -> String {
+        let hash =
+            |text: &str| format!(" 'sha256-{}'", Base64::encode_string(&Sha256::digest(text.as_bytes())));
+        let [styles, scripts] =
+            [self.styles, self.scripts].map(|texts| texts.iter().map(|text| hash(text)).collect::<String>());
+        let connect = if self.asks { "; connect-src 'self'" } else { "" };
+        format!(
+            "default-src 'none'; style-src{styles}; script-src{scripts}{connect}; base-uri 'none'; form-action 'none'"
+        )
+    }
+}

@@ -1,0 +1,147 @@
+/** `epitome session inspect` in a real browser. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, test } from "node:test";
+import { counted, epitome, example, folder, newPage, seriousFaults } from "./support.js";
+
+const servers = [];
+after(() => servers.forEach((server) => server.kill()));
+
+/** The address of a server for this store, and its process. */
+async function served(store, ...args) {
+  const server = spawn(process.env.EPITOME, ["session", "inspect", "--store", store, ...args], { stdio: ["ignore", "pipe", "ignore"] });
+  servers.push(server);
+  for await (const address of createInterface({ input: server.stdout })) return { address, server };
+  throw new Error("the server does not start");
+}
+
+let stores = 0;
+/** A new store with the example as a session, and the program for that session. */
+function stored(session = "one") {
+  const store = `sqlite:${join(folder, `${(stores += 1)}.db`)}`;
+  const run = (command, ...args) => epitome("session", command, ...args, "--store", store, "--session", session);
+  run("import", example);
+  return { store, run };
+}
+
+async function opened(store, { args = [], ...options } = {}) {
+  const { address, server } = await served(store, ...args);
+  const { page, faults } = await newPage(address.split("#")[0], options);
+  await page.goto(address);
+  return { page, faults, server };
+}
+
+test("a session is shown as it grows, with what each revision changed", async () => {
+  const { store, run } = stored();
+  run("compact", "--keep", "15%", "--strategy", "agent");
+  const { page, faults } = await opened(store);
+  await page.locator("#sessions a", { hasText: "one" }).click();
+  await counted(page, "74 of 74 messages");
+  const listed = () => JSON.parse(epitome("session", "list", "--store", store, "--json"))[0];
+  const figures = async () => (await page.locator("#figures dd").allTextContents()).map((text) => Number(text.replaceAll(",", "")));
+  const now = () => [listed().messages, listed().live_messages, listed().live_tokens, listed().revision];
+  assert.deepEqual(await figures(), now());
+
+  // What the compaction hid and shortened, expanded in place.
+  await page.locator("#revisions button").first().click();
+  const changed = run("expand", "--revision", "1", "--json").trim().split("\n").map((line) => JSON.parse(line));
+  await counted(page, `${changed.length} of 74 messages`);
+  assert.deepEqual([await page.inputValue("#from"), await page.inputValue("#to")], ["0", "1"]);
+  const words = await page.locator("#list .verdict").allTextContents();
+  assert.equal(words.filter((word) => word === "shortened").length, changed.filter((one) => one.hidden_by === null).length);
+  const cut = changed.find((one) => one.edited_by === 1 && one.hidden_by === null).seq;
+  await page.locator(`#m${cut} summary`).click();
+  const said = await page.locator(`#m${cut} pre`).textContent();
+  assert.ok(said.includes("The next request has:") && said.includes("The log has:"), said);
+  const ledger = page.locator("#list details", { hasText: "summary" }).first();
+  await ledger.locator("summary").click();
+  assert.ok((await ledger.locator("pre").textContent()).includes("parcelbox/"));
+
+  // What is opened stays open when others write, and the page follows.
+  await page.selectOption("#view", "log");
+  await counted(page, "74 of 74 messages");
+  await page.locator("#m1 summary").click();
+  await page.waitForSelector("#m1 pre");
+  run("import", example, "--append");
+  await counted(page, "148 of 148 messages");
+  assert.ok(await page.locator("#m1[open] pre").isVisible());
+  run("rewind", "--turns", "9");
+  await page.waitForFunction(() => document.querySelectorAll("#revisions tr").length === 2);
+  assert.ok((await page.locator("#revisions tr").first().textContent()).includes("rewind"));
+  assert.deepEqual(await figures(), now());
+  await page.selectOption("#view", "request");
+  await page.waitForFunction((count) => document.querySelectorAll("#list details").length === count, listed().live_messages);
+  run("uncompact");
+  await page.waitForFunction(() => document.querySelectorAll("#revisions tr").length === 3);
+  assert.ok((await page.locator("#revisions tr.undone").textContent()).includes("rewind, undone by 3"));
+
+  // Two revisions that are not neighbours, words, a role, and the strip.
+  await page.selectOption("#view", "difference");
+  await page.fill("#from", "1");
+  await page.press("#from", "Enter");
+  await counted(page, "0 of 148 messages");
+  await page.fill("#from", "7");
+  await page.press("#from", "Enter");
+  await page.waitForFunction(() => document.getElementById("status").textContent.includes("the newest revision is 3"));
+  await page.fill("#from", "2");
+  await page.press("#from", "Enter");
+  await page.waitForFunction(() => document.getElementById("status").textContent === "");
+  assert.ok((await page.locator("#list .verdict").allTextContents()).every((word) => word === "shown again"));
+  await page.selectOption("#view", "log");
+  await page.keyboard.press("Escape");
+  await page.locator("#name").click();
+  await page.keyboard.press("/");
+  await page.keyboard.type("DEDUPE_TTL_SECONDS");
+  await page.waitForFunction(() => /^[1-9][0-9]? of 148/.test(document.getElementById("count").textContent));
+  await page.locator("svg.log").click({ position: { x: 2, y: 5 } });
+  await page.waitForSelector("#m0[open] pre");
+  await counted(page, "148 of 148 messages");
+  const refused = faults.filter((fault) => !fault.includes("400 (Bad Request)"));
+  assert.deepEqual(refused, []);
+});
+
+test("no text or name of a session is executed, and a server that ends is missed", async () => {
+  const bad = "</script><script>alert(1)</script><svg onload=alert(2)><img src=x onerror=alert(3)>&lt;";
+  const { store, run } = stored(bad);
+  const messages = Array.from({ length: 20 }, (_, turn) => [
+    { role: "user", name: bad, content: `${bad} ${turn}` },
+    { role: "assistant", content: null, tool_calls: [{ id: `${bad}${turn}`, type: "function", function: { name: bad, arguments: JSON.stringify({ [bad]: bad }) } }] },
+    { role: "tool", tool_call_id: `${bad}${turn}`, content: bad.repeat(20) },
+  ]).flat();
+  const file = join(folder, "bad.json");
+  writeFileSync(file, JSON.stringify({ messages }));
+  run("import", file, "--append");
+  run("compact", "--keep", "20%", "--strategy", "agent");
+  const { page, faults, server } = await opened(store, { args: ["--session", bad] });
+  await counted(page, "134 of 134 messages");
+  assert.equal(await page.textContent("#name"), bad);
+  await page.locator("#revisions button").first().click();
+  await page.waitForSelector("#list details");
+  await page.evaluate(() => document.querySelectorAll("details").forEach((details) => (details.open = true)));
+  await page.waitForSelector("#list pre");
+  await page.goto((await page.evaluate(() => location.href)).split("#")[0] + "#");
+  await page.waitForSelector("#sessions a");
+  assert.equal(await page.textContent("#sessions a"), bad);
+  assert.equal(await page.locator("img, iframe, object, embed, link, base").count(), 0);
+  assert.deepEqual(faults, []);
+  server.kill();
+  await page.waitForFunction(() => document.getElementById("status").textContent.startsWith("The server does not answer"));
+});
+
+for (const [width, colorScheme] of [[1280, "light"], [400, "dark"]]) {
+  test(`the inspector of ${width} pixels, ${colorScheme}, is readable by all`, async () => {
+    const { store, run } = stored();
+    run("compact", "--keep", "15%", "--strategy", "agent");
+    run("clear");
+    run("uncompact");
+    const { page } = await opened(store, { args: ["--session", "one"], bypassCSP: true, colorScheme, viewport: { width, height: 800 } });
+    await counted(page, "74 of 74 messages");
+    await page.locator("#list").scrollIntoViewIfNeeded();
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.equal(wide, 0, "the page scrolls sideways");
+    assert.deepEqual(await seriousFaults(page), []);
+  });
+}
