@@ -9,12 +9,14 @@
 //! - [`compactors`]: the strategies, summaries, and the engine that a run calls.
 //! - [`history`] keeps sessions: an append-only log, and compactions that hide parts of it.
 //! - [`session`], [`provider`], [`compaction`] and [`run`] are what an agent's exchange with a model is made of; [`agent`] is a loop
-//!   over runs, [`memory`] and [`search`] find again what was said.
+//!   over runs, [`memory`] and [`search`] find again what was said; behind features, providers over services: `mem0`.
 //!
 //! It is not an agent framework, a vector database or a tokenizer, and it calls a model through your own client only; a
 //! provider that compacts may be asked by a client of ours, behind a feature.
 pub use epitome_compactors as compactors;
 pub use epitome_core as core;
+#[cfg(feature = "mem0")]
+pub use epitome_mem0 as mem0;
 pub use epitome_std::provider::{ContextProvider, HistoryProvider, InMemoryHistoryProvider};
 pub use epitome_std::session::{AgentSession, SessionContext};
 pub use epitome_std::{
@@ -61,6 +63,11 @@ struct Memory;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/search.md")]
 struct Search;
+
+/// The page's example, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/services.md")]
+struct Services;
 
 /// The guide's examples, compiled and run.
 #[cfg(doctest)]

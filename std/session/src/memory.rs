@@ -28,7 +28,7 @@ pub use manager::{Memory, MemoryManager, MemoryQuery};
 pub use persistence::MemoryPersistence;
 pub use provider::MemoryContextProvider;
 pub use recall::RecallProvider;
-pub use retrieval::{RetrievalProvider, Retrieved, Retriever};
+pub use retrieval::{RetrievalProvider, Retrieved, Retriever, retrieved_message};
 pub use store::InMemoryStore;
 pub use tool::MemoryTool;
 

@@ -158,7 +158,7 @@ impl ContextProvider for MemoryContextProvider {
         let loaded: HashSet<(Role, String)> = loaded.map(|it| (it.role(), text_of(it))).collect();
         let session = (!self.across_sessions).then(|| context.session_id().clone());
         let lines = self.new_lines(&texts.join("\n"), session, loaded).await?;
-        let message = retrieval::message(&self.source_id, "Said in earlier conversation:", &lines);
+        let message = retrieval::retrieved_message(&self.source_id, "Said in earlier conversation:", &lines);
         context.extend_messages(&*self.source_id, message);
         Ok(())
     }

@@ -175,7 +175,8 @@ impl ContextProvider for RetrievalProvider {
             origin => format!("[{origin}] {}", found.text.as_str()),
         };
         let lines: Vec<String> = found.iter().take(self.found_max).map(line).collect();
-        context.extend_messages(&*self.source_id, message(&self.source_id, "Possibly relevant:", &lines));
+        let message = retrieved_message(&self.source_id, "Possibly relevant:", &lines);
+        context.extend_messages(&*self.source_id, message);
         Ok(())
     }
 
@@ -217,8 +218,18 @@ fn buffer(state: &State) -> impl Iterator<Item = &Value> {
     state.get(BUFFER).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// One message with these texts, each an entry of a list that no text can leave: its further lines are indented.
-pub(super) fn message(source_id: &str, heading: &str, texts: &[String]) -> Option<Message> {
+/// One message with these texts, for a provider of yours: of retrieved authority and ephemeral, each text an entry of a list that it
+/// cannot leave, because its further lines are indented. `None` if there is no text.
+///
+/// ```
+/// use epitome_std::memory::retrieved_message;
+///
+/// let found = ["The office opens at nine.".to_owned(), "One line.\n- No second entry.".to_owned()];
+/// let message = retrieved_message("rag", "Possibly relevant:", &found).unwrap();
+/// assert_eq!(message.text(), "Possibly relevant:\n- The office opens at nine.\n- One line.\n  - No second entry.");
+/// ```
+#[must_use]
+pub fn retrieved_message(source_id: &str, heading: &str, texts: &[String]) -> Option<Message> {
     if texts.is_empty() {
         return None;
     }

@@ -1,0 +1,305 @@
+//! The provider.
+
+use core::time::Duration;
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+use epitome_core::attribution::Retention;
+use epitome_core::message::Role;
+use epitome_std::memory::retrieved_message;
+use epitome_std::message::Message;
+use epitome_std::provider::{ContextProvider, Hook, source_id};
+use epitome_std::session::{SessionError, SessionErrorKind};
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::client::{Client, Service};
+use crate::scope::Filter;
+use crate::{Key, Scope};
+
+/// The text before the memories, unless the caller says otherwise.
+pub const PROMPT: &str = "## Memories\nConsider the following memories when answering user questions:";
+
+/// No more memories are added to a run: twice as many as a server of your own finds unless it is asked for a number.
+const MEMORIES_MAX: usize = 40;
+
+/// What a memory has beyond so many bytes is left out, with a mark.
+const MEMORY_BYTES_MAX: usize = 4 << 10;
+
+/// Under which key the token of the latest run that was stored stands in the provider's state.
+const LAST_RUN: &str = "last_run";
+
+/// Before a run, adds the memories of Mem0 that are nearest to the input; after it, gives Mem0 what was said.
+///
+/// What is found stands in one message of the context, of retrieved authority and ephemeral, each memory an entry of a list: it is data,
+/// and cannot pass for instructions or for another entry. A blank input asks nothing. Of a message its texts are stored, of users, the
+/// model and systems, and not what is ephemeral; a run is stored once, also where the hook is called again for it.
+///
+/// *Scopes*: [`with_storage`](Self::with_storage) says what stored memories are stamped with, and [`with_search`](Self::with_search) whose
+/// memories are looked at; the second never follows from the first. Without the first, both hooks are refused; without the second,
+/// nothing is searched. A memory that the service finds under another id than was asked for is not shown.
+///
+/// *Failures*: a search that fails adds nothing, and does not end the run; a `tracing` event says so, without any text. A store that
+/// fails is an error of the hook, and keeps no other provider from its part.
+///
+/// *Retries*: a search that fails for a moment is made up to twice more; what is stored only where the service says that it has done
+/// nothing, since a second time would be a second memory.
+///
+/// ```
+/// use epitome_mem0::{Mem0ContextProvider, Scope};
+///
+/// let scope = Scope::default().with_user("alice");
+/// let provider = Mem0ContextProvider::self_hosted("http://127.0.0.1:8888")?
+///     .with_storage(scope.clone())
+///     .with_search(scope)
+///     .with_infer(false);
+/// # Ok::<(), epitome_std::session::SessionError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Mem0ContextProvider {
+    source_id: Box<str>,
+    client: Client,
+    storage: Scope,
+    search: Scope,
+    prompt: Box<str>,
+    found_max: Option<usize>,
+    infer: Option<bool>,
+}
+
+impl Mem0ContextProvider {
+    /// Over the service of mem0.ai.
+    ///
+    /// # Errors
+    /// `Unavailable` if there is no HTTP client: the system's certificates cannot be read, for example.
+    pub fn hosted(key: impl Into<Key>) -> Result<Self, SessionError> {
+        Client::new(Service::Hosted, None, Some(key.into())).map(Self::new)
+    }
+
+    /// Over a server of your own (`server` in Mem0's repository), without a key.
+    ///
+    /// # Errors
+    /// As [`hosted`](Self::hosted).
+    pub fn self_hosted(base_url: &str) -> Result<Self, SessionError> {
+        Client::new(Service::SelfHosted, Some(base_url), None).map(Self::new)
+    }
+
+    fn new(client: Client) -> Self {
+        Self {
+            source_id: source_id::MEM0.into(),
+            client,
+            storage: Scope::default(),
+            search: Scope::default(),
+            prompt: PROMPT.into(),
+            found_max: None,
+            infer: None,
+        }
+    }
+
+    /// Sets the source id.
+    #[must_use]
+    pub fn with_source_id(mut self, source_id: impl Into<Box<str>>) -> Self {
+        self.source_id = source_id.into();
+        self
+    }
+
+    /// Sets what stored memories are stamped with.
+    #[must_use]
+    pub fn with_storage(mut self, scope: Scope) -> Self {
+        self.storage = scope;
+        self
+    }
+
+    /// Sets whose memories are searched.
+    #[must_use]
+    pub fn with_search(mut self, scope: Scope) -> Self {
+        self.search = scope;
+        self
+    }
+
+    /// Sets the text before the memories.
+    #[must_use]
+    pub fn with_prompt(mut self, prompt: impl Into<Box<str>>) -> Self {
+        self.prompt = prompt.into();
+        self
+    }
+
+    /// Sets how many memories each search finds at most; unless it is set, the service decides.
+    #[must_use]
+    pub const fn with_found_max(mut self, found_max: usize) -> Self {
+        self.found_max = Some(found_max);
+        self
+    }
+
+    /// Sets whether the service infers facts from what was said, or stores it as it is; unless it is set, the service decides, and infers.
+    #[must_use]
+    pub const fn with_infer(mut self, infer: bool) -> Self {
+        self.infer = Some(infer);
+        self
+    }
+
+    /// Sets the key.
+    #[must_use]
+    pub fn with_key(mut self, key: impl Into<Key>) -> Self {
+        self.client.key = Some(key.into());
+        self
+    }
+
+    /// Sets where the service is: its region, or a proxy of yours.
+    #[must_use]
+    pub fn with_base_url(mut self, base_url: &str) -> Self {
+        self.client.base_url = base_url.trim_end_matches('/').into();
+        self
+    }
+
+    /// Sets how long one request is waited for, 30 seconds unless it is set. A request that is made again has that time again.
+    #[must_use]
+    pub const fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.client.timeout = timeout;
+        self
+    }
+
+    /// Sets how long is waited before a request is made again: about half a second unless it is set, and then twice as long.
+    #[must_use]
+    pub const fn with_retry_delay(mut self, delay: Duration) -> Self {
+        self.client.retry_delay = delay;
+        self
+    }
+
+    /// Sets the HTTP client, which an application may have already. It should follow no redirects: they would get the key.
+    #[must_use]
+    pub fn with_client(mut self, http: reqwest::Client) -> Self {
+        self.client.http = http;
+        self
+    }
+
+    fn checked(&self) -> Result<(), SessionError> {
+        let wrong = |what: &str| Err(SessionError::new(SessionErrorKind::Invalid, format!("mem0: {what}")));
+        if self.storage.is_empty() {
+            return wrong(
+                "nothing says whose memories are stored: with_storage does, by a user, an agent, an application or a thread",
+            );
+        }
+        if self.client.service == Service::SelfHosted
+            && (self.storage.has_application() || self.search.has_application())
+        {
+            return wrong("a server of your own knows no application: give a user, an agent or a thread");
+        }
+        Ok(())
+    }
+
+    /// The memories for `query`, none twice.
+    async fn found(&self, query: &str) -> Vec<String> {
+        let filters = self.search.filters();
+        let searches = filters.iter().map(|filter| self.client.search(query, filter, self.found_max));
+        let (mut seen, mut memories) = (HashSet::new(), Vec::new());
+        for (answer, filter) in join_all(searches).await.into_iter().zip(&filters) {
+            let found = match answer {
+                Ok(Some(found)) => found,
+                Ok(None) => {
+                    tracing::warn!(
+                        source_id = &*self.source_id,
+                        "mem0: the answer to a search has another form"
+                    );
+                    continue;
+                }
+                Err(error) => {
+                    tracing::warn!(source_id = &*self.source_id, %error, "mem0: a search has failed");
+                    continue;
+                }
+            };
+            let all = found.len();
+            let own: Vec<_> = found.into_iter().filter(|memory| belongs(memory, filter)).collect();
+            if own.len() < all {
+                let others = all - own.len();
+                tracing::warn!(source_id = &*self.source_id, others, "mem0: memories of others are left out");
+            }
+            for memory in own {
+                let is_new = id_of(&memory).is_none_or(|id| seen.insert(id));
+                memories.extend(text_of(&memory).filter(|_| is_new));
+            }
+        }
+        memories.truncate(MEMORIES_MAX);
+        memories
+    }
+}
+
+#[async_trait]
+impl ContextProvider for Mem0ContextProvider {
+    fn source_id(&self) -> &str {
+        &self.source_id
+    }
+
+    async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let Hook { context, .. } = hook;
+        self.checked()?;
+        if self.search.is_empty() {
+            tracing::warn!(
+                source_id = &*self.source_id,
+                "mem0: nothing says whose memories are searched: with_search does"
+            );
+            return Ok(());
+        }
+        let said: Vec<_> = context
+            .input_messages()
+            .iter()
+            .map(Message::text)
+            .filter(|text| !text.trim().is_empty())
+            .collect();
+        if said.is_empty() {
+            return Ok(());
+        }
+        let memories = self.found(said.join("\n").trim()).await;
+        context
+            .extend_messages(&*self.source_id, retrieved_message(&self.source_id, &self.prompt, &memories));
+        Ok(())
+    }
+
+    async fn after_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let Hook { context, state, .. } = hook;
+        self.checked()?;
+        let token = Value::from(context.run_token());
+        if state.get(LAST_RUN) == Some(&token) {
+            return Ok(());
+        }
+        let answer = context.response().iter().flat_map(|response| &response.messages).collect::<Vec<_>>();
+        let messages: Vec<_> = context.input_messages().iter().chain(answer).filter_map(stored).collect();
+        if !messages.is_empty() {
+            self.client.add(messages, self.storage.stamp(), self.infer).await?;
+        }
+        state.insert(LAST_RUN.to_owned(), token);
+        Ok(())
+    }
+}
+
+/// What is stored of a message, if it is to be remembered.
+fn stored(message: &Message) -> Option<Value> {
+    let is_kept = message.attribution().retention != Retention::Ephemeral;
+    let is_said = matches!(message.role(), Role::User | Role::Assistant | Role::System);
+    let text = message.text();
+    (is_kept && is_said && !text.trim().is_empty())
+        .then(|| json!({"role": message.role().as_str(), "content": text}))
+}
+
+/// Whether an answer says no other id than was asked for.
+fn belongs(memory: &Value, filter: &Filter) -> bool {
+    filter.iter().all(|(name, id)| match memory.get(name) {
+        None | Some(Value::Null) => true,
+        Some(found) => found == id,
+    })
+}
+
+fn id_of(memory: &Value) -> Option<String> {
+    match memory.get("id")? {
+        Value::String(id) => Some(id.clone()),
+        Value::Null => None,
+        other => Some(other.to_string()),
+    }
+}
+
+/// The text of a memory, shortened if it is too long; `None` if it has none.
+fn text_of(memory: &Value) -> Option<String> {
+    let text = memory.get("memory")?.as_str()?.trim();
+    let end = text.floor_char_boundary(MEMORY_BYTES_MAX);
+    let cut = if end < text.len() { " [..]" } else { "" };
+    (!text.is_empty()).then(|| format!("{}{cut}", text.get(..end).unwrap_or_default()))
+}

@@ -1,0 +1,141 @@
+"""A server for `mem0.sh`: the service of mem0.ai, of which it keeps the requests, and a server of one's own over the real package; the
+model and the embeddings that this wants are made up. And the provider of Microsoft Agent Framework, which asks the first.
+
+    mem0_service.py serve FOLDER                     prints its port; the requests go to FOLDER/requests.jsonl
+    mem0_service.py original URL SEARCH STORE INPUT ANSWER
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+os.environ["MEM0_TELEMETRY"] = "false"
+DIMENSIONS = 256
+
+
+def embedding(text):
+    """Words in common make texts near."""
+    vector = [0.0] * DIMENSIONS
+    for word in re.findall(r"\w+", text.lower()):
+        vector[int(hashlib.sha256(word.encode()).hexdigest(), 16) % DIMENSIONS] += 1.0
+    return vector if any(vector) else [1.0] * DIMENSIONS
+
+
+def completion(messages):
+    """The model, which infers one fact of whatever was said."""
+    fact = "The user drinks oolong." if "oolong" in messages[-1]["content"] else "The user said something."
+    content = json.dumps({"memory": [{"id": "0", "text": fact, "attributed_to": "user"}]})
+    return {"id": "c", "object": "chat.completion", "created": 0, "model": "made-up",
+            "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}]}
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    folder = None
+    memory = None
+    lock = threading.Lock()
+
+    def do_GET(self):
+        self.reply({"org_id": "o", "project_id": "p", "user_email": "alice@example.com"} if self.path.startswith("/v1/ping/") else {})
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        path = self.path.split("?")[0]
+        with self.lock:
+            self.reply(self.answer(path, body))
+
+    def answer(self, path, body):
+        if path.startswith("/v3/memories/"):
+            with open(os.path.join(self.folder, "requests.jsonl"), "a") as out:
+                print(json.dumps([path, self.headers["authorization"], body], sort_keys=True), file=out)
+        if path == "/v3/memories/search/":
+            name, value = next((name, body["filters"][name]) for name in ("user_id", "agent_id", "app_id") if name in body["filters"])
+            own = {"id": f"{name}-1", "memory": f"Of {value}.", name: value, "score": 0.9}
+            both = {"id": "both", "memory": "Of both.", "score": 0.8}
+            return {"results": [own, both]}
+        if path == "/v3/memories/add/":
+            return {"event_id": "e", "status": "PENDING", "message": "queued"}
+        if path == "/memories":
+            ids = {key: body[key] for key in ("user_id", "agent_id", "run_id", "infer") if body.get(key) is not None}
+            return self.memory.add(body["messages"], **ids)
+        if path == "/search":
+            more = {key: body[key] for key in ("top_k",) if body.get(key) is not None}
+            return self.memory.search(body["query"], filters=body["filters"], **more)
+        raise ValueError(path)
+
+    def reply(self, value):
+        data = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
+class Models(Handler):
+    """What the package asks while it answers: a server of its own, so that neither waits for the other."""
+
+    lock = threading.Lock()
+
+    def answer(self, path, body):
+        if path == "/embeddings":
+            texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+            data = [{"object": "embedding", "index": at, "embedding": embedding(text)} for at, text in enumerate(texts)]
+            return {"object": "list", "model": "made-up", "data": data, "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+        if path == "/chat/completions":
+            return completion(body["messages"])
+        raise ValueError(path)
+
+
+def serve(folder):
+    from mem0 import Memory
+
+    models = ThreadingHTTPServer(("127.0.0.1", 0), Models)
+    threading.Thread(target=models.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{models.server_port}"
+    model = {"api_key": "none", "openai_base_url": url, "model": "made-up"}
+    Handler.folder = folder
+    Handler.memory = Memory.from_config({
+        "vector_store": {"provider": "qdrant", "config": {
+            "path": os.path.join(folder, "vectors"), "on_disk": True, "embedding_model_dims": DIMENSIONS}},
+        "embedder": {"provider": "openai", "config": {**model, "embedding_dims": DIMENSIONS}},
+        "llm": {"provider": "openai", "config": model},
+        "history_db_path": os.path.join(folder, "history.db"),
+    })
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    print(server.server_port, flush=True)
+    server.serve_forever()
+
+
+async def original(url, search, store, said, answered):
+    from agent_framework import AgentResponse, AgentSession, Message, SessionContext
+    from agent_framework_mem0 import Mem0ContextProvider
+    from mem0 import AsyncMemoryClient
+
+    def ids(text, prefix):
+        return {f"{prefix}{name}_id": value for name, _, value in (part.partition("=") for part in text.split(",") if part)}
+
+    client = AsyncMemoryClient(api_key="m0-key", host=url)
+    provider = Mem0ContextProvider(mem0_client=client, **ids(search, "search_"), **ids(store, ""))
+    context = SessionContext(input_messages=[Message("user", [said])])
+    session = AgentSession()
+    await provider.before_run(agent=None, session=session, context=context, state={})
+    for message in context.context_messages.get("mem0", []):
+        print(message.text)
+    context._response = AgentResponse(messages=[Message("assistant", [answered])])
+    await provider.after_run(agent=None, session=session, context=context, state={})
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "serve":
+        serve(sys.argv[2])
+    else:
+        asyncio.run(original(*sys.argv[2:]))
