@@ -7,6 +7,7 @@ use std::vec;
 use std::vec::Vec;
 
 use epitome_core::{Draft, GroupKind, Protection, Strategy, Turn, Verdict};
+use foldhash::fast::RandomState;
 
 use crate::Truncation;
 
@@ -114,9 +115,9 @@ struct Survey {
     candidates: Vec<Candidate>,
     always: u64,
     /// Candidates that nothing has brought yet, with their tokens.
-    unpaid: HashMap<u32, u64>,
+    unpaid: HashMap<u32, u64, RandomState>,
     /// By leader, the groups that stay as long as it does: the request of a step, and the groups that update it.
-    needs: HashMap<u32, Vec<u32>>,
+    needs: HashMap<u32, Vec<u32>, RandomState>,
     /// The groups that update what stays in any case.
     for_always: Vec<u32>,
 }

@@ -108,7 +108,7 @@ impl TokenCounter for ClassEstimator {
     fn count_up_to(&self, text: &str, limit: Tokens) -> Option<Tokens> {
         let mut window = Window::START;
         let mut weight = 0_u64;
-        for chunk in text.as_bytes().chunks(CHUNK_BYTES) {
+        for chunk in text.as_bytes().chunks(LOOK_BYTES) {
             weight = weight.saturating_add(u64::from(weight_of(&mut window, chunk)));
             // Weights are not negative: once over the limit, always over it.
             if tokens_of(weight, text) > limit {
@@ -160,5 +160,7 @@ fn tokens_of(weight: u64, text: &str) -> Tokens {
 
 /// [`WEIGHT_OF_ONE`] as a term of a sum.
 const ONE: u64 = WEIGHT_OF_ONE as u64;
-/// Bytes between two looks at the limit.
+/// Bytes whose weights are summed in 32 bits.
 const CHUNK_BYTES: usize = 4096;
+/// Bytes between two looks at the limit: mostly it is a few hundred tokens.
+const LOOK_BYTES: usize = 256;

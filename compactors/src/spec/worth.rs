@@ -1,6 +1,7 @@
 //! How much each group of a conversation is worth, and which groups a newer one updates.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::vec;
 use std::vec::Vec;
 
 use epitome_core::{Draft, Group, GroupKind, PartKind, PartVerdict, Verdict};
@@ -44,7 +45,7 @@ impl Texts {
         let updated = self.updated(|place| shown.updates(place));
         let updated = updated.into_iter().filter(|(older, _)| shown.is_whole(*older));
         let leaders = updated.filter_map(|(older, newer)| {
-            let [older, newer] = [older, newer].map(|place| shown.leader(place));
+            let [older, newer] = [older, newer].map(|place| shown.leader(place).map(|it| it.leader));
             Some((older?, newer?)).filter(|(older, newer)| older != newer)
         });
         let mut leaders: Vec<(u32, u32)> = leaders.collect();
@@ -73,7 +74,8 @@ impl Texts {
 
 /// The places of texts that are shown, each with the leader of its group.
 struct Shown {
-    leaders: HashMap<u32, Leader>,
+    /// By position.
+    leaders: Vec<Option<Leader>>,
     /// Results that are shortened, by position and ordinal.
     shortened: HashSet<(u32, u32)>,
 }
@@ -87,11 +89,14 @@ struct Leader {
 
 impl Shown {
     fn of(draft: &Draft<'_>) -> Self {
-        let (mut leaders, mut shortened) = (HashMap::new(), HashSet::new());
+        let (mut leaders, mut shortened) = (vec![None; draft.index().messages() as usize], HashSet::new());
         for group in draft.index().groups().filter(|group| draft.verdict(group) == Verdict::Keep) {
             let is_of_model = group.is_step() || group.kind() == GroupKind::Summary;
-            let leader = Leader { leader: group.leader(), is_of_model };
-            leaders.extend(positions(&group).map(|position| (position, leader)));
+            for position in positions(&group) {
+                if let Some(own) = leaders.get_mut(position as usize) {
+                    *own = Some(Leader { leader: group.leader(), is_of_model });
+                }
+            }
             if draft.is_shortened(&group) {
                 let parts = group.parts().filter(|part| draft.part_verdict(part) != PartVerdict::Keep);
                 shortened.extend(parts.map(|part| (part.position(), part.ordinal())));
@@ -100,13 +105,13 @@ impl Shown {
         Self { leaders, shortened }
     }
 
-    fn leader(&self, place: Place) -> Option<u32> {
-        self.leaders.get(&place.position).map(|leader| leader.leader)
+    fn leader(&self, place: Place) -> Option<Leader> {
+        self.leaders.get(place.position as usize).copied().flatten()
     }
 
     fn updates(&self, place: Place) -> bool {
-        let leader = self.leaders.get(&place.position);
-        self.is_whole(place) && leader.is_some_and(|leader| place.is_result || !leader.is_of_model)
+        self.is_whole(place)
+            && self.leader(place).is_some_and(|leader| place.is_result || !leader.is_of_model)
     }
 
     fn is_whole(&self, place: Place) -> bool {

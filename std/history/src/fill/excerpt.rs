@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use epitome_core::{Clamp, TokenCounter, Tokens};
 
 use epitome_message::identifiers::for_each_identifier;
+use foldhash::fast::RandomState;
 
 /// Lines of `text` with as many tokens as the clamp allows, in their order, and notes of what is left out between them; `None` where
 /// there are no lines to choose from. *Cost*: one pass over the text, and what is chosen.
@@ -19,8 +20,8 @@ pub(super) fn excerpt(
     counter: &dyn TokenCounter,
 ) -> Option<(String, Tokens)> {
     let (lines, end) = LINE_ENDS
-        .map(|end| (text.split_inclusive(end).collect::<Vec<_>>(), end))
         .into_iter()
+        .map(|end| (text.split_inclusive(end).collect::<Vec<_>>(), end))
         .find(|(lines, _)| lines.len() >= LINES_MIN)?;
     let mut chosen = Chosen::new(&lines, end, clamp.tokens_max(), counter).naming(named);
     chosen.take_while_room(0..lines.len(), half(clamp.head));
@@ -180,7 +181,7 @@ struct Facts<'t> {
 
 impl<'t> Facts<'t> {
     fn of(lines: &'t [&'t str]) -> Self {
-        let (mut numbers, mut identifiers) = (HashMap::<&str, u32>::new(), Vec::new());
+        let (mut numbers, mut identifiers) = (HashMap::<&str, u32, RandomState>::default(), Vec::new());
         let mut begins = vec![0];
         for line in lines {
             for_each_identifier(line, true, &mut |identifier| {

@@ -13,8 +13,7 @@ pub(super) fn for_each_sentence<'t>(text: &'t str, mut visit: impl FnMut(&'t str
             visit(sentence);
         }
     };
-    while let Some(next) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| may_end(*byte))) {
-        let found = at.saturating_add(next);
+    while let Some(found) = next_end(bytes, at) {
         let mut chars = text.get(found..).unwrap_or_default().chars();
         let Some(mark) = chars.next() else { break };
         at = found.saturating_add(mark.len_utf8());
@@ -28,6 +27,17 @@ pub(super) fn for_each_sentence<'t>(text: &'t str, mut visit: impl FnMut(&'t str
         start = end;
     }
     visit_one(start, text.len());
+}
+
+/// The next byte from a place on that may end a sentence.
+fn next_end(bytes: &[u8], from: usize) -> Option<usize> {
+    let rest = bytes.get(from..)?;
+    // Most have none among eight bytes.
+    let (blocks, _) = rest.as_chunks::<8>();
+    let without = |block: &&[u8; 8]| !block.iter().fold(false, |any, byte| any | may_end(*byte));
+    let passed = blocks.iter().take_while(without).flatten().count();
+    let next = rest.get(passed..)?.iter().position(|byte| may_end(*byte))?;
+    Some(from + passed + next)
 }
 
 /// Whether the end of a line or one of the marks begins with this byte. It never is one within a character.

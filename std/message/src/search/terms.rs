@@ -89,10 +89,16 @@ fn hash_of_ascii(bytes: &[u8], begin: usize, length: usize) -> u64 {
         let block = u64::from_le_bytes(*read) & u64::MAX.unbounded_shr(8 * unused as u32);
         return finished(mixed(SEED, block | IN_LOWER_CASE.unbounded_shr(8 * unused as u32)));
     }
-    let mut hash = Hash::default();
-    let term = bytes.get(begin..begin + length).unwrap_or_default();
-    term.iter().for_each(|byte| hash.add(byte.to_ascii_lowercase()));
-    hash.finish()
+    let blocks = bytes.get(begin..begin + length).unwrap_or_default().chunks(BLOCK_BYTES);
+    finished(blocks.fold(SEED, |hash, block| mixed(hash, in_lower_case(block))))
+}
+
+/// Up to eight ASCII letters and digits, the first lowest.
+fn in_lower_case(block: &[u8]) -> u64 {
+    match block.first_chunk() {
+        Some(block) => u64::from_le_bytes(*block) | IN_LOWER_CASE,
+        None => block.iter().rfold(0, |block, byte| block << 8 | u64::from(byte.to_ascii_lowercase())),
+    }
 }
 
 /// The bit in which letters in lower case differ from the others. Digits have it.

@@ -231,16 +231,26 @@ impl Rare {
         Self { begins, sentences }
     }
 
+    /// The sentences with a term, ascending, if few have it.
+    fn with(&self, term: u32) -> &[u32] {
+        match self.begins.get(term as usize..) {
+            Some([begin, end, ..]) => self.sentences.get(*begin..*end).unwrap_or_default(),
+            _ => &[],
+        }
+    }
+
     /// The sentences behind this one that share at least three rare terms with it, ascending.
     fn candidates(&self, at: u32, terms: &[u32], candidates: &mut Vec<u32>) {
         candidates.clear();
         for term in terms {
-            let Some([begin, end]) = self.begins.get(*term as usize..).and_then(|begins| begins.get(..2))
-            else {
-                continue;
-            };
-            let sentences = self.sentences.get(*begin..*end).unwrap_or_default();
-            candidates.extend(sentences.iter().rev().take_while(|other| **other > at));
+            let sentences = self.with(*term);
+            if sentences.last().is_some_and(|last| *last > at) {
+                candidates.extend(sentences.iter().rev().take_while(|other| **other > at));
+            }
+        }
+        if candidates.len() < RARE_MIN {
+            candidates.clear();
+            return;
         }
         candidates.sort_unstable();
         let mut kept = 0;
