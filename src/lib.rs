@@ -9,10 +9,12 @@
 //! - [`compactors`]: the strategies, summaries, and the engine that a run calls.
 //! - [`history`] keeps sessions: an append-only log, and compactions that hide parts of it.
 //! - [`session`], [`provider`], [`compaction`] and [`run`] are what an agent's exchange with a model is made of; [`agent`] is a loop
-//!   over runs, [`memory`] and [`search`] find again what was said; behind features, providers over services: `mem0`.
+//!   over runs, [`memory`] and [`search`] find again what was said; behind features, providers over services: `mem0`, `azure_search`.
 //!
 //! It is not an agent framework, a vector database or a tokenizer, and it calls a model through your own client only; a
 //! provider that compacts may be asked by a client of ours, behind a feature.
+#[cfg(feature = "azure-search")]
+pub use epitome_azure_search as azure_search;
 pub use epitome_compactors as compactors;
 pub use epitome_core as core;
 #[cfg(feature = "mem0")]
@@ -64,7 +66,7 @@ struct Memory;
 #[doc = include_str!("../docs/search.md")]
 struct Search;
 
-/// The page's example, compiled.
+/// The page's examples, compiled.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/services.md")]
 struct Services;

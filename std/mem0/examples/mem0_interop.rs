@@ -23,7 +23,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: mem0_interop hosted|own URL SEARCH STORE INPUT ANSWER".into());
     };
     let provider = match service {
-        "hosted" => Mem0ContextProvider::hosted("m0-key")?.with_base_url(url),
+        "hosted" => {
+            Mem0ContextProvider::hosted("m0-key")?.with_endpoint(|endpoint| endpoint.with_base_url(url))
+        }
         "inferring" => Mem0ContextProvider::self_hosted(url)?,
         _ => Mem0ContextProvider::self_hosted(url)?.with_infer(false),
     };

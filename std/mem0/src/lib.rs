@@ -18,12 +18,11 @@
 //! ```
 
 mod client;
-mod key;
 mod provider;
 mod scope;
 #[cfg(test)]
 mod tests;
 
-pub use key::{Key, KeyFuture};
+pub use epitome_http::{Endpoint, Key, KeyFuture};
 pub use provider::{Mem0ContextProvider, PROMPT};
 pub use scope::Scope;

@@ -1,11 +1,11 @@
 //! The provider.
 
-use core::time::Duration;
 use std::collections::HashSet;
 
 use async_trait::async_trait;
 use epitome_core::attribution::Retention;
 use epitome_core::message::Role;
+use epitome_http::{Endpoint, Placed, cut};
 use epitome_std::memory::retrieved_message;
 use epitome_std::message::Message;
 use epitome_std::provider::{ContextProvider, Hook, source_id};
@@ -19,6 +19,9 @@ use crate::{Key, Scope};
 
 /// The text before the memories, unless the caller says otherwise.
 pub const PROMPT: &str = "## Memories\nConsider the following memories when answering user questions:";
+
+/// Where the hosted service is.
+const HOSTED: &str = "https://api.mem0.ai";
 
 /// No more memories are added to a run: twice as many as a server of your own finds unless it is asked for a number.
 const MEMORIES_MAX: usize = 40;
@@ -42,8 +45,8 @@ const LAST_RUN: &str = "last_run";
 /// *Failures*: a search that fails adds nothing, and does not end the run; a `tracing` event says so, without any text. A store that
 /// fails is an error of the hook, and keeps no other provider from its part.
 ///
-/// *Retries*: a search that fails for a moment is made up to twice more; what is stored only where the service says that it has done
-/// nothing, since a second time would be a second memory.
+/// *Repetitions*: a search that fails for a moment is made up to twice more; what is stored only where the service has done nothing, since a
+/// second time would be a second memory. See [`Endpoint`], also for errors and limits.
 ///
 /// ```
 /// use epitome_mem0::{Mem0ContextProvider, Scope};
@@ -72,7 +75,7 @@ impl Mem0ContextProvider {
     /// # Errors
     /// `Unavailable` if there is no HTTP client: the system's certificates cannot be read, for example.
     pub fn hosted(key: impl Into<Key>) -> Result<Self, SessionError> {
-        Client::new(Service::Hosted, None, Some(key.into())).map(Self::new)
+        Self::new(Service::Hosted, HOSTED).map(|provider| provider.with_key(key))
     }
 
     /// Over a server of your own (`server` in Mem0's repository), without a key.
@@ -80,19 +83,20 @@ impl Mem0ContextProvider {
     /// # Errors
     /// As [`hosted`](Self::hosted).
     pub fn self_hosted(base_url: &str) -> Result<Self, SessionError> {
-        Client::new(Service::SelfHosted, Some(base_url), None).map(Self::new)
+        Self::new(Service::SelfHosted, base_url)
     }
 
-    fn new(client: Client) -> Self {
-        Self {
+    fn new(service: Service, base_url: &str) -> Result<Self, SessionError> {
+        let endpoint = Endpoint::new("mem0", base_url)?;
+        Ok(Self {
             source_id: source_id::MEM0.into(),
-            client,
+            client: Client { service, endpoint },
             storage: Scope::default(),
             search: Scope::default(),
             prompt: PROMPT.into(),
             found_max: None,
             infer: None,
-        }
+        })
     }
 
     /// Sets the source id.
@@ -139,36 +143,26 @@ impl Mem0ContextProvider {
 
     /// Sets the key.
     #[must_use]
-    pub fn with_key(mut self, key: impl Into<Key>) -> Self {
-        self.client.key = Some(key.into());
-        self
+    pub fn with_key(self, key: impl Into<Key>) -> Self {
+        let key = match self.client.service {
+            Service::Hosted => Placed::Authorization("Token", key.into()),
+            Service::SelfHosted => Placed::Header("x-api-key", key.into()),
+        };
+        self.with_endpoint(|endpoint| endpoint.with_key(key))
     }
 
-    /// Sets where the service is: its region, or a proxy of yours.
+    /// Sets how the service is asked: at another address, with another limit of time, by an HTTP client that the application has already.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use epitome_mem0::Mem0ContextProvider;
+    ///
+    /// let provider = Mem0ContextProvider::hosted("m0-key")?.with_endpoint(|asked| asked.with_timeout(Duration::from_secs(5)));
+    /// # Ok::<(), epitome_std::session::SessionError>(())
+    /// ```
     #[must_use]
-    pub fn with_base_url(mut self, base_url: &str) -> Self {
-        self.client.base_url = base_url.trim_end_matches('/').into();
-        self
-    }
-
-    /// Sets how long one request is waited for, 30 seconds unless it is set. A request that is made again has that time again.
-    #[must_use]
-    pub const fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.client.timeout = timeout;
-        self
-    }
-
-    /// Sets how long is waited before a request is made again: about half a second unless it is set, and then twice as long.
-    #[must_use]
-    pub const fn with_retry_delay(mut self, delay: Duration) -> Self {
-        self.client.retry_delay = delay;
-        self
-    }
-
-    /// Sets the HTTP client, which an application may have already. It should follow no redirects: they would get the key.
-    #[must_use]
-    pub fn with_client(mut self, http: reqwest::Client) -> Self {
-        self.client.http = http;
+    pub fn with_endpoint(mut self, set: impl FnOnce(Endpoint) -> Endpoint) -> Self {
+        self.client.endpoint = set(self.client.endpoint);
         self
     }
 
@@ -299,7 +293,5 @@ fn id_of(memory: &Value) -> Option<String> {
 /// The text of a memory, shortened if it is too long; `None` if it has none.
 fn text_of(memory: &Value) -> Option<String> {
     let text = memory.get("memory")?.as_str()?.trim();
-    let end = text.floor_char_boundary(MEMORY_BYTES_MAX);
-    let cut = if end < text.len() { " [..]" } else { "" };
-    (!text.is_empty()).then(|| format!("{}{cut}", text.get(..end).unwrap_or_default()))
+    (!text.is_empty()).then(|| cut(text, MEMORY_BYTES_MAX).into_owned())
 }

@@ -108,13 +108,13 @@ fn user() -> Scope {
 }
 
 fn hosted(url: &str) -> Mem0ContextProvider {
-    let provider =
-        Mem0ContextProvider::hosted("m0-key").unwrap().with_base_url(url).with_retry_delay(Duration::ZERO);
+    let provider = Mem0ContextProvider::hosted("m0-key").unwrap();
+    let provider = provider.with_endpoint(|endpoint| endpoint.with_base_url(url).with_delay(Duration::ZERO));
     provider.with_storage(user()).with_search(user())
 }
 
 fn own(url: &str) -> Mem0ContextProvider {
-    let provider = Mem0ContextProvider::self_hosted(url).unwrap().with_retry_delay(Duration::ZERO);
+    let provider = Mem0ContextProvider::self_hosted(url).unwrap();
     provider.with_storage(user()).with_search(user())
 }
 
@@ -292,7 +292,7 @@ async fn a_search_that_fails_ends_no_run() {
         (vec![Answer::Never, tea()], "tea", 2),
         (vec![Answer::Status(500, None); 9], "", 3),
         // Longer than a request is waited for.
-        (vec![Answer::Status(429, Some("3600")), tea()], "tea", 2),
+        (vec![Answer::Status(429, Some("3600")), tea()], "", 1),
         (vec![Answer::Status(401, None), tea()], "", 1),
         (vec![Answer::Status(400, None), tea()], "", 1),
         (vec![Answer::Status(307, None), tea()], "", 1),
@@ -308,7 +308,8 @@ async fn a_search_that_fails_ends_no_run() {
         (vec![found(&[])], "", 1),
     ] {
         let (service, url) = Service::new(answers.clone()).await;
-        let provider = hosted(&url).with_timeout(Duration::from_millis(500));
+        let provider =
+            hosted(&url).with_endpoint(|endpoint| endpoint.with_timeout(Duration::from_millis(500)));
         let said = text_before(&provider, "x").await;
         assert_eq!(
             (said.contains("tea"), service.asked().len()),
@@ -334,11 +335,12 @@ async fn a_store_that_fails_is_an_error_and_is_repeated_only_if_nothing_was_done
         (vec![Answer::Never], 1, Some(Unavailable)),
         (vec![Answer::Half], 1, Some(Unavailable)),
         (vec![Answer::Status(401, None)], 1, Some(Invalid)),
-        (vec![Answer::Status(404, None)], 1, Some(Invalid)),
+        (vec![Answer::Status(404, None)], 1, Some(SessionErrorKind::NotFound)),
         (vec![Answer::Status(422, None)], 1, Some(Invalid)),
     ] {
         let (service, url) = Service::new(answers.clone()).await;
-        let provider = hosted(&url).with_timeout(Duration::from_millis(500));
+        let provider =
+            hosted(&url).with_endpoint(|endpoint| endpoint.with_timeout(Duration::from_millis(500)));
         let mut state = ProviderState::default();
         let done = after(&provider, vec![Message::user("a secret")], Vec::new(), &mut state).await;
         assert_eq!(

@@ -1,8 +1,10 @@
-"""A server for `mem0.sh`: the service of mem0.ai, of which it keeps the requests, and a server of one's own over the real package; the
-model and the embeddings that this wants are made up. And the provider of Microsoft Agent Framework, which asks the first.
+"""A server for `services.sh`: the service of mem0.ai and Azure AI Search, of which it keeps the requests, and a Mem0 of one's own over the
+real package; the model and the embeddings that this wants are made up. And the providers of Microsoft Agent Framework, which ask the
+first two.
 
-    mem0_service.py serve FOLDER                     prints its port; the requests go to FOLDER/requests.jsonl
-    mem0_service.py original URL SEARCH STORE INPUT ANSWER
+    services.py serve FOLDER                     prints its port; the requests go to FOLDER/requests.jsonl
+    services.py mem0 URL SEARCH STORE INPUT ANSWER
+    services.py azure URL index|meaning|base NAME INPUT
 """
 
 import asyncio
@@ -13,6 +15,7 @@ import re
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
 
 os.environ["MEM0_TELEMETRY"] = "false"
 DIMENSIONS = 256
@@ -41,18 +44,42 @@ class Handler(BaseHTTPRequestHandler):
     lock = threading.Lock()
 
     def do_GET(self):
-        self.reply({"org_id": "o", "project_id": "p", "user_email": "alice@example.com"} if self.path.startswith("/v1/ping/") else {})
+        if self.path.startswith("/v1/ping/"):
+            return self.reply({"org_id": "o", "project_id": "p", "user_email": "alice@example.com"})
+        self.keep(self.path, "api-key", None)
+        self.reply(self.definition(unquote(self.path.split("?")[0])))
+
+    def definition(self, path):
+        """What is there in Azure AI Search: an index with vectors by the service, one without, and a knowledge base."""
+        if path == "/indexes('vectors')":
+            profiles = [{"name": "p", "algorithm": "a", "vectorizer": "v"}]
+            vector = {"name": "vector", "type": "Collection(Edm.Single)", "dimensions": 8, "vectorSearchProfile": "p"}
+            return {"name": "vectors", "fields": [{"name": "id", "type": "Edm.String", "key": True}, vector],
+                    "vectorSearch": {"profiles": profiles}}
+        if path == "/indexes('words')":
+            return {"name": "words", "fields": [{"name": "id", "type": "Edm.String", "key": True}]}
+        if path == "/knowledgebases('base')":
+            return {"name": "base", "knowledgeSources": [{"name": "handbook"}]}
+        if path == "/knowledgesources('handbook')":
+            return {"name": "handbook", "kind": "searchIndex", "searchIndexParameters": {"searchIndexName": "words"}}
+        raise ValueError(path)
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        path = self.path.split("?")[0]
+        path = unquote(self.path.split("?")[0])
         with self.lock:
             self.reply(self.answer(path, body))
 
     def answer(self, path, body):
         if path.startswith("/v3/memories/"):
-            with open(os.path.join(self.folder, "requests.jsonl"), "a") as out:
-                print(json.dumps([path, self.headers["authorization"], body], sort_keys=True), file=out)
+            self.keep(path, "authorization", body)
+        if "/docs/search.post.search" in path:
+            self.keep(self.path, "api-key", body)
+            return {"value": [{"@search.score": 1.0, "id": "7", "content": "Opens at nine."}, {"@search.score": 0.5, "id": "8", "chunk": "Closes at five."}]}
+        if path.endswith("/retrieve"):
+            self.keep(self.path, "api-key", body)
+            return {"response": [{"role": "assistant", "content": [{"type": "text", "text": "Opens at nine."}]}],
+                    "references": [{"type": "searchIndex", "id": "0", "activitySource": 0, "docKey": "hours"}], "activity": []}
         if path == "/v3/memories/search/":
             name, value = next((name, body["filters"][name]) for name in ("user_id", "agent_id", "app_id") if name in body["filters"])
             own = {"id": f"{name}-1", "memory": f"Of {value}.", name: value, "score": 0.9}
@@ -67,6 +94,10 @@ class Handler(BaseHTTPRequestHandler):
             more = {key: body[key] for key in ("top_k",) if body.get(key) is not None}
             return self.memory.search(body["query"], filters=body["filters"], **more)
         raise ValueError(path)
+
+    def keep(self, path, key, body):
+        with open(os.path.join(self.folder, "requests.jsonl"), "a") as out:
+            print(json.dumps([unquote(path), self.headers[key], body], sort_keys=True), file=out)
 
     def reply(self, value):
         data = json.dumps(value).encode()
@@ -115,7 +146,7 @@ def serve(folder):
     server.serve_forever()
 
 
-async def original(url, search, store, said, answered):
+async def mem0(url, search, store, said, answered):
     from agent_framework import AgentResponse, AgentSession, Message, SessionContext
     from agent_framework_mem0 import Mem0ContextProvider
     from mem0 import AsyncMemoryClient
@@ -134,8 +165,24 @@ async def original(url, search, store, said, answered):
     await provider.after_run(agent=None, session=session, context=context, state={})
 
 
+async def azure(url, searched, name, said):
+    from agent_framework import AgentSession, Message, SessionContext
+    from agent_framework_azure_ai_search import AzureAISearchContextProvider
+
+    more = {
+        "index": {"index_name": name},
+        "meaning": {"index_name": name, "semantic_configuration_name": "default"},
+        "base": {"knowledge_base_name": name, "mode": "agentic"},
+    }[searched]
+    async with AzureAISearchContextProvider(endpoint=url, api_key="a-key", **more) as provider:
+        context = SessionContext(input_messages=[Message("user", [said])])
+        await provider.before_run(agent=None, session=AgentSession(), context=context, state={})
+        for message in context.context_messages.get("azure_ai_search", []):
+            print(message.text)
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
         serve(sys.argv[2])
     else:
-        asyncio.run(original(*sys.argv[2:]))
+        asyncio.run({"mem0": mem0, "azure": azure}[sys.argv[1]](*sys.argv[2:]))

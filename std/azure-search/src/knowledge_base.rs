@@ -1,0 +1,88 @@
+//! Retrieval from a knowledge base: the service plans the queries, and answers with what it has extracted and where that stands.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use epitome_http::{Endpoint, Repeat, cut};
+use epitome_std::session::SessionError;
+use serde_json::{Value, json};
+
+use crate::provider::{API_VERSION, TEXT_BYTES_MAX, checked_name};
+
+/// How many sources of an answer are named.
+const SOURCES_MAX: usize = 20;
+
+/// Where the place of a source stands, the first that it has.
+const PLACES: [&str; 5] = ["url", "blobUrl", "docUrl", "webUrl", "docKey"];
+
+#[derive(Debug, Clone)]
+pub(crate) struct KnowledgeBase {
+    pub(crate) name: Box<str>,
+    /// How many of the latest messages of the input are asked about.
+    pub(crate) messages_max: usize,
+    /// What is asked of each of its sources, once these were looked at.
+    pub(crate) sources: Arc<Mutex<Option<Vec<Value>>>>,
+}
+
+impl KnowledgeBase {
+    pub(crate) async fn retrieve(
+        &self,
+        endpoint: &Endpoint,
+        query: &str,
+    ) -> Result<Vec<String>, SessionError> {
+        let path = format!("/knowledgebases('{}')/retrieve?{API_VERSION}", self.name);
+        let mut body = json!({"includeActivity": true, "intents": [{"type": "semantic", "search": query}]});
+        let sources = self.sources(endpoint).await?;
+        if let (false, Some(body)) = (sources.is_empty(), body.as_object_mut()) {
+            body.insert("knowledgeSourceParams".to_owned(), sources.into());
+        }
+        let answer = endpoint.post(&path, &body, Repeat::Always).await?;
+        let mut texts = texts(&answer);
+        if !texts.is_empty() {
+            texts.extend(places(&answer));
+        }
+        Ok(texts)
+    }
+
+    /// The kinds of its sources, which a request has to name.
+    async fn sources(&self, endpoint: &Endpoint) -> Result<Vec<Value>, SessionError> {
+        let known = self.sources.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let base = endpoint.get(&format!("/knowledgebases('{}')?{API_VERSION}", self.name)).await?;
+        let mut sources = Vec::new();
+        for source in list(base.get("knowledgeSources")) {
+            let Some(name) = source.get("name").and_then(Value::as_str) else { continue };
+            let name = checked_name(name)?;
+            let source = endpoint.get(&format!("/knowledgesources('{name}')?{API_VERSION}")).await?;
+            sources.push(json!({
+                "knowledgeSourceName": name, "includeReferenceSourceData": true, "kind": source.get("kind"),
+            }));
+        }
+        *self.sources.lock().unwrap_or_else(PoisonError::into_inner) = Some(sources.clone());
+        Ok(sources)
+    }
+}
+
+fn list(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+fn texts(answer: &Value) -> Vec<String> {
+    let content = list(answer.get("response")).iter().flat_map(|message| list(message.get("content")));
+    let texts = content.filter_map(|content| content.get("text").and_then(Value::as_str));
+    texts.filter(|text| !text.trim().is_empty()).map(|text| cut(text, TEXT_BYTES_MAX).into_owned()).collect()
+}
+
+/// Where what was extracted stands: its texts have the numbers.
+fn places(answer: &Value) -> Option<String> {
+    let place = |source: &Value| {
+        let id = source.get("id")?.as_str()?;
+        let place = PLACES
+            .iter()
+            .find_map(|name| source.get(*name).and_then(Value::as_str).filter(|place| !place.is_empty()))?;
+        Some(format!("[{}] {}", cut(id, 64), cut(place, 512)))
+    };
+    let places: Vec<_> = list(answer.get("references")).iter().filter_map(place).take(SOURCES_MAX).collect();
+    (!places.is_empty()).then(|| format!("Sources: {}", places.join(", ")))
+}

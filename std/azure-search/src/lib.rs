@@ -1,0 +1,28 @@
+//! Documents of [Azure AI Search](https://learn.microsoft.com/azure/search/) as a context provider: what an index or a knowledge base has
+//! about the input is added to a run.
+//!
+//! The provider asks the service by its REST interface, version 2026-04-01; it runs on tokio. It behaves as `AzureAISearchContextProvider` of
+//! Microsoft Agent Framework does, with the same requests.
+//!
+//! ```
+//! use epitome_azure_search::{AzureAISearchContextProvider, Credential};
+//! use epitome_std::provider::Providers;
+//!
+//! # fn key() -> &'static str { "a-key" }
+//! let key = Credential::ApiKey(key().into());
+//! let search = AzureAISearchContextProvider::of_index("https://docs.search.windows.net", "handbook", key)?
+//!     .with_semantic_configuration("default");
+//! let mut providers = Providers::default();
+//! providers.push(search)?;
+//! # Ok::<(), epitome_std::session::SessionError>(())
+//! ```
+
+mod index;
+mod knowledge_base;
+mod provider;
+#[cfg(test)]
+mod tests;
+
+pub use epitome_http::{Endpoint, Key, KeyFuture};
+pub use index::Embedder;
+pub use provider::{AzureAISearchContextProvider, Credential, PROMPT};

@@ -1,0 +1,219 @@
+//! The provider.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use epitome_core::message::Role;
+use epitome_http::{Endpoint, Key, Placed};
+use epitome_std::memory::retrieved_message;
+use epitome_std::message::Message;
+use epitome_std::provider::{ContextProvider, Hook, source_id};
+use epitome_std::session::{SessionError, SessionErrorKind};
+
+use crate::index::{Embedder, Index};
+use crate::knowledge_base::KnowledgeBase;
+
+/// The text before what was found, unless the caller says otherwise.
+pub const PROMPT: &str = "Use the following context to answer the question:";
+
+/// The version of the service's interface.
+pub(crate) const API_VERSION: &str = "api-version=2026-04-01";
+
+/// What a document has beyond so many bytes is left out, with a mark.
+pub(crate) const TEXT_BYTES_MAX: usize = 16 << 10;
+
+/// How many documents are found, unless the caller says otherwise.
+const TOP: usize = 5;
+
+/// How many of the latest messages a knowledge base is asked about, unless the caller says otherwise.
+const MESSAGES_MAX: usize = 10;
+
+/// Before a run, adds what an index or a knowledge base of Azure AI Search has about the input.
+///
+/// What is found stands in one message of the context, of retrieved authority and ephemeral, each document an entry of a list with its id: it
+/// is data, and cannot pass for instructions or for another entry. A blank input asks nothing. The query is the texts of the user and of the
+/// model in the input.
+///
+/// *Failures*: a search that fails ends the run before the model is called; a search that fails for a moment is made up to twice more. See
+/// [`Endpoint`] for errors and limits.
+///
+/// ```
+/// use epitome_azure_search::{AzureAISearchContextProvider, Credential};
+///
+/// let endpoint = "https://docs.search.windows.net";
+/// let by_index = AzureAISearchContextProvider::of_index(endpoint, "handbook", Credential::ApiKey("a-key".into()))?
+///     .with_filter("tenant eq 'north'")
+///     .with_top(3);
+/// let by_base = AzureAISearchContextProvider::of_knowledge_base(endpoint, "handbook-kb", Credential::ApiKey("a-key".into()))?;
+/// # Ok::<(), epitome_std::session::SessionError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct AzureAISearchContextProvider {
+    source_id: Box<str>,
+    endpoint: Endpoint,
+    searched: Searched,
+    prompt: Box<str>,
+}
+
+/// How the service knows who asks.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Credential {
+    /// A key of the service: a query key is enough, but for looking at the definition of an index.
+    ApiKey(Key),
+    /// A token of Microsoft Entra for `https://search.azure.com`; it expires, so that it is asked for: see [`Key::asked`].
+    Token(Key),
+}
+
+#[derive(Debug, Clone)]
+enum Searched {
+    Index(Index),
+    KnowledgeBase(KnowledgeBase),
+}
+
+impl AzureAISearchContextProvider {
+    /// Searches an index: by its words, by its only vector field if the service or an [`Embedder`] makes vectors for it, and by meaning if
+    /// there is [a semantic configuration](Self::with_semantic_configuration).
+    ///
+    /// # Errors
+    /// `Invalid` if no index can have this name; `Unavailable` if there is no HTTP client.
+    pub fn of_index(endpoint: &str, index: &str, credential: Credential) -> Result<Self, SessionError> {
+        Self::new(endpoint, credential, Searched::Index(Index::new(checked_name(index)?.into(), TOP)))
+    }
+
+    /// Asks a knowledge base, which must be there.
+    ///
+    /// # Errors
+    /// As [`of_index`](Self::of_index).
+    pub fn of_knowledge_base(
+        endpoint: &str,
+        name: &str,
+        credential: Credential,
+    ) -> Result<Self, SessionError> {
+        let (name, sources) = (checked_name(name)?.into(), Arc::default());
+        Self::new(
+            endpoint,
+            credential,
+            Searched::KnowledgeBase(KnowledgeBase { name, messages_max: MESSAGES_MAX, sources }),
+        )
+    }
+
+    fn new(endpoint: &str, credential: Credential, searched: Searched) -> Result<Self, SessionError> {
+        let key = match credential {
+            Credential::ApiKey(key) => Placed::Header("api-key", key),
+            Credential::Token(key) => Placed::Authorization("Bearer", key),
+        };
+        Ok(Self {
+            source_id: source_id::AZURE_AI_SEARCH.into(),
+            endpoint: Endpoint::new("azure ai search", endpoint)?.with_key(key),
+            searched,
+            prompt: PROMPT.into(),
+        })
+    }
+
+    /// Sets the source id.
+    #[must_use]
+    pub fn with_source_id(mut self, source_id: impl Into<Box<str>>) -> Self {
+        self.source_id = source_id.into();
+        self
+    }
+
+    /// Sets the text before what was found.
+    #[must_use]
+    pub fn with_prompt(mut self, prompt: impl Into<Box<str>>) -> Self {
+        self.prompt = prompt.into();
+        self
+    }
+
+    /// Sets how many documents of an index are found at most, 5 unless it is set.
+    #[must_use]
+    pub fn with_top(self, top: usize) -> Self {
+        self.of_its_index(|index| index.top = top)
+    }
+
+    /// Ranks the documents of an index anew by meaning, as this configuration of the index says.
+    #[must_use]
+    pub fn with_semantic_configuration(self, name: impl Into<Box<str>>) -> Self {
+        self.of_its_index(|index| index.semantic_configuration = Some(name.into()))
+    }
+
+    /// Searches only documents of an index that this filter takes, an `OData` expression: `tenant eq 'north'`. It is sent as it is: never
+    /// make it of what a user says.
+    #[must_use]
+    pub fn with_filter(self, filter: impl Into<Box<str>>) -> Self {
+        self.of_its_index(|index| index.filter = Some(filter.into()))
+    }
+
+    /// Makes the vectors of queries to an index, where the service does not.
+    #[must_use]
+    pub fn with_embedder(self, embedder: Arc<dyn Embedder>) -> Self {
+        self.of_its_index(|index| index.embedder = Some(embedder))
+    }
+
+    /// Sets the vector field of an index; unless it is set, the definition of the index is looked at, once.
+    #[must_use]
+    pub fn with_vector_field(self, field: impl Into<Box<str>>) -> Self {
+        self.of_its_index(|index| index.vector_field = Some(field.into()))
+    }
+
+    /// Sets how many of the latest messages of the input a knowledge base is asked about, 10 unless it is set.
+    #[must_use]
+    pub const fn with_messages_max(mut self, messages: usize) -> Self {
+        if let Searched::KnowledgeBase(base) = &mut self.searched {
+            base.messages_max = messages;
+        }
+        self
+    }
+
+    /// Sets how the service is asked: with another limit of time, by an HTTP client that the application has already.
+    #[must_use]
+    pub fn with_endpoint(mut self, set: impl FnOnce(Endpoint) -> Endpoint) -> Self {
+        self.endpoint = set(self.endpoint);
+        self
+    }
+
+    fn of_its_index(mut self, set: impl FnOnce(&mut Index)) -> Self {
+        if let Searched::Index(index) = &mut self.searched {
+            set(index);
+        }
+        self
+    }
+}
+
+#[async_trait]
+impl ContextProvider for AzureAISearchContextProvider {
+    fn source_id(&self) -> &str {
+        &self.source_id
+    }
+
+    async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let Hook { context, .. } = hook;
+        let said =
+            context.input_messages().iter().filter(|it| matches!(it.role(), Role::User | Role::Assistant));
+        let said: Vec<_> = said.map(Message::text).filter(|text| !text.trim().is_empty()).collect();
+        if said.is_empty() {
+            return Ok(());
+        }
+        let found = match &self.searched {
+            Searched::Index(index) => index.search(&self.endpoint, &said.join("\n")).await?,
+            Searched::KnowledgeBase(base) => {
+                let latest = said.get(said.len().saturating_sub(base.messages_max)..).unwrap_or_default();
+                base.retrieve(&self.endpoint, &latest.join("\n")).await?
+            }
+        };
+        context.extend_messages(&*self.source_id, retrieved_message(&self.source_id, &self.prompt, &found));
+        Ok(())
+    }
+}
+
+/// A name that can stand in an address: those of the service are letters, digits, dashes and underscores.
+pub(crate) fn checked_name(name: &str) -> Result<&str, SessionError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    match !name.is_empty() && name.bytes().all(is_plain) {
+        true => Ok(name),
+        false => Err(SessionError::new(
+            SessionErrorKind::Invalid,
+            "azure ai search: a name has letters, digits, dashes and underscores",
+        )),
+    }
+}

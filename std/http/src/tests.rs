@@ -1,0 +1,115 @@
+//! An endpoint over a server of the tests. What a provider makes of its errors is tested with the providers.
+
+use core::time::Duration;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use epitome_std::session::SessionErrorKind;
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::{Endpoint, Key, Placed, Repeat};
+
+/// The method, the path and the key of each request.
+type Asked = Arc<Mutex<Vec<(String, String, Option<String>)>>>;
+
+/// A server whose answers follow from the path, and its address.
+async fn served() -> (Asked, String) {
+    let asked = Asked::default();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let router = Router::new().fallback(answer).with_state(asked.clone());
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    (asked, url)
+}
+
+async fn answer(State(asked): State<Asked>, request: Request) -> Response {
+    let key = ["authorization", "api-key"].into_iter().find_map(|name| request.headers().get(name));
+    let key = key.map(|key| key.to_str().unwrap().to_owned());
+    let path = request.uri().path().to_owned();
+    asked.lock().unwrap().push((request.method().to_string(), path.clone(), key));
+    let response = Response::builder();
+    match &*path {
+        "/moved" => response.status(302).header("location", "/elsewhere").body(Body::empty()).unwrap(),
+        "/huge" => {
+            let chunk = || Ok::<_, std::io::Error>(vec![b' '; 1 << 20]);
+            Response::new(Body::from_stream(futures::stream::iter((0..64).map(move |_| chunk()))))
+        }
+        "/later" => response.status(503).header("retry-after", "0.2").body(Body::empty()).unwrap(),
+        path if path.starts_with("/status/") => response
+            .status(path[8..].parse::<u16>().unwrap())
+            .body(Body::from("alice said a secret"))
+            .unwrap(),
+        _ => Response::new(Body::from(json!({"found": path}).to_string())),
+    }
+}
+
+#[tokio::test]
+async fn a_key_stands_where_the_service_wants_it_and_goes_nowhere_else() {
+    let (asked, url) = served().await;
+    let endpoint = Endpoint::new("notes", &format!("{url}/")).unwrap();
+    assert_eq!(endpoint.get("/a").await.unwrap(), json!({"found": "/a"}));
+    let bearer = endpoint.clone().with_key(Placed::Authorization("Bearer", Key::from("k1")));
+    assert_eq!(bearer.post("/b", &json!({}), Repeat::Always).await.unwrap(), json!({"found": "/b"}));
+    let header = endpoint.with_key(Placed::Header("api-key", Key::from("k2")));
+    let error = header.get("/moved").await.unwrap_err();
+    assert_eq!(
+        (error.kind(), &*error.to_string()),
+        (SessionErrorKind::Invalid, "notes: HTTP 302: the service refuses the request")
+    );
+    let expected = [("GET", "/a", None), ("POST", "/b", Some("Bearer k1")), ("GET", "/moved", Some("k2"))];
+    let expected =
+        expected.map(|(method, path, key)| (method.to_owned(), path.to_owned(), key.map(str::to_owned)));
+    assert_eq!(*asked.lock().unwrap(), expected);
+    assert!(!format!("{bearer:?} {header:?}").contains("k1") && !format!("{header:?}").contains("k2"));
+    assert!(header.with_key(Placed::Header("no name", Key::from("k3"))).get("/a").await.is_err());
+}
+
+#[tokio::test]
+async fn a_status_says_what_to_do_and_how_often_it_is_tried() {
+    use SessionErrorKind::{Invalid, NotFound, Unavailable};
+    let (asked, url) = served().await;
+    let endpoint = Endpoint::new("notes", &url).unwrap().with_delay(Duration::ZERO);
+    for (status, kind, read, undone) in [
+        (400, Invalid, 1, 1),
+        (401, Invalid, 1, 1),
+        (403, Invalid, 1, 1),
+        (404, NotFound, 1, 1),
+        (405, Invalid, 1, 1),
+        (408, Unavailable, 3, 1),
+        (429, Unavailable, 3, 3),
+        (500, Unavailable, 3, 1),
+        (503, Unavailable, 3, 3),
+    ] {
+        for (repeat, times) in [(Repeat::Always, read), (Repeat::IfUndone, undone)] {
+            asked.lock().unwrap().clear();
+            let error = endpoint.post(&format!("/status/{status}"), &json!({}), repeat).await.unwrap_err();
+            assert_eq!((error.kind(), asked.lock().unwrap().len()), (kind, times), "{status} {repeat:?}");
+            assert!(error.to_string().starts_with(&format!("notes: HTTP {status}")), "{error}");
+            assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn answers_and_waiting_have_limits() {
+    let (asked, url) = served().await;
+    let endpoint = Endpoint::new("notes", &url).unwrap().with_delay(Duration::ZERO);
+    let error = endpoint.get("/huge").await.unwrap_err();
+    assert!(error.to_string().contains("larger than 16 MiB"), "{error}");
+    // It asks to wait for longer than a request may take.
+    let hurried = endpoint.clone().with_timeout(Duration::from_millis(150));
+    assert_eq!(hurried.get("/later").await.unwrap_err().kind(), SessionErrorKind::Unavailable);
+    assert_eq!(asked.lock().unwrap().iter().filter(|(_, path, _)| path == "/later").count(), 1);
+    endpoint.get("/later").await.unwrap_err();
+    assert_eq!(asked.lock().unwrap().iter().filter(|(_, path, _)| path == "/later").count(), 4);
+    let nobody = Endpoint::new("notes", "http://user:secret@127.0.0.1:1").unwrap().with_delay(Duration::ZERO);
+    let error = nobody.get("/a").await.unwrap_err();
+    assert!(
+        error.kind() == SessionErrorKind::Unavailable && !format!("{error:?}").contains("secret"),
+        "{error:?}"
+    );
+}
