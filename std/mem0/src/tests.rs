@@ -233,6 +233,8 @@ async fn nothing_is_asked_without_words_or_a_scope() {
     }
     assert_eq!(text_before(&provider.clone().with_search(Scope::default()), "Hello").await, "");
     assert_eq!(service.asked(), []);
+    // A search without a filter would be one of everything.
+    assert!(Scope::default().filters().is_empty());
     // Whose memories are stored is never a guess.
     for (provider, part) in [
         (provider.with_storage(Scope::default()), "with_storage"),
