@@ -128,7 +128,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
             transcript.push(conversation);
             Ok(())
         }
-        Content::Value(document) if document::is_message(document.text()) => read_one(transcript, body),
+        Content::Value(_) if body.is_message() => read_one(transcript, body),
         Content::Value(_) => read_messages(transcript, body),
     }
 }

@@ -105,8 +105,8 @@ impl<R: Copy> Session<R> {
     ) -> Result<Option<Said>, WireError> {
         expect_object(raw, "a line")?;
         if let Some(item) = item_of(raw)? {
-            let message = json::nested(raw, item, payload_path(raw, item), |item| {
-                openai_responses::message(source, item)
+            let message = json::nested(raw, item.object(), payload_path(raw, item.object()), |_| {
+                openai_responses::message_of(source, &item)
             })?;
             let messages: Vec<_> =
                 message.map(|message| told(message, &mut self.has_rules)).into_iter().collect();

@@ -15,6 +15,7 @@ use crate::places::Places;
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
     let Some(source) = source else { return fresh(messages).map(Some) };
     if let Some(item) = item_of(source)? {
+        let item = item.object();
         let items = openai_responses::write_items(Some(item), messages)?;
         let is_bare = core::ptr::eq(item, source);
         let line = |new| if is_bare { Ok(new) } else { patch(source, &[("payload", Some(new))]) };

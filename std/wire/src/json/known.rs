@@ -48,6 +48,14 @@ impl<'a, const N: usize> Members<'a, N> {
         self.object
     }
 
+    /// The values of all of the keys.
+    pub(crate) fn all(&self) -> Result<[Option<&'a str>; N], WireError> {
+        match &self.found {
+            Ok(found) => Ok(*found),
+            Err(_) => fields(self.object, self.names),
+        }
+    }
+
     /// The value of one of the keys.
     pub(crate) fn get(&self, name: &'static str) -> Result<Option<&'a str>, WireError> {
         let at = self.names.iter().position(|known| *known == name);

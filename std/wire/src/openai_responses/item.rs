@@ -12,6 +12,7 @@ use super::content::{self, NAME};
 use super::{PROVIDER, hosted};
 use crate::error::quoted;
 use crate::expect::{expect_object, expect_text, optional_text, share};
+use crate::json::known::Members;
 use crate::json::{self, Kind};
 use crate::{WireError, WireErrorKind};
 
@@ -33,9 +34,12 @@ pub(super) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     pub(super) fn of(raw: &'a str) -> Result<Self, WireError> {
-        expect_object(raw, "an item")?;
-        let [kind, role, execution, id, content, call_id, name, output, tools, inputs @ ..] =
-            json::known::fields(raw, &FIELDS)?;
+        Self::of_members(&Members::of(raw, &FIELDS))
+    }
+
+    fn of_members(found: &Members<'a, { FIELDS.len() }>) -> Result<Self, WireError> {
+        expect_object(found.object(), "an item")?;
+        let [kind, role, execution, id, content, call_id, name, output, tools, inputs @ ..] = found.all()?;
         Ok(Self { kind, role, execution, id, content, call_id, name, output, tools, inputs })
     }
 
@@ -47,7 +51,7 @@ impl<'a> Fields<'a> {
 }
 
 /// The keys of [`Fields`], in their order.
-const FIELDS: [&str; 15] = [
+pub(crate) const FIELDS: [&str; 15] = [
     "type",
     "role",
     "execution",
@@ -133,7 +137,15 @@ pub(crate) fn special_call(raw: &str) -> Option<Str> {
 
 /// The message that the item `raw`, a slice of `whole`, is; none for what is no message.
 pub(crate) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, WireError> {
-    let fields = Fields::of(raw)?;
+    message_of(whole, &Members::of(raw, &FIELDS))
+}
+
+/// The same of an item of which all has been found that stands under [`FIELDS`].
+pub(crate) fn message_of(
+    whole: &Arc<str>,
+    found: &Members<'_, { FIELDS.len() }>,
+) -> Result<Option<Message>, WireError> {
+    let (raw, fields) = (found.object(), Fields::of_members(found)?);
     let (kind, name) = ItemKind::of_fields(raw, &fields)?;
     let id = given(whole, raw, (fields.id, "id"))?;
     let message = match kind {

@@ -39,38 +39,57 @@ pub(super) enum Event {
     },
 }
 
-/// The event `raw`, a slice of `whole`.
-/// With its number.
-pub(super) fn event(whole: &Arc<str>, raw: &str) -> Result<(Option<u64>, Event), WireError> {
-    expect_object(raw, "an event")?;
-    let names = &["id", "source", "action", "observation", "args", "content", "tool_call_metadata", "cause"];
-    let [id, source, action, observation, args, content, call, cause] = json::known::fields(raw, names)?;
-    let (id, cause) = (number(id), number(cause));
-    let fields = Fields { id, cause, source, action, observation, args, content, call };
-    Ok((id, fields.event(whole, raw)?))
-}
-
-/// The members of an event that are read, as they are written.
-struct Fields<'a> {
-    id: Option<u64>,
-    cause: Option<u64>,
+/// The members of an event that are read, as they are written: one look at an event, which may be long.
+pub(super) struct Fields<'a> {
+    id: Option<&'a str>,
+    cause: Option<&'a str>,
     source: Option<&'a str>,
     action: Option<&'a str>,
     observation: Option<&'a str>,
     args: Option<&'a str>,
     content: Option<&'a str>,
     call: Option<&'a str>,
+    kind: Option<&'a str>,
 }
 
-impl Fields<'_> {
-    fn event(self, whole: &Arc<str>, raw: &str) -> Result<Event, WireError> {
+impl<'a> Fields<'a> {
+    pub(super) fn of(raw: &'a str) -> Result<Self, WireError> {
+        expect_object(raw, "an event")?;
+        let names = &[
+            "id",
+            "cause",
+            "source",
+            "action",
+            "observation",
+            "args",
+            "content",
+            "tool_call_metadata",
+            "kind",
+        ];
+        let [id, cause, source, action, observation, args, content, call, kind] =
+            json::known::fields(raw, names)?;
+        Ok(Self { id, cause, source, action, observation, args, content, call, kind })
+    }
+
+    /// Whether they are those of an event of version 1.
+    pub(super) fn are_of_v1(&self) -> bool {
+        [self.kind, self.id].iter().all(|value| value.is_some_and(|value| Kind::of(value) == Kind::Text))
+    }
+
+    /// Its number.
+    pub(super) fn number(&self) -> Option<u64> {
+        number(self.id)
+    }
+
+    /// The event `raw`, a slice of `whole`, of which they are.
+    pub(super) fn event(&self, whole: &Arc<str>, raw: &str) -> Result<Event, WireError> {
         let wire = |message: Message| {
             message.with_wire(WireText::new(Format::OpenHands.shared_name(), share(whole, raw)))
         };
         if let Some(observation) = self.observation {
             return self.observed(whole, raw, observation, wire);
         }
-        let Self { id, source, action, args, call, .. } = self;
+        let Self { source, action, args, call, .. } = *self;
         let args = args.filter(|args| Kind::of(args) == Kind::Object).unwrap_or("{}");
         let call = call.filter(|call| Kind::of(call) == Kind::Object);
         let said = |role, key: &'static str| -> Result<Event, WireError> {
@@ -93,7 +112,7 @@ impl Fields<'_> {
                 Some(call) => {
                     json::nested(raw, call, "/tool_call_metadata", |call| self::call(whole, call, wire))
                 }
-                None => match id.filter(|_| CALLS.contains(&action)) {
+                None => match self.number().filter(|_| CALLS.contains(&action)) {
                     Some(id) => unrecorded(whole, (id, action), args, wire),
                     None => said(Role::Assistant, "thought"),
                 },
@@ -103,7 +122,7 @@ impl Fields<'_> {
     }
 
     fn observed(
-        self,
+        &self,
         whole: &Arc<str>,
         raw: &str,
         observation: &str,
@@ -125,7 +144,7 @@ impl Fields<'_> {
         }
         let said = Some(parts.clone()).filter(|parts| !parts.is_empty());
         let said = said.map(|parts| wire(Message::new(Role::User, parts)));
-        Ok(match self.cause {
+        Ok(match number(self.cause) {
             Some(cause) => Event::Caused { cause, result: result(call_id(cause), parts), said },
             None => said.map_or(Event::Note, Event::Message),
         })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use epitome_message::{Message, Part, Str};
 
-use super::event::{Event, event};
+use super::event::{Event, Fields};
 use super::v1::{self, Numbers};
 use crate::forest::narrow;
 use crate::json;
@@ -24,12 +24,15 @@ pub(super) fn read(
     label: Str,
 ) -> Result<(), WireError> {
     let source = Arc::clone(&transcript.source);
-    let mut run = Run::default();
+    let (is_lines, mut run) = (path.is_none(), Run::default());
     for at in 0..transcript.count(number) {
         let raw = source.get(transcript.place(number, at)).unwrap_or_default();
         let path = path.map(|path| format!("{path}/{at}")).unwrap_or_default();
         json::nested(whole, raw, path, |raw| {
-            json::check(raw)?;
+            // An array has been looked at when its elements were found, but not each line.
+            if is_lines {
+                json::check(raw)?;
+            }
             run.push(transcript, (number, at), raw)
         })?;
     }
@@ -96,9 +99,11 @@ impl Run {
         raw: &str,
     ) -> Result<(), WireError> {
         let source = Arc::clone(&transcript.source);
-        let (id, event) = match v1::is_event(raw) {
-            true => v1::event(&source, raw, &mut self.numbers)?,
-            false => event(&source, raw)?,
+        let fields = Fields::of(raw);
+        let (id, event) = match &fields {
+            Ok(fields) if !fields.are_of_v1() => (fields.number(), fields.event(&source, raw)?),
+            Err(_) if !v1::is_event(raw) => return fields.map(drop),
+            _ => v1::event(&source, raw, &mut self.numbers)?,
         };
         let (message, usage) = match event {
             Event::Note => return Ok(()),
