@@ -10,7 +10,7 @@ use epitome_message::{Message, Part, Str, WireText};
 use super::spec::item_of;
 use super::thread::{Left, Thread};
 use crate::expect::{expect_object, member_text};
-use crate::json::{self, Kind};
+use crate::json::{self, Kind, Spans};
 use crate::openai_responses;
 use crate::transcript::{Conversation, Entry, Relation, Report, Stage, Stages, Transcript};
 use crate::{Format, WireError, injected, usage};
@@ -104,7 +104,7 @@ impl<R: Copy> Session<R> {
         keep: impl FnOnce(Usage) -> R,
     ) -> Result<Option<Said>, WireError> {
         expect_object(raw, "a line")?;
-        if let Some(item) = item_of(raw)? {
+        if let Some(item) = item_of(&mut Spans::default(), raw)? {
             let message = json::nested(raw, item.object(), payload_path(raw, item.object()), |_| {
                 openai_responses::message_of(source, &item)
             })?;

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
+use super::scan::position;
+
 /// The text of the JSON string `raw`, quotes included: a slice of it where nothing is escaped. `raw` has been checked to
 /// be JSON.
 ///
@@ -18,11 +20,14 @@ pub fn decode(raw: &str) -> Cow<'_, str> {
         out.push_str(before);
         let (character, after) = unescape(escape.get(1..).unwrap_or_default());
         out.push(character);
-        (rest, next) = (after, memchr(b'\\', after.as_bytes()));
+        (rest, next) = (after, position(b'\\', after.as_bytes(), NEAR_WORDS));
     }
     out.push_str(rest);
     Cow::Owned(out)
 }
+
+/// How many words behind an escape the next one is looked for in: texts that have some often have many.
+const NEAR_WORDS: usize = 8;
 
 /// A JSON string that says `text`.
 pub(crate) fn quote(text: &str) -> String {
@@ -87,18 +92,20 @@ fn plain_bytes(text: &[u8]) -> usize {
 
 /// The character that `escape`, which stood after a backslash, begins with, and what follows it.
 fn unescape(escape: &str) -> (char, &str) {
-    let mut characters = escape.chars();
-    let character = match characters.next() {
-        Some('n') => '\n',
-        Some('t') => '\t',
-        Some('r') => '\r',
-        Some('b') => '\u{8}',
-        Some('f') => '\u{c}',
-        Some('u') => return unescape_units(characters.as_str()),
-        Some(itself) => itself,
-        None => char::REPLACEMENT_CHARACTER,
+    let character = match escape.as_bytes().first() {
+        Some(b'n') => '\n',
+        Some(b't') => '\t',
+        Some(b'r') => '\r',
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(b'u') => return unescape_units(escape.get(1..).unwrap_or_default()),
+        Some(itself) if itself.is_ascii() => char::from(*itself),
+        _ => {
+            let mut characters = escape.chars();
+            return (characters.next().unwrap_or(char::REPLACEMENT_CHARACTER), characters.as_str());
+        }
     };
-    (character, characters.as_str())
+    (character, escape.get(1..).unwrap_or_default())
 }
 
 /// The character that `digits`, which stood after `\u`, begins with, alone or as a surrogate pair, and what follows.

@@ -9,20 +9,23 @@ use epitome_message::{Media, MediaSource, Part, Str, UnknownPart};
 use super::FORMAT;
 use crate::WireError;
 use crate::expect::{expect_object, expect_text, new_media, optional_text, present, share};
+use crate::json::known::Value;
 use crate::json::{self, Kind};
 use crate::openai_chat::split_data_url;
 
 /// The parts that `content`, a text, a list or one object, is; each with its own text. Empty texts are no parts.
 pub(super) fn parts<'a>(
     whole: &Arc<str>,
-    content: &'a str,
+    content: impl Into<Value<'a>>,
 ) -> Result<Vec<(Option<Part>, &'a str)>, WireError> {
+    let value = content.into();
+    let content = value.text();
     match Kind::of(content) {
         Kind::Text => Ok(vec![(text_part(whole, json::decode(content)), content)]),
         Kind::Object => Ok(vec![(part(whole, content)?, content)]),
         Kind::Array => {
             let mut found = Vec::new();
-            json::known::items_and_fields(content, &FIELDS, |item, fields| {
+            json::known::items_and_fields(value, &FIELDS, |item, fields| {
                 let path = format_args!("/{}", found.len());
                 found.push((json::nested(content, item, path, |item| part_of(whole, item, fields))?, item));
                 Ok(())

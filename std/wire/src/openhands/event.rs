@@ -7,6 +7,7 @@ use epitome_core::message::{MediaKind, Role};
 use epitome_message::{Media, MediaSource, Message, Part, Str, ToolCall, ToolResult, WireText};
 
 use crate::expect::{expect_object, member_text, number, optional_text, present, share};
+use crate::json::known::Value;
 use crate::json::{self, Kind};
 use crate::{Format, WireError, usage};
 
@@ -50,11 +51,14 @@ pub(super) struct Fields<'a> {
     content: Option<&'a str>,
     call: Option<&'a str>,
     kind: Option<&'a str>,
+    /// The event.
+    event: Value<'a>,
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn of(raw: &'a str) -> Result<Self, WireError> {
-        expect_object(raw, "an event")?;
+    pub(super) fn of(event: impl Into<Value<'a>>) -> Result<Self, WireError> {
+        let event = event.into();
+        expect_object(event.text(), "an event")?;
         let names = &[
             "id",
             "cause",
@@ -67,8 +71,8 @@ impl<'a> Fields<'a> {
             "kind",
         ];
         let [id, cause, source, action, observation, args, content, call, kind] =
-            json::known::fields(raw, names)?;
-        Ok(Self { id, cause, source, action, observation, args, content, call, kind })
+            json::known::fields(event, names)?;
+        Ok(Self { id, cause, source, action, observation, args, content, call, kind, event })
     }
 
     /// Whether they are those of an event of version 1.
@@ -81,8 +85,9 @@ impl<'a> Fields<'a> {
         number(self.id)
     }
 
-    /// The event `raw`, a slice of `whole`, of which they are.
-    pub(super) fn event(&self, whole: &Arc<str>, raw: &str) -> Result<Event, WireError> {
+    /// The event that they are of, a slice of `whole`.
+    pub(super) fn read(&self, whole: &Arc<str>) -> Result<Event, WireError> {
+        let raw = self.event.text();
         let wire = |message: Message| {
             message.with_wire(WireText::new(Format::OpenHands.shared_name(), share(whole, raw)))
         };
@@ -90,10 +95,12 @@ impl<'a> Fields<'a> {
             return self.observed(whole, raw, observation, wire);
         }
         let Self { source, action, args, call, .. } = *self;
-        let args = args.filter(|args| Kind::of(args) == Kind::Object).unwrap_or("{}");
+        let known = args.filter(|args| Kind::of(args) == Kind::Object).map(|args| self.event.within(args));
+        let known = known.unwrap_or_else(|| Value::from("{}"));
+        let args = known.text();
         let call = call.filter(|call| Kind::of(call) == Kind::Object);
         let said = |role, key: &'static str| -> Result<Event, WireError> {
-            let [text, urls] = json::known::fields(args, &[key, "image_urls"])?;
+            let [text, urls] = json::known::fields(known, &[key, "image_urls"])?;
             let text = optional_text(args, text, key)?.filter(|text| !text.is_empty());
             let mut parts: Vec<Part> = text.map(|text| Part::Text(share(whole, &text))).into_iter().collect();
             parts.extend(images(whole, urls)?);

@@ -20,7 +20,7 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
     }
     let whole: Arc<str> = Arc::from(source);
     let [now] = messages else { return Err(form("several messages in one event")) };
-    let was = match Fields::of(&whole)?.event(&whole, &whole)? {
+    let was = match Fields::of(&*whole)?.read(&whole)? {
         Event::Message(was) => was,
         // How it was read, its role says.
         Event::Caused { result, .. } if now.role() == Role::Tool => result,

@@ -8,7 +8,7 @@ use epitome_message::{MediaSource, Message, Part, Reasoning, ToolCall, ToolResul
 
 use super::FORMAT;
 use crate::expect::{expect_object, new_media, number, optional_text, present, share};
-use crate::json::known::Members;
+use crate::json::known::{Members, Value};
 use crate::json::{self, Kind};
 use crate::{Format, WireError};
 
@@ -34,8 +34,8 @@ pub(super) fn message_of(
         Some("\"toolResult\"") => Role::Tool,
         _ => return Ok(None),
     };
-    let parts =
-        present(raw, content, "content", |content| self::content(whole, content))?.unwrap_or_default();
+    let parts = present(raw, content, "content", |content| self::content(whole, found.within(content)))?
+        .unwrap_or_default();
     let parts = match role {
         Role::Tool => {
             let answers = optional_text(raw, found.get("toolCallId")?, "toolCallId")?.unwrap_or_default();
@@ -50,12 +50,12 @@ pub(super) fn message_of(
     Ok(Some(Message::new(role, parts).with_wire(wire)))
 }
 
-fn content(whole: &Arc<str>, content: &str) -> Result<Vec<Part>, WireError> {
-    let mut parts = Vec::new();
+fn content(whole: &Arc<str>, value: Value<'_>) -> Result<Vec<Part>, WireError> {
+    let (content, mut parts) = (value.text(), Vec::new());
     match Kind::of(content) {
         Kind::Text if content == "\"\"" => {}
         Kind::Text => parts.push(Part::Text(share(whole, &json::decode(content)))),
-        Kind::Array => json::known::items_and_members(content, &NAMES, |block| {
+        Kind::Array => json::known::items_and_members(value, &NAMES, |block| {
             parts.extend(self::block(whole, &block)?);
             Ok(())
         })?,
