@@ -8,7 +8,7 @@ mod look;
 use core::convert::Infallible;
 
 pub(crate) use look::Spans;
-pub(super) use look::{Checked, Known, Look, position};
+pub(super) use look::{Checked, Known, Look, NEAR_BYTES, position};
 
 /// Calls `visit` with every key and value of the object `text`: keys as they are written, quotes included.
 ///

@@ -96,21 +96,19 @@ fn narrow(at: usize) -> u32 {
 }
 
 impl Look for Checked<'_> {
-    fn string(rest: &[u8]) -> Option<usize> {
-        let mut at = 0_usize;
+    fn string(bytes: &[u8]) -> Option<usize> {
+        let mut rest = bytes;
         loop {
-            let rest = rest.get(at..)?;
             let plain = plain_length(rest)?;
-            let passed = match rest.get(plain..)? {
-                [b'"', ..] => 1,
-                [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => 2,
-                [b'\\', b'u', digits @ ..] if digits.get(..4)?.iter().all(u8::is_ascii_hexdigit) => 6,
+            rest = match rest.get(plain..)? {
+                [b'"', after @ ..] => return bytes.len().checked_sub(after.len()),
+                [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', after @ ..] => after,
+                [b'\\', b'u', after @ ..] => {
+                    let (digits, after) = after.split_first_chunk::<4>()?;
+                    Some(after).filter(|_| digits.iter().all(u8::is_ascii_hexdigit))?
+                }
                 _ => return None,
             };
-            at = at.saturating_add(plain).saturating_add(passed);
-            if passed == 1 {
-                return Some(at);
-            }
         }
     }
 
@@ -180,7 +178,7 @@ impl Look for Known<'_> {
     fn string(rest: &[u8]) -> Option<usize> {
         let mut at = 0_usize;
         loop {
-            let quote = at.saturating_add(position(b'"', rest.get(at..)?, SHORT_WORDS)?);
+            let quote = at.saturating_add(position(b'"', rest.get(at..)?, SHORT_BYTES)?);
             let before = rest.get(..quote)?.iter().rev();
             at = quote.saturating_add(1);
             // An odd number of backslashes escapes it.
@@ -270,17 +268,15 @@ impl Brackets {
 /// How many bytes stand before the first quote or backslash; `None` if there is none, or a control character before it,
 /// which JSON escapes. Most strings are short: `memchr` pays behind the first few words.
 pub(super) fn plain_length(bytes: &[u8]) -> Option<usize> {
-    let (words, _) = bytes.as_chunks::<8>();
-    let mut length = 0_usize;
-    for word in words.iter().take(WORDS) {
+    let (mut length, mut rest) = (0_usize, bytes);
+    while let Some((word, after)) = rest.split_first_chunk::<8>().filter(|_| length < NEAR_BYTES) {
         let found = special(u64::from_le_bytes(*word));
         if found != 0 {
             let at = length.saturating_add((found.trailing_zeros() / 8) as usize);
             return Some(at).filter(|at| bytes.get(*at).is_some_and(|byte| *byte >= 0x20));
         }
-        length = length.saturating_add(8);
+        (length, rest) = (length.saturating_add(8), after);
     }
-    let rest = bytes.get(length..)?;
     let more = memchr2(b'"', b'\\', rest)?;
     if has_control(rest.get(..more)?) { None } else { Some(length.saturating_add(more)) }
 }
@@ -293,19 +289,18 @@ const fn special(word: u64) -> u64 {
     (low | backslash) & !word & (EACH_BYTE * 0x80)
 }
 
-/// Where `byte` stands first. `memchr` pays behind the first `near` words.
+/// Where `byte` stands first. `memchr` pays behind the first `near` bytes.
 pub(in crate::json) fn position(byte: u8, bytes: &[u8], near: usize) -> Option<usize> {
-    let (words, _) = bytes.as_chunks::<8>();
-    let mut length = 0_usize;
-    for word in words.iter().take(near) {
+    let (mut length, mut rest) = (0_usize, bytes);
+    while let Some((word, after)) = rest.split_first_chunk::<8>().filter(|_| length < near) {
         let zero = u64::from_le_bytes(*word) ^ EACH_BYTE.wrapping_mul(u64::from(byte));
         let found = zero.wrapping_sub(EACH_BYTE) & !zero & (EACH_BYTE * 0x80);
         if found != 0 {
             return Some(length.saturating_add((found.trailing_zeros() / 8) as usize));
         }
-        length = length.saturating_add(8);
+        (length, rest) = (length.saturating_add(8), after);
     }
-    Some(length.saturating_add(memchr(byte, bytes.get(length..)?)?))
+    Some(length.saturating_add(memchr(byte, rest)?))
 }
 
 /// Whether one of these bytes is a control character: the lowest of all of them tells, which compilers find sixteen at a time.
@@ -319,11 +314,11 @@ const LONG_BYTES: usize = 64;
 /// The arrays and objects around a value of which notes are taken, at most: readers open no deeper ones.
 const NOTED_DEPTH: usize = 4;
 
-/// How many words of a string are looked at one by one.
-const WORDS: usize = 8;
+/// How many bytes of a string are looked at eight at a time, up to its end or the next escape: few have more.
+pub(in crate::json) const NEAR_BYTES: usize = 64;
 
 /// How many of them where only the end is looked for: most keys and names are short.
-const SHORT_WORDS: usize = 2;
+const SHORT_BYTES: usize = 16;
 
 /// A word of eight bytes of one.
 const EACH_BYTE: u64 = u64::MAX / 255;
