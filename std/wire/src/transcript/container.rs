@@ -178,7 +178,9 @@ impl Transcript {
             let record = self.element(list, at, messages.len());
             conversation.extend(record, messages);
         }
-        self.spans = spans;
+        if !is_lines {
+            self.spans = spans;
+        }
         answers::link(&mut conversation.entries);
         Ok(())
     }

@@ -67,7 +67,7 @@ impl<'n> Checked<'n> {
         spans.len().saturating_sub(1)
     }
 
-    /// Spans the array or the object with this place. One that is short has nothing long in it.
+    /// Ends the array or the object with this place. One that is short has nothing long in it.
     fn close(&mut self, place: usize, end: usize) {
         let Some(spans) = &mut self.spans else { return };
         match spans.get_mut(place) {
