@@ -9,7 +9,7 @@ use epitome_message::Str;
 use super::WireError;
 use super::document::{self, Document};
 use super::expect::{optional_text, share};
-use super::json::{self, Kind};
+use super::json::{self, Kind, Spans};
 use super::transcript::KnownArray;
 
 /// A text that is to be read: one JSON value, or lines of them.
@@ -24,6 +24,8 @@ pub(crate) struct Body<'a> {
     pub(crate) members: Vec<(Cow<'a, str>, &'a str, &'a str)>,
     /// The elements of the arrays in its object, or of the array that it is, where they were seen already.
     arrays: Vec<KnownArray>,
+    /// What is long in its text, where it was seen already.
+    spans: Spans,
 }
 
 #[derive(Debug, Clone)]
@@ -44,7 +46,7 @@ impl<'a> Body<'a> {
                 Ok(())
             });
         }
-        Self { source, content, leaf, members, arrays: Vec::new() }
+        Self { source, content, leaf, members, arrays: Vec::new(), spans: Spans::default() }
     }
 
     /// The one JSON value that `text` is, looked at once: a text may be large.
@@ -57,14 +59,15 @@ impl<'a> Body<'a> {
         leaf: Option<&'a str>,
     ) -> Result<Self, WireError> {
         let place = |error: WireError| error.positioned(text, 1);
-        let (mut members, mut arrays) = (Vec::new(), Vec::new());
+        let (mut members, mut arrays, mut spans) =
+            (Vec::new(), Vec::new(), Spans::of_text_at(json::offset_of(source, text)));
         let elements = RefCell::new(Vec::new());
         let note = |item| elements.borrow_mut().push(json::range_of(source, item));
         let mut end = |array| {
             arrays.push(KnownArray { outer: json::range_of(source, array), elements: elements.take() });
         };
         match Kind::of(text) {
-            Kind::Object => json::members_and_items(text, note, |key, value| {
+            Kind::Object => json::members_and_items(&mut spans, text, note, |key, value| {
                 if Kind::of(value) == Kind::Array {
                     end(value);
                 }
@@ -73,7 +76,7 @@ impl<'a> Body<'a> {
             })
             .map_err(place)?,
             Kind::Array => {
-                json::items(text, |item| {
+                json::noted_items(&mut spans, text, |item| {
                     note(item);
                     Ok(())
                 })
@@ -83,7 +86,7 @@ impl<'a> Body<'a> {
             _ => return Ok(Self::new(source, Content::Value(Document::parse(text)?), leaf)),
         }
         let content = Content::Value(Document::known(text));
-        Ok(Self { source, content, leaf, members, arrays })
+        Ok(Self { source, content, leaf, members, arrays, spans })
     }
 
     /// Whether it is an object with `role`.
@@ -94,6 +97,11 @@ impl<'a> Body<'a> {
     /// The arrays in it whose elements were seen already, for the one who reads it.
     pub(crate) fn take_arrays(&mut self) -> Vec<KnownArray> {
         core::mem::take(&mut self.arrays)
+    }
+
+    /// What is long in it, for the one who reads it.
+    pub(crate) fn take_spans(&mut self) -> Spans {
+        core::mem::take(&mut self.spans)
     }
 
     /// Refuses it if its object has one of these keys twice.

@@ -21,6 +21,7 @@ use scan::{Checked, Look};
 use super::error::{WireError, WireErrorKind, quoted};
 
 pub(crate) use patch::{ElementPlaces, patch, rebuild};
+pub(crate) use scan::Spans;
 pub use text::{decode, push_quoted};
 pub(crate) use text::{quote, quoted_bytes};
 
@@ -56,6 +57,14 @@ pub fn check(text: &str) -> Result<(), WireError> {
         return Ok(());
     }
     Err(broken(text, serde_json::from_str::<&RawValue>(text).err()))
+}
+
+/// As [`check`]. Takes note in `spans` of what is long.
+pub(crate) fn noted_check(spans: &mut Spans, text: &str) -> Result<(), WireError> {
+    match scan::is_value_by(Checked::noting(text, spans), text) {
+        true => Ok(()),
+        false => check(text),
+    }
 }
 
 /// The text without the white space around it, as JSON defines white space.
@@ -96,23 +105,26 @@ pub fn raw_members<'a>(
     text: &'a str,
     visit: impl FnMut(&'a str, &'a str) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    members_by::<Checked>(text, visit)
+    members_by(Checked::default(), text, visit)
 }
 
 fn members_by<'a, S: Look>(
+    look: S,
     text: &'a str,
     visit: impl FnMut(&'a str, &'a str) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    scan::members::<S, _>(text, visit).map_err(|failed| failed.unwrap_or_else(|| no_object(text)))
+    scan::members(look, text, visit).map_err(|failed| failed.unwrap_or_else(|| no_object(text)))
 }
 
-/// As [`raw_members`], and before a value that is an array `visit_item` with each of its elements: for a text that is large.
+/// As [`raw_members`], and before a value that is an array `visit_item` with each of its elements: for a text that is large. Takes
+/// note in `spans` of what is long.
 pub(crate) fn members_and_items<'a>(
+    spans: &mut Spans,
     text: &'a str,
     visit_item: impl FnMut(&'a str),
     visit: impl FnMut(&'a str, &'a str) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    scan::members_and_items::<Checked, _>(text, visit_item, visit)
+    scan::members_and_items(Checked::noting(text, spans), text, visit_item, visit)
         .map_err(|failed| failed.unwrap_or_else(|| no_object(text)))
 }
 
@@ -129,14 +141,24 @@ pub fn items<'a>(
     text: &'a str,
     visit: impl FnMut(&'a str) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    items_by::<Checked>(text, visit)
+    items_by(Checked::default(), text, visit)
 }
 
-fn items_by<'a, S: Look>(
+/// As [`items`]. Takes note in `spans` of what is long.
+pub(crate) fn noted_items<'a>(
+    spans: &mut Spans,
     text: &'a str,
     visit: impl FnMut(&'a str) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    scan::items::<S, _>(text, visit).map_err(|failed| failed.unwrap_or_else(|| no_array(text)))
+    items_by(Checked::noting(text, spans), text, visit)
+}
+
+fn items_by<'a, S: Look>(
+    look: S,
+    text: &'a str,
+    visit: impl FnMut(&'a str) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    scan::items(look, text, visit).map_err(|failed| failed.unwrap_or_else(|| no_array(text)))
 }
 
 fn no_array(text: &str) -> WireError {
@@ -151,10 +173,11 @@ pub(crate) fn items_and_fields<'a, const N: usize>(
     names: &[&'static str; N],
     visit: impl FnMut(&'a str, Result<[Option<&'a str>; N], WireError>) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    items_and_fields_by::<Checked, N>(text, names, visit)
+    items_and_fields_by(Checked::default(), text, names, visit)
 }
 
 fn items_and_fields_by<'a, S: Look, const N: usize>(
+    look: S,
     text: &'a str,
     names: &[&'static str; N],
     mut visit: impl FnMut(&'a str, Result<[Option<&'a str>; N], WireError>) -> Result<(), WireError>,
@@ -173,7 +196,7 @@ fn items_and_fields_by<'a, S: Look, const N: usize>(
         (slots, None) => visit(item, Ok(slots)),
         (_, Some((name, value))) => visit(item, Err(duplicate(name).inside("", offset_of(item, value)))),
     };
-    scan::items_and_members::<S, _>(text, note, visit)
+    scan::items_and_members(look, text, note, visit)
         .map_err(|failed| failed.unwrap_or_else(|| no_array(text)))
 }
 
@@ -187,15 +210,25 @@ pub(crate) fn fields<'a, const N: usize>(
     text: &'a str,
     names: &[&'static str; N],
 ) -> Result<[Option<&'a str>; N], WireError> {
-    fields_by::<Checked, N>(text, names)
+    fields_by(Checked::default(), text, names)
+}
+
+/// As [`fields`]. Takes note in `spans` of what is long.
+pub(crate) fn noted_fields<'a, const N: usize>(
+    spans: &mut Spans,
+    text: &'a str,
+    names: &[&'static str; N],
+) -> Result<[Option<&'a str>; N], WireError> {
+    fields_by(Checked::noting(text, spans), text, names)
 }
 
 fn fields_by<'a, S: Look, const N: usize>(
+    look: S,
     text: &'a str,
     names: &[&'static str; N],
 ) -> Result<[Option<&'a str>; N], WireError> {
     let mut slots = [None; N];
-    members_by::<S>(text, |key, value| {
+    members_by(look, text, |key, value| {
         let Some(at) = place_of(key, names) else { return Ok(()) };
         let (Some(slot), Some(name)) = (slots.get_mut(at), names.get(at)) else { return Ok(()) };
         match slot.replace(value) {
@@ -218,12 +251,12 @@ fn place_of(raw: &str, names: &[&str]) -> Option<usize> {
 
 /// The value of one key of the object `text`.
 pub(crate) fn field<'a>(text: &'a str, name: &str) -> Result<Option<&'a str>, WireError> {
-    field_by::<Checked>(text, name)
+    field_by(Checked::default(), text, name)
 }
 
-fn field_by<'a, S: Look>(text: &'a str, name: &str) -> Result<Option<&'a str>, WireError> {
+fn field_by<'a, S: Look>(look: S, text: &'a str, name: &str) -> Result<Option<&'a str>, WireError> {
     let mut found = None;
-    members_by::<S>(text, |key, value| match place_of(key, &[name]) {
+    members_by(look, text, |key, value| match place_of(key, &[name]) {
         Some(_) if found.is_some() => Err(duplicate(name).inside("", offset_of(text, value))),
         Some(_) => {
             found = Some(value);

@@ -48,6 +48,7 @@ use self::fields::{ChatCall, Fields, NAMES, call_id, calls};
 use super::WireError;
 use super::document;
 use super::expect::{optional_text, present};
+use super::json::known::Value;
 use super::json::{self, Kind};
 
 pub(crate) use content::split_data_url;
@@ -100,10 +101,10 @@ impl<'a> ChatView<'a> {
     }
 
     /// As [`parse`](Self::parse), of a text that is known to be JSON.
-    fn of_known(text: &'a str) -> Result<Self, WireError> {
-        match Kind::of(text) {
-            Kind::Object => Self::of_fields(text, Fields::new(json::known::fields(text, &NAMES)?)),
-            _ => Self::parse(text),
+    fn of_known(value: Value<'a>) -> Result<Self, WireError> {
+        match Kind::of(value.text()) {
+            Kind::Object => Self::of_fields(value.text(), Fields::new(json::known::fields(value, &NAMES)?)),
+            _ => Self::parse(value.text()),
         }
     }
 

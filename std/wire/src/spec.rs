@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::body::Body;
 pub(crate) use super::format::SPECS;
-use super::json;
+use super::json::{self, Spans};
 use super::outline::Outliner;
 use super::rewrite::form;
 use super::slots::{self, ReadRecord};
@@ -186,7 +186,7 @@ impl FormatSpec {
             Reader::Own { .. } => None,
         };
         body.check_keys(self.keys.iter().chain(list))?;
-        transcript.arrays = body.take_arrays();
+        (transcript.arrays, transcript.spans) = (body.take_arrays(), body.take_spans());
         let read = match &self.reader {
             Reader::Own { read, .. } => read(transcript, body),
             Reader::List { key, record, .. } => {
@@ -196,7 +196,7 @@ impl FormatSpec {
                 })
             }
         };
-        transcript.arrays = Vec::new();
+        (transcript.arrays, transcript.spans) = (Vec::new(), Spans::default());
         read
     }
 

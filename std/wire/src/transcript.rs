@@ -19,6 +19,7 @@ use epitome_core::Usage;
 use epitome_message::{Message, Part, Str};
 
 use super::Format;
+use super::json::Spans;
 
 pub(crate) use compactions::CompactionTree;
 pub use compactions::Compactions;
@@ -41,6 +42,8 @@ pub struct Transcript {
     pub(crate) conversations: Vec<Conversation>,
     /// Arrays that were looked at before there was a transcript.
     pub(crate) arrays: Vec<KnownArray>,
+    /// What is long in the text, where that was seen.
+    pub(crate) spans: Spans,
 }
 
 /// One conversation of a text: what one request to a model would hold.

@@ -134,7 +134,7 @@ impl Content<'_> {
         let parts = match self.found.get("items")?.filter(|items| Kind::of(items) == Kind::Array) {
             Some(items) => json::nested(self.found.object(), items, "/items", |items| {
                 let mut parts = Vec::new();
-                json::known::items_and_members(items, &NAMES, |item| {
+                json::known::items_and_members(self.found.within(items), &NAMES, |item| {
                     let path = format_args!("/{}", parts.len());
                     let read = |_| read_within(self.whole, &item, levels);
                     parts.push(json::nested(items, item.object(), path, read)?);

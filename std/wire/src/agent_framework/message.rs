@@ -10,6 +10,7 @@ use super::content;
 use crate::answers::AnsweredCalls;
 use crate::error::quoted;
 use crate::expect::{expect_object, share};
+use crate::json::known::Value;
 use crate::json::{self, Kind};
 use crate::{WireError, WireErrorKind};
 
@@ -17,10 +18,11 @@ use crate::{WireError, WireErrorKind};
 pub(super) type Item<'a> = (Part, &'a str);
 
 /// The messages that `raw`, a slice of `whole`, is.
-pub(super) fn pieces(whole: &Arc<str>, raw: &str) -> Result<Vec<Message>, WireError> {
-    expect_object(raw, "a message")?;
+pub(super) fn pieces<'a>(whole: &Arc<str>, message: impl Into<Value<'a>>) -> Result<Vec<Message>, WireError> {
+    let message = message.into();
+    expect_object(message.text(), "a message")?;
     let names = &["role", "author_name", "message_id", "additional_properties", "contents"];
-    let [role, name, id, properties, contents] = json::known::fields(raw, names)?;
+    let [role, name, id, properties, contents] = json::known::fields(message, names)?;
     let role = self::role(role)?;
     let attribution = attribution(role, properties)?;
     let text = |value: Option<&str>| {
@@ -29,7 +31,7 @@ pub(super) fn pieces(whole: &Arc<str>, raw: &str) -> Result<Vec<Message>, WireEr
     };
     let (name, id) = (text(name), text(id));
     let mut parts = Vec::new();
-    for_each_item(whole, raw, contents, |part, _| parts.push(part))?;
+    for_each_item(whole, message, contents, |part, _| parts.push(part))?;
     let lengths = lengths(role, &parts);
     let mut messages = Vec::with_capacity(lengths.len());
     for (at, (length, role)) in lengths.iter().enumerate() {
@@ -52,24 +54,24 @@ pub(super) fn pieces(whole: &Arc<str>, raw: &str) -> Result<Vec<Message>, WireEr
 pub(super) fn items<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Item<'a>>, WireError> {
     let mut found = Vec::new();
     let contents = json::known::field(raw, "contents")?;
-    for_each_item(whole, raw, contents, |part, item| found.push((part, item)))?;
+    for_each_item(whole, raw.into(), contents, |part, item| found.push((part, item)))?;
     Ok(found)
 }
 
 /// Visits the contents of the message `raw`, which stand in this list of it.
 fn for_each_item<'a>(
     whole: &Arc<str>,
-    raw: &str,
+    message: Value<'a>,
     contents: Option<&'a str>,
     mut visit: impl FnMut(Part, &'a str),
 ) -> Result<(), WireError> {
     let Some(list) = contents.filter(|list| *list != "null") else { return Ok(()) };
-    json::nested(raw, list, "/contents", |list| {
+    json::nested(message.text(), list, "/contents", |list| {
         if Kind::of(list) != Kind::Array {
             return Err(WireError::shape("`contents` is a list"));
         }
         let mut at = 0_usize;
-        json::known::items_and_members(list, &content::NAMES, |found| {
+        json::known::items_and_members(message.within(list), &content::NAMES, |found| {
             let (item, path) = (found.object(), format_args!("/{at}"));
             visit(json::nested(list, item, path, |_| content::read(whole, &found))?, item);
             at = at.saturating_add(1);

@@ -12,6 +12,7 @@ use super::write::write_alone;
 use crate::body::{Body, Content};
 use crate::document::Pointer;
 use crate::expect::share;
+use crate::json::known::Value;
 use crate::json::{self, Kind, patch, quote};
 use crate::patch_parts::Elements;
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
@@ -120,11 +121,11 @@ fn read_state(transcript: &mut Transcript, body: &Body<'_>, state: &str) -> Resu
     Ok(())
 }
 
-fn read_element(source: &Arc<str>, text: &str) -> Result<(Vec<Message>, Option<Usage>), WireError> {
+fn read_element(source: &Arc<str>, text: Value<'_>) -> Result<(Vec<Message>, Option<Usage>), WireError> {
     let mut messages = pieces(source, text)?;
     for (at, message) in messages.iter_mut().enumerate() {
-        let wire =
-            WireText::new(Format::AgentFramework.shared_name(), share(source, text)).with_rejoin(at > 0);
+        let wire = WireText::new(Format::AgentFramework.shared_name(), share(source, text.text()));
+        let wire = wire.with_rejoin(at > 0);
         *message = core::mem::replace(message, Message::user("")).with_wire(wire);
     }
     Ok((messages, None))
@@ -135,7 +136,7 @@ fn read_element(source: &Arc<str>, text: &str) -> Result<(Vec<Message>, Option<U
 pub fn read_alone(text: &str) -> Option<Message> {
     json::check(text).ok()?;
     let source: Arc<str> = Arc::from(text);
-    let (mut messages, _) = read_element(&source, &source).ok()?;
+    let (mut messages, _) = read_element(&source, Value::from(&*source)).ok()?;
     messages.pop().filter(|_| messages.is_empty())
 }
 

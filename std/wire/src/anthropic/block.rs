@@ -11,14 +11,15 @@ use epitome_message::{
 use super::{FORMAT, PROVIDER, hosted};
 use crate::WireError;
 use crate::expect::{expect_object, expect_text, new_media, optional_text, present, share};
+use crate::json::known::Value;
 use crate::json::{self, Kind};
 
 /// The parts that `content`, a text or a list of blocks, is; each with the block's own text. Empty texts are no parts.
 pub(super) fn parts<'a>(
     whole: &Arc<str>,
-    content: &'a str,
+    content: impl Into<Value<'a>>,
 ) -> Result<Vec<(Option<Part>, &'a str)>, WireError> {
-    parts_in(whole, content, Where::Message)
+    parts_in(whole, content.into(), Where::Message)
 }
 
 /// Where a block stands. A result within a result is no block of the format: it is kept as it is written, so that no
@@ -31,20 +32,19 @@ enum Where {
 
 fn parts_in<'a>(
     whole: &Arc<str>,
-    content: &'a str,
+    value: Value<'a>,
     place: Where,
 ) -> Result<Vec<(Option<Part>, &'a str)>, WireError> {
+    let content = value.text();
     match Kind::of(content) {
         Kind::Text => Ok(vec![(text_part(whole, json::decode(content)), content)]),
         Kind::Array => {
             let mut blocks = Vec::new();
-            json::known::items_and_fields(content, &FIELDS, |item, fields| {
+            json::known::items_and_fields(value, &FIELDS, |item, fields| {
                 let path = format_args!("/{}", blocks.len());
                 let fields = fields.map(Fields::new);
-                blocks.push((
-                    json::nested(content, item, path, |item| part(whole, item, fields, place))?,
-                    item,
-                ));
+                let read = |item| part(whole, value.within(item), fields, place);
+                blocks.push((json::nested(content, item, path, read)?, item));
                 Ok(())
             })?;
             Ok(blocks)
@@ -97,12 +97,13 @@ const FIELDS: [&str; 12] = [
 ];
 
 /// The part that the block `raw` is; none for an empty text.
-fn part(
+fn part<'a>(
     whole: &Arc<str>,
-    raw: &str,
-    fields: Result<Fields<'_>, WireError>,
+    block: Value<'a>,
+    fields: Result<Fields<'a>, WireError>,
     place: Where,
 ) -> Result<Option<Part>, WireError> {
+    let raw = block.text();
     expect_object(raw, "a block")?;
     let fields = fields?;
     let Some(kind) = optional_text(raw, fields.kind, "type")? else {
@@ -126,7 +127,7 @@ fn part(
         "image" => media(whole, raw, &fields, MediaKind::Image)?.map_or_else(unknown, Part::Media),
         "document" => media(whole, raw, &fields, MediaKind::Document)?.map_or_else(unknown, Part::Media),
         "compaction" => compaction(whole, raw)?,
-        other if other.ends_with("tool_result") && place == Where::Message => result(whole, raw, &fields)?,
+        other if other.ends_with("tool_result") && place == Where::Message => result(whole, block, &fields)?,
         _ => unknown(),
     }))
 }
@@ -156,7 +157,8 @@ fn call(whole: &Arc<str>, raw: &str, fields: &Fields<'_>, kind: CallKind) -> Res
 }
 
 /// A result. What the provider's own tools returned is read where it is text, and else kept as it is written, block by block.
-fn result(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Part, WireError> {
+fn result<'a>(whole: &Arc<str>, block: Value<'a>, fields: &Fields<'a>) -> Result<Part, WireError> {
+    let raw = block.text();
     let id = optional_text(raw, fields.answers, "tool_use_id")?.unwrap_or_default();
     let known = present(raw, fields.content, "content", |content| match Kind::of(content) {
         Kind::Object => hosted::texts(whole, content),
@@ -168,9 +170,9 @@ fn result(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Part, Wire
     let blocks = present(raw, fields.content, "content", |content| match Kind::of(content) {
         Kind::Object => {
             let fields = json::known::fields(content, &FIELDS).map(Fields::new);
-            Ok(vec![(part(whole, content, fields, Where::Result)?, content)])
+            Ok(vec![(part(whole, block.within(content), fields, Where::Result)?, content)])
         }
-        _ => parts_in(whole, content, Where::Result),
+        _ => parts_in(whole, block.within(content), Where::Result),
     })?;
     let parts = blocks.unwrap_or_default().into_iter().filter_map(|(part, _)| part).collect();
     let mut result = ToolResult::new(share(whole, &id), parts);

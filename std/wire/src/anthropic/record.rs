@@ -9,29 +9,31 @@ use super::block::{self, NAME};
 use crate::answers::AnsweredCalls;
 use crate::error::quoted;
 use crate::expect::{expect_object, expect_text, optional_text, share};
+use crate::json::known::Value;
 use crate::json::{self, Kind};
 use crate::{WireError, WireErrorKind};
 
 /// The messages that the object `text`, a slice of `whole`, is: one, or several if it mixes results with other blocks.
-pub(crate) fn messages(whole: &Arc<str>, text: &str) -> Result<Vec<Message>, WireError> {
-    messages_and_usage(whole, text).map(|(messages, _)| messages)
+pub(crate) fn messages<'a>(whole: &Arc<str>, text: impl Into<Value<'a>>) -> Result<Vec<Message>, WireError> {
+    messages_and_usage(whole, text.into()).map(|(messages, _)| messages)
 }
 
 /// The same, and the report in it, as it is written: one look at a message, which may be long.
 pub(crate) fn messages_and_usage<'a>(
     whole: &Arc<str>,
-    text: &'a str,
+    text: Value<'a>,
 ) -> Result<(Vec<Message>, Option<&'a str>), WireError> {
-    expect_object(text, "a message")?;
+    expect_object(text.text(), "a message")?;
     let [role, content, id, usage] = json::known::fields(text, &["role", "content", "id", "usage"])?;
     Ok((of_fields(whole, text, [role, content, id])?, usage.filter(|usage| *usage != "null")))
 }
 
-fn of_fields(
+fn of_fields<'a>(
     whole: &Arc<str>,
-    text: &str,
-    [role, content, id]: [Option<&str>; 3],
+    value: Value<'a>,
+    [role, content, id]: [Option<&'a str>; 3],
 ) -> Result<Vec<Message>, WireError> {
+    let text = value.text();
     let Some(role) = role else {
         let found = json::describe(text);
         return Err(WireError::shape(format!("expected a message (an object with `role`), found {found}")));
@@ -41,7 +43,8 @@ fn of_fields(
         let found = json::describe(text);
         return Err(WireError::shape(format!("expected a message with `content`, found {found}")));
     };
-    let blocks = json::nested(text, content, "/content", |content| block::parts(whole, content))?;
+    let blocks =
+        json::nested(text, content, "/content", |content| block::parts(whole, value.within(content)))?;
     let runs = runs(role, &blocks);
     if runs.len() > 1 {
         return Ok(split(whole, text, role, blocks, &runs));

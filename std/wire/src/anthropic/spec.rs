@@ -9,6 +9,7 @@ use super::record::{instructions, messages};
 use super::write::write_record;
 use crate::body::{Body, Content};
 use crate::document::{self, Foreign};
+use crate::json::known::Value;
 use crate::json::{self, Kind};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
@@ -128,7 +129,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
             transcript.push(conversation);
             Ok(())
         }
-        Content::Value(document) if document::is_message(document.text()) => read_one(transcript, body),
+        Content::Value(_) if body.is_message() => read_one(transcript, body),
         Content::Value(_) => read_messages(transcript, body),
     }
 }
@@ -167,6 +168,6 @@ fn read_messages(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), Wir
 }
 
 /// The messages that an element is; a request reports nothing.
-fn read_element(source: &Arc<str>, text: &str) -> Result<(Vec<Message>, Option<Usage>), WireError> {
+fn read_element(source: &Arc<str>, text: Value<'_>) -> Result<(Vec<Message>, Option<Usage>), WireError> {
     Ok((messages(source, text)?, None))
 }

@@ -7,7 +7,7 @@ use epitome_message::Message;
 
 use super::block::part;
 use crate::body::Body;
-use crate::document::{self, Foreign};
+use crate::document::Foreign;
 use crate::expect::expect_object;
 use crate::json::known::Members;
 use crate::json::{self, Kind};
@@ -51,7 +51,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     if let Some(message) = answer(body)? {
         return read_one(transcript, body, (message, "/output/message"));
     }
-    if let Some(text) = body.value().filter(|text| document::is_message(text)) {
+    if let Some(text) = body.value().filter(|_| body.is_message()) {
         return read_one(transcript, body, (text, ""));
     }
     let mut conversation = Conversation::new(Format::BedrockConverse, "");

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::WireError;
 use crate::expect::{expect_object, number, optional_text};
-use crate::json::{self, Kind};
+use crate::json::{self, Kind, Spans};
 
 /// A line, as far as the forest needs it.
 #[derive(Debug, Default)]
@@ -30,7 +30,8 @@ pub(super) struct Boundary<'a> {
 }
 
 impl<'a> Line<'a> {
-    pub(super) fn of(raw: &'a str) -> Result<Self, WireError> {
+    /// Takes note in `spans` of what is long in it.
+    pub(super) fn of(spans: &mut Spans, raw: &'a str) -> Result<Self, WireError> {
         expect_object(raw, "a line")?;
         let names = &[
             "type",
@@ -47,7 +48,7 @@ impl<'a> Line<'a> {
             "leafUuid",
         ];
         let [kind, uuid, parent, logical, side, message, subtype, compact, is_summary, failed, summary, leaf] =
-            json::fields(raw, names)?;
+            json::noted_fields(spans, raw, names)?;
         let speaks = matches!(kind, Some("\"user\"" | "\"assistant\"")) && failed != Some("true");
         let mut line = Self {
             uuid: optional_text(raw, uuid, "uuid")?,

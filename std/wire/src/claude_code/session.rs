@@ -11,7 +11,8 @@ use super::line::Line;
 use super::tree::Tree;
 use crate::expect::share;
 use crate::forest::{self, Key, narrow};
-use crate::json;
+use crate::json::known::Value;
+use crate::json::{self, Spans};
 use crate::transcript::{Conversation, Entry, Stage, Stages, Transcript, UsageEntry};
 use crate::{Format, WireError, anthropic, injected, usage as reports};
 
@@ -130,7 +131,8 @@ pub(super) struct Said {
 
 /// Reads the line `raw`, a slice of `source`, and adds it to `tree`; `None` if it has no place there.
 pub(super) fn said(tree: &mut Tree, source: &Arc<str>, raw: &str) -> Result<Option<Said>, WireError> {
-    let line = Line::of(raw)?;
+    let mut spans = Spans::default();
+    let line = Line::of(&mut spans, raw)?;
     if !tree.takes(&line) {
         return Ok(None);
     }
@@ -138,8 +140,9 @@ pub(super) fn said(tree: &mut Tree, source: &Arc<str>, raw: &str) -> Result<Opti
     let (holds, is_summary) = (line.message.is_some(), line.is_summary);
     let mut said = Said { uuid, holds, is_summary, messages: Vec::new(), usage: None };
     if let Some(message) = line.message {
+        let known = Value::noted(raw, &spans, 0).within(message);
         let (messages, usage) =
-            json::nested(raw, message, "/message", |message| anthropic::messages_and_usage(source, message))?;
+            json::nested(raw, message, "/message", |_| anthropic::messages_and_usage(source, known))?;
         said.messages = messages.into_iter().map(|it| injected::marked(it, Format::ClaudeCode)).collect();
         if let Some(first) = said.messages.first_mut() {
             let unnamed = core::mem::replace(first, Message::user(""));

@@ -21,7 +21,7 @@ pub(super) struct Lines {
 
 impl Outliner for Lines {
     fn push(&mut self, text: &Arc<str>, offset: u64) -> Result<(), WireError> {
-        if let Some(said) = self.session.push(text, text, |_| offset)? {
+        if let Some(said) = self.session.push(text, text, None, |_| offset)? {
             self.lines.push((self.messages, offset));
             let count = u32::try_from(said.messages.len()).unwrap_or(u32::MAX);
             self.messages = self.messages.saturating_add(count);

@@ -10,7 +10,7 @@ use epitome_message::{Message, Part, Str, WireText};
 use super::spec::item_of;
 use super::thread::{Left, Thread};
 use crate::expect::{expect_object, member_text};
-use crate::json::{self, Kind};
+use crate::json::{self, Kind, Spans};
 use crate::openai_responses;
 use crate::transcript::{Conversation, Entry, Relation, Report, Stage, Stages, Transcript};
 use crate::{Format, WireError, injected, usage};
@@ -49,7 +49,8 @@ pub(super) fn read(transcript: &mut Transcript, text: &str) -> Result<(), WireEr
     let mut entries = Vec::new();
     for at in 0..transcript.count(list) {
         let line = source.get(transcript.place(list, at)).unwrap_or_default();
-        let found = json::nested(text, line, "", |line| session.push(&source, line, |usage| usage))?;
+        let found =
+            json::nested(text, line, "", |line| session.push(&source, line, Some(&entries), |usage| usage))?;
         let Some(found) = found else { continue };
         let record = transcript.element(list, at, found.messages.len());
         if found.stays {
@@ -95,22 +96,23 @@ pub(super) fn label(compaction: usize) -> Str {
 }
 
 impl<R: Copy> Session<R> {
-    /// Takes note of the line `raw`, a slice of `source`, and gives its messages; `None` if it is no record of any. `keep` says
-    /// what is kept of a report.
+    /// Takes note of the line `raw`, a slice of `source`, and gives its messages; `None` if it is no record of any. `earlier` are
+    /// all messages before it, where they are held. `keep` says what is kept of a report.
     pub(super) fn push(
         &mut self,
         source: &Arc<str>,
         raw: &str,
+        earlier: Option<&[Entry]>,
         keep: impl FnOnce(Usage) -> R,
     ) -> Result<Option<Said>, WireError> {
         expect_object(raw, "a line")?;
-        if let Some(item) = item_of(raw)? {
-            let message = json::nested(raw, item, payload_path(raw, item), |item| {
-                openai_responses::message(source, item)
+        if let Some(item) = item_of(&mut Spans::default(), raw)? {
+            let message = json::nested(raw, item.object(), payload_path(raw, item.object()), |_| {
+                openai_responses::message_of(source, &item)
             })?;
             let messages: Vec<_> =
                 message.map(|message| told(message, &mut self.has_rules)).into_iter().collect();
-            self.thread.push(&messages);
+            self.thread.push(&messages, earlier);
             return Ok(Some(Said { messages, stays: false }).filter(|said| !said.messages.is_empty()));
         }
         let [kind, payload] = json::known::fields(raw, &["type", "payload"])?;
@@ -118,14 +120,14 @@ impl<R: Copy> Session<R> {
             return Ok(None);
         };
         json::nested(raw, payload, "/payload", |payload| match kind {
-            Some("\"session_meta\"") => self.begun(source, payload),
+            Some("\"session_meta\"") => self.begun(source, payload, earlier),
             Some("\"compacted\"") => {
                 let messages = replacement(source, payload)?;
                 let is_history = history(payload)?.is_some();
                 if is_history {
                     self.has_rules = messages.iter().any(is_pinned);
                 }
-                self.thread.compact(&messages, is_history);
+                self.thread.compact(&messages, is_history, earlier);
                 Ok(Some(Said { messages, stays: true }))
             }
             Some("\"event_msg\"") => self.event(payload, keep).map(|()| None),
@@ -134,10 +136,15 @@ impl<R: Copy> Session<R> {
     }
 
     /// What a session begins with: its name, and the instructions that are sent beside the items.
-    fn begun(&mut self, source: &Arc<str>, payload: &str) -> Result<Option<Said>, WireError> {
+    fn begun(
+        &mut self,
+        source: &Arc<str>,
+        payload: &str,
+        earlier: Option<&[Entry]>,
+    ) -> Result<Option<Said>, WireError> {
         self.id = member_text(source, payload, "id")?.unwrap_or_default();
         let instructions = instructions(source, payload)?;
-        let first = instructions.filter(|instructions| self.thread.begin(instructions));
+        let first = instructions.filter(|instructions| self.thread.begin(instructions, earlier));
         Ok(first.map(|message| Said { messages: vec![message], stays: true }))
     }
 

@@ -4,7 +4,9 @@ use super::outline::Lines;
 use super::session;
 use super::write::write_record;
 use crate::body::Body;
-use crate::json::{self, Kind};
+use crate::json::known::{Members, Value};
+use crate::json::{self, Kind, Spans};
+use crate::openai_responses;
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::Transcript;
 use crate::{Format, WireError};
@@ -49,17 +51,20 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
 }
 
 /// The item of a line that is one, in either layout; `None` for any other line.
-pub(super) fn item_of(line: &str) -> Result<Option<&str>, WireError> {
-    let [kind, payload, state, role] = json::fields(line, &["type", "payload", "record_type", "role"])?;
+pub(super) fn item_of<'a>(spans: &'a mut Spans, line: &'a str) -> Result<Option<Item<'a>>, WireError> {
+    let [kind, payload, state, role] =
+        json::noted_fields(spans, line, &["type", "payload", "record_type", "role"])?;
     let item = match (kind, payload) {
         (Some("\"response_item\""), Some(payload)) => Some(payload),
         (_, Some(_)) => None,
         (Some(_), None) => Some(line),
         (None, None) => Some(line).filter(|_| role.is_some()),
     };
-    let is_note = |item: &&str| {
-        Kind::of(item) != Kind::Object
-            || json::known::field(item, "type").is_ok_and(|kind| kind == Some("\"ghost_snapshot\""))
-    };
-    Ok(item.filter(|item| state.is_none() && !is_note(item)))
+    let line = Value::noted(line, spans, 0);
+    let item = item.filter(|item| state.is_none() && Kind::of(item) == Kind::Object);
+    let is_note = |item: &Item<'_>| item.get("type").is_ok_and(|kind| kind == Some("\"ghost_snapshot\""));
+    Ok(item.map(|item| Item::of(line.within(item), &openai_responses::FIELDS)).filter(|item| !is_note(item)))
 }
+
+/// An item, and what stands in it under the keys that items are read by.
+pub(super) type Item<'a> = Members<'a, { openai_responses::FIELDS.len() }>;

@@ -7,7 +7,7 @@ use std::hash::RandomState;
 use epitome_core::message::Role;
 use epitome_message::Message;
 
-use crate::transcript::{CompactionTree, Compactions, Timeline, ToolCompaction};
+use crate::transcript::{CompactionTree, Compactions, Entry, Timeline, ToolCompaction};
 
 /// A session while it is read: some sixty bytes for each message. A report is an `R`.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Thread<R> {
     new: Vec<Slot>,
     /// How many messages the file has.
     messages: u32,
-    /// How many of what goes on say what has this digest.
+    /// How many of what goes on say what has this digest, of what was digested.
     said: HashMap<u64, u32>,
     /// The stages that compactions ended.
     pub(super) left: Vec<Left>,
@@ -60,8 +60,8 @@ struct Slot {
     role: Role,
     /// Whether it is the instructions, which every conversation of the file begins with.
     is_base: bool,
-    /// A digest of its parts.
-    said: u64,
+    /// A digest of its parts. Where the messages are held, it is made when a compaction asks for it: most files have none.
+    said: Option<u64>,
 }
 
 impl<R> Default for Thread<R> {
@@ -82,18 +82,34 @@ impl<R> Default for Thread<R> {
 }
 
 impl<R: Copy> Thread<R> {
-    /// Adds the messages of a line.
-    pub(super) fn push(&mut self, messages: &[Message]) {
-        messages.iter().for_each(|message| self.add(message, false));
+    /// Adds the messages of a line. `earlier` are all before them, where they are held.
+    pub(super) fn push(&mut self, messages: &[Message], earlier: Option<&[Entry]>) {
+        messages.iter().for_each(|message| self.add(message, false, earlier));
     }
 
-    fn add(&mut self, message: &Message, is_base: bool) {
-        let (entry, said) = (self.messages, self.secret.hash_one(message.parts()));
+    fn add(&mut self, message: &Message, is_base: bool, earlier: Option<&[Entry]>) {
+        let entry = self.messages;
         self.messages = self.messages.saturating_add(1);
         let life = self.timeline.begin(entry, entry);
+        let said = if earlier.is_some() { None } else { Some(self.digest(message)) };
+        self.new.push(Slot { entry, life, role: message.role(), is_base, said });
+    }
+
+    /// Makes the digest of a message that goes on, and counts it.
+    fn digest(&mut self, message: &Message) -> u64 {
+        let said = self.secret.hash_one(message.parts());
         let count = self.said.entry(said).or_default();
         *count = count.saturating_add(1);
-        self.new.push(Slot { entry, life, role: message.role(), is_base, said });
+        said
+    }
+
+    /// Makes the digests that were not made when the messages came.
+    fn digest_new(&mut self, earlier: &[Entry]) {
+        let mut new = core::mem::take(&mut self.new);
+        for slot in new.iter_mut().filter(|slot| slot.said.is_none()) {
+            slot.said = earlier.get(slot.entry as usize).map(|entry| self.digest(entry.message()));
+        }
+        self.new = new;
     }
 
     /// How many messages the model sees now.
@@ -102,10 +118,10 @@ impl<R: Copy> Thread<R> {
     }
 
     /// Begins with these instructions. A resumed file may say them again: then nothing is done, and the answer is no.
-    pub(super) fn begin(&mut self, instructions: &Message) -> bool {
+    pub(super) fn begin(&mut self, instructions: &Message, earlier: Option<&[Entry]>) -> bool {
         let is_first = self.len() == 0;
         if is_first {
-            self.add(instructions, true);
+            self.add(instructions, true, earlier);
         }
         is_first
     }
@@ -117,8 +133,11 @@ impl<R: Copy> Thread<R> {
 
     /// Puts the messages of a line in the place of all, but for the instructions and, where they are no whole `history`, what
     /// the users said.
-    pub(super) fn compact(&mut self, messages: &[Message], is_history: bool) {
+    pub(super) fn compact(&mut self, messages: &[Message], is_history: bool, earlier: Option<&[Entry]>) {
         self.settle();
+        if let Some(earlier) = earlier {
+            self.digest_new(earlier);
+        }
         let before = Left { stage: self.timeline.now(), messages: self.len() };
         // Messages of the replacement that say what an earlier one said were kept.
         let is_known = |message: &&Message| self.said.contains_key(&self.secret.hash_one(message.parts()));
@@ -142,16 +161,17 @@ impl<R: Copy> Thread<R> {
         compaction.dropped = u64::try_from(dropped).ok();
         compaction.tokens_before = input;
         self.compactions.push(compaction);
-        self.push(messages);
+        self.push(messages, earlier);
         self.left.extend(Some(before).filter(|before| before.messages > 0));
     }
 
     fn end(&mut self, slot: &Slot) {
         self.timeline.end(slot.life);
-        if let Some(count) = self.said.get_mut(&slot.said) {
+        let Some(said) = slot.said else { return };
+        if let Some(count) = self.said.get_mut(&said) {
             *count = count.saturating_sub(1);
             if *count == 0 {
-                self.said.remove(&slot.said);
+                self.said.remove(&said);
             }
         }
     }

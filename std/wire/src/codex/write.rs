@@ -7,14 +7,15 @@ use epitome_message::{Message, Part};
 use super::session::{history, instructions, replacement};
 use super::spec::item_of;
 use crate::WireError;
-use crate::json::{self, patch, quote, rebuild};
+use crate::json::{self, Spans, patch, quote, rebuild};
 use crate::openai_responses;
 use crate::places::Places;
 
 /// The line `source` with these messages in it, or new ones.
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
     let Some(source) = source else { return fresh(messages).map(Some) };
-    if let Some(item) = item_of(source)? {
+    if let Some(item) = item_of(&mut Spans::default(), source)? {
+        let item = item.object();
         let items = openai_responses::write_items(Some(item), messages)?;
         let is_bare = core::ptr::eq(item, source);
         let line = |new| if is_bare { Ok(new) } else { patch(source, &[("payload", Some(new))]) };

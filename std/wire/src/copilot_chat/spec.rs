@@ -51,7 +51,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     let mut conversation = Conversation::new(Format::CopilotChat, format!("{}/requests", body.path()));
     (conversation.id, conversation.label) = (body.text_of("sessionId")?, body.text_of("customTitle")?);
     transcript.extend(&mut conversation, list, (whole, "/requests"), |source, raw| {
-        Ok((slots::messages(source, raw, Format::CopilotChat, pieces)?, None))
+        Ok((slots::messages(source, raw.text(), Format::CopilotChat, pieces)?, None))
     })?;
     transcript.push(conversation);
     Ok(())

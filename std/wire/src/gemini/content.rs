@@ -11,6 +11,7 @@ use super::part::{self, NAME, Unit};
 use crate::answers::AnsweredCalls;
 use crate::error::quoted;
 use crate::expect::{expect_object, expect_text, share};
+use crate::json::known::Value;
 use crate::json::{self, Kind};
 use crate::{WireError, WireErrorKind};
 
@@ -43,9 +44,15 @@ impl Ids {
 }
 
 /// The messages that the content `text`, a slice of `whole`, is.
-pub(crate) fn messages(whole: &Arc<str>, text: &str, ids: &mut Ids) -> Result<Vec<Message>, WireError> {
+pub(crate) fn messages<'a>(
+    whole: &Arc<str>,
+    text: impl Into<Value<'a>>,
+    ids: &mut Ids,
+) -> Result<Vec<Message>, WireError> {
+    let value = text.into();
+    let text = value.text();
     expect_object(text, "a content")?;
-    let [role, parts, content] = json::known::fields(text, &["role", "parts", "content"])?;
+    let [role, parts, content] = json::known::fields(value, &["role", "parts", "content"])?;
     // The writer takes it for a candidate, whose content stands within.
     if parts.is_none() && content.is_some() {
         return Err(WireError::shape(format!("expected `parts`, found {}", json::describe(text))));
@@ -57,7 +64,7 @@ pub(crate) fn messages(whole: &Arc<str>, text: &str, ids: &mut Ids) -> Result<Ve
     if role == Role::Assistant {
         ids.begin_step();
     }
-    let units = units_of(whole, text, parts, &mut |is_call, name| ids.give(is_call, name))?;
+    let units = units_of(whole, value, parts, &mut |is_call, name| ids.give(is_call, name))?;
     let runs = runs(role, &units);
     let several = runs.len() > 1;
     let mut messages = Vec::with_capacity(runs.len().max(1));
@@ -104,24 +111,24 @@ pub(super) fn units<'a>(
     content: &'a str,
     id: &mut dyn FnMut(bool, &str) -> Str,
 ) -> Result<Vec<(Unit, &'a str)>, WireError> {
-    units_of(whole, content, json::known::field(content, "parts")?, id)
+    units_of(whole, content.into(), json::known::field(content, "parts")?, id)
 }
 
 /// The same of a content whose `parts` are known.
 fn units_of<'a>(
     whole: &Arc<str>,
-    content: &'a str,
+    value: Value<'a>,
     parts: Option<&'a str>,
     id: &mut dyn FnMut(bool, &str) -> Str,
 ) -> Result<Vec<(Unit, &'a str)>, WireError> {
-    let mut units = Vec::new();
+    let (content, mut units) = (value.text(), Vec::new());
     let Some(list) = parts.filter(|list| *list != "null") else { return Ok(units) };
     if Kind::of(list) == Kind::Object {
         // One part without a list around it, which the API takes too.
         return Ok(vec![(json::nested(content, list, "/parts", |raw| part::unit(whole, raw, id))?, list)]);
     }
     json::nested(content, list, "/parts", |list| {
-        json::known::items_and_fields(list, &part::MEMBERS, |raw, values| {
+        json::known::items_and_fields(value.within(list), &part::MEMBERS, |raw, values| {
             let path = format_args!("/{}", units.len());
             units.push((json::nested(list, raw, path, |raw| part::unit_of(whole, raw, values, id))?, raw));
             Ok(())

@@ -10,6 +10,7 @@ use epitome_message::{Message, Part, Reasoning, Str, ToolCall, ToolResult, Unkno
 use super::FORMAT;
 use crate::expect::{expect_object, member_text, number, optional_text, share};
 use crate::gemini::{Unit, runs, unit};
+use crate::json::known::Value;
 use crate::json::{self, Kind};
 use crate::{Format, WireError};
 
@@ -27,16 +28,18 @@ pub(super) struct Record {
 type Call = (ToolCall, Option<ToolResult>);
 
 /// The messages that the record `raw`, a slice of `whole`, is; none if it is a note.
-pub(super) fn record(whole: &Arc<str>, raw: &str) -> Result<Record, WireError> {
+pub(super) fn record<'a>(whole: &Arc<str>, record: impl Into<Value<'a>>) -> Result<Record, WireError> {
+    let record = record.into();
+    let raw = record.text();
     expect_object(raw, "a record")?;
     let names = &["id", "type", "content", "thoughts", "toolCalls", "tokens"];
-    let [id, kind, content, thoughts, calls, tokens] = json::known::fields(raw, names)?;
+    let [id, kind, content, thoughts, calls, tokens] = json::known::fields(record, names)?;
     let role = match kind {
         Some("\"user\"") => Role::User,
         Some("\"gemini\"") => Role::Assistant,
         _ => return Ok(Record { messages: Vec::new(), before_content: 0, usage: None }),
     };
-    let calls = self::calls(whole, raw, calls)?;
+    let calls = self::calls(whole, record, calls)?;
     let units = match content {
         Some(content) => json::nested(raw, content, "/content", |content| said(whole, content, &calls))?,
         None => Vec::new(),
@@ -188,15 +191,19 @@ pub(super) fn element(
     }
 }
 
-fn calls(whole: &Arc<str>, raw: &str, calls: Option<&str>) -> Result<Vec<Call>, WireError> {
-    let mut found = Vec::new();
+fn calls<'a>(whole: &Arc<str>, record: Value<'a>, calls: Option<&'a str>) -> Result<Vec<Call>, WireError> {
+    let (raw, mut found) = (record.text(), Vec::new());
     let Some(list) = calls.filter(|list| Kind::of(list) == Kind::Array) else { return Ok(found) };
     json::nested(raw, list, "/toolCalls", |list| {
-        json::known::items_and_fields(list, &["id", "name", "args", "status", "result"], |call, fields| {
-            let path = format_args!("/{}", found.len());
-            found.push(json::nested(list, call, path, |call| self::call(whole, call, fields))?);
-            Ok(())
-        })
+        json::known::items_and_fields(
+            record.within(list),
+            &["id", "name", "args", "status", "result"],
+            |call, fields| {
+                let path = format_args!("/{}", found.len());
+                found.push(json::nested(list, call, path, |call| self::call(whole, call, fields))?);
+                Ok(())
+            },
+        )
     })?;
     Ok(found)
 }

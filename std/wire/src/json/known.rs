@@ -2,50 +2,107 @@
 //! JSON, and of its strings only the ends are looked for. A reader opens a text level by level, so that most of what it looks
 //! at is known.
 
-use super::scan::Known;
+use std::sync::Arc;
+
+use super::scan::{Known, Spans};
 use crate::WireError;
+
+/// A value of a text that has been looked at, and what is known of where its longest parts end.
+#[derive(Clone, Copy)]
+pub(crate) struct Value<'a> {
+    text: &'a str,
+    look: Known<'a>,
+}
+
+impl<'a> Value<'a> {
+    /// The value `text`, which begins at `start` in the whole that the text of `spans` is of.
+    pub(crate) fn noted(text: &'a str, spans: &'a Spans, start: usize) -> Self {
+        Self { text, look: Known::new(spans, start) }
+    }
+
+    pub(crate) const fn text(self) -> &'a str {
+        self.text
+    }
+
+    /// The value `part`, a slice of this one.
+    pub(crate) fn within(self, part: &'a str) -> Self {
+        Self { text: part, look: self.look.behind(super::offset_of(self.text, part)) }
+    }
+}
+
+/// A value of which nothing more is known.
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Self { text, look: Known::default() }
+    }
+}
+
+impl<'a> From<&'a Arc<str>> for Value<'a> {
+    fn from(text: &'a Arc<str>) -> Self {
+        Self::from(&**text)
+    }
+}
 
 /// As [`items`](super::items).
 pub(crate) fn items<'a>(
-    text: &'a str,
+    array: impl Into<Value<'a>>,
     visit: impl FnMut(&'a str) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    super::items_by::<Known>(known(text), visit)
+    let Value { text, look } = array.into();
+    super::items_by(look, known(text), visit)
 }
 
 /// As [`items_and_fields`](super::items_and_fields).
 pub(crate) fn items_and_fields<'a, const N: usize>(
-    text: &'a str,
+    array: impl Into<Value<'a>>,
     names: &[&'static str; N],
     visit: impl FnMut(&'a str, Result<[Option<&'a str>; N], WireError>) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    super::items_and_fields_by::<Known, N>(known(text), names, visit)
+    let Value { text, look } = array.into();
+    super::items_and_fields_by(look, known(text), names, visit)
 }
 
 /// As [`items_and_fields`], for readers to which some keys matter only beside others.
 pub(crate) fn items_and_members<'a, const N: usize>(
-    text: &'a str,
+    array: impl Into<Value<'a>>,
     names: &'static [&'static str; N],
     mut visit: impl FnMut(Members<'a, N>) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    items_and_fields(text, names, |object, found| visit(Members { object, names, found }))
+    let array = array.into();
+    items_and_fields(array, names, |object, found| {
+        visit(Members { object: array.within(object), names, found })
+    })
 }
 
 /// What stands under some keys of a value, which one look has found: nothing, where it is no object. A key that is there
 /// twice is an error for who asks for it, and for nobody else.
 pub(crate) struct Members<'a, const N: usize> {
-    object: &'a str,
+    object: Value<'a>,
     names: &'static [&'static str; N],
     found: Result<[Option<&'a str>; N], WireError>,
 }
 
 impl<'a, const N: usize> Members<'a, N> {
-    pub(crate) fn of(object: &'a str, names: &'static [&'static str; N]) -> Self {
+    pub(crate) fn of(object: impl Into<Value<'a>>, names: &'static [&'static str; N]) -> Self {
+        let object = object.into();
         Self { object, names, found: fields(object, names) }
     }
 
     pub(crate) const fn object(&self) -> &'a str {
-        self.object
+        self.object.text
+    }
+
+    /// The value `part`, a slice of the object.
+    pub(crate) fn within(&self, part: &'a str) -> Value<'a> {
+        self.object.within(part)
+    }
+
+    /// The values of all of the keys.
+    pub(crate) fn all(&self) -> Result<[Option<&'a str>; N], WireError> {
+        match &self.found {
+            Ok(found) => Ok(*found),
+            Err(_) => fields(self.object, self.names),
+        }
     }
 
     /// The value of one of the keys.
@@ -61,15 +118,17 @@ impl<'a, const N: usize> Members<'a, N> {
 
 /// As [`fields`](super::fields).
 pub(crate) fn fields<'a, const N: usize>(
-    text: &'a str,
+    object: impl Into<Value<'a>>,
     names: &[&'static str; N],
 ) -> Result<[Option<&'a str>; N], WireError> {
-    super::fields_by::<Known, N>(known(text), names)
+    let Value { text, look } = object.into();
+    super::fields_by(look, known(text), names)
 }
 
 /// As [`field`](super::field).
-pub(crate) fn field<'a>(text: &'a str, name: &str) -> Result<Option<&'a str>, WireError> {
-    super::field_by::<Known>(known(text), name)
+pub(crate) fn field<'a>(object: impl Into<Value<'a>>, name: &str) -> Result<Option<&'a str>, WireError> {
+    let Value { text, look } = object.into();
+    super::field_by(look, known(text), name)
 }
 
 fn known(text: &str) -> &str {

@@ -1,24 +1,26 @@
 //! Finding where values end. What is no JSON is told here from what is; why it is none, `serde_json` says.
 //!
 //! A text is looked at several times, once for each level that a reader opens, so that this is most of what reading costs:
-//! long strings are passed over by `memchr`, and nothing is kept but one bit for each open bracket.
+//! long strings are passed over by `memchr`, and nothing is kept but one bit for each open bracket. A first look can note where
+//! strings, arrays and objects end that are long, so that the later ones pass over each of them in one step.
 
 mod look;
 
 use core::convert::Infallible;
-use core::marker::PhantomData;
 
-pub(super) use look::{Checked, Known, Look};
+pub(crate) use look::Spans;
+pub(super) use look::{Checked, Known, Look, NEAR_BYTES, position};
 
 /// Calls `visit` with every key and value of the object `text`: keys as they are written, quotes included.
 ///
 /// # Errors
 /// `None` where the text is not JSON, or no object; else what `visit` says.
 pub(super) fn members<'a, S: Look, E>(
+    look: S,
     text: &'a str,
     mut visit: impl FnMut(&'a str, &'a str) -> Result<(), E>,
 ) -> Result<(), Option<E>> {
-    let mut scanner = Scanner::<S>::at_start(text);
+    let mut scanner = Scanner::at_start(look, text);
     let member = |scanner: &mut Scanner<'a, S>| scanner.member(Scanner::value);
     scanner.list(b'{', b'}', member, |(key, value)| visit(key, value))?;
     scanner.end().ok_or(None)
@@ -29,16 +31,18 @@ pub(super) fn members<'a, S: Look, E>(
 /// # Errors
 /// As [`members`].
 pub(super) fn items<'a, S: Look, E>(
+    look: S,
     text: &'a str,
     visit: impl FnMut(&'a str) -> Result<(), E>,
 ) -> Result<(), Option<E>> {
-    let mut scanner = Scanner::<S>::at_start(text);
+    let mut scanner = Scanner::at_start(look, text);
     scanner.list(b'[', b']', |scanner| scanner.slice(Scanner::value), visit)?;
     scanner.end().ok_or(None)
 }
 
 /// As [`members`], and before each value that is an array `visit_item` with every element of it.
 pub(super) fn members_and_items<'a, S: Look, E>(
+    look: S,
     text: &'a str,
     mut visit_item: impl FnMut(&'a str),
     mut visit: impl FnMut(&'a str, &'a str) -> Result<(), E>,
@@ -54,13 +58,14 @@ pub(super) fn members_and_items<'a, S: Look, E>(
         }
         _ => scanner.value(),
     };
-    let mut scanner = Scanner::<S>::at_start(text);
+    let mut scanner = Scanner::at_start(look, text);
     scanner.list(b'{', b'}', |scanner| scanner.member(&mut value), |(key, value)| visit(key, value))?;
     scanner.end().ok_or(None)
 }
 
 /// As [`items`], and before each element that is an object `visit_member` with every key and value of it.
 pub(super) fn items_and_members<'a, S: Look, E>(
+    look: S,
     text: &'a str,
     mut visit_member: impl FnMut(&'a str, &'a str),
     visit: impl FnMut(&'a str) -> Result<(), E>,
@@ -76,14 +81,18 @@ pub(super) fn items_and_members<'a, S: Look, E>(
         }
         _ => scanner.value(),
     };
-    let mut scanner = Scanner::<S>::at_start(text);
+    let mut scanner = Scanner::at_start(look, text);
     scanner.list(b'[', b']', |scanner| scanner.slice(&mut element), visit)?;
     scanner.end().ok_or(None)
 }
 
 /// Whether `text` is one JSON value.
 pub(super) fn is_value(text: &str) -> bool {
-    let mut scanner = Scanner::<Checked>::at_start(text);
+    is_value_by(Checked::default(), text)
+}
+
+pub(super) fn is_value_by(look: Checked<'_>, text: &str) -> bool {
+    let mut scanner = Scanner::at_start(look, text);
     scanner.value().and_then(|()| scanner.end()).is_some()
 }
 
@@ -91,12 +100,12 @@ pub(super) fn is_value(text: &str) -> bool {
 pub(super) struct Scanner<'a, S> {
     text: &'a str,
     at: usize,
-    look: PhantomData<S>,
+    look: S,
 }
 
 impl<'a, S: Look> Scanner<'a, S> {
-    fn at_start(text: &'a str) -> Self {
-        let mut scanner = Self { text, at: 0, look: PhantomData };
+    fn at_start(look: S, text: &'a str) -> Self {
+        let mut scanner = Self { text, at: 0, look };
         scanner.blank();
         scanner
     }
@@ -138,6 +147,10 @@ impl<'a, S: Look> Scanner<'a, S> {
     }
 
     fn value(&mut self) -> Option<()> {
+        if let Some(end) = self.look.end_of(self.at) {
+            self.at = end;
+            return Some(());
+        }
         match self.peek()? {
             b'{' | b'[' => S::container(self),
             other => self.scalar(other),
@@ -166,9 +179,11 @@ impl<'a, S: Look> Scanner<'a, S> {
     }
 
     fn string(&mut self) -> Option<()> {
+        let start = self.at;
         self.byte(b'"')?;
         let length = S::string(self.text.as_bytes().get(self.at..)?)?;
         self.at = self.at.saturating_add(length);
+        self.look.note(start, self.at);
         Some(())
     }
 

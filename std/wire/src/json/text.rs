@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
+use super::scan::{NEAR_BYTES, position};
+
 /// The text of the JSON string `raw`, quotes included: a slice of it where nothing is escaped. `raw` has been checked to
 /// be JSON.
 ///
@@ -16,9 +18,18 @@ pub fn decode(raw: &str) -> Cow<'_, str> {
     let (mut rest, mut next) = (inner, Some(first));
     while let Some((before, escape)) = next.and_then(|at| rest.split_at_checked(at)) {
         out.push_str(before);
-        let (character, after) = unescape(escape.get(1..).unwrap_or_default());
-        out.push(character);
-        (rest, next) = (after, memchr(b'\\', after.as_bytes()));
+        rest = match escape.as_bytes().get(1).and_then(short) {
+            Some(said) => {
+                out.push_str(said);
+                escape.get(2..).unwrap_or_default()
+            }
+            None => {
+                let (character, after) = unescape(escape.get(1..).unwrap_or_default());
+                out.push(character);
+                after
+            }
+        };
+        next = position(b'\\', rest.as_bytes(), NEAR_BYTES);
     }
     out.push_str(rest);
     Cow::Owned(out)
@@ -85,20 +96,28 @@ fn plain_bytes(text: &[u8]) -> usize {
     words.saturating_add(rest.iter().take_while(is_plain).count())
 }
 
-/// The character that `escape`, which stood after a backslash, begins with, and what follows it.
+/// What this letter after a backslash says; `None`, if it does not say it alone.
+const fn short(letter: &u8) -> Option<&'static str> {
+    Some(match letter {
+        b'n' => "\n",
+        b't' => "\t",
+        b'r' => "\r",
+        b'b' => "\u{8}",
+        b'f' => "\u{c}",
+        b'"' => "\"",
+        b'\\' => "\\",
+        b'/' => "/",
+        _ => return None,
+    })
+}
+
+/// The character that `escape`, which stood after a backslash and is none of the short ones, begins with, and what follows it.
 fn unescape(escape: &str) -> (char, &str) {
     let mut characters = escape.chars();
-    let character = match characters.next() {
-        Some('n') => '\n',
-        Some('t') => '\t',
-        Some('r') => '\r',
-        Some('b') => '\u{8}',
-        Some('f') => '\u{c}',
-        Some('u') => return unescape_units(characters.as_str()),
-        Some(itself) => itself,
-        None => char::REPLACEMENT_CHARACTER,
-    };
-    (character, characters.as_str())
+    match characters.next() {
+        Some('u') => unescape_units(characters.as_str()),
+        itself => (itself.unwrap_or(char::REPLACEMENT_CHARACTER), characters.as_str()),
+    }
 }
 
 /// The character that `digits`, which stood after `\u`, begins with, alone or as a surrogate pair, and what follows.

@@ -10,6 +10,7 @@ use epitome_message::{
 
 use crate::error::quoted;
 use crate::expect::{expect_object, member_text, new_media, optional_text, present, share};
+use crate::json::known::Value;
 use crate::json::{self, Kind};
 use crate::openai_chat::split_data_url;
 use crate::{Format, WireError, WireErrorKind};
@@ -32,7 +33,9 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn of(raw: &'a str) -> Result<Self, WireError> {
+    pub(super) fn of(message: impl Into<Value<'a>>) -> Result<Self, WireError> {
+        let message = message.into();
+        let raw = message.text();
         expect_object(raw, "a message")?;
         let names = &[
             "data",
@@ -49,7 +52,7 @@ impl<'a> Fields<'a> {
             "usage_metadata",
         ];
         // The shortest form has all of it in one object, and a message may be long.
-        let [data, lc, kwargs, outer, class, flat @ ..] = json::known::fields(raw, names)?;
+        let [data, lc, kwargs, outer, class, flat @ ..] = json::known::fields(message, names)?;
         let is_object = |value: &&str| Kind::of(value) == Kind::Object;
         let (own, key, path) = match (data.filter(is_object), lc.and(kwargs).filter(is_object)) {
             (Some(data), _) => (data, "data", "/data"),
@@ -72,7 +75,7 @@ impl<'a> Fields<'a> {
                 let [name, content, calls, call_id, status, more, usage] = flat;
                 [outer, class, name, content, calls, call_id, status, more, usage]
             }
-            _ => json::nested(raw, own, path, |own| json::known::fields(own, own_names))?,
+            _ => json::nested(raw, own, path, |own| json::known::fields(message.within(own), own_names))?,
         };
         let kind = match inner.or(outer.filter(|kind| *kind != "\"constructor\"")) {
             Some(kind) => json::decode(kind),

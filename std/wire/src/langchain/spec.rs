@@ -10,6 +10,7 @@ use super::message::{Fields, message};
 use super::write::write_record;
 use crate::body::{self, Body, Content};
 use crate::expect::number;
+use crate::json::known::Value;
 use crate::json::{self, Kind};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
@@ -96,9 +97,9 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
 }
 
 /// The message that an element is, and the report on it.
-fn read_element(source: &Arc<str>, text: &str) -> Result<([Message; 1], Option<Usage>), WireError> {
+fn read_element(source: &Arc<str>, text: Value<'_>) -> Result<([Message; 1], Option<Usage>), WireError> {
     let fields = Fields::of(text)?;
-    let message = message(source, text, &fields)?;
+    let message = message(source, text.text(), &fields)?;
     let usage = reported(&fields)?.filter(|_| message.role() == Role::Assistant);
     Ok(([message], usage))
 }

@@ -143,8 +143,9 @@ pub(super) fn calls<'a>(text: &'a str, fields: &Fields<'a>) -> Result<Vec<ChatCa
                 json::describe(list)
             )));
         }
-        json::known::items(list, |item| {
-            calls.push(json::nested(list, item, format_args!("/{}", calls.len()), ChatCall::parse)?);
+        json::known::items_and_fields(list, &["id", "function", "custom"], |item, fields| {
+            let path = format_args!("/{}", calls.len());
+            calls.push(json::nested(list, item, path, |item| ChatCall::of_fields(item, fields))?);
             Ok(())
         })
     })?;
@@ -156,9 +157,9 @@ pub(super) fn calls<'a>(text: &'a str, fields: &Fields<'a>) -> Result<Vec<ChatCa
 }
 
 impl<'a> ChatCall<'a> {
-    fn parse(text: &'a str) -> Result<Self, WireError> {
+    fn of_fields(text: &'a str, fields: Result<[Option<&'a str>; 3], WireError>) -> Result<Self, WireError> {
         expect_object(text, "a call")?;
-        let [id, function, custom] = json::known::fields(text, &["id", "function", "custom"])?;
+        let [id, function, custom] = fields?;
         let id = optional_text(text, id, "id")?.unwrap_or_default();
         let function =
             present(text, function, "function", |call| Self::parse_function(call, id.clone(), "arguments"))?;

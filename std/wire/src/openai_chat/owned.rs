@@ -11,6 +11,7 @@ use super::content::{ChatMedia, ChatPart, ChatSource, Content};
 use super::{ChatView, FORMAT};
 use crate::WireError;
 use crate::expect::share;
+use crate::json::known::Value;
 
 /// The message that `text` is. Its text is copied once, and every part without escapes is a slice of that copy.
 ///
@@ -22,8 +23,8 @@ pub fn read(text: &str) -> Result<Message, WireError> {
 }
 
 /// The message that `text` is, a slice of `whole` that is known to be JSON: every part without escapes is a slice of it too.
-pub(crate) fn read_in(whole: &Arc<str>, text: &str) -> Result<Message, WireError> {
-    Ok(ChatView::of_known(text)?.to_message(whole))
+pub(crate) fn read_in<'a>(whole: &Arc<str>, text: impl Into<Value<'a>>) -> Result<Message, WireError> {
+    Ok(ChatView::of_known(text.into())?.to_message(whole))
 }
 
 impl ChatView<'_> {

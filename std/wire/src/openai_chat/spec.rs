@@ -10,6 +10,7 @@ use super::{FORMAT, write};
 use crate::body::{Body, Content};
 use crate::document::{self, Foreign};
 use crate::expect::{optional_text, share};
+use crate::json::known::Value;
 use crate::json::{self, Kind, patch};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Relation, Transcript};
@@ -158,7 +159,7 @@ fn read_messages(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), Wir
 /// The message that an element is; Chat Completions reports nothing in it.
 pub(crate) fn read_element(
     source: &Arc<str>,
-    text: &str,
+    text: Value<'_>,
 ) -> Result<([Message; 1], Option<Usage>), WireError> {
     Ok(([read_in(source, text)?], None))
 }

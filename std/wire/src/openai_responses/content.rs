@@ -9,22 +9,25 @@ use epitome_message::{Media, MediaSource, Part, Str, UnknownPart};
 use super::FORMAT;
 use crate::WireError;
 use crate::expect::{expect_object, expect_text, new_media, optional_text, present, share};
+use crate::json::known::Value;
 use crate::json::{self, Kind};
 use crate::openai_chat::split_data_url;
 
 /// The parts that `content`, a text, a list or one object, is; each with its own text. Empty texts are no parts.
 pub(super) fn parts<'a>(
     whole: &Arc<str>,
-    content: &'a str,
+    content: impl Into<Value<'a>>,
 ) -> Result<Vec<(Option<Part>, &'a str)>, WireError> {
+    let value = content.into();
+    let content = value.text();
     match Kind::of(content) {
         Kind::Text => Ok(vec![(text_part(whole, json::decode(content)), content)]),
         Kind::Object => Ok(vec![(part(whole, content)?, content)]),
         Kind::Array => {
             let mut found = Vec::new();
-            json::known::items(content, |item| {
+            json::known::items_and_fields(value, &FIELDS, |item, fields| {
                 let path = format_args!("/{}", found.len());
-                found.push((json::nested(content, item, path, |item| part(whole, item))?, item));
+                found.push((json::nested(content, item, path, |item| part_of(whole, item, fields))?, item));
                 Ok(())
             })?;
             Ok(found)
@@ -40,7 +43,20 @@ pub(super) fn parts<'a>(
 /// The part that `raw` is; none for an empty text.
 pub(super) fn part(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
     expect_object(raw, "a part")?;
-    let [kind, text, refusal] = json::known::fields(raw, &["type", "text", "refusal"])?;
+    part_of(whole, raw, json::known::fields(raw, &FIELDS))
+}
+
+/// The keys by which most parts are read.
+const FIELDS: [&str; 3] = ["type", "text", "refusal"];
+
+/// The same of a part of which all has been found that stands under [`FIELDS`].
+fn part_of(
+    whole: &Arc<str>,
+    raw: &str,
+    fields: Result<[Option<&str>; FIELDS.len()], WireError>,
+) -> Result<Option<Part>, WireError> {
+    expect_object(raw, "a part")?;
+    let [kind, text, refusal] = fields?;
     let kind = optional_text(raw, kind, "type")?.unwrap_or_default();
     let known = match &*kind {
         "input_text" | "output_text" | "text" | "summary_text" | "reasoning_text" => {

@@ -12,6 +12,7 @@ use super::content::{self, NAME};
 use super::{PROVIDER, hosted};
 use crate::error::quoted;
 use crate::expect::{expect_object, expect_text, optional_text, share};
+use crate::json::known::{Members, Value};
 use crate::json::{self, Kind};
 use crate::{WireError, WireErrorKind};
 
@@ -32,10 +33,13 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn of(raw: &'a str) -> Result<Self, WireError> {
-        expect_object(raw, "an item")?;
-        let [kind, role, execution, id, content, call_id, name, output, tools, inputs @ ..] =
-            json::known::fields(raw, &FIELDS)?;
+    fn of(raw: &'a str) -> Result<Self, WireError> {
+        Self::of_members(&Members::of(raw, &FIELDS))
+    }
+
+    fn of_members(found: &Members<'a, { FIELDS.len() }>) -> Result<Self, WireError> {
+        expect_object(found.object(), "an item")?;
+        let [kind, role, execution, id, content, call_id, name, output, tools, inputs @ ..] = found.all()?;
         Ok(Self { kind, role, execution, id, content, call_id, name, output, tools, inputs })
     }
 
@@ -47,7 +51,7 @@ impl<'a> Fields<'a> {
 }
 
 /// The keys of [`Fields`], in their order.
-const FIELDS: [&str; 15] = [
+pub(crate) const FIELDS: [&str; 15] = [
     "type",
     "role",
     "execution",
@@ -132,17 +136,29 @@ pub(crate) fn special_call(raw: &str) -> Option<Str> {
 }
 
 /// The message that the item `raw`, a slice of `whole`, is; none for what is no message.
-pub(crate) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, WireError> {
-    let fields = Fields::of(raw)?;
+pub(crate) fn message<'a>(
+    whole: &Arc<str>,
+    item: impl Into<Value<'a>>,
+) -> Result<Option<Message>, WireError> {
+    message_of(whole, &Members::of(item, &FIELDS))
+}
+
+/// The same of an item of which all has been found that stands under [`FIELDS`].
+pub(crate) fn message_of(
+    whole: &Arc<str>,
+    found: &Members<'_, { FIELDS.len() }>,
+) -> Result<Option<Message>, WireError> {
+    let (raw, fields) = (found.object(), Fields::of_members(found)?);
+    let item = found.within(raw);
     let (kind, name) = ItemKind::of_fields(raw, &fields)?;
     let id = given(whole, raw, (fields.id, "id"))?;
     let message = match kind {
         ItemKind::Trigger => return Ok(None),
-        ItemKind::Message => said(whole, raw, &fields)?,
+        ItemKind::Message => said(whole, item, &fields)?,
         ItemKind::Call(key, kind) => {
             Message::new(Role::Assistant, call(whole, raw, &fields, (&name, key, kind))?)
         }
-        ItemKind::Output => Message::new(Role::Tool, vec![output(whole, raw, &fields)?]),
+        ItemKind::Output => Message::new(Role::Tool, vec![output(whole, item, &fields)?]),
         ItemKind::Reasoning => Message::new(Role::Assistant, vec![reasoning(whole, raw)?]),
         ItemKind::Compaction => Message::new(Role::Assistant, vec![compaction(whole, raw)?]),
         ItemKind::ApprovalRequest => {
@@ -164,14 +180,17 @@ pub(crate) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, Wi
     Ok(Some(message.with_wire(WireText::new(NAME.clone(), share(whole, raw)))))
 }
 
-fn said(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Message, WireError> {
+fn said<'a>(whole: &Arc<str>, item: Value<'a>, fields: &Fields<'a>) -> Result<Message, WireError> {
+    let raw = item.text();
     let Some(role) = fields.role else {
         let found = json::describe(raw);
         return Err(WireError::shape(format!("expected a message with `role`, found {found}")));
     };
     let role = json::nested(raw, role, "/role", self::role)?;
     let parts = match fields.content {
-        Some(content) => json::nested(raw, content, "/content", |content| content::parts(whole, content))?,
+        Some(content) => {
+            json::nested(raw, content, "/content", |content| content::parts(whole, item.within(content)))?
+        }
         None => Vec::new(),
     };
     Ok(Message::new(role, parts.into_iter().filter_map(|(part, _)| part).collect()))
@@ -224,10 +243,13 @@ fn called(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Str, WireE
     }
 }
 
-fn output(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Part, WireError> {
+fn output<'a>(whole: &Arc<str>, item: Value<'a>, fields: &Fields<'a>) -> Result<Part, WireError> {
+    let raw = item.text();
     let id = called(whole, raw, fields)?;
     let parts = match fields.output {
-        Some(output) => json::nested(raw, output, "/output", |output| content::parts(whole, output))?,
+        Some(output) => {
+            json::nested(raw, output, "/output", |output| content::parts(whole, item.within(output)))?
+        }
         None => Vec::new(),
     };
     let mut parts: Vec<_> = parts.into_iter().filter_map(|(part, _)| part).collect();

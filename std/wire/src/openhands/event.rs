@@ -7,6 +7,7 @@ use epitome_core::message::{MediaKind, Role};
 use epitome_message::{Media, MediaSource, Message, Part, Str, ToolCall, ToolResult, WireText};
 
 use crate::expect::{expect_object, member_text, number, optional_text, present, share};
+use crate::json::known::Value;
 use crate::json::{self, Kind};
 use crate::{Format, WireError, usage};
 
@@ -39,42 +40,67 @@ pub(super) enum Event {
     },
 }
 
-/// The event `raw`, a slice of `whole`.
-/// With its number.
-pub(super) fn event(whole: &Arc<str>, raw: &str) -> Result<(Option<u64>, Event), WireError> {
-    expect_object(raw, "an event")?;
-    let names = &["id", "source", "action", "observation", "args", "content", "tool_call_metadata", "cause"];
-    let [id, source, action, observation, args, content, call, cause] = json::known::fields(raw, names)?;
-    let (id, cause) = (number(id), number(cause));
-    let fields = Fields { id, cause, source, action, observation, args, content, call };
-    Ok((id, fields.event(whole, raw)?))
-}
-
-/// The members of an event that are read, as they are written.
-struct Fields<'a> {
-    id: Option<u64>,
-    cause: Option<u64>,
+/// The members of an event that are read, as they are written: one look at an event, which may be long.
+pub(super) struct Fields<'a> {
+    id: Option<&'a str>,
+    cause: Option<&'a str>,
     source: Option<&'a str>,
     action: Option<&'a str>,
     observation: Option<&'a str>,
     args: Option<&'a str>,
     content: Option<&'a str>,
     call: Option<&'a str>,
+    kind: Option<&'a str>,
+    /// The event.
+    event: Value<'a>,
 }
 
-impl Fields<'_> {
-    fn event(self, whole: &Arc<str>, raw: &str) -> Result<Event, WireError> {
+impl<'a> Fields<'a> {
+    pub(super) fn of(event: impl Into<Value<'a>>) -> Result<Self, WireError> {
+        let event = event.into();
+        expect_object(event.text(), "an event")?;
+        let names = &[
+            "id",
+            "cause",
+            "source",
+            "action",
+            "observation",
+            "args",
+            "content",
+            "tool_call_metadata",
+            "kind",
+        ];
+        let [id, cause, source, action, observation, args, content, call, kind] =
+            json::known::fields(event, names)?;
+        Ok(Self { id, cause, source, action, observation, args, content, call, kind, event })
+    }
+
+    /// Whether they are those of an event of version 1.
+    pub(super) fn are_of_v1(&self) -> bool {
+        [self.kind, self.id].iter().all(|value| value.is_some_and(|value| Kind::of(value) == Kind::Text))
+    }
+
+    /// Its number.
+    pub(super) fn number(&self) -> Option<u64> {
+        number(self.id)
+    }
+
+    /// The event that they are of, a slice of `whole`.
+    pub(super) fn read(&self, whole: &Arc<str>) -> Result<Event, WireError> {
+        let raw = self.event.text();
         let wire = |message: Message| {
             message.with_wire(WireText::new(Format::OpenHands.shared_name(), share(whole, raw)))
         };
         if let Some(observation) = self.observation {
             return self.observed(whole, raw, observation, wire);
         }
-        let Self { id, source, action, args, call, .. } = self;
-        let args = args.filter(|args| Kind::of(args) == Kind::Object).unwrap_or("{}");
+        let Self { source, action, args, call, .. } = *self;
+        let known = args.filter(|args| Kind::of(args) == Kind::Object).map(|args| self.event.within(args));
+        let known = known.unwrap_or_else(|| Value::from("{}"));
+        let args = known.text();
         let call = call.filter(|call| Kind::of(call) == Kind::Object);
         let said = |role, key: &'static str| -> Result<Event, WireError> {
-            let [text, urls] = json::known::fields(args, &[key, "image_urls"])?;
+            let [text, urls] = json::known::fields(known, &[key, "image_urls"])?;
             let text = optional_text(args, text, key)?.filter(|text| !text.is_empty());
             let mut parts: Vec<Part> = text.map(|text| Part::Text(share(whole, &text))).into_iter().collect();
             parts.extend(images(whole, urls)?);
@@ -93,7 +119,7 @@ impl Fields<'_> {
                 Some(call) => {
                     json::nested(raw, call, "/tool_call_metadata", |call| self::call(whole, call, wire))
                 }
-                None => match id.filter(|_| CALLS.contains(&action)) {
+                None => match self.number().filter(|_| CALLS.contains(&action)) {
                     Some(id) => unrecorded(whole, (id, action), args, wire),
                     None => said(Role::Assistant, "thought"),
                 },
@@ -103,7 +129,7 @@ impl Fields<'_> {
     }
 
     fn observed(
-        self,
+        &self,
         whole: &Arc<str>,
         raw: &str,
         observation: &str,
@@ -125,7 +151,7 @@ impl Fields<'_> {
         }
         let said = Some(parts.clone()).filter(|parts| !parts.is_empty());
         let said = said.map(|parts| wire(Message::new(Role::User, parts)));
-        Ok(match self.cause {
+        Ok(match number(self.cause) {
             Some(cause) => Event::Caused { cause, result: result(call_id(cause), parts), said },
             None => said.map_or(Event::Note, Event::Message),
         })

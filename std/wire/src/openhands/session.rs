@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use epitome_message::{Message, Part, Str};
 
-use super::event::{Event, event};
+use super::event::{Event, Fields};
 use super::v1::{self, Numbers};
 use crate::forest::narrow;
 use crate::json;
+use crate::json::known::Value;
 use crate::rewrite::pinned;
 use crate::transcript::{
     CompactionTree, Conversation, Entry, NEVER, RecordId, Relation, Report, Stage, Stages, Timeline,
@@ -25,12 +26,13 @@ pub(super) fn read(
 ) -> Result<(), WireError> {
     let source = Arc::clone(&transcript.source);
     let mut run = Run::default();
+    let mut spans = core::mem::take(&mut transcript.spans);
     for at in 0..transcript.count(number) {
         let raw = source.get(transcript.place(number, at)).unwrap_or_default();
-        let path = path.map(|path| format!("{path}/{at}")).unwrap_or_default();
-        json::nested(whole, raw, path, |raw| {
-            json::check(raw)?;
-            run.push(transcript, (number, at), raw)
+        let event = transcript.look(&mut spans, number, raw);
+        event.and_then(|event| run.push(transcript, (number, at), event)).map_err(|error| {
+            let path = path.map(|path| format!("{path}/{at}")).unwrap_or_default();
+            error.inside(path, json::offset_of(whole, raw))
         })?;
     }
     let is_closed = !run.numbers.is_empty();
@@ -62,8 +64,8 @@ struct Run {
     reports: Vec<Report>,
     /// How many messages have each place in the order.
     order: Counts,
-    /// The messages that are still there, by their events.
-    named: BTreeMap<u64, Vec<Named>>,
+    /// The messages that are still there, by their events and lives, and the place of each in the order.
+    named: BTreeMap<(u64, usize), u32>,
     /// The stages that condensations ended.
     before: Vec<Ended>,
     compactions: CompactionTree,
@@ -93,12 +95,14 @@ impl Run {
         &mut self,
         transcript: &mut Transcript,
         (list, at): (u32, usize),
-        raw: &str,
+        value: Value<'_>,
     ) -> Result<(), WireError> {
-        let source = Arc::clone(&transcript.source);
-        let (id, event) = match v1::is_event(raw) {
-            true => v1::event(&source, raw, &mut self.numbers)?,
-            false => event(&source, raw)?,
+        let (source, raw) = (Arc::clone(&transcript.source), value.text());
+        let fields = Fields::of(value);
+        let (id, event) = match &fields {
+            Ok(fields) if !fields.are_of_v1() => (fields.number(), fields.read(&source)?),
+            Err(_) if !v1::is_event(raw) => return fields.map(drop),
+            _ => v1::event(&source, raw, &mut self.numbers)?,
         };
         let (message, usage) = match event {
             Event::Note => return Ok(()),
@@ -141,7 +145,7 @@ impl Run {
         let life = self.timeline.begin(entry, slot);
         self.order.change(slot, true);
         if let Some(id) = id {
-            self.named.entry(id).or_default().push(Named { slot, life });
+            self.named.insert((id, life), slot);
         }
         entry
     }
@@ -149,11 +153,15 @@ impl Run {
     /// Takes the messages of these events out of the list of those that are still there.
     fn take(&mut self, range: Option<(u64, u64)>, others: Vec<u64>) -> Vec<Named> {
         let mut gone = Vec::new();
-        if let Some((first, last)) = range.filter(|(first, last)| first <= last) {
-            let ids: Vec<u64> = self.named.range(first..=last).map(|(id, _)| *id).collect();
-            gone.extend(ids.into_iter().filter_map(|id| self.named.remove(&id)).flatten());
+        let ranges = range.into_iter().filter(|(first, last)| first <= last);
+        for (first, last) in ranges.chain(others.into_iter().map(|id| (id, id))) {
+            let own = self.named.range((first, 0)..=(last, usize::MAX));
+            let own: Vec<_> = own.map(|(key, slot)| (*key, *slot)).collect();
+            for ((id, life), slot) in own {
+                self.named.remove(&(id, life));
+                gone.push(Named { slot, life });
+            }
         }
-        gone.extend(others.into_iter().filter_map(|id| self.named.remove(&id)).flatten());
         gone
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use epitome_core::message::Role;
 use epitome_message::{Message, Part};
 
-use super::event::{Event, event};
+use super::event::{Event, Fields};
 use super::v1;
 use crate::WireError;
 use crate::json::{self, Kind, patch, quote};
@@ -20,7 +20,7 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
     }
     let whole: Arc<str> = Arc::from(source);
     let [now] = messages else { return Err(form("several messages in one event")) };
-    let was = match event(&whole, &whole)?.1 {
+    let was = match Fields::of(&*whole)?.read(&whole)? {
         Event::Message(was) => was,
         // How it was read, its role says.
         Event::Caused { result, .. } if now.role() == Role::Tool => result,

@@ -9,7 +9,7 @@ use super::part::part;
 use crate::body::Body;
 use crate::document::Foreign;
 use crate::expect::expect_object;
-use crate::json::known::Members;
+use crate::json::known::{Members, Value};
 use crate::json::{self, Kind};
 use crate::slots::{self, RecordMessage, read_list};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
@@ -59,8 +59,8 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     for key in attributes {
         let list = body.field(key).unwrap_or_default();
         json::nested(whole, list, format_args!("/{key}"), expect_parsed)?;
-        let read = |source: &Arc<str>, text: &str| {
-            Ok((slots::messages(source, text, Format::OtelGenai, pieces)?, None))
+        let read = |source: &Arc<str>, text: Value<'_>| {
+            Ok((slots::messages(source, text.text(), Format::OtelGenai, pieces)?, None))
         };
         let number = transcript.array(list)?;
         transcript.extend(&mut conversation, number, (whole, &format!("/{key}")), read)?;

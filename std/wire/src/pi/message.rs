@@ -8,14 +8,25 @@ use epitome_message::{MediaSource, Message, Part, Reasoning, ToolCall, ToolResul
 
 use super::FORMAT;
 use crate::expect::{expect_object, new_media, number, optional_text, present, share};
-use crate::json::known::Members;
+use crate::json::known::{Members, Value};
 use crate::json::{self, Kind};
 use crate::{Format, WireError};
 
 /// The message that `raw`, a slice of `whole`, is; none if it is of a role that no model sees, or says nothing.
 pub(super) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, WireError> {
+    message_of(whole, &Members::of(raw, &FIELDS))
+}
+
+/// The keys of a message that are read.
+pub(super) const FIELDS: [&str; 5] = ["role", "content", "isError", "toolCallId", "usage"];
+
+/// The same of a message of which all has been found that stands under [`FIELDS`].
+pub(super) fn message_of(
+    whole: &Arc<str>,
+    found: &Members<'_, { FIELDS.len() }>,
+) -> Result<Option<Message>, WireError> {
+    let raw = found.object();
     expect_object(raw, "a message")?;
-    let found = Members::of(raw, &["role", "content", "isError", "toolCallId"]);
     let (content, failed) = (found.get("content")?, found.get("isError")?);
     let role = match found.get("role")? {
         Some("\"user\"") => Role::User,
@@ -23,8 +34,8 @@ pub(super) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, Wi
         Some("\"toolResult\"") => Role::Tool,
         _ => return Ok(None),
     };
-    let parts =
-        present(raw, content, "content", |content| self::content(whole, content))?.unwrap_or_default();
+    let parts = present(raw, content, "content", |content| self::content(whole, found.within(content)))?
+        .unwrap_or_default();
     let parts = match role {
         Role::Tool => {
             let answers = optional_text(raw, found.get("toolCallId")?, "toolCallId")?.unwrap_or_default();
@@ -39,12 +50,12 @@ pub(super) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, Wi
     Ok(Some(Message::new(role, parts).with_wire(wire)))
 }
 
-fn content(whole: &Arc<str>, content: &str) -> Result<Vec<Part>, WireError> {
-    let mut parts = Vec::new();
+fn content(whole: &Arc<str>, value: Value<'_>) -> Result<Vec<Part>, WireError> {
+    let (content, mut parts) = (value.text(), Vec::new());
     match Kind::of(content) {
         Kind::Text if content == "\"\"" => {}
         Kind::Text => parts.push(Part::Text(share(whole, &json::decode(content)))),
-        Kind::Array => json::known::items_and_members(content, &NAMES, |block| {
+        Kind::Array => json::known::items_and_members(value, &NAMES, |block| {
             parts.extend(self::block(whole, &block)?);
             Ok(())
         })?,
@@ -96,9 +107,10 @@ pub(super) fn block(
 }
 
 /// What the message reports, if it reports anything.
-pub(super) fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
-    let usage = json::known::field(raw, "usage")?;
-    let Some(usage) = usage.filter(|usage| Kind::of(usage) == Kind::Object) else { return Ok(None) };
+pub(super) fn reported(found: &Members<'_, { FIELDS.len() }>) -> Result<Option<Usage>, WireError> {
+    let Some(usage) = found.get("usage")?.filter(|usage| Kind::of(usage) == Kind::Object) else {
+        return Ok(None);
+    };
     let [input, output, cache_read, cache_creation] =
         json::known::fields(usage, &["input", "output", "cacheRead", "cacheWrite"])?.map(number);
     let report = Usage::anthropic(AnthropicTokens { input, cache_read, cache_creation, output });

@@ -6,11 +6,12 @@ use epitome_core::Usage;
 use epitome_core::message::Role;
 use epitome_message::{Message, Part, Str, WireText};
 
-use super::message::{message, reported};
+use super::message::{FIELDS, message_of, reported};
 use super::tree::{Content, Line, Tree, Visible};
 use crate::expect::share;
 use crate::forest;
-use crate::json;
+use crate::json::known::{Members, Value};
+use crate::json::{self, Spans};
 use crate::transcript::{Conversation, Entry, Relation, Stage, Stages, Transcript, UsageEntry};
 use crate::{Format, WireError};
 
@@ -115,7 +116,8 @@ pub(super) struct Said {
 
 /// Reads the entry `raw`, a slice of `source`, and adds it to `tree`; `None` for what a file begins with.
 pub(super) fn said(tree: &mut Tree, source: &Arc<str>, raw: &str) -> Result<Option<Said>, WireError> {
-    let line = Line::of(raw)?;
+    let mut spans = Spans::default();
+    let line = Line::of(&mut spans, raw)?;
     let mut said = Said { name: line.name.as_ref().map(|name| share(source, name)), ..Said::default() };
     if line.is_session {
         tree.id = said.name.unwrap_or_default();
@@ -123,9 +125,10 @@ pub(super) fn said(tree: &mut Tree, source: &Arc<str>, raw: &str) -> Result<Opti
     }
     match line.content {
         Content::Message(text) => {
-            said.message = json::nested(raw, text, "/message", |text| message(source, text))?;
+            let found = Members::of(Value::noted(raw, &spans, 0).within(text), &FIELDS);
+            said.message = json::nested(raw, text, "/message", |_| message_of(source, &found))?;
             let is_model = said.message.as_ref().is_some_and(|message| message.role() == Role::Assistant);
-            said.usage = reported(text)?.filter(|_| is_model).map(Box::new);
+            said.usage = reported(&found)?.filter(|_| is_model).map(Box::new);
         }
         Content::Compaction { summary, .. } => {
             let wire = WireText::new(Format::Pi.shared_name(), share(source, summary));

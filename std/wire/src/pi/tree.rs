@@ -8,7 +8,7 @@ use epitome_message::Str;
 use crate::WireError;
 use crate::expect::{expect_object, number, optional_text};
 use crate::forest::{self, Forest, NONE, Names, narrow};
-use crate::json::{self, Kind};
+use crate::json::{self, Kind, Spans};
 use crate::transcript::{CompactionTree, Compactions, ToolCompaction};
 
 /// An entry, as far as the forest needs it.
@@ -35,10 +35,11 @@ pub(super) enum Content<'a> {
 }
 
 impl<'a> Line<'a> {
-    pub(super) fn of(raw: &'a str) -> Result<Self, WireError> {
+    /// Takes note in `spans` of what is long in it.
+    pub(super) fn of(spans: &mut Spans, raw: &'a str) -> Result<Self, WireError> {
         expect_object(raw, "an entry")?;
         let names = &["type", "id", "parentId", "message", "summary", "firstKeptEntryId", "tokensBefore"];
-        let [kind, id, parent, said, summary, first, before] = json::fields(raw, names)?;
+        let [kind, id, parent, said, summary, first, before] = json::noted_fields(spans, raw, names)?;
         let content = match (kind, said, summary) {
             (Some("\"message\""), Some(said), _) if Kind::of(said) == Kind::Object => Content::Message(said),
             (Some("\"compaction\""), _, Some(summary)) if Kind::of(summary) == Kind::Text => {

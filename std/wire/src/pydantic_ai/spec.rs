@@ -58,7 +58,8 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     };
     let mut conversation = Conversation::new(Format::PydanticAi, format!("{}{path}", body.path()));
     let mut instructed = false;
-    transcript.extend(&mut conversation, list, (whole, path), |source, raw| {
+    transcript.extend(&mut conversation, list, (whole, path), |source, message| {
+        let raw = message.text();
         let read: slots::ReadRecord = if instructed { pieces } else { pieces_and_instructions };
         let messages = slots::messages(source, raw, Format::PydanticAi, read)?;
         instructed |= instructions(raw)?.is_some();

@@ -9,6 +9,7 @@ use super::FORMAT;
 use crate::answers::mark_answered;
 use crate::error::quoted;
 use crate::expect::{expect_object, member_text, new_media, optional_text, share};
+use crate::json::known::Value;
 use crate::json::{self, Kind};
 use crate::openai_chat::split_data_url;
 use crate::{Format, WireError, WireErrorKind};
@@ -23,10 +24,11 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn of(raw: &'a str) -> Result<Self, WireError> {
-        expect_object(raw, "a message")?;
+    pub(super) fn of(message: impl Into<Value<'a>>) -> Result<Self, WireError> {
+        let message = message.into();
+        expect_object(message.text(), "a message")?;
         let [role, items, author, metadata] =
-            json::known::fields(raw, &["Role", "Items", "AuthorName", "Metadata"])?;
+            json::known::fields(message, &["Role", "Items", "AuthorName", "Metadata"])?;
         Ok(Self { role, items: items.filter(|list| *list != "null"), author, metadata })
     }
 }
@@ -64,16 +66,20 @@ pub(super) type Item<'a> = (Option<Part>, &'a str);
 
 /// The items of the element `raw`.
 pub(super) fn items<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Item<'a>>, WireError> {
-    items_of(whole, raw, &Fields::of(raw)?)
+    items_of(whole, raw.into(), &Fields::of(raw)?)
 }
 
-fn items_of<'a>(whole: &Arc<str>, raw: &'a str, fields: &Fields<'a>) -> Result<Vec<Item<'a>>, WireError> {
+fn items_of<'a>(
+    whole: &Arc<str>,
+    message: Value<'a>,
+    fields: &Fields<'a>,
+) -> Result<Vec<Item<'a>>, WireError> {
     let Some(list) = fields.items else { return Ok(Vec::new()) };
-    json::nested(raw, list, "/Items", |list| {
+    json::nested(message.text(), list, "/Items", |list| {
         let mut found = Vec::new();
-        json::known::items(list, |item| {
+        json::known::items_and_fields(message.within(list), &NAMES, |item, fields| {
             let path = format_args!("/{}", found.len());
-            found.push((json::nested(list, item, path, |item| part(whole, item))?, item));
+            found.push((json::nested(list, item, path, |item| part(whole, item, fields))?, item));
             Ok(())
         })?;
         Ok(found)
@@ -81,9 +87,15 @@ fn items_of<'a>(whole: &Arc<str>, raw: &'a str, fields: &Fields<'a>) -> Result<V
 }
 
 /// The messages that the element `raw`, a slice of `whole`, is: several, if it has several results.
-pub(super) fn messages(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Vec<Message>, WireError> {
+pub(super) fn messages<'a>(
+    whole: &Arc<str>,
+    message: impl Into<Value<'a>>,
+    fields: &Fields<'a>,
+) -> Result<Vec<Message>, WireError> {
+    let message = message.into();
+    let raw = message.text();
     let role = role_of(raw, fields)?;
-    let items = items_of(whole, raw, fields)?;
+    let items = items_of(whole, message, fields)?;
     let wire = |rejoin: bool| {
         WireText::new(Format::SemanticKernel.shared_name(), share(whole, raw)).with_rejoin(rejoin)
     };
@@ -144,12 +156,18 @@ fn text(whole: &Arc<str>, raw: &str, value: Option<&str>, key: &str) -> Result<S
     Ok(optional_text(raw, value, key)?.map(|text| share(whole, &text)).unwrap_or_default())
 }
 
-fn part(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
+/// The keys of an item that are read: one look at it, which may be long.
+const NAMES: [&str; 9] =
+    ["$type", "Text", "Arguments", "PluginName", "FunctionName", "Id", "Result", "CallId", "FileId"];
+
+/// The part that the item `raw` is, of which all has been found that stands under [`NAMES`].
+fn part(
+    whole: &Arc<str>,
+    raw: &str,
+    fields: Result<[Option<&str>; NAMES.len()], WireError>,
+) -> Result<Option<Part>, WireError> {
     expect_object(raw, "an item")?;
-    let names =
-        &["$type", "Text", "Arguments", "PluginName", "FunctionName", "Id", "Result", "CallId", "FileId"];
-    let [kind, said, arguments, plugin, function, id, result, call_id, file] =
-        json::known::fields(raw, names)?;
+    let [kind, said, arguments, plugin, function, id, result, call_id, file] = fields?;
     let text = |value, key| text(whole, raw, value, key);
     let kind = text(kind, "$type")?;
     Ok(Some(match &*kind {

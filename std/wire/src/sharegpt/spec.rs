@@ -60,7 +60,8 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
         }
         let number = json::nested(raw, list, "/conversations", |list| transcript.array(list))?;
         let mut open = 0_usize;
-        transcript.extend(&mut conversation, number, (raw, "/conversations"), |source, text| {
+        transcript.extend(&mut conversation, number, (raw, "/conversations"), |source, message| {
+            let text = message.text();
             let mut said = slots::messages(source, text, Format::ShareGpt, pieces)?;
             let parts = || said.iter().flat_map(Message::parts);
             let calls = parts().filter(|part| matches!(part, Part::ToolCall(_))).count();

@@ -8,6 +8,7 @@ use epitome_message::{Attribution, Part};
 use super::{ReadRecord, RecordMessage, RecordPart, messages};
 use crate::WireError;
 use crate::body::{Body, Content};
+use crate::json::known::Value;
 use crate::json::{self, Kind};
 use crate::transcript::{Conversation, Transcript};
 
@@ -117,7 +118,8 @@ pub(crate) fn read_list(
     read: ReadRecord,
 ) -> Result<(), WireError> {
     let format = conversation.format;
-    let read_element = |source: &Arc<str>, text: &str| Ok((messages(source, text, format, read)?, None));
+    let read_element =
+        |source: &Arc<str>, text: Value<'_>| Ok((messages(source, text.text(), format, read)?, None));
     let (whole, path, list) = match (&body.content, body.field(key)) {
         (Content::Lines(text), _) => (*text, String::new(), transcript.lines(text)),
         (Content::Value(document), Some(list)) => {

@@ -11,7 +11,8 @@ use super::{Conversation, RecordId, Transcript, UsageEntry};
 use crate::WireError;
 use crate::answers;
 use crate::document;
-use crate::json;
+use crate::json::known::Value;
+use crate::json::{self, Spans};
 
 /// A list in the text: an array, or lines.
 #[derive(Debug, Clone)]
@@ -63,8 +64,15 @@ pub(crate) enum Place {
 }
 
 impl Transcript {
-    pub(crate) const fn empty(source: Arc<str>) -> Self {
-        Self { source, lists: Vec::new(), records: Vec::new(), conversations: Vec::new(), arrays: Vec::new() }
+    pub(crate) fn empty(source: Arc<str>) -> Self {
+        Self {
+            source,
+            lists: Vec::new(),
+            records: Vec::new(),
+            conversations: Vec::new(),
+            arrays: Vec::new(),
+            spans: Spans::default(),
+        }
     }
 
     /// Takes note of the array `text`, a slice of the source, and gives its number.
@@ -118,6 +126,25 @@ impl Transcript {
         elements.and_then(|elements| elements.get(at)).cloned().unwrap_or_default()
     }
 
+    fn is_lines(&self, list: u32) -> bool {
+        self.lists.get(list as usize).is_some_and(|list| list.separator == "\n")
+    }
+
+    /// The element `text` of a list. An array has been looked at when its elements were found, and `spans` is what was noted then, but
+    /// not each line.
+    pub(crate) fn look<'a>(
+        &self,
+        spans: &'a mut Spans,
+        list: u32,
+        text: &'a str,
+    ) -> Result<Value<'a>, WireError> {
+        if self.is_lines(list) {
+            json::noted_check(spans, text)?;
+            return Ok(Value::noted(text, spans, 0));
+        }
+        Ok(Value::noted(text, spans, json::offset_of(&self.source, text)))
+    }
+
     /// Adds to `conversation` what `read` makes of each element of a list, which stands at `path` in `whole`: its messages,
     /// and the report on them, which is that of the first.
     pub(crate) fn extend<M>(
@@ -125,20 +152,20 @@ impl Transcript {
         conversation: &mut Conversation,
         list: u32,
         (whole, path): (&str, &str),
-        mut read: impl FnMut(&Arc<str>, &str) -> Result<(M, Option<Usage>), WireError>,
+        mut read: impl FnMut(&Arc<str>, Value<'_>) -> Result<(M, Option<Usage>), WireError>,
     ) -> Result<(), WireError>
     where
         M: IntoIterator<Item = Message, IntoIter: ExactSizeIterator>,
     {
         let source = Arc::clone(&self.source);
-        let is_lines = self.lists.get(list as usize).is_some_and(|list| list.separator == "\n");
+        let mut spans = core::mem::take(&mut self.spans);
+        let is_lines = self.is_lines(list);
         conversation.entries.reserve_exact(self.count(list));
         self.records.reserve_exact(self.count(list));
         for at in 0..self.count(list) {
             let text = source.get(self.place(list, at)).unwrap_or_default();
-            // An array has been looked at when its elements were found, but not each line.
-            let checked = if is_lines { json::check(text) } else { Ok(()) };
-            let (messages, usage) = checked.and_then(|()| read(&source, text)).map_err(|error| {
+            let value = self.look(&mut spans, list, text);
+            let (messages, usage) = value.and_then(|value| read(&source, value)).map_err(|error| {
                 let place = if is_lines { String::new() } else { format!("{path}/{at}") };
                 error.inside(place, json::offset_of(whole, text))
             })?;
@@ -150,6 +177,9 @@ impl Transcript {
             conversation.usage.extend(usage.map(|usage| UsageEntry::new(first, usage)));
             let record = self.element(list, at, messages.len());
             conversation.extend(record, messages);
+        }
+        if !is_lines {
+            self.spans = spans;
         }
         answers::link(&mut conversation.entries);
         Ok(())

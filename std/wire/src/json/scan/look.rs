@@ -1,5 +1,7 @@
 //! How closely a value is looked at while it is passed over.
 
+use core::cmp::Ordering;
+
 use memchr::{memchr, memchr2};
 
 use super::Scanner;
@@ -11,49 +13,130 @@ pub(in crate::json) trait Look: Sized {
 
     /// Passes over an array or an object.
     fn container(scanner: &mut Scanner<'_, Self>) -> Option<()>;
+
+    /// Where the value ends that begins at `start`, if that is known.
+    fn end_of(&mut self, start: usize) -> Option<usize>;
+
+    /// Takes note of a string.
+    fn note(&mut self, start: usize, end: usize);
 }
 
 /// Every byte is looked at.
-pub(in crate::json) enum Checked {}
+#[derive(Default)]
+pub(in crate::json) struct Checked<'n> {
+    /// What is long, for those who look at the text again.
+    spans: Option<&'n mut Vec<(u32, u32)>>,
+}
 
 /// In a text that has been looked at, only the ends of strings, arrays and objects are looked for.
-pub(in crate::json) enum Known {}
+#[derive(Default, Clone, Copy)]
+pub(in crate::json) struct Known<'e> {
+    /// What is known to be long, and where the text begins in the one that they are of.
+    spans: &'e [(u32, u32)],
+    start: usize,
+}
 
-impl Look for Checked {
-    fn string(rest: &[u8]) -> Option<usize> {
-        let mut at = 0_usize;
+/// Where strings, arrays and objects begin and end that are long, in the order of their beginnings. Of arrays and objects those
+/// near the outermost of the text.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Spans {
+    places: Vec<(u32, u32)>,
+    /// Where the text that they are of begins in the whole.
+    start: usize,
+}
+
+impl Spans {
+    /// Of a text that begins at `start` in the whole.
+    pub(crate) const fn of_text_at(start: usize) -> Self {
+        Self { places: Vec::new(), start }
+    }
+}
+
+impl<'n> Checked<'n> {
+    /// Takes note of what is long in `text`, which is looked at from its beginning.
+    pub(in crate::json) fn noting(text: &str, spans: &'n mut Spans) -> Self {
+        spans.places.clear();
+        // Four bytes for each place: a text that is larger is looked at again.
+        Self { spans: u32::try_from(text.len()).is_ok().then_some(&mut spans.places) }
+    }
+
+    /// Begins an array or an object, and gives the place of its note.
+    fn open(&mut self, start: usize) -> usize {
+        let Some(spans) = &mut self.spans else { return 0 };
+        spans.push((narrow(start), 0));
+        spans.len().saturating_sub(1)
+    }
+
+    /// Ends the array or the object with this place. One that is short has nothing long in it.
+    fn close(&mut self, place: usize, end: usize) {
+        let Some(spans) = &mut self.spans else { return };
+        match spans.get_mut(place) {
+            Some(note) if end.saturating_sub(note.0 as usize) >= LONG_BYTES => note.1 = narrow(end),
+            _ => spans.truncate(place),
+        }
+    }
+}
+
+impl<'e> Known<'e> {
+    /// A text that begins at `start` in the whole.
+    pub(in crate::json) fn new(spans: &'e Spans, start: usize) -> Self {
+        Self { spans: &spans.places, start: 0 }.behind(start.saturating_sub(spans.start))
+    }
+
+    /// The text that begins at `start` in this one.
+    pub(in crate::json) fn behind(self, start: usize) -> Self {
+        let start = self.start.saturating_add(start);
+        let before = self.spans.partition_point(|(begin, _)| (*begin as usize) < start);
+        Self { spans: self.spans.get(before..).unwrap_or_default(), start }
+    }
+}
+
+fn narrow(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+impl Look for Checked<'_> {
+    fn string(bytes: &[u8]) -> Option<usize> {
+        let mut rest = bytes;
         loop {
-            let rest = rest.get(at..)?;
             let plain = plain_length(rest)?;
-            let passed = match rest.get(plain..)? {
-                [b'"', ..] => 1,
-                [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => 2,
-                [b'\\', b'u', digits @ ..] if digits.get(..4)?.iter().all(u8::is_ascii_hexdigit) => 6,
+            rest = match rest.get(plain..)? {
+                [b'"', after @ ..] => return bytes.len().checked_sub(after.len()),
+                [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', after @ ..] => after,
+                [b'\\', b'u', after @ ..] => {
+                    let (digits, after) = after.split_first_chunk::<4>()?;
+                    Some(after).filter(|_| digits.iter().all(u8::is_ascii_hexdigit))?
+                }
                 _ => return None,
             };
-            at = at.saturating_add(plain).saturating_add(passed);
-            if passed == 1 {
-                return Some(at);
-            }
         }
     }
 
     /// Without a step into the call stack for what is nested in it.
     fn container(scanner: &mut Scanner<'_, Self>) -> Option<()> {
         let mut open = Brackets::default();
+        let mut notes = [0; NOTED_DEPTH];
         loop {
             match scanner.peek()? {
                 b'{' => {
+                    let start = scanner.at;
                     scanner.eat(b'{')?;
                     if scanner.byte(b'}').is_none() {
+                        if let Some(note) = notes.get_mut(open.depth()) {
+                            *note = scanner.look.open(start);
+                        }
                         open.push(true);
                         scanner.key()?;
                         continue;
                     }
                 }
                 b'[' => {
+                    let start = scanner.at;
                     scanner.eat(b'[')?;
                     if scanner.byte(b']').is_none() {
+                        if let Some(note) = notes.get_mut(open.depth()) {
+                            *note = scanner.look.open(start);
+                        }
                         open.push(false);
                         continue;
                     }
@@ -71,16 +154,31 @@ impl Look for Checked {
                 }
                 scanner.byte(if is_object { b'}' } else { b']' })?;
                 open.pop();
+                if let Some(note) = notes.get(open.depth()) {
+                    scanner.look.close(*note, scanner.at);
+                }
             }
+        }
+    }
+
+    fn end_of(&mut self, _: usize) -> Option<usize> {
+        None
+    }
+
+    fn note(&mut self, start: usize, end: usize) {
+        if end.saturating_sub(start) >= LONG_BYTES
+            && let Some(spans) = &mut self.spans
+        {
+            spans.push((narrow(start), narrow(end)));
         }
     }
 }
 
-impl Look for Known {
+impl Look for Known<'_> {
     fn string(rest: &[u8]) -> Option<usize> {
         let mut at = 0_usize;
         loop {
-            let quote = at.saturating_add(quote_in(rest.get(at..)?)?);
+            let quote = at.saturating_add(position(b'"', rest.get(at..)?, SHORT_BYTES)?);
             let before = rest.get(..quote)?.iter().rev();
             at = quote.saturating_add(1);
             // An odd number of backslashes escapes it.
@@ -95,7 +193,10 @@ impl Look for Known {
         loop {
             match scanner.peek()? {
                 b'"' => {
-                    scanner.string()?;
+                    match scanner.look.end_of(scanner.at) {
+                        Some(end) => scanner.at = end,
+                        None => scanner.string()?,
+                    }
                     continue;
                 }
                 b'{' | b'[' => open = open.saturating_add(1),
@@ -108,6 +209,20 @@ impl Look for Known {
             }
         }
     }
+
+    fn end_of(&mut self, start: usize) -> Option<usize> {
+        let here = self.start.saturating_add(start);
+        while let Some(((begin, end), rest)) = self.spans.split_first() {
+            match (*begin as usize).cmp(&here) {
+                Ordering::Less => self.spans = rest,
+                Ordering::Equal => return Some((*end as usize).saturating_sub(self.start)),
+                Ordering::Greater => break,
+            }
+        }
+        None
+    }
+
+    fn note(&mut self, _: usize, _: usize) {}
 }
 
 /// The brackets that are open, one bit for each: whether it is that of an object.
@@ -130,6 +245,11 @@ impl Brackets {
         self.count = self.count.saturating_add(1);
     }
 
+    /// How many are open.
+    const fn depth(&self) -> usize {
+        self.outer.len().saturating_mul(u64::BITS as usize).saturating_add(self.count as usize)
+    }
+
     const fn innermost(&self) -> Option<bool> {
         if self.count == 0 { None } else { Some(self.bits & 1 == 1) }
     }
@@ -148,17 +268,15 @@ impl Brackets {
 /// How many bytes stand before the first quote or backslash; `None` if there is none, or a control character before it,
 /// which JSON escapes. Most strings are short: `memchr` pays behind the first few words.
 pub(super) fn plain_length(bytes: &[u8]) -> Option<usize> {
-    let (words, _) = bytes.as_chunks::<8>();
-    let mut length = 0_usize;
-    for word in words.iter().take(WORDS) {
+    let (mut length, mut rest) = (0_usize, bytes);
+    while let Some((word, after)) = rest.split_first_chunk::<8>().filter(|_| length < NEAR_BYTES) {
         let found = special(u64::from_le_bytes(*word));
         if found != 0 {
             let at = length.saturating_add((found.trailing_zeros() / 8) as usize);
             return Some(at).filter(|at| bytes.get(*at).is_some_and(|byte| *byte >= 0x20));
         }
-        length = length.saturating_add(8);
+        (length, rest) = (length.saturating_add(8), after);
     }
-    let rest = bytes.get(length..)?;
     let more = memchr2(b'"', b'\\', rest)?;
     if has_control(rest.get(..more)?) { None } else { Some(length.saturating_add(more)) }
 }
@@ -171,19 +289,18 @@ const fn special(word: u64) -> u64 {
     (low | backslash) & !word & (EACH_BYTE * 0x80)
 }
 
-/// Where the first quote stands. Most keys and names are short: `memchr` pays behind the first two words.
-fn quote_in(bytes: &[u8]) -> Option<usize> {
-    let (words, _) = bytes.as_chunks::<8>();
-    let mut length = 0_usize;
-    for word in words.iter().take(SHORT_WORDS) {
-        let zero = u64::from_le_bytes(*word) ^ (EACH_BYTE * b'"' as u64);
+/// Where `byte` stands first. `memchr` pays behind the first `near` bytes.
+pub(in crate::json) fn position(byte: u8, bytes: &[u8], near: usize) -> Option<usize> {
+    let (mut length, mut rest) = (0_usize, bytes);
+    while let Some((word, after)) = rest.split_first_chunk::<8>().filter(|_| length < near) {
+        let zero = u64::from_le_bytes(*word) ^ EACH_BYTE.wrapping_mul(u64::from(byte));
         let found = zero.wrapping_sub(EACH_BYTE) & !zero & (EACH_BYTE * 0x80);
         if found != 0 {
             return Some(length.saturating_add((found.trailing_zeros() / 8) as usize));
         }
-        length = length.saturating_add(8);
+        (length, rest) = (length.saturating_add(8), after);
     }
-    Some(length.saturating_add(memchr(b'"', bytes.get(length..)?)?))
+    Some(length.saturating_add(memchr(byte, rest)?))
 }
 
 /// Whether one of these bytes is a control character: the lowest of all of them tells, which compilers find sixteen at a time.
@@ -191,11 +308,17 @@ pub(super) fn has_control(bytes: &[u8]) -> bool {
     bytes.iter().fold(u8::MAX, |lowest, byte| lowest.min(*byte)) < 0x20
 }
 
-/// How many words of a string are looked at one by one.
-const WORDS: usize = 8;
+/// What is not worth a note: its end is found as fast.
+const LONG_BYTES: usize = 64;
 
-/// How many of them where only the end is looked for.
-const SHORT_WORDS: usize = 2;
+/// The arrays and objects around a value of which notes are taken, at most: readers open no deeper ones.
+const NOTED_DEPTH: usize = 4;
+
+/// How many bytes of a string are looked at eight at a time, up to its end or the next escape: few have more.
+pub(in crate::json) const NEAR_BYTES: usize = 64;
+
+/// How many of them where only the end is looked for: most keys and names are short.
+const SHORT_BYTES: usize = 16;
 
 /// A word of eight bytes of one.
 const EACH_BYTE: u64 = u64::MAX / 255;

@@ -35,33 +35,85 @@ proptest! {
         let [one, other] = &quoted;
         let texts = [format!("{{{one}:[{other},{one}],{other}:{{{one}:1}}}}"), format!("[{one} , {other},1]"), text];
         for text in texts.iter().filter(|text| is_value(text)) {
-            prop_assert_eq!(all_members::<Known>(text), all_members::<Checked>(text));
-            prop_assert_eq!(all_items::<Known>(text), all_items::<Checked>(text));
+            prop_assert_eq!(all_members::<Known<'_>>(text), all_members::<Checked<'_>>(text));
+            prop_assert_eq!(all_items::<Known<'_>>(text), all_items::<Checked<'_>>(text));
         }
         for text in &quoted {
             prop_assert_eq!(Known::string(&text.as_bytes()[1..]), Some(text.len() - 1));
         }
         // What is no JSON ends somewhere.
-        let _ = (all_members::<Known>(&texts[2]), all_items::<Known>(&texts[2]));
+        let _ = (all_members::<Known<'_>>(&texts[2]), all_items::<Known<'_>>(&texts[2]));
     }
 }
 
-fn all_members<S: Look>(text: &str) -> (bool, Vec<(&str, &str)>) {
+/// Any JSON value, of which some parts are long.
+fn value() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![".{0,120}".prop_map(serde_json::Value::from), any::<i8>().prop_map(Into::into)];
+    leaf.prop_recursive(7, 60, 5, |inner| {
+        let key = prop_oneof!["[a-c]{1,2}", "[\"a]{60,80}"];
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(serde_json::Value::from),
+            prop::collection::vec((key, inner), 0..5)
+                .prop_map(|members| serde_json::Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+/// Compares what is found in `value`, a part of `text`, with what has been noted of the text and without.
+fn same_with_notes(spans: &Spans, text: &str, value: &str) {
+    let known = || Known::new(spans, START + (value.as_ptr() as usize - text.as_ptr() as usize));
+    let (_, members) = all_members::<Checked<'_>>(value);
+    let (_, items) = all_items::<Checked<'_>>(value);
+    assert_eq!(all_members_by(known(), value).1, members, "{value} in {text}");
+    assert_eq!(all_items_by(known(), value).1, items, "{value} in {text}");
+    let values = members.iter().map(|(_, value)| *value).chain(items);
+    values.for_each(|value| same_with_notes(spans, text, value));
+}
+
+/// Where the text that is noted begins in the whole.
+const START: usize = 3;
+
+proptest! {
+    #[test]
+    fn what_is_noted_is_found_as_without_a_note(value in value()) {
+        for text in [value.to_string(), format!(" {value:#}\n")] {
+            let mut spans = [(); 2].map(|()| Spans::of_text_at(START));
+            prop_assert!(is_value_by(Checked::noting(&text, &mut spans[0]), &text));
+            let opened = |spans| {
+                let _ = members_and_items(Checked::noting(&text, spans), &text, drop, |_, _| Ok::<_, ()>(()));
+            };
+            if value.is_object() {
+                opened(&mut spans[1]);
+            }
+            spans.iter().for_each(|spans| same_with_notes(spans, &text, text.trim()));
+        }
+    }
+}
+
+fn all_members<S: Look + Default>(text: &str) -> (bool, Vec<(&str, &str)>) {
+    all_members_by(S::default(), text)
+}
+
+fn all_members_by<S: Look>(look: S, text: &str) -> (bool, Vec<(&str, &str)>) {
     let mut found = Vec::new();
     let visit = |key, value| {
         found.push((key, value));
         Ok::<_, ()>(())
     };
-    (members::<S, _>(text, visit).is_ok(), found)
+    (members(look, text, visit).is_ok(), found)
 }
 
-fn all_items<S: Look>(text: &str) -> (bool, Vec<&str>) {
+fn all_items<S: Look + Default>(text: &str) -> (bool, Vec<&str>) {
+    all_items_by(S::default(), text)
+}
+
+fn all_items_by<S: Look>(look: S, text: &str) -> (bool, Vec<&str>) {
     let mut found = Vec::new();
     let visit = |item| {
         found.push(item);
         Ok::<_, ()>(())
     };
-    (items::<S, _>(text, visit).is_ok(), found)
+    (items(look, text, visit).is_ok(), found)
 }
 
 #[test]
@@ -117,7 +169,7 @@ fn a_value_ends_with_its_last_byte() {
         values.push((key, value));
         Ok::<_, ()>(())
     };
-    members_and_items::<Checked, _>(text, |item| elements.push(item), visit).unwrap();
+    members_and_items(Checked::default(), text, |item| elements.push(item), visit).unwrap();
     assert_eq!(values, [("\"a\"", "[ ]"), ("\"b\"", "{ }"), ("\"c\"", "[ 1 , {} ]"), ("\"d\"", "-1")]);
     assert_eq!(elements, ["1", "{}"]);
     let text = "[ { \"a\" : [ 1 ] , \"b\":{} } , 2 ,{ } , [ {\"c\":3} ] ]";
@@ -126,7 +178,7 @@ fn a_value_ends_with_its_last_byte() {
         elements.push((element, members.take()));
         Ok::<_, ()>(())
     };
-    items_and_members::<Checked, _>(text, |key, value| members.borrow_mut().push((key, value)), visit)
+    items_and_members(Checked::default(), text, |key, value| members.borrow_mut().push((key, value)), visit)
         .unwrap();
     let object = ("{ \"a\" : [ 1 ] , \"b\":{} }", vec![("\"a\"", "[ 1 ]"), ("\"b\"", "{}")]);
     assert_eq!(elements, [object, ("2", vec![]), ("{ }", vec![]), ("[ {\"c\":3} ]", vec![])]);
