@@ -42,10 +42,9 @@ pub(crate) use show::ShowArgs;
 
 /// Shrink, inspect and store the transcripts of LLM agents.
 ///
-/// Exit codes: 0 done (also when nothing had to change), 1 a validation or a repair leaves violations, or a search finds
-/// nothing, 2 bad input
-/// or usage, 3 what is protected does not fit the window, 4 a file or store failed, 5 what was to be written reads back as
-/// something else than the plan: nothing was written.
+/// Exit codes: 0 done (also when nothing had to change), 1 a validation or a repair leaves violations, or a search finds nothing,
+/// 2 bad input or usage, 3 the protected messages do not fit the window, 4 a file or store failed, 5 the result would not read
+/// back as planned: nothing was written.
 #[derive(Debug, Parser)]
 #[command(name = "epitome", version, max_term_width = 100)]
 pub(crate) struct Args {
@@ -55,32 +54,32 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Shrink a transcript: report what would stay, or write it with -o
+    /// Shrink a transcript: report the plan, or write the result with -o
     Compact(Box<CompactArgs>),
-    /// Compare two transcripts side by side: what stayed, was shortened, went and came
+    /// Compare two transcripts side by side: equal, shortened, removed and new messages
     Diff(DiffArgs),
-    /// Show a transcript as people read it
+    /// Print a transcript as readable text
     Show(ShowArgs),
-    /// Say what a transcript consists of, and what it costs
+    /// Count messages and tokens of a transcript by role and kind, and their price
     Stats(StatsArgs),
-    /// Measure what each stage takes on a transcript, and what each strategy keeps of it
+    /// Measure the time of each stage on a transcript, and the share that each strategy keeps
     Bench(Box<BenchArgs>),
-    /// Measure what a compacted transcript still knows of what the model needed next
+    /// Measure how much of the information that the model used next survives a compaction
     Eval(Box<EvalArgs>),
-    /// Write a page for the browser: the context over time, what strategies keep, where the tokens are, what is forgotten
+    /// Write an HTML page: the context over time, the result of each strategy, tokens by kind and tool, lost identifiers
     #[cfg(feature = "report")]
     Report(Box<ReportArgs>),
-    /// Check a transcript against the rules of the provider that is to receive it
+    /// Check a transcript against the rules of a model provider
     Validate(ValidateArgs),
-    /// Write a transcript in the format of another provider, and say what has no counterpart there
+    /// Write a transcript in the format of another provider, and list the parts without a counterpart there
     Convert(ConvertArgs),
-    /// Write a document with which a new session goes on: requests, open calls, the work so far, files
+    /// Write a document for a new session that continues this one: requests, open calls, the work so far, files
     Handoff(HandoffArgs),
     /// List the sessions of agents in the user's home, the newest first
     Sessions(SessionsArgs),
-    /// Search what was said in the sessions of agents in the user's home, or in those of a store
+    /// Search the messages of the agents' sessions in the user's home, or of the sessions in a store
     Search(Box<SearchArgs>),
-    /// Serve search, lists, sizes and previews of compactions to an agent, as a server of the Model Context Protocol (MCP)
+    /// Serve searches, lists, sizes and previews of compactions to an agent, by the Model Context Protocol (MCP)
     #[cfg(feature = "mcp")]
     Mcp(Box<McpArgs>),
     /// Keep transcripts in a store, and compact them there without losing anything
@@ -124,7 +123,7 @@ pub(crate) struct InputArgs {
     /// The transcript, JSON or JSONL; - reads standard input; latest is the newest session of an agent in this folder,
     /// else of all
     pub(crate) file: PathBuf,
-    /// Of which project `latest` is the newest session: a folder, or the last part of its name
+    /// The project of `latest`: a folder, or the last part of its name
     #[arg(long, value_name = "P")]
     pub(crate) project: Option<String>,
     #[command(flatten)]
@@ -137,7 +136,7 @@ pub(crate) struct PartArgs {
     /// The format; auto is the format that the file looks like
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = names::from())]
     pub(crate) from: From,
-    /// Where the conversation stands in the document, as a JSON pointer: /history, /0/traj
+    /// The place of the conversation in the document, as a JSON pointer: /history, /0/traj
     #[arg(long, value_name = "POINTER")]
     pub(crate) at: Option<String>,
     /// Take every element of the array, or every line, as a conversation; --at then counts from there
@@ -151,16 +150,16 @@ pub(crate) struct PartArgs {
 /// The budget of a request.
 #[derive(Debug, Clone, Copy, ClapArgs)]
 pub(crate) struct BudgetArgs {
-    /// What the model takes, in tokens [default: 128000; with --keep alone, no less than the transcript needs]
+    /// The window of the model, in tokens [default: 128000; with --keep alone, at least the size of the transcript]
     #[arg(long, allow_hyphen_values = true, value_name = "N", value_parser = tokens)]
     pub(crate) window: Option<u64>,
-    /// What stays free for the answer [default: an eighth of the window, at most 8192]
+    /// The tokens that stay free for the answer [default: an eighth of the window, at most 8192]
     #[arg(long, allow_hyphen_values = true, value_name = "N", value_parser = tokens)]
     pub(crate) reserve: Option<u64>,
     /// Compact only above this size; P% is of window - reserve [default: 78% of the window; with --goal or --keep: now]
     #[arg(long, allow_hyphen_values = true, value_name = "N|P%")]
     pub(crate) trigger: Option<Amount>,
-    /// The size to reach; P% is of window - reserve [default: half of the trigger]
+    /// The size to reach, in tokens; P% is of window - reserve [default: half of the trigger]
     #[arg(long, allow_hyphen_values = true, value_name = "N|P%", conflicts_with = "keep")]
     pub(crate) goal: Option<Amount>,
     /// The share of the transcript's own tokens to keep; of a session, of all that is in its log
@@ -171,7 +170,7 @@ pub(crate) struct BudgetArgs {
 /// Which model the figures are for.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ModelArgs {
-    /// The model that is to receive the request: window, reserve, counter and rules for images are its own, unless given
+    /// The model that receives the request: it sets window, reserve, token counter and image rules, unless these are given
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
     /// More models: a file of name,profile,encoding,window,input,output,image,prices,source,date
@@ -206,7 +205,7 @@ pub(crate) struct PlanArgs {
     pub(crate) strategy: String,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Who counts: estimate, o200k_base, cl100k_base, o200k_harmony [default: that of --model, else estimate]
+    /// The token counter: estimate, o200k_base, cl100k_base, o200k_harmony [default: that of --model, else estimate]
     #[arg(long, value_name = "T")]
     pub(crate) tokenizer: Option<String>,
 }
@@ -214,17 +213,17 @@ pub(crate) struct PlanArgs {
 /// Who writes the summaries that `--strategy summarize` asks for.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SummaryArgs {
-    /// An endpoint that speaks Chat Completions, like https://api.openai.com/v1: what is to be summarized is sent there, whole
-    /// and unredacted. Its key stands in the environment variable EPITOME_SUMMARIZER_KEY
+    /// An endpoint that speaks Chat Completions, like https://api.openai.com/v1: it receives the messages to summarize, whole and
+    /// unredacted. The environment variable EPITOME_SUMMARIZER_KEY has its key
     #[arg(long, value_name = "URL")]
     pub(crate) summarizer: Option<String>,
-    /// The model that writes [default: that of --model]
+    /// The model that writes summaries [default: that of --model]
     #[arg(long, value_name = "M", requires = "summarizer")]
     pub(crate) summary_model: Option<String>,
-    /// What that model takes, in tokens [default: 128000]
+    /// The window of that model, in tokens [default: 128000]
     #[arg(long, value_name = "N", value_parser = tokens, requires = "summarizer")]
     pub(crate) summary_window: Option<u64>,
-    /// What it is told: structured, brief, or a text of your own [default: structured]
+    /// The instructions of that model: structured, brief, or a text of your own [default: structured]
     #[arg(long, value_name = "TEXT", requires = "summarizer")]
     pub(crate) summary_prompt: Option<String>,
     /// The subject that the summary should attend to most
@@ -239,16 +238,16 @@ pub(crate) struct CompactArgs {
     /// Write the compacted transcript there, in the form of the input; - is standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
-    /// Write it in this format instead, as convert does; what has no counterpart there is listed on standard error
+    /// Write the transcript in this format instead, as convert does; standard error lists the parts without a counterpart there
     #[arg(long, value_name = "FORMAT", value_parser = names::target())]
     pub(crate) to: Option<Format>,
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
-    /// A message that stays with its group, whatever is asked for: its number from 0 (12), a range (3-5), id:ID of a call or
-    /// response, source:NAME of what added it; may be given more than once
+    /// A message that no strategy may remove or shorten, with its group: its number from 0 (12), a range (3-5), id:ID of a call
+    /// or response, source:NAME of its source; may be given more than once
     #[arg(long, value_name = "WHICH", conflicts_with = "each")]
     pub(crate) pin: Vec<Pin>,
-    /// Say of each group why it became what it became
+    /// Print the reason of each verdict
     #[arg(long)]
     pub(crate) why: bool,
     #[command(flatten)]
@@ -256,12 +255,12 @@ pub(crate) struct CompactArgs {
     /// The provider whose rules --repair follows [default: the profile of the format that is written]
     #[arg(long, value_name = "PROFILE", value_parser = names::profile())]
     pub(crate) profile: Option<Profile>,
-    /// Also make what is written legal: results without a call are left out, calls without one get an aborted
-    /// one; where the provider asks for it, neighbours are merged, reasoning is left out, messages are put between
+    /// Also repair the written transcript: results without a call are removed, calls without a result get an aborted one; if the
+    /// provider requires it, neighbours are merged, reasoning is removed, messages are inserted
     #[arg(long)]
     pub(crate) repair: bool,
-    /// Count only what the verdicts depend on: for long transcripts and exact counters; what the report then has of the
-    /// rest are estimates, and it says so
+    /// Count only the messages that verdicts depend on, for long transcripts and exact counters; the report marks all other
+    /// figures as estimates
     #[arg(long, conflicts_with = "keep")]
     pub(crate) lazy: bool,
     /// Report only, even with -o
@@ -278,7 +277,7 @@ pub(crate) struct CompactArgs {
 pub(crate) struct DiffArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
-    /// What it is compared with; --from, --at and --leaf are for both
+    /// The other transcript; --from, --at and --leaf are for both
     pub(crate) other: PathBuf,
     /// Report as JSON, without texts
     #[arg(long)]
@@ -296,13 +295,12 @@ pub(crate) enum By {
 pub(crate) struct StatsArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
-    /// Split it up: how it grew turn by turn, or what each tool has
+    /// Break the figures down: by turn, or by tool
     #[arg(long, value_name = "turn|tool", value_enum)]
     pub(crate) by: Option<By>,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Who counts, beside the estimate; all: every counter there is, and how far each is off [default: that of --model,
-    /// else o200k_base]
+    /// The token counter, beside the estimate; all: every counter, and its deviation [default: that of --model, else o200k_base]
     #[arg(long, value_name = "T")]
     pub(crate) tokenizer: Option<String>,
     /// Report as JSON
@@ -343,7 +341,7 @@ pub(crate) struct ConvertArgs {
 pub(crate) struct HandoffArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
-    /// What the document may have, in tokens
+    /// The largest size of the document, in tokens
     #[arg(long, value_name = "N", default_value = "4000", value_parser = tokens)]
     pub(crate) tokens: u64,
     /// Write there instead of standard output
@@ -353,7 +351,7 @@ pub(crate) struct HandoffArgs {
     pub(crate) summary: SummaryArgs,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Who counts: estimate, o200k_base, cl100k_base, o200k_harmony [default: that of --model, else estimate]
+    /// The token counter: estimate, o200k_base, cl100k_base, o200k_harmony [default: that of --model, else estimate]
     #[arg(long, value_name = "T")]
     pub(crate) tokenizer: Option<String>,
     #[command(flatten)]

@@ -12,25 +12,25 @@ use crate::amount::{Amount, Percent, tokens};
 pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
-    /// What the model takes, in tokens [default: 128000; without --goal, no less than the transcript needs]
+    /// The window of the model, in tokens [default: 128000; without --goal, at least the size of the transcript]
     #[arg(long, allow_hyphen_values = true, value_name = "N", value_parser = tokens)]
     pub(crate) window: Option<u64>,
-    /// What stays free for the answer [default: an eighth of the window, at most 8192]
+    /// The tokens that stay free for the answer [default: an eighth of the window, at most 8192]
     #[arg(long, allow_hyphen_values = true, value_name = "N", value_parser = tokens)]
     pub(crate) reserve: Option<u64>,
-    /// The size that strategies are to reach; P% is of window - reserve
+    /// The size to reach, in tokens; P% is of window - reserve
     #[arg(long, allow_hyphen_values = true, value_name = "N|P%", conflicts_with = "keep")]
     pub(crate) goal: Option<Amount>,
     /// The share of the transcript's own tokens to keep
     #[arg(long, allow_hyphen_values = true, value_name = "P%", default_value = "50%")]
     pub(crate) keep: Percent,
-    /// A strategy to measure, as `compact` takes it; may be given more than once [default: those that need no model and
-    /// nothing to be said of them, and two in a row]
+    /// A strategy to measure, as `compact` takes it; may be given more than once [default: each strategy without a model and
+    /// without required parameters, and a combination of two]
     #[arg(long, value_name = "A|B")]
     pub(crate) strategy: Vec<String>,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Who counts: estimate, o200k_base, cl100k_base, o200k_harmony [default: that of --model, else estimate]
+    /// The token counter: estimate, o200k_base, cl100k_base, o200k_harmony [default: that of --model, else estimate]
     #[arg(long, value_name = "T")]
     pub(crate) tokenizer: Option<String>,
     /// The provider whose rules are checked [default: the profile of the file's format]

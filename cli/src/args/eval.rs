@@ -18,15 +18,15 @@ pub(crate) struct EvalArgs {
     /// The shares of the tokens before a cut that a strategy may keep
     #[arg(long, value_name = "P,P", default_value = "10,25,50", value_delimiter = ',', value_parser = share)]
     pub(crate) keep: Vec<Percent>,
-    /// A strategy to measure, as `compact` takes it; may be given more than once [default: every kind that asks no model,
-    /// and combinations of two]
+    /// A strategy to measure, as `compact` takes it; may be given more than once [default: each strategy without a model, and
+    /// combinations of two]
     #[arg(long, value_name = "A|B")]
     pub(crate) strategy: Vec<String>,
-    /// One more row, of an outside program: it reads requests line by line, {"messages": [..], "tokens": [..], "goal_tokens": N}, and answers each with
-    /// a line, {"keep": [0, 5, ..]} or {"messages": [..]}; may be given more than once
+    /// Add a row for another program: it reads a request in each line, {"messages": [..], "tokens": [..], "goal_tokens": N}, and
+    /// answers each with a line, {"keep": [0, 5, ..]} or {"messages": [..]}; may be given more than once
     #[arg(long, value_name = "NAME=COMMAND")]
     pub(crate) command: Vec<CommandSpec>,
-    /// How long such a program may take for an answer, in seconds
+    /// The time limit of such a program for one answer, in seconds
     #[arg(long, value_name = "N", default_value_t = 60, requires = "command", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) command_timeout: u64,
     #[command(flatten)]
@@ -38,8 +38,7 @@ pub(crate) struct EvalArgs {
     /// compaction and five
     #[arg(long)]
     pub(crate) canaries: bool,
-    /// Compact each conversation so many times, 2 to 5, with its turns between, and report by round what the model still knows of what
-    /// it needed next
+    /// Compact each conversation this many times, 2 to 5, with its own turns in between, and report the measure after each round
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=5), conflicts_with = "canaries")]
     pub(crate) rounds: Option<u8>,
     /// How many losses to list for each strategy
@@ -59,7 +58,7 @@ pub(crate) struct PriceArgs {
     /// The window that requests are compacted in, in tokens [default: that of --model]
     #[arg(long, value_name = "N", value_parser = tokens, requires = "model")]
     pub(crate) window: Option<u64>,
-    /// How long the user takes for a message: a prompt cache that lives shorter has expired by then (90m, 12h) [default: the
+    /// The pause before each user message: a prompt cache with a shorter lifetime has expired by then (90m, 12h) [default: the
     /// cache never expires]
     #[arg(long, value_name = "TIME", requires = "model")]
     pub(crate) pause: Option<Age>,

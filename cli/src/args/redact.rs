@@ -6,11 +6,11 @@ use clap::Args as ClapArgs;
 
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct RedactArgs {
-    /// Put [redacted:KIND] in the place of keys, tokens and passwords; standard error says how many of each kind, and what
-    /// could not be searched
+    /// Replace keys, tokens and passwords by [redacted:KIND]; standard error counts them by kind, and the parts that could not be
+    /// searched
     #[arg(long)]
     pub(crate) redact: bool,
-    /// The same, and also what this file lists: on each line a text, or a regular expression between slashes
+    /// Redact the entries of this file too: on each line a text, or a regular expression between slashes
     #[arg(long, value_name = "FILE")]
     pub(crate) redact_list: Option<PathBuf>,
 }

@@ -33,7 +33,7 @@ pub(crate) struct ReportArgs {
     /// The shares of the tokens that a strategy may keep
     #[arg(long, value_name = "P,P", default_value = "10,25,50", value_delimiter = ',', value_parser = share)]
     pub(crate) keep: Vec<Percent>,
-    /// What the model takes, in tokens [default: that of --model, else 128000]
+    /// The window of the model, in tokens [default: that of --model, else 128000]
     #[arg(long, value_name = "N", value_parser = tokens)]
     pub(crate) window: Option<u64>,
     #[command(flatten)]

@@ -10,7 +10,7 @@ use crate::amount::Age;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SearchArgs {
-    /// The words to search for, in any script; words in which an answer may stand help too
+    /// The words to search for, in any script; likely words of the answer help too
     #[arg(value_name = "WORDS", required_unless_present = "messages", conflicts_with = "messages")]
     pub(crate) words: Vec<String>,
     #[command(flatten)]
@@ -24,7 +24,7 @@ pub(crate) struct SearchArgs {
     /// Only sessions of agents that were written within this time: 90m, 12h, 30d, 8w; of a store, messages that were appended within it
     #[arg(long, value_name = "TIME")]
     pub(crate) age: Option<Age>,
-    /// Show these messages of the session instead: a number that a search has told (120), or a range (120-124)
+    /// Print these messages of the session instead: a number from a search (120), or a range (120-124)
     #[arg(long, value_name = "WHICH", requires = "session", conflicts_with_all = ["role", "age", "limit"])]
     pub(crate) messages: Option<Numbers>,
     /// Begin in the first of these messages at this byte

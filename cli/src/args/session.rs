@@ -18,8 +18,8 @@ pub(crate) struct SessionArgs {
 
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct StoreArgs {
-    /// Where the sessions are kept: sqlite:PATH (a file), jsonl:DIR (a directory), or postgres://.. or redis://.. (a server; only
-    /// where the program was built with it)
+    /// The store: sqlite:PATH (a file), jsonl:DIR (a directory), or postgres://.. or redis://.. (a server; only if the program
+    /// was built with it)
     #[arg(long, value_name = "URL")]
     pub(crate) store: String,
     /// A file with the key of an encrypted store, 64 hexadecimal digits; sqlite: and jsonl: are encrypted from their first
@@ -77,7 +77,7 @@ pub(crate) struct InspectArgs {
 /// The key of the store that a session is copied to.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CopyKeyArgs {
-    /// A file with the key of the other store, as --key-file is
+    /// A file with the key of the other store, in the form of --key-file
     #[arg(long, value_name = "FILE", requires = "to")]
     pub(crate) to_key_file: Option<PathBuf>,
     /// The other store is not encrypted, though this one is
@@ -89,10 +89,10 @@ pub(crate) struct CopyKeyArgs {
 #[derive(Debug, ClapArgs)]
 #[group(required = true, multiple = false)]
 pub(crate) struct KeepArgs {
-    /// So many of the newest visible messages, at most
+    /// Keep at most this many of the newest visible messages
     #[arg(long, value_name = "N")]
     pub(crate) messages: Option<u64>,
-    /// What was stored within this time: 90m, 12h, 30d, 8w
+    /// Keep the messages that were stored within this time: 90m, 12h, 30d, 8w
     #[arg(long, value_name = "TIME")]
     pub(crate) age: Option<Age>,
 }
@@ -101,10 +101,10 @@ pub(crate) struct KeepArgs {
 #[derive(Debug, ClapArgs)]
 #[group(required = true, multiple = false)]
 pub(crate) struct PlaceArgs {
-    /// The first message that does not stay: its number in the log
+    /// The first message to leave out, by its number in the log
     #[arg(long, value_name = "N")]
     pub(crate) at: Option<u64>,
-    /// So many of the latest turns do not stay: requests of the user, with all that followed
+    /// Leave out this many of the latest turns: requests of the user, with all that followed
     #[arg(long, value_name = "N")]
     pub(crate) turns: Option<NonZeroUsize>,
 }
@@ -119,15 +119,15 @@ pub(crate) enum SessionCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Show what the next request would contain; with --json, as Chat Completions messages
+    /// Print the messages of the next request; with --json, as Chat Completions
     Show {
         #[command(flatten)]
         session: OneSessionArgs,
         #[command(flatten)]
         redact: RedactArgs,
     },
-    /// Append a transcript to a session, or restore one from a file that `export` wrote; to repeat the import that it began
-    /// with changes nothing
+    /// Append a transcript to a session, or restore a session from a file of `export`; a repetition of the first import changes
+    /// nothing
     Import {
         #[command(flatten)]
         input: InputArgs,
@@ -136,7 +136,7 @@ pub(crate) enum SessionCommand {
         /// Append even if the session has messages already
         #[arg(long)]
         append: bool,
-        /// Who counts: estimate, o200k_base, cl100k_base, o200k_harmony
+        /// The token counter: estimate, o200k_base, cl100k_base, o200k_harmony
         #[arg(long, value_name = "T", default_value = "estimate")]
         tokenizer: String,
     },
@@ -148,15 +148,15 @@ pub(crate) enum SessionCommand {
         plan: PlanArgs,
         #[command(flatten)]
         summary: SummaryArgs,
-        /// A message that stays with its group, whatever is asked for: its number in the log (12), a range (3-5), id:ID of a
-        /// call or response, source:NAME of what added it; may be given more than once
+        /// A message that no strategy may hide or shorten, with its group: its number in the log (12), a range (3-5), id:ID of a
+        /// call or response, source:NAME of its source; may be given more than once
         #[arg(long, value_name = "WHICH")]
         pin: Vec<Pin>,
         /// Report only
         #[arg(long)]
         dry_run: bool,
     },
-    /// Show the full log, with what hides each message; with --json, a line per message
+    /// Print the full log, with the revision that hides each message; with --json, a line per message
     Log {
         #[command(flatten)]
         session: OneSessionArgs,
@@ -167,80 +167,80 @@ pub(crate) enum SessionCommand {
     /// server on this machine that only reads, and prints its address; Ctrl-C ends it
     #[cfg(feature = "inspect")]
     Inspect(InspectArgs),
-    /// Write a session to a file: everything that belongs to it, for `import` into any store; or with --to what the next request
-    /// would contain
+    /// Write a whole session to a file, for `import` into any store; with --to, the messages of the next request
     Export {
         #[command(flatten)]
         session: OneSessionArgs,
         /// The file; - is standard output
         #[arg(short, long, value_name = "OUT")]
         output: PathBuf,
-        /// Write what the next request would contain in this format, as convert does
+        /// Write the messages of the next request in this format, as convert does
         #[arg(long, value_name = "FORMAT", value_parser = names::target())]
         to: Option<Format>,
     },
-    /// Make the same session in another store, or under another name
+    /// Copy a session to another store, or to another name
     Copy {
         #[command(flatten)]
         session: OneSessionArgs,
-        /// The other store, named as --store is [default: the same]
+        /// The other store, in the form of --store [default: this store]
         #[arg(long, value_name = "URL")]
         to: Option<String>,
-        /// The other name [default: the same]
+        /// The other name [default: this name]
         #[arg(long = "as", value_name = "ID")]
         name: Option<String>,
         #[command(flatten)]
         key: CopyKeyArgs,
     },
-    /// Show what a compaction has hidden or shortened, as it was said; with --json, a line per message
+    /// Print the messages that a compaction has hidden or shortened, as they were appended; with --json, a line per message
     Expand {
         #[command(flatten)]
         session: OneSessionArgs,
-        /// The revision that the compaction made: log has it behind each message
+        /// The revision of the compaction, which log prints beside each message
         #[arg(long, value_name = "N")]
         revision: u64,
         #[command(flatten)]
         redact: RedactArgs,
     },
-    /// Undo the latest compaction: what it hid is shown again
+    /// Undo the latest compaction: the messages that it hid are visible again
     Uncompact {
         #[command(flatten)]
         session: OneSessionArgs,
-        /// The revision that it made, so that a repetition undoes no other one [default: the latest that holds]
+        /// The revision of the compaction, so that a repeated command undoes no other one [default: the latest that is not
+        /// undone]
         #[arg(long, value_name = "N")]
         revision: Option<u64>,
     },
-    /// Take back a message and all that came after it: nothing is deleted, and uncompact shows it again
+    /// Hide a message and all later ones: nothing is deleted, and uncompact shows them again
     Rewind {
         #[command(flatten)]
         session: OneSessionArgs,
         #[command(flatten)]
         place: PlaceArgs,
     },
-    /// Hide all that is visible, as one compaction: nothing is deleted, and uncompact shows it again
+    /// Hide all visible messages in one step: nothing is deleted, and uncompact shows them again
     Clear(OneSessionArgs),
-    /// Hide the oldest messages and delete for good what is hidden; whole groups only, and not the caller's system messages,
-    /// pinned messages, the last request and what is without an answer
+    /// Hide the oldest messages and delete all hidden ones for good; only whole groups. System messages of the caller, pinned
+    /// messages, the last request and open calls stay
     Retain {
         #[command(flatten)]
         session: OneSessionArgs,
         #[command(flatten)]
         keep: KeepArgs,
-        /// Say how much that is, and hide and delete nothing; reads the whole session
+        /// Only report how much would be deleted; reads the whole session
         #[arg(long)]
         dry_run: bool,
     },
-    /// Delete for good what was said in hidden messages; what is shown stays, and so do places and sizes
+    /// Delete the texts of hidden messages for good; visible messages stay, and so do the places and sizes of hidden ones
     Prune {
         #[command(flatten)]
         session: OneSessionArgs,
-        /// What this revision or an earlier one has hidden
+        /// The messages that this revision or an earlier one has hidden
         #[arg(long, value_name = "N", conflicts_with = "all", required_unless_present = "all")]
         through: Option<u64>,
-        /// All that is hidden
+        /// All hidden messages
         #[arg(long)]
         all: bool,
-        /// Say how much that is, and delete nothing
+        /// Only report how much would be deleted
         #[arg(long)]
         dry_run: bool,
     },
@@ -254,11 +254,11 @@ pub(crate) enum SessionCommand {
         #[arg(long = "as", value_name = "ID")]
         name: String,
     },
-    /// Check that a session is what was done in it
+    /// Check a session: do all that was done in it again, and compare
     Verify {
         #[command(flatten)]
         session: OneSessionArgs,
-        /// Before that, make the index of words of the store anew: the remedy where a search says that it is damaged
+        /// First rebuild the store's index of words: the remedy if a search reports a damaged index
         #[arg(long)]
         reindex: bool,
     },
@@ -267,7 +267,7 @@ pub(crate) enum SessionCommand {
     Erase {
         #[command(flatten)]
         session: OneSessionArgs,
-        /// Say how much that is, and delete nothing
+        /// Only report how much would be deleted
         #[arg(long)]
         dry_run: bool,
     },

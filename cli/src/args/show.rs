@@ -9,17 +9,17 @@ use super::{InputArgs, RedactArgs};
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
-    /// Only this turn; turn 0 is what stands before the first request
+    /// Only this turn; turn 0 is everything before the first request
     #[arg(long, value_name = "N")]
     pub(crate) turn: Option<u32>,
     /// Only messages in which this regular expression matches: texts, reasoning, arguments, results, names and ids; exit 1
     /// if there is none. (?i) before it ignores case
     #[arg(long, value_name = "RE", value_parser = pattern)]
     pub(crate) grep: Option<Regex>,
-    /// Wait for more: show what a session file grows by, until Ctrl-C or until the file is gone
+    /// Follow a session file: print new messages, until Ctrl-C or until the file is gone
     #[arg(long, conflicts_with = "each")]
     pub(crate) follow: bool,
-    /// All of every call and result
+    /// Print calls and results whole
     #[arg(long)]
     pub(crate) full: bool,
     #[command(flatten)]

@@ -97,7 +97,7 @@ fn help_says_what_there_is() {
         "1 a validation or a repair leaves violations, or a search finds nothing",
         "2 bad input or usage",
         "4 a file or store failed",
-        "5 what was to be written reads back",
+        "5 the result would not read back as planned",
     ] {
         assert!(codes.contains(part), "{codes}");
     }
