@@ -177,7 +177,7 @@ impl Engine {
         self
     }
 
-    /// How long it waits for one summary, which may take several calls: ten minutes by default. What was paid until then
+    /// Sets the time limit of one summary, which may take several calls: ten minutes by default. What was paid until then
     /// brings nothing; as far as the summarizer has told of it, the session's ledger counts it as spent.
     #[must_use]
     pub const fn with_deadline(mut self, deadline: Duration) -> Self {

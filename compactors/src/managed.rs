@@ -197,7 +197,7 @@ impl Managed {
         self.asking(|writer| writer.text = Some(text))
     }
 
-    /// How long it waits for the service, tries and pauses included: 120 seconds by default.
+    /// Sets the time limit of the service, retries and pauses included: 120 seconds by default.
     #[must_use]
     pub fn with_deadline(self, deadline: Duration) -> Self {
         self.asking(|writer| writer.deadline = deadline)

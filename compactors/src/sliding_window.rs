@@ -15,7 +15,7 @@ pub struct SlidingWindow {
     protection: Protection,
 }
 
-/// How large the window is.
+/// The size of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Window {

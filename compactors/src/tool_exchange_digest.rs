@@ -67,8 +67,8 @@ impl ToolExchangeDigest {
         self
     }
 
-    /// How long a digest may be, in characters of which four make a token: with less than 192 there is none. It also has at most half of the exchanges that
-    /// it replaces, and as much as the summary among them had.
+    /// Sets the largest size of a digest, in characters of which four make a token: with less than 192 there is none. It also has at
+    /// most half of the exchanges that it replaces, and as much as the summary among them had.
     #[must_use]
     pub const fn chars_max(mut self, chars: u32) -> Self {
         self.chars_max = chars;

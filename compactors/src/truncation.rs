@@ -16,7 +16,7 @@ pub struct Truncation {
     protection: Protection,
 }
 
-/// How much of what may be dropped stays when there is no goal.
+/// The share of the removable messages that stays if there is no goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Strength {
@@ -81,7 +81,7 @@ impl Truncation {
         self
     }
 
-    /// How much stays when there is no goal.
+    /// Sets the share that stays if there is no goal.
     #[must_use]
     pub const fn strength(mut self, strength: Strength) -> Self {
         self.strength = strength;

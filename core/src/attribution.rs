@@ -13,9 +13,9 @@ pub struct AttributionView<'a> {
     pub source_id: &'a str,
     /// The kind of the component that added the message.
     pub source: SourceKind,
-    /// How far its content is trusted.
+    /// The trust in its content.
     pub authority: Authority,
-    /// How long it must stay.
+    /// The time that it must stay.
     pub retention: Retention,
     /// The messages that a derived message stands for, in ascending order, none overlapping; empty for an original.
     pub derived_from: &'a [SeqRange],
@@ -56,7 +56,7 @@ pub enum SourceKind {
     Compaction,
 }
 
-/// How far a message's content is trusted, lowest first. A derived message has the minimum of its sources.
+/// The trust in a message's content, lowest first. A derived message has the minimum of its sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
@@ -103,7 +103,7 @@ impl Authority {
     }
 }
 
-/// How long a message must stay.
+/// The time that a message must stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]

@@ -168,7 +168,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         }
     }
 
-    /// How much memory a history of this type takes, all of it.
+    /// The memory of a history of this type, in bytes: all that it takes.
     ///
     /// ```
     /// use epitome_core::BoundedHistory;

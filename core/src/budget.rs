@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// How large requests may become, when to compact, and down to where. In tokens.
+/// The limits of requests in tokens: the largest size, the trigger of a compaction, and its goal.
 ///
 /// A budget can only be made with `goal < trigger <= window - reserve` and `min_reclaim <= trigger - goal`, so that a
 /// pass that reaches its goal ends the need for it. With the feature `serde`, what is read is checked in the same way.

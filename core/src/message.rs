@@ -262,7 +262,7 @@ pub struct MediaView<'a> {
     pub kind: MediaKind,
     /// Its media type; empty when unknown.
     pub mime: &'a str,
-    /// How large it is, where that is known.
+    /// Its size, if that is known.
     pub extent: MediaExtent,
 }
 
@@ -281,7 +281,7 @@ impl<'a> MediaView<'a> {
     }
 }
 
-/// How large a media part is: what the providers' published formulas ask for.
+/// The size of a media part: the figures that the providers' published formulas need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]

@@ -4,7 +4,7 @@ mod rules;
 
 pub(crate) use rules::{First, Instructions, Neighbours, Reasoning, Results, Rules};
 
-/// Whose rules a request must obey.
+/// The model provider whose rules a request must obey.
 ///
 /// Each profile is a table of rules: what [`Validator`](crate::Validator) reports and what `repair` makes true. In all of
 /// them each result has its call before it, and each call one result.

@@ -41,7 +41,7 @@ impl fmt::Display for Tokens {
     }
 }
 
-/// How an amount of tokens is known. It travels with the amount; of a sum, it is the least certain of its terms.
+/// The basis of an amount of tokens. It travels with the amount; of a sum, it is the least certain of its terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]

@@ -15,7 +15,7 @@ use crate::measure::{Clock, Cost};
 
 pub const MESSAGES_MAX: usize = 96;
 pub const ARENA_BYTES: usize = 10_504;
-/// Of how many results a plan may take the content away; four come in a turn.
+/// The number of results whose content a plan may take away; four come in a turn.
 pub const RESULTS_MAX: usize = 36;
 pub type Page = [u8; History::snapshot_bytes_max()];
 
@@ -326,7 +326,7 @@ fn line(text: fmt::Arguments<'_>) -> Line {
     line
 }
 
-/// What the user asks for in a turn.
+/// The request of the user in a turn.
 pub fn request(turn: u32) -> Line {
     line(format_args!("Turn {turn}: how is the greenhouse, and are the vents all right?"))
 }

@@ -23,7 +23,7 @@ impl Clock {
         Some(Self { instructions: (2 * CALIBRATION + ticks / 2) / ticks })
     }
 
-    /// What `work` gives, and how many instructions it took; exact to a tick.
+    /// The result of `work`, and the number of its instructions; exact to a tick.
     pub fn measure<T>(&self, work: impl FnOnce() -> T) -> (T, u32) {
         let began = SYST::get_current();
         let done = work();

@@ -120,7 +120,7 @@ impl ResponsesVendor {
         message.clone().with_parts(parts.collect())
     }
 
-    /// Where what it leaves stands in a request.
+    /// The position of its result in a request.
     #[must_use]
     pub const fn position(&self) -> Position {
         if self.returns_users { Position::AfterUserMessages } else { Position::InPlace }

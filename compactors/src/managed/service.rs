@@ -81,9 +81,9 @@ pub trait CompactionService: Send + Sync + fmt::Debug {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {
-    /// Where what it leaves stands in a request.
+    /// The position of its result in a request.
     pub position: Position,
-    /// Where what it is given may end.
+    /// The points at which its input may end.
     pub cut: Cut,
     /// Whether other services can read the result too.
     pub portable_text: bool,
@@ -92,7 +92,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Of a service whose compactions only it can read.
+    /// The form of a service whose compactions only it can read.
     #[must_use]
     pub const fn new(position: Position, cut: Cut) -> Self {
         Self { position, cut, portable_text: false, kept_sessions: false }
@@ -113,7 +113,7 @@ impl Capabilities {
     }
 }
 
-/// Where what a service leaves stands in a request.
+/// The position of a service's result in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Position {
@@ -126,7 +126,7 @@ pub enum Position {
     InPlace,
 }
 
-/// Where what a service is given may end.
+/// The points at which the input of a service may end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cut {

@@ -89,7 +89,7 @@ impl<'a> SummaryWriter<'a> {
         self
     }
 
-    /// How long one summary is waited for: ten minutes by default.
+    /// Sets the time limit of one summary: ten minutes by default.
     #[must_use]
     pub const fn with_deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;

@@ -56,7 +56,7 @@ impl fmt::Display for SnapshotError {
 impl core::error::Error for SnapshotError {}
 
 impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
-    /// How long a snapshot of such a history can be.
+    /// The largest size of a snapshot of such a history, in bytes.
     ///
     /// ```
     /// use epitome_core::BoundedHistory;

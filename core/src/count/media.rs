@@ -44,7 +44,7 @@ pub struct Rate {
     pub basis: Basis,
 }
 
-/// How the tokens of an image follow from its width and height. Every rule is bounded: a header that lies about billions
+/// The rule that gives the tokens of an image from its width and height. Every rule is bounded: a header that lies about billions
 /// of pixels counts as the largest image that the provider looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

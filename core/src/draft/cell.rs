@@ -41,7 +41,7 @@ pub enum PartVerdict {
     Clamp(Clamp),
 }
 
-/// How much of a part stays.
+/// The part of a text that stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(clippy::exhaustive_structs, reason = "two ends are all that is left of it")]

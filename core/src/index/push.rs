@@ -44,7 +44,7 @@ pub struct IndexBuf<S, C, P = NoParts> {
     pub(super) response: Option<(Seat, ResponseId)>,
 }
 
-/// Where a message has been put.
+/// The place of a pushed message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Placed {

@@ -35,11 +35,11 @@ impl LossKind {
 pub struct Loss {
     /// The kind of the lost content.
     pub kind: LossKind,
-    /// Where it came from: what added its group's first message.
+    /// Its source: that of the first message of its group.
     pub source: SourceKind,
     /// How many.
     pub count: u32,
-    /// How large they were; of parts, how much smaller they become at least.
+    /// Their size; of parts, the least by which they become smaller.
     pub tokens: u64,
 }
 

@@ -143,9 +143,9 @@ pub struct SummaryGap<'a> {
     pub first: Group<'a>,
     /// The largest size of its message.
     pub allowance: Tokens,
-    /// Of that, what the words of users in its span may have.
+    /// The part of that for the words of users in its span.
     pub quotes: Tokens,
-    /// Of that, what all else may have.
+    /// The part of that for all else.
     pub prose: Tokens,
     /// The writer of the summary.
     pub writer: Writer,
@@ -187,7 +187,7 @@ pub struct ElisionGap<'a> {
 pub struct ClampGap<'a> {
     /// The part.
     pub part: IndexedPart<'a>,
-    /// How much of it stays.
+    /// The part of it that stays.
     pub clamp: Clamp,
 }
 

@@ -222,7 +222,7 @@ impl Ledger {
         self.correction().counted_from(size.saturating_sub(goal))
     }
 
-    /// How far the counter has been off; one before any report.
+    /// The deviation of the counter; one before any report.
     #[must_use]
     pub const fn correction(&self) -> Correction {
         self.known.learned.correction()
@@ -272,7 +272,7 @@ pub struct RequestHandle {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Stamp {
-    /// How often what the log shows has been changed: by commits, prunes and late answers.
+    /// A counter of the changes to the visible messages: commits, prunes and late answers.
     pub revision: Revision,
     /// The sequence number that the next message will get.
     pub head: Head,

@@ -22,11 +22,11 @@ pub struct Usage {
     pub output_total: Option<u64>,
     /// Input and output, as reported; for a vendor that reports no such sum, the sum of both where both are known.
     pub total: Option<u64>,
-    /// How much of the input was read from the provider's cache.
+    /// The tokens of the input that were read from the provider's cache.
     pub cache_read: Option<u64>,
-    /// How much of the input was written to the provider's cache.
+    /// The tokens of the input that were written to the provider's cache.
     pub cache_creation: Option<u64>,
-    /// How much of the output was reasoning.
+    /// The tokens of the output that were reasoning.
     pub reasoning: Option<u64>,
     /// How much of the input is the request itself.
     pub(super) request: Request,

@@ -14,11 +14,11 @@ pub struct Spend {
     pub input: u64,
     /// Their output, reasoning included.
     pub output: u64,
-    /// How much of the input was read from a cache.
+    /// The tokens of the input that were read from a cache.
     pub cache_read: u64,
-    /// How much of the input was written to a cache.
+    /// The tokens of the input that were written to a cache.
     pub cache_creation: u64,
-    /// How much of the output was reasoning.
+    /// The tokens of the output that were reasoning.
     pub reasoning: u64,
 }
 

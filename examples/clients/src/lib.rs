@@ -17,12 +17,12 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What came of a talk.
+/// The result of a talk.
 #[derive(Debug)]
 pub struct Talk {
-    /// What the model and the tool said, in order.
+    /// The messages of the model and the tool, in order.
     pub messages: Vec<Message>,
-    /// How large the history is, as the service reports.
+    /// The size of the history, as the service reports it.
     pub tokens: u64,
 }
 

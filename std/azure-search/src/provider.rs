@@ -55,7 +55,7 @@ pub struct AzureAISearchContextProvider {
     prompt: Box<str>,
 }
 
-/// How the service knows who asks.
+/// The credential of a request.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Credential {

@@ -2,13 +2,13 @@
 
 use core::fmt;
 
-/// What came of the scenarios, one by one.
+/// The outcomes of the scenarios, one by one.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     outcomes: Vec<(String, Outcome)>,
 }
 
-/// What came of one scenario.
+/// The outcome of one scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {

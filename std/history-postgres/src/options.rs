@@ -4,7 +4,7 @@ use epitome_history::RemoteOptions;
 use epitome_history::StoreError;
 use epitome_history::rules::invalid;
 
-/// How a [`PostgresStore`](super::PostgresStore) is reached, and which tables are its own.
+/// The connection of a [`PostgresStore`](super::PostgresStore), and the names of its tables.
 ///
 /// ```
 /// use epitome_postgres::{Migrate, PostgresOptions};
@@ -14,11 +14,11 @@ use epitome_history::rules::invalid;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PostgresOptions {
-    /// How long it waits, how often it tries again, and how many connections it has.
+    /// Time limits, retries, and the number of connections.
     pub remote: RemoteOptions,
     /// The schema that holds the tables; the user's own if none is named.
     pub schema: Option<String>,
-    /// What the tables' names begin with: lower-case letters, digits and `_`, no digit first, at most 40 of them.
+    /// The prefix of the tables' names: lower-case letters, digits and `_`, no digit first, at most 40 of them.
     /// `epitome_` if nothing else is said.
     pub prefix: String,
     /// When the tables are made, or brought up to date.

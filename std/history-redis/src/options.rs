@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use epitome_history::RemoteOptions;
 
-/// How a [`RedisStore`](super::RedisStore) is reached, and which keys are its own.
+/// The connection of a [`RedisStore`](super::RedisStore), and the names of its keys.
 ///
 /// ```
 /// use core::time::Duration;
@@ -16,11 +16,11 @@ use epitome_history::RemoteOptions;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedisOptions {
-    /// How long it waits, how often it tries again, and how many connections it has.
+    /// Time limits, retries, and the number of connections.
     pub remote: RemoteOptions,
-    /// What the names of all its keys begin with, without braces: `epitome`. Stores with other prefixes share nothing.
+    /// The prefix of all its keys, without braces: `epitome`. Stores with other prefixes share nothing.
     pub prefix: String,
-    /// How long after its last change a session ends by itself, to the millisecond; `None` keeps it.
+    /// The lifetime of a session after its last change, to the millisecond; `None` keeps it.
     pub ttl: Option<Duration>,
 }
 

@@ -250,7 +250,7 @@ impl History {
         &*self.counter
     }
 
-    /// What is visible, with its groups.
+    /// The visible messages, with their groups.
     #[doc(hidden)]
     pub const fn visible(&self) -> &Visible {
         &self.visible
@@ -371,7 +371,7 @@ impl History {
         self.visible.head()
     }
 
-    /// How often what is visible has been changed.
+    /// The revision: a counter of the changes to the visible messages.
     #[must_use]
     pub fn revision(&self) -> Revision {
         self.index().revision()

@@ -7,29 +7,29 @@ use epitome_message::Str;
 use super::visible::Visible;
 use super::{CompactionRecord, MessageEdit, PartStandIn, Summary, TokenCount};
 
-/// What is to become of a stored history, in its numbers. Others may have changed it since: what they did is left alone.
+/// A compaction that was decided and not committed yet, in sequence numbers of the log. Others may have changed it since: what they did is left alone.
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::exhaustive_structs, reason = "a run fills it")]
 pub struct Pending {
     /// The messages to be hidden.
     pub hides: Vec<SeqRange>,
-    /// What stands there instead. It is shown only if all that it covers is hidden.
+    /// The summaries in the place of the hidden messages. It is shown only if all that it covers is hidden.
     pub summaries: Vec<Summary>,
     /// The messages to be shortened, in the order of their numbers.
     pub edits: Vec<PendingEdit>,
-    /// What has decided it.
+    /// The strategy that decided it.
     pub strategy: Str,
 }
 
-/// What is to become of the parts of one message.
+/// The planned stand-ins of one message.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "a run fills it")]
 pub struct PendingEdit {
     /// Its number.
     pub seq: Seq,
-    /// What stood in place of its parts when it was decided. If something else does by now, the message stays as it is.
+    /// The stand-ins of its parts at the time of the decision. If something else does by now, the message stays as it is.
     pub seen: Vec<PartStandIn>,
-    /// What is to stand there beside that.
+    /// The new stand-ins.
     pub stand_ins: Vec<PartStandIn>,
     /// The size of the message then.
     pub count: TokenCount,

@@ -83,7 +83,7 @@ impl Committed {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Where it stands: the lowest sequence number that it covers.
+    /// Its place: the lowest sequence number that it covers.
     pub key: Seq,
     /// The message. Its attribution names the messages it covers.
     pub message: Message,

@@ -11,7 +11,7 @@ pub use self::home::Home;
 pub use self::retry::{retry, unavailable};
 pub use super::url::shown_url as shown;
 
-/// How a store on a server waits and tries again.
+/// Time limits and retries of a store on a server.
 ///
 /// ```
 /// use core::time::Duration;
@@ -27,11 +27,11 @@ pub use super::url::shown_url as shown;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RemoteOptions {
-    /// How long one attempt may take, the wait for a connection included. 5 seconds.
+    /// The time limit of one attempt, the wait for a connection included. 5 seconds.
     pub timeout: Duration,
-    /// How often an operation is tried again. 3 times.
+    /// The number of retries of an operation. 3 times.
     pub retries: u32,
-    /// How long the first delay before another attempt is; each further one is twice as long. 50 milliseconds.
+    /// The delay before the first retry; each further delay is twice as long. 50 milliseconds.
     pub retry_delay: Duration,
     /// How many connections there are at most; who finds all in use waits for one. 8.
     pub connections_max: NonZeroUsize,

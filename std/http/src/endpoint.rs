@@ -134,7 +134,7 @@ impl Endpoint {
         self.repeated(request, repeat).await
     }
 
-    /// What stands there.
+    /// The answer to a request without a body.
     ///
     /// # Errors
     /// As the type says.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// Whose memories are stored, or searched. What is stored has all of these ids.
+/// The owner of memories that are stored or searched. A stored memory has all of these ids.
 ///
 /// A search looks at the memories of the user and at those of the agent, each by itself: of the application and the thread too, if these
 /// are given. Without a user and an agent it looks at all memories of the application, or else of the thread.

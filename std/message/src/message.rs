@@ -254,7 +254,7 @@ impl Message {
         self.role
     }
 
-    /// Where it came from and how long it must stay.
+    /// Its attribution: author, source, authority and retention.
     #[must_use]
     pub fn attribution(&self) -> &Attribution {
         self.attribution.as_deref().unwrap_or_else(|| of_callers(self.role))

@@ -53,7 +53,7 @@ pub struct Models {
 pub struct Model {
     /// Its name, in lower case.
     pub name: String,
-    /// Whose rules and framing it has.
+    /// The profile of rules and framing that it follows.
     pub profile: Profile,
     /// The name of its token counter, as [`counter_by_name`](crate::tokens::counter_by_name) knows it.
     pub encoding: String,
@@ -67,7 +67,7 @@ pub struct Model {
     pub image: Option<ImageRule>,
     /// The prices of its tokens; `None` if they are not published, or it has no prompt cache.
     pub prices: Option<Prices>,
-    /// Where the figures are from.
+    /// The source of the figures.
     pub source: String,
     /// The date of the figures, as `YYYY-MM-DD`.
     pub date: String,

@@ -96,13 +96,13 @@ impl SearchIndex {
         self.len() == 0
     }
 
-    /// How much each text says: the sum over its distinct terms of `log2(1 + texts / texts with the term)`, in units of 1 / 65,536.
+    /// The information of each text: the sum over its distinct terms of `log2(1 + texts / texts with the term)`, in units of 1 / 65,536.
     #[must_use]
     pub fn weights(&self) -> Vec<u64> {
         self.counts.weights()
     }
 
-    /// How near each text is to a query: BM25 with `k1` = 1.2 and `b` = 0.75 (Robertson and Zaragoza 2009, in the form that
+    /// The score of each text for a query: BM25 with `k1` = 1.2 and `b` = 0.75 (Robertson and Zaragoza 2009, in the form that
     /// Lucene uses), in units of 1 / 65,536; 0 if it has no term of the query.
     #[must_use]
     pub fn scores(&self, query: &str) -> Vec<u64> {
@@ -113,7 +113,7 @@ impl SearchIndex {
         self.scores_of_terms(terms.into_iter())
     }
 
-    /// How near each text is to one of them; all scores are 0 if there is no such text.
+    /// The similarity of each text to one of them; all scores are 0 if there is no such text.
     #[must_use]
     pub fn scores_like(&self, text: usize) -> Vec<u64> {
         self.scores_of_terms(self.counts.of_text(text).iter().map(|own| own.term))

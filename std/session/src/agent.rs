@@ -97,14 +97,14 @@ pub struct Agent {
     concurrency: Concurrency,
 }
 
-/// How often a run goes from the model to tools and back: more is more often a loop than work.
+/// The limit of tool rounds in one run: more rounds are more often a loop than work.
 pub const TOOL_ROUNDS_MAX: u32 = 40;
 
 /// How many tool calls of one answer run at once. Agent Framework runs all of them at once; the limit keeps a model that asks for a
 /// hundred files from opening a hundred at once.
 pub const PARALLEL_CALLS_MAX: usize = 8;
 
-/// How often an agent compacts a request that the provider refuses as too long, and sends it again: see
+/// The limit of compactions after a provider has refused a request as too long: see
 /// [`Run::refused`](crate::run::Run::refused).
 pub const OVERFLOW_COMPACTIONS_MAX: u32 = 2;
 

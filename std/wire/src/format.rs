@@ -11,7 +11,7 @@ use super::spec::FormatSpec;
 /// Makes [`Format`] of the table of formats, each with its name, the profile of its provider and its module.
 macro_rules! formats {
     ($($(#[$doc:meta])* $format:ident = $name:literal, $profile:ident, $module:ident;)*) => {
-        /// How a conversation is written down.
+        /// A format of conversations.
         ///
         /// ```
         /// use epitome_wire::Format;

@@ -45,7 +45,7 @@ pub struct OutlinedConversation {
     pub id: Str,
     /// Its name in a list; empty where there is nothing better than its id.
     pub label: Str,
-    /// How it belongs to the others.
+    /// Its relation to the other conversations.
     pub relation: Relation,
     /// How many messages it has.
     pub messages: usize,

@@ -17,7 +17,7 @@ use super::{Format, WireError, WireErrorKind};
 pub struct ReadOptions {
     /// The format; without it the text is looked at.
     pub from: Option<Format>,
-    /// Where the conversation stands; without it, the whole text. With [`each`](Self::each), from each element.
+    /// The place of the conversation; without it, the whole text. With [`each`](Self::each), from each element.
     pub at: Option<Pointer>,
     /// Whether every element of the array, or every line, is a text of its own.
     pub each: bool,

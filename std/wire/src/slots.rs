@@ -52,7 +52,7 @@ struct Slot<'a> {
     form: SlotForm,
 }
 
-/// How a changed part is written over a slot.
+/// The form of a changed part in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SlotForm {

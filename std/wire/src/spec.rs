@@ -17,7 +17,7 @@ use super::slots::{self, ReadRecord};
 use super::transcript::{Chain, Conversation, Log, Transcript};
 use super::{Format, WireError};
 
-/// How one format is recognised, read and written.
+/// The functions of one format: how it is recognised, read and written.
 ///
 /// Another crate defines a format with [`FormatSpec::new`] in a `static`, and reads texts of the format with
 /// [`ReadOptions::with_format`](crate::ReadOptions::with_format): see [`custom`](crate::custom). Two specs are equal if they have the
@@ -260,7 +260,7 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// How well a text fits a format. The words complete "it is FORMAT because ..", for people.
+/// The degree to which a text fits a format. The words complete "it is FORMAT because ..", for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fit {

@@ -50,15 +50,15 @@ pub struct Transcript {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Conversation {
-    /// How it is written down.
+    /// Its format.
     pub format: Format,
     /// The name of the conversation in the text; empty where it has none.
     pub id: Str,
     /// Its name in a list: a title, a task, an agent's name; empty where there is nothing better than its place.
     pub label: Str,
-    /// Where it stands in the text, as a JSON pointer; empty for the whole.
+    /// Its place in the text, as a JSON pointer; empty for the whole.
     pub path: String,
-    /// How it belongs to the others.
+    /// Its relation to the other conversations.
     pub relation: Relation,
     /// Whether it is what the program that wrote the text would go on with.
     pub active: bool,
@@ -87,7 +87,7 @@ pub(crate) enum AsRead {
 /// The records of which a conversation has only some of the messages, and which those are.
 pub(crate) type Partial = HashMap<RecordId, Vec<u32>>;
 
-/// How a conversation belongs to another of the same text.
+/// The relation of a conversation to another one of the same text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Relation {

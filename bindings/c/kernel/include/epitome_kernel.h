@@ -240,7 +240,7 @@ enum {
     EPITOME_KERNEL_ROLE_TOOL = 5
 };
 
-/* How long a message stays. */
+/* The retention of a message. */
 enum {
     /* As long as there is room. */
     EPITOME_KERNEL_RETENTION_NORMAL = 0,
@@ -278,7 +278,7 @@ typedef struct epitome_kernel_entry {
     uint32_t is_error;
 } epitome_kernel_entry;
 
-/* What became of a message. */
+/* The outcome of an append. */
 enum {
     EPITOME_KERNEL_OUTCOME_STORED = 1,
     /* Stored; it answers a call of an earlier turn, and is sent directly after that. */

@@ -33,7 +33,7 @@ pub struct Entry {
     is_error: u32,
 }
 
-/// Where a message was placed.
+/// The place of an appended message.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Placed {
@@ -53,7 +53,7 @@ pub enum RoleCode {
     Tool = 5,
 }
 
-/// How long a message stays.
+/// The retention of a message.
 #[repr(i32)]
 pub enum RetentionCode {
     Normal = 0,
@@ -61,7 +61,7 @@ pub enum RetentionCode {
     Ephemeral = 2,
 }
 
-/// What became of a message.
+/// The outcome of an append.
 #[repr(i32)]
 #[derive(Clone, Copy)]
 pub enum Outcome {

@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char};
 
 use epitome_core::{BudgetError, CompactError, Full, PlanError, SnapshotError, SummaryError};
 
-/// What a function returns.
+/// The return value of a function.
 #[repr(i32)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Error {

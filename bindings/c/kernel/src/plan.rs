@@ -8,7 +8,7 @@ use crate::error::{Error, code};
 use crate::history::History;
 use crate::stages::{Stage, Stages};
 
-/// What a plan comes to.
+/// The result of a plan.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct PlanResult {
@@ -37,7 +37,7 @@ pub enum PassCode {
     Overflow = 3,
 }
 
-/// What a compaction has freed.
+/// The sizes that a compaction has freed.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Compacted {

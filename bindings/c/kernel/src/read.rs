@@ -33,7 +33,7 @@ pub struct Part {
     name: Text,
 }
 
-/// What a piece of a message is.
+/// The kind of a piece of a message.
 #[repr(i32)]
 #[derive(Clone, Copy)]
 pub enum PartCode {

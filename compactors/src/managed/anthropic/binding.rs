@@ -25,7 +25,7 @@ const BOUND: &[&str] = &[
     "claude-haiku-5-5",
 ];
 
-/// How to act so that no thinking stands behind what it is not bound to.
+/// A remedy for thinking behind content that it is not bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Remedy {

@@ -6,7 +6,7 @@ use std::vec::Vec;
 use super::body::{Body, Raw};
 use super::error::MappingError;
 
-/// Where to cut so that the newest `keep_turns` turns stay: how many messages to summarize. `None` if nothing would be
+/// The number of messages to summarize so that the newest `keep_turns` turns stay. `None` if nothing would be
 /// summarized.
 ///
 /// A turn begins with what the user says. The cut moves back from there to the nearest place where it is legal: no call

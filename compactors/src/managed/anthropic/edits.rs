@@ -107,7 +107,7 @@ pub enum EditTrigger {
     ToolUses(u32),
 }
 
-/// Whose arguments are cleared with the results.
+/// The tools whose arguments are cleared with the results.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum ClearInputs {
@@ -207,7 +207,7 @@ impl ClearToolUses {
         self
     }
 
-    /// Whose arguments are cleared too.
+    /// Sets the tools whose arguments are cleared too.
     #[must_use]
     pub fn with_inputs(mut self, inputs: ClearInputs) -> Self {
         self.inputs = inputs;

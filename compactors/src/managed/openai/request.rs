@@ -20,11 +20,11 @@ use super::ResponsesVendor;
 pub struct CompactOptions {
     /// Which requests share a prompt cache.
     pub prompt_cache_key: Option<Str>,
-    /// How long the cache is kept.
+    /// The lifetime of the cache.
     pub prompt_cache_retention: Option<CacheRetention>,
     /// The side that sets the cache's breakpoints.
     pub prompt_cache_mode: Option<CacheMode>,
-    /// How long a breakpoint is kept, as the service writes it: `30m`.
+    /// The lifetime of a breakpoint, as the service writes it: `30m`.
     pub prompt_cache_ttl: Option<Str>,
     /// The tier that the request is served in.
     pub service_tier: Option<Str>,
@@ -32,7 +32,7 @@ pub struct CompactOptions {
     pub image_compression: Option<ImageCompression>,
 }
 
-/// How long a prompt cache is kept.
+/// The lifetime of a prompt cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CacheRetention {

@@ -23,7 +23,7 @@ const ATTEMPTS_MAX: usize = 8;
 /// How many appends are read at once.
 const PAGE: u32 = 256;
 
-/// How much of a session stays.
+/// The limit of a session that [`retain`](super::HistoryStoreExt::retain) enforces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Keep {

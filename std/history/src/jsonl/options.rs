@@ -1,6 +1,6 @@
 //! How a store writes.
 
-/// How a [`JsonlStore`](super::JsonlStore) writes.
+/// The durability and size options of a [`JsonlStore`](super::JsonlStore).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct JsonlOptions {

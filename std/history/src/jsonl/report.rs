@@ -13,7 +13,7 @@ const CUTS_MAX: usize = 1_000;
 pub struct CutTail {
     /// The session.
     pub session: SessionId,
-    /// Where the file ends now.
+    /// The new end of the file.
     pub at: u64,
     /// How many bytes were cut off.
     pub bytes: u64,

@@ -11,7 +11,7 @@ use crate::{
     UnansweredCall,
 };
 
-/// What is written in one step. A store writes the fields in this order: what is hidden leaves its key before another thing is
+/// The changes that a store writes in one step. A store writes the fields in this order: what is hidden leaves its key before another thing is
 /// shown there.
 #[derive(Debug, Default)]
 pub struct Changes<'a> {

@@ -13,7 +13,7 @@ use super::{Changes, Counters, Facts, Needs, Op, Reply};
 use crate::StoreError;
 use crate::rules;
 
-/// What is to be done.
+/// The result of a decision.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made, and never kept")]
 pub enum Decision<'a> {

@@ -27,7 +27,7 @@ pub struct Needs<'a> {
     pub state_text: bool,
     /// The id of the record that made this revision.
     pub record_id: Option<Revision>,
-    /// What is visible.
+    /// The visible messages and summaries.
     pub visible: bool,
     /// These messages as they were appended, and what stands in them: ascending.
     pub edited: Vec<Seq>,
@@ -37,11 +37,11 @@ pub struct Needs<'a> {
     pub made: Option<Revision>,
     /// The edits of these messages by the records that hold and came before a revision.
     pub earlier_edits: Option<(Revision, Vec<Seq>)>,
-    /// What is hidden at this revision or before, and not pruned.
+    /// The messages that are hidden at this revision or before, and not pruned.
     pub prunable: Option<Revision>,
 }
 
-/// What a store has found of that. A fact that was not asked for is empty.
+/// The facts that a store has found. A fact that was not asked for is empty.
 #[derive(Debug, Default)]
 pub struct Facts {
     /// `None`: there is no such session.
@@ -92,7 +92,7 @@ pub struct Receipt {
     pub said: SaidBefore,
 }
 
-/// How the messages of an append compare with those of another one under its token.
+/// The comparison of an append with an earlier one under the same token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SaidBefore {
     Same,
@@ -101,7 +101,7 @@ pub enum SaidBefore {
     Pruned,
 }
 
-/// What is visible, or was hidden by one record, in the order of keys.
+/// Messages that are visible, or that one record hid, in the order of keys.
 #[derive(Debug, Default)]
 pub struct Visible {
     pub messages: Vec<VisibleMessage>,
@@ -127,18 +127,18 @@ pub struct Made {
     pub undone_by: Option<Revision>,
     /// Whether there was a prune after it, through it or a later revision.
     pub pruned_since: bool,
-    /// What it has hidden. Empty if it is undone.
+    /// The messages that it has hidden. Empty if it is undone.
     pub hidden: Visible,
 }
 
-/// Where a summary is: the revision that its record made, and its key.
+/// The place of a summary: the revision of its record, and its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SummaryPlace {
     pub made: Revision,
     pub key: Seq,
 }
 
-/// What a prune through a revision would delete.
+/// The messages that a prune through a revision would delete.
 #[derive(Debug, Default)]
 pub struct Prunable {
     /// In the order in which the store has found them.

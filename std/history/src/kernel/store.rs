@@ -13,7 +13,7 @@ use crate::{
     StateRevision, StoreError, ext,
 };
 
-/// How much of the live projection is read.
+/// The part of the live projection that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     All,

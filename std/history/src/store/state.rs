@@ -4,7 +4,7 @@ use core::fmt;
 
 use epitome_core::Head;
 
-/// How often a session's state was kept. Before the first time it is 0, and there is none.
+/// A counter of the states that a session has kept; 0 before the first one.
 ///
 /// It is a counter of its own: neither appends nor commits move it, and it moves neither head nor revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

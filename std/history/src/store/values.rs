@@ -90,7 +90,7 @@ impl<'a> Append<'a> {
     }
 }
 
-/// Where an append goes.
+/// The position of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum AppendPosition {
@@ -159,7 +159,7 @@ impl Entry {
 pub struct TokenCount {
     /// The amount, framing included.
     pub tokens: Tokens,
-    /// How it is known.
+    /// The basis of the count.
     pub basis: Basis,
     /// The name of the counter. Under another counter the message is counted again.
     pub counter: Str,
@@ -221,9 +221,9 @@ pub struct Pruned {
     pub revision: Revision,
     /// The prune deletes messages that were hidden at this revision or before.
     pub through: Revision,
-    /// Of how many messages it deleted what they said.
+    /// The number of messages whose text it deleted.
     pub messages: u64,
-    /// Of how many summaries.
+    /// The number of summaries whose text it deleted.
     pub summaries: u64,
 }
 
@@ -308,7 +308,7 @@ impl Live {
 pub struct LogPage {
     /// The messages, in ascending order.
     pub messages: Vec<Logged>,
-    /// Where the next page begins; `None` at the end of the range.
+    /// The start of the next page; `None` at the end of the range.
     pub next: Option<Seq>,
 }
 

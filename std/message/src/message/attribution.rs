@@ -9,7 +9,7 @@ pub const LABEL_IMPORTANT: &str = "important";
 /// The label that makes a message ephemeral: of use in this run only, and not stored.
 pub const LABEL_EPHEMERAL: &str = "ephemeral";
 
-/// Where a message came from, how far it is trusted, and how long it must stay.
+/// The source of a message, the trust in it, and the time that it must stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attribution {
@@ -17,9 +17,9 @@ pub struct Attribution {
     pub source_id: Str,
     /// The kind of that component.
     pub source: SourceKind,
-    /// How far its content is trusted.
+    /// The trust in its content.
     pub authority: Authority,
-    /// How long it must stay.
+    /// The time that it must stay.
     pub retention: Retention,
     /// The messages that a derived message stands for, in ascending order; empty for an original.
     pub derived_from: Vec<SeqRange>,

@@ -8,7 +8,7 @@ use epitome_core::message::{
 
 use super::Str;
 
-/// How deep tool results may be nested in a message that is stored. Providers nest once; the JSON reader gives up after about 40.
+/// The deepest nesting of tool results in a stored message. Providers nest once; the JSON reader gives up after about 40.
 pub const NESTING_MAX: usize = 16;
 
 /// A piece of a message's content.
@@ -146,9 +146,9 @@ pub struct Media {
     pub kind: MediaKind,
     /// Its media type; empty when unknown.
     pub mime: Str,
-    /// Where its bytes are.
+    /// The source of its bytes.
     pub source: MediaSource,
-    /// How large it is, where that is known.
+    /// Its size, if that is known.
     pub extent: MediaExtent,
 }
 
@@ -164,7 +164,7 @@ impl Media {
     }
 }
 
-/// Where the bytes of a media part are.
+/// The source of the bytes of a media part.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "the writer of a format must say of each how it is written")]
 pub enum MediaSource {

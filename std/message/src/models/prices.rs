@@ -26,7 +26,7 @@ pub struct Prices {
     pub output: u32,
     /// The shortest beginning that is cached, in tokens.
     pub cached_min: u64,
-    /// How long the cache keeps a beginning that no request uses; `None` if that is not published.
+    /// The lifetime of an unused prefix in the cache; `None` if it is not published.
     pub lifetime: Option<Duration>,
 }
 

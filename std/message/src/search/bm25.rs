@@ -34,7 +34,7 @@ impl Bm25 {
     }
 }
 
-/// How rare a term is that `with` of `texts` texts have: `log2(1 + (texts - with + 1/2) / (with + 1/2))`, in units of 1 / 65,536.
+/// The rarity of a term that `with` of `texts` texts have: `log2(1 + (texts - with + 1/2) / (with + 1/2))`, in units of 1 / 65,536.
 #[must_use]
 pub fn rarity(texts: u64, with: u64) -> u64 {
     log2(2 * texts + 2).saturating_sub(log2(2 * with + 1))

@@ -53,13 +53,13 @@ impl ConversationIndex {
         self.messages.end_text();
     }
 
-    /// How much each message says: [`SearchIndex::weights`](super::SearchIndex::weights).
+    /// The information of each message: see [`SearchIndex::weights`](super::SearchIndex::weights).
     #[must_use]
     pub fn weights(&self) -> Vec<u64> {
         self.messages.weights()
     }
 
-    /// How near each message is to one of them: [`SearchIndex::scores_like`](super::SearchIndex::scores_like), by a look at the terms of
+    /// The similarity of each message to one of them: [`SearchIndex::scores_like`](super::SearchIndex::scores_like), by a look at the terms of
     /// all messages.
     #[must_use]
     pub fn scores_like(&self, message: usize) -> Vec<u64> {

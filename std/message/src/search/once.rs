@@ -49,7 +49,7 @@ struct Candidate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Hit {
-    /// How near it is to the query, in units of 1 / 65,536; never 0.
+    /// Its score for the query, in units of 1 / 65,536; never 0.
     pub score: u64,
     /// The number of the text, from 0 in the order in which the texts were added.
     pub text: u64,

@@ -79,7 +79,7 @@ pub struct LazyIndex {
 }
 
 impl LazyIndex {
-    /// Of no messages.
+    /// Sizes of no messages.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

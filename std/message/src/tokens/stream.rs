@@ -46,7 +46,7 @@ pub struct StreamCounter<C> {
 }
 
 impl<C: TokenCounter> StreamCounter<C> {
-    /// Of no text yet.
+    /// A count of an empty text.
     #[must_use]
     pub const fn new(counter: C) -> Self {
         Self { counter, done: 0, tail: String::new(), start: 0, scanned: 0, counted: (0, Tokens::ZERO) }

@@ -82,7 +82,7 @@ impl<T: ChatClient + ?Sized> ChatClient for Arc<T> {
     }
 }
 
-/// Whatever went wrong in a client.
+/// The error of a client.
 pub type ClientError = Box<dyn Error + Send + Sync>;
 
 /// The error of a client whose service does not know the session that the request goes on from: the session that it kept, or the latest

@@ -72,7 +72,7 @@ pub struct AutoCompaction {
     /// next request has more than 80 % of what makes a compaction due. Where a compaction has to pay, it is due from here on if
     /// the provider's cache has expired.
     pub early: Option<Trigger<'static>>,
-    /// Where in a run the trigger is looked at.
+    /// The points of a run at which the trigger is checked.
     pub points: RunPoints,
     /// In how many requests at most one compaction is made, unless the next request would not fit; 2 by default
     /// ([`Pacing::SPACING_TURNS`]). 0 and 1 are no limit.
@@ -231,7 +231,7 @@ impl fmt::Debug for Condition {
     }
 }
 
-/// Where in a run a trigger is looked at: before the run by default.
+/// The points of a run at which a trigger is checked: before the run by default.
 ///
 /// ```
 /// use epitome_std::compaction::RunPoints;

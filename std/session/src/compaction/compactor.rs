@@ -340,7 +340,7 @@ impl<'a> CompactionCx<'a> {
         self.costs.tell(usage);
     }
 
-    /// Where it is told what it costs.
+    /// The receiver of the costs.
     #[must_use]
     pub const fn costs(&self) -> &Costs {
         &self.costs
@@ -368,7 +368,7 @@ impl<'a> CompactionCx<'a> {
         self.fell_back.as_ref()
     }
 
-    /// How much there is now: messages and their tokens.
+    /// The current size: messages and tokens.
     #[must_use]
     pub fn measure(&self) -> (u64, u64) {
         (self.history.live().len() as u64, self.history.index().tokens())

@@ -15,7 +15,7 @@ pub struct KeptSession<'a> {
     pub instructions: Option<&'a str>,
     /// The conversation's model; empty where it is not known.
     pub model: &'a str,
-    /// Where it is told what it costs.
+    /// The receiver of the costs.
     pub costs: &'a Costs,
 }
 

@@ -83,7 +83,7 @@ impl From<&'static str> for UnchangedReason {
     }
 }
 
-/// How much smaller a history has become.
+/// The sizes of a history before and after a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct CompactionResult {
@@ -95,7 +95,7 @@ pub struct CompactionResult {
     pub original_tokens: Option<u64>,
     /// How many tokens they have.
     pub compacted_tokens: Option<u64>,
-    /// How the tokens are known; `None` where there are none.
+    /// The basis of the token counts; `None` if there are none.
     pub basis: Option<Basis>,
     /// When it pays, as it was planned; `None` where there is no [`PaybackRule`](super::PaybackRule).
     pub payback: Option<Payback>,

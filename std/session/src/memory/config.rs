@@ -23,9 +23,9 @@ use crate::session::SessionError;
 pub struct MemoryConfig {
     /// Whether there is one: `MEMORY_ENABLED`, on by default.
     pub enabled: bool,
-    /// Of which kind: `MEMORY_TYPE`.
+    /// The kind of memory: `MEMORY_TYPE`.
     pub kind: MemoryKind,
-    /// Where it is kept: `MEMORY_DIR`. `None` if nothing says so: then nothing is written, until the caller names a place.
+    /// The directory of the memory: `MEMORY_DIR`. `None` if nothing says so: then nothing is written, until the caller names a place.
     pub dir: Option<PathBuf>,
 }
 

@@ -47,7 +47,7 @@ pub trait Retriever: Send + Sync + fmt::Debug {
 pub struct Retrieved {
     /// The text.
     pub text: Str,
-    /// Where it is from, for the model to cite; empty where nobody says.
+    /// The origin of the text, for the model to cite; empty if it is unknown.
     pub origin: Str,
 }
 

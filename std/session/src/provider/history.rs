@@ -155,7 +155,7 @@ impl HistoryProvider {
         self
     }
 
-    /// Of which sources it stores context, if it does; of none, if there are none. The default is all but those whose
+    /// Sets the sources whose context it stores; of an empty list, none. The default is all but those whose
     /// messages are stored already.
     #[must_use]
     pub fn store_context_from<S: Into<String>>(mut self, sources: impl IntoIterator<Item = S>) -> Self {

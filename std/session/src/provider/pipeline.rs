@@ -221,7 +221,7 @@ impl Providers {
         loaders.next().filter(|_| loaders.next().is_none())
     }
 
-    /// How runs compact, if a provider says so: the first that does.
+    /// The compaction settings of the first provider that has some.
     #[must_use]
     pub fn compaction(&self) -> Option<&AutoCompaction> {
         self.list.iter().find_map(|provider| provider.as_compaction())

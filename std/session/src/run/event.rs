@@ -142,7 +142,7 @@ pub enum RunEvent {
     Skipped(Skipped),
 }
 
-/// Where in a run something happens.
+/// A point in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Point {

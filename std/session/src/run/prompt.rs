@@ -34,7 +34,7 @@ pub struct Prompt {
     pub messages: Vec<Message>,
     /// The tools.
     pub tools: Vec<Tool>,
-    /// How large the request is, without what was repaired.
+    /// The size of the request, without repairs.
     pub size: Size,
     /// The changes that made it legal; empty if there were none.
     pub repairs: Vec<Repair>,

@@ -19,7 +19,7 @@ pub struct Conversation<'a> {
     elements: Vec<Range<usize>>,
 }
 
-/// How the messages of a conversation are held together.
+/// The layout of a conversation's messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Layout {
@@ -128,7 +128,7 @@ impl<'a> Conversation<'a> {
         &self.elements
     }
 
-    /// How its messages are held together.
+    /// The layout of its messages.
     #[must_use]
     pub const fn layout(&self) -> &Layout {
         &self.layout
