@@ -7,7 +7,9 @@ use std::time::UNIX_EPOCH;
 use epitome::core::attribution::Retention;
 use epitome::core::message::Role;
 use epitome::core::{Revision, Seq};
-use epitome::history::{Committed, Live, LogSearch, Logged, LoggedAppend, Pruned, SessionId, StoreErrorKind};
+use epitome::history::{
+    Committed, CompactionRecord, Live, LogSearch, Logged, LoggedAppend, Pruned, SessionId, StoreErrorKind,
+};
 use epitome::message::Message;
 use futures::executor::block_on;
 use serde::Serialize;
@@ -153,10 +155,7 @@ impl Inspector {
             revision: now.revision.0,
             visible: now.live.len() as u64,
             visible_tokens: now.live.iter().map(|live| live.entry.count.tokens.as_u64()).sum(),
-            revisions: (1..=now.revision.0)
-                .rev()
-                .map(|revision| change(revision, &records, &prunes))
-                .collect(),
+            revisions: changes(now.revision.0, &records, &prunes),
             summaries: summaries.map(|live| Stated::of(live, redactor.as_mut())).collect(),
         })
     }
@@ -323,28 +322,51 @@ impl Line {
     }
 }
 
-fn change(revision: u64, records: &[Committed], prunes: &[Pruned]) -> Change {
-    let mut change =
-        Change { revision, what: "late answer".to_owned(), record: None, undoes: None, deleted: None };
-    if let Ok(at) = records.binary_search_by_key(&revision, |it| it.revision.0)
-        && let Some(Committed { record, undone_by, .. }) = records.get(at)
-    {
-        change.what = record.strategy.to_string();
-        change.record = Some(Compacted {
+/// The changes of all revisions, the newest first.
+fn changes(head: u64, records: &[Committed], prunes: &[Pruned]) -> Vec<Change> {
+    // What is neither a compaction nor its undoing nor a prune is the append of a late answer.
+    let mut changes: Vec<_> = (1..=head).map(|revision| Change::new(revision, "late answer")).collect();
+    let mut set = |revision: Revision, changed: Change| {
+        let at = revision.0.checked_sub(1).and_then(|at| usize::try_from(at).ok());
+        if let Some(change) = at.and_then(|at| changes.get_mut(at)) {
+            *change = changed;
+        }
+    };
+    for Committed { revision, record, undone_by, .. } in records {
+        set(
+            *revision,
+            Change {
+                record: Some(Compacted::of(record, *undone_by)),
+                ..Change::new(revision.0, &record.strategy)
+            },
+        );
+        if let Some(by) = undone_by {
+            set(*by, Change { undoes: Some(revision.0), ..Change::new(by.0, "uncompact") });
+        }
+    }
+    for Pruned { revision, messages, summaries, .. } in prunes {
+        set(*revision, Change { deleted: Some(messages + summaries), ..Change::new(revision.0, "prune") });
+    }
+    changes.reverse();
+    changes
+}
+
+impl Change {
+    fn new(revision: u64, what: &str) -> Self {
+        Self { revision, what: what.to_owned(), record: None, undoes: None, deleted: None }
+    }
+}
+
+impl Compacted {
+    fn of(record: &CompactionRecord, undone_by: Option<Revision>) -> Self {
+        Self {
             shortened: record.edits.len() as u64,
             summaries: record.summaries.len() as u64,
             tokens_before: record.tokens_before,
             tokens_after: record.tokens_after,
             undone_by: undone_by.map(|by| by.0),
-        });
-    } else if let Some(undone) = records.iter().find(|it| it.undone_by == Some(Revision(revision))) {
-        change.what = "uncompact".to_owned();
-        change.undoes = Some(undone.revision.0);
-    } else if let Some(pruned) = prunes.iter().find(|pruned| pruned.revision.0 == revision) {
-        change.what = "prune".to_owned();
-        change.deleted = Some(pruned.messages + pruned.summaries);
+        }
     }
-    change
 }
 
 /// What `epitome show` prints of it.
