@@ -12,6 +12,7 @@ source ./venv.sh
 venv .venv-services services-requirements.txt "mem0ai and the packages of Agent Framework"
 
 work=$(mktemp -d)
+server=
 trap 'kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
 example azure_search_interop
 azure=("${epitome[@]}")
@@ -52,10 +53,13 @@ found() { "${epitome[@]}" own "$url" "$1" "user=nobody" "$2" "Nothing."; }
 [[ ! -s $work/first ]] || fail "memories without a scope"
 found user=alice "How is my boat called?" | grep -qxF -- "- My boat is called Kestrel." || fail "what alice said is not found"
 found agent=helper "How is my boat called?" | grep -qF "Kestrel" || fail "what the agent heard is not found"
-[[ -z $(found user=bob "How is my boat called?") ]] || fail "bob finds what alice said"
+"${epitome[@]}" own "$url" "" "user=bob" "My boat is called Osprey." "A fine name."
+bobs=$(found user=bob "How is my boat called?")
+[[ $bobs == *Osprey* && $bobs != *Kestrel* ]] || fail "bob finds what alice said, or not what he said"
 "${epitome[@]}" inferring "$url" "" "user=carol" "I always have oolong." "Noted."
 found user=carol "oolong" | grep -qxF -- "- The user drinks oolong." || fail "what the model inferred is not found"
-! found user=carol "oolong" | grep -qF "I always have" || fail "what was said is stored as it is, though the model inferred"
+carols=$(found user=carol "oolong")
+[[ $carols == *oolong* && $carols != *"I always have"* ]] || fail "what was said is stored as it is, though the model inferred"
 searches=0
 for searched in "index words" "index vectors" "meaning words" "meaning vectors" "base base"; do
   read -r kind name <<<"$searched"

@@ -50,8 +50,15 @@ fn a_stored_session_is_reported_as_its_transcript_whatever_was_compacted() {
     assert_eq!(places, ["one", "two"].map(|name| json!(format!("session {name:?} of {store}"))));
 
     let before = std::fs::read(&path).unwrap();
-    let refused = run(&["report", "--store", &store, "-o", text(&path)]).fails(2);
-    assert!(refused.contains("name another file"), "{refused}");
+    let directory = format!("jsonl:{}", text(&folder.path("logs")));
+    run(&["session", "copy", "--store", &store, "--session", "one", "--to", &directory]).ok();
+    let log = std::fs::read_dir(folder.path("logs")).unwrap().next().unwrap().unwrap().path();
+    let beside = format!("{}-wal", text(&path));
+    for (store, output) in [(&store, text(&path)), (&store, &*beside), (&directory, text(&log))] {
+        let refused = run(&["report", "--store", store, "-o", output]).fails(2);
+        assert!(refused.contains("a file of the store: name another file"), "{refused}");
+    }
+    run(&["report", "--store", &directory, "--keep", "25", "-o", text(&folder.path("page.html"))]).ok();
     assert_eq!(std::fs::read(&path).unwrap(), before);
     assert!(
         run(&["report", "--store", &store, "--session", "three"])

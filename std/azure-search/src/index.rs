@@ -5,13 +5,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use epitome_http::{Endpoint, Repeat, cut};
-use epitome_std::session::SessionError;
+use epitome_std::session::{SessionError, SessionErrorKind};
 use serde_json::{Map, Value, json};
 
 use crate::provider::{API_VERSION, TEXT_BYTES_MAX};
 
 /// How many neighbours a search by vectors considers at least, where a semantic configuration ranks them anew: as many as it takes.
 const NEIGHBOURS_RANKED: usize = 50;
+
+/// What the id of a document has beyond so many bytes is left out, with a mark.
+const ID_BYTES_MAX: usize = 512;
 
 /// Where the text of a document stands, the first that it has.
 const TEXT_FIELDS: [&str; 5] = ["content", "text", "description", "body", "chunk"];
@@ -121,6 +124,10 @@ impl Index {
             Ok(definition) => discovered(&definition, self.embedder.is_some()),
             Err(error) => {
                 tracing::warn!(index = &*self.name, %error, "azure ai search: the index is searched by words only");
+                // A moment later it may be there.
+                if error.kind() == SessionErrorKind::Unavailable {
+                    return Discovered::None;
+                }
                 Discovered::None
             }
         };
@@ -184,5 +191,5 @@ fn text_of(document: &Map<String, Value>) -> Option<String> {
     let text = Some(text).filter(|text| !text.trim().is_empty())?;
     let text = cut(&text, TEXT_BYTES_MAX);
     let id = ["id", "@search.id"].iter().find_map(|name| document.get(*name).and_then(plain));
-    Some(id.map_or_else(|| text.to_string(), |id| format!("[Source: {id}] {text}")))
+    Some(id.map_or_else(|| text.to_string(), |id| format!("[Source: {}] {text}", cut(&id, ID_BYTES_MAX))))
 }

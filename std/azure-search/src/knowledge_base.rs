@@ -8,8 +8,11 @@ use serde_json::{Value, json};
 
 use crate::provider::{API_VERSION, TEXT_BYTES_MAX, checked_name};
 
-/// How many sources of an answer are named.
+/// How many sources of a knowledge base are asked, and how many places of an answer are named.
 const SOURCES_MAX: usize = 20;
+
+/// How many pieces of an answer are shown.
+const ENTRIES_MAX: usize = 50;
 
 /// Where the place of a source stands, the first that it has.
 const PLACES: [&str; 5] = ["url", "blobUrl", "docUrl", "webUrl", "docKey"];
@@ -51,7 +54,7 @@ impl KnowledgeBase {
         }
         let base = endpoint.get(&format!("/knowledgebases('{}')?{API_VERSION}", self.name)).await?;
         let mut sources = Vec::new();
-        for source in list(base.get("knowledgeSources")) {
+        for source in list(base.get("knowledgeSources")).iter().take(SOURCES_MAX) {
             let Some(name) = source.get("name").and_then(Value::as_str) else { continue };
             let name = checked_name(name)?;
             let source = endpoint.get(&format!("/knowledgesources('{name}')?{API_VERSION}")).await?;
@@ -71,7 +74,20 @@ fn list(value: Option<&Value>) -> &[Value] {
 fn texts(answer: &Value) -> Vec<String> {
     let content = list(answer.get("response")).iter().flat_map(|message| list(message.get("content")));
     let texts = content.filter_map(|content| content.get("text").and_then(Value::as_str));
-    texts.filter(|text| !text.trim().is_empty()).map(|text| cut(text, TEXT_BYTES_MAX).into_owned()).collect()
+    texts.filter(|text| !text.trim().is_empty()).flat_map(entries).take(ENTRIES_MAX).collect()
+}
+
+/// A text of an answer; of extracted data, which is a list of pieces with the numbers of their sources, each piece.
+fn entries(text: &str) -> Vec<String> {
+    let pieces: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
+    let piece = |piece: &Value| {
+        let content = piece.get("content")?.as_str()?;
+        Some(format!("[{}] {}", piece.get("ref_id")?, cut(content, TEXT_BYTES_MAX)))
+    };
+    match pieces.iter().map(piece).collect::<Option<Vec<_>>>() {
+        Some(pieces) if !pieces.is_empty() => pieces,
+        _ => vec![cut(text, TEXT_BYTES_MAX).into_owned()],
+    }
 }
 
 /// Where what was extracted stands: its texts have the numbers.

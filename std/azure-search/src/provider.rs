@@ -1,5 +1,6 @@
 //! The provider.
 
+use core::num::NonZeroUsize;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -35,7 +36,8 @@ const MESSAGES_MAX: usize = 10;
 /// model in the input.
 ///
 /// *Failures*: a search that fails ends the run before the model is called; a search that fails for a moment is made up to twice more. See
-/// [`Endpoint`] for errors and limits.
+/// [`Endpoint`] for errors and limits. What only an index has (a filter, vectors) is refused for a knowledge base, and the number of messages
+/// for an index: the hook is then `Invalid`.
 ///
 /// ```
 /// use epitome_azure_search::{AzureAISearchContextProvider, Credential};
@@ -43,9 +45,9 @@ const MESSAGES_MAX: usize = 10;
 /// let endpoint = "https://docs.search.windows.net";
 /// let by_index = AzureAISearchContextProvider::of_index(endpoint, "handbook", Credential::ApiKey("a-key".into()))?
 ///     .with_filter("tenant eq 'north'")
-///     .with_top(3);
+///     .with_top(3.try_into()?);
 /// let by_base = AzureAISearchContextProvider::of_knowledge_base(endpoint, "handbook-kb", Credential::ApiKey("a-key".into()))?;
-/// # Ok::<(), epitome_std::session::SessionError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct AzureAISearchContextProvider {
@@ -53,6 +55,8 @@ pub struct AzureAISearchContextProvider {
     endpoint: Endpoint,
     searched: Searched,
     prompt: Box<str>,
+    /// Whether something was set that only an index has, or only a knowledge base.
+    is_misplaced: bool,
 }
 
 /// The credential of a request.
@@ -108,6 +112,7 @@ impl AzureAISearchContextProvider {
             endpoint: Endpoint::new("azure ai search", endpoint)?.with_key(key),
             searched,
             prompt: PROMPT.into(),
+            is_misplaced: false,
         })
     }
 
@@ -127,8 +132,8 @@ impl AzureAISearchContextProvider {
 
     /// Sets how many documents of an index are found at most, 5 unless it is set.
     #[must_use]
-    pub fn with_top(self, top: usize) -> Self {
-        self.of_its_index(|index| index.top = top)
+    pub fn with_top(self, top: NonZeroUsize) -> Self {
+        self.of_its_index(|index| index.top = top.get())
     }
 
     /// Ranks the documents of an index anew by meaning, as this configuration of the index says.
@@ -150,7 +155,8 @@ impl AzureAISearchContextProvider {
         self.of_its_index(|index| index.embedder = Some(embedder))
     }
 
-    /// Sets the vector field of an index; unless it is set, the definition of the index is looked at, once.
+    /// Sets the vector field of an index, for which the service makes the vectors of queries unless there is an [`Embedder`]; unless it is
+    /// set, the definition of the index is looked at, once.
     #[must_use]
     pub fn with_vector_field(self, field: impl Into<Box<str>>) -> Self {
         self.of_its_index(|index| index.vector_field = Some(field.into()))
@@ -158,9 +164,10 @@ impl AzureAISearchContextProvider {
 
     /// Sets how many of the latest messages of the input a knowledge base is asked about, 10 unless it is set.
     #[must_use]
-    pub const fn with_messages_max(mut self, messages: usize) -> Self {
-        if let Searched::KnowledgeBase(base) = &mut self.searched {
-            base.messages_max = messages;
+    pub const fn with_messages_max(mut self, messages: NonZeroUsize) -> Self {
+        match &mut self.searched {
+            Searched::KnowledgeBase(base) => base.messages_max = messages.get(),
+            Searched::Index(_) => self.is_misplaced = true,
         }
         self
     }
@@ -169,12 +176,21 @@ impl AzureAISearchContextProvider {
     #[must_use]
     pub fn with_endpoint(mut self, set: impl FnOnce(Endpoint) -> Endpoint) -> Self {
         self.endpoint = set(self.endpoint);
+        // Another service has another index.
+        match &mut self.searched {
+            Searched::Index(index) => index.discovered = Arc::default(),
+            Searched::KnowledgeBase(base) => base.sources = Arc::default(),
+        }
         self
     }
 
     fn of_its_index(mut self, set: impl FnOnce(&mut Index)) -> Self {
-        if let Searched::Index(index) = &mut self.searched {
-            set(index);
+        match &mut self.searched {
+            Searched::Index(index) => {
+                set(index);
+                index.discovered = Arc::default();
+            }
+            Searched::KnowledgeBase(_) => self.is_misplaced = true,
         }
         self
     }
@@ -188,6 +204,11 @@ impl ContextProvider for AzureAISearchContextProvider {
 
     async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
         let Hook { context, .. } = hook;
+        if self.is_misplaced {
+            let what = "azure ai search: a knowledge base takes no filter, top, semantic configuration, embedder or vector field, and an index no \
+                        number of messages";
+            return Err(SessionError::new(SessionErrorKind::Invalid, what));
+        }
         let said =
             context.input_messages().iter().filter(|it| matches!(it.role(), Role::User | Role::Assistant));
         let said: Vec<_> = said.map(Message::text).filter(|text| !text.trim().is_empty()).collect();

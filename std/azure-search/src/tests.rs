@@ -1,5 +1,6 @@
 //! The provider over a service of the tests, which takes only requests of the form that the REST interface has.
 
+use core::num::NonZeroUsize;
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -114,6 +115,10 @@ async fn said(provider: &AzureAISearchContextProvider, input: &str) -> String {
     added.first().map(|message| message.text().into_owned()).unwrap_or_default()
 }
 
+fn at_most(number: usize) -> NonZeroUsize {
+    NonZeroUsize::new(number).unwrap()
+}
+
 #[derive(Debug)]
 struct Letters;
 
@@ -190,8 +195,10 @@ async fn an_index_is_searched_by_all_that_it_has() {
     }
     // A key that may only search: by words.
     let (service, url) = Service::new(&[(INDEX, 403, json!({})), (SEARCH, 200, documents(json!([])))]).await;
-    let provider =
-        of_index(&url).with_semantic_configuration("default").with_filter("tenant eq 'north'").with_top(2);
+    let provider = of_index(&url)
+        .with_semantic_configuration("default")
+        .with_filter("tenant eq 'north'")
+        .with_top(at_most(2));
     said(&provider, "tea").await;
     let body = json!({
         "search": "tea", "top": 2, "queryType": "semantic", "semanticConfiguration": "default", "captions": "extractive",
@@ -204,7 +211,7 @@ async fn an_index_is_searched_by_all_that_it_has() {
 async fn a_knowledge_base_answers_with_its_sources() {
     let text = |text: &str| json!({"type": "text", "text": text});
     let answer = json!({
-        "response": [{"role": "assistant", "content": [text("[{\"ref_id\":0,\"content\":\"Opens at nine.\"}]"), {"type": "image", "image": {"url": "x"}}]},
+        "response": [{"role": "assistant", "content": [text(r#"[{"ref_id":0,"title":"Hours","content":"Opens at nine."},{"ref_id":1,"content":"Closes at five."}]"#), {"type": "image", "image": {"url": "x"}}]},
             {"role": "assistant", "content": []}],
         "references": [{"type": "searchIndex", "id": "0", "docKey": "hours-1"}, {"type": "web", "id": "1", "url": "https://a"}, {"type": "web"}],
         "activity": [],
@@ -221,11 +228,11 @@ async fn a_knowledge_base_answers_with_its_sources() {
         ),
     ];
     let (service, url) = Service::new(&answers).await;
-    let provider = of_base(&url).with_messages_max(2).with_prompt("Known:");
+    let provider = of_base(&url).with_messages_max(at_most(2)).with_prompt("Known:");
     let input = ["one", "two", "three"].map(Message::user).to_vec();
     let added = before(&provider, input).await.unwrap();
     let expected =
-        "Known:\n- [{\"ref_id\":0,\"content\":\"Opens at nine.\"}]\n- Sources: [0] hours-1, [1] https://a";
+        "Known:\n- [0] Opens at nine.\n- [1] Closes at five.\n- Sources: [0] hours-1, [1] https://a";
     assert_eq!(added[0].text(), expected);
     let source = |name: &str, kind: &str| json!({"knowledgeSourceName": name, "includeReferenceSourceData": true, "kind": kind});
     let body = json!({
@@ -250,6 +257,42 @@ async fn a_knowledge_base_answers_with_its_sources() {
         SessionErrorKind::Invalid
     );
     assert_eq!(service.paths(), [BASE]);
+}
+
+#[tokio::test]
+async fn what_only_the_other_kind_has_is_refused() {
+    let (service, url) = Service::new(&[]).await;
+    for provider in [
+        of_base(&url).with_filter("tenant eq 'north'"),
+        of_base(&url).with_top(at_most(3)),
+        of_base(&url).with_semantic_configuration("default"),
+        of_base(&url).with_embedder(Arc::new(Letters)),
+        of_base(&url).with_vector_field("v"),
+        of_index(&url).with_messages_max(at_most(3)),
+    ] {
+        let error = before(&provider, vec![Message::user("x")]).await.unwrap_err();
+        assert!(
+            error.kind() == SessionErrorKind::Invalid && error.to_string().contains("takes no filter"),
+            "{error}"
+        );
+    }
+    assert_eq!(service.paths(), [""; 0]);
+}
+
+#[tokio::test]
+async fn an_index_that_cannot_be_looked_at_for_a_moment_is_looked_at_again() {
+    let vector = json!({"name": "v", "dimensions": 2, "vectorSearchProfile": "p"});
+    let index = json!({"fields": [vector], "vectorSearch": {"profiles": [{"name": "p", "vectorizer": "s"}]}});
+    let mut answers = vec![(INDEX, 503, json!({})); 3];
+    answers.extend([(INDEX, 200, index), (SEARCH, 200, documents(json!([])))]);
+    let (service, url) = Service::new(&answers).await;
+    let provider = of_index(&url);
+    for _ in 0..2 {
+        said(&provider, "tea").await;
+    }
+    let by_vectors: Vec<_> =
+        service.asked(SEARCH).iter().map(|body| body.get("vectorQueries").is_some()).collect();
+    assert_eq!(by_vectors, [false, true]);
 }
 
 #[tokio::test]

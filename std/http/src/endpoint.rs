@@ -1,13 +1,14 @@
 //! Where a service is reached.
 
 use core::hash::BuildHasher as _;
+use core::net::IpAddr;
 use core::time::Duration;
 use std::hash::RandomState;
 
 use epitome_std::session::{SessionError, SessionErrorKind};
 use reqwest::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::redirect::Policy;
-use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use serde_json::Value;
 
 use crate::Placed;
@@ -45,7 +46,9 @@ const ANSWER_BYTES_MAX: usize = 16 << 20;
 pub struct Endpoint {
     name: &'static str,
     http: Client,
-    base_url: Box<str>,
+    base_url: Result<Box<str>, &'static str>,
+    is_plain: bool,
+    is_plain_allowed: bool,
     key: Option<Placed>,
     timeout: Duration,
     delay: Duration,
@@ -57,7 +60,7 @@ pub struct Endpoint {
 pub enum Repeat {
     /// It only reads.
     Always,
-    /// A second time would do it twice: only if the service has done nothing (429, 503, no connection).
+    /// A second time would do it twice: only if the service has done nothing (429, no connection).
     IfUndone,
 }
 
@@ -74,22 +77,43 @@ impl Endpoint {
     /// The service `name`, as errors call it, at this address. No redirect is followed, so that a key goes nowhere else.
     ///
     /// # Errors
-    /// `Unavailable` if there is no HTTP client: the system's certificates cannot be read, for example.
+    /// `Invalid` if this is no address of a service: see [`with_base_url`](Self::with_base_url). `Unavailable` if there is no HTTP client:
+    /// the system's certificates cannot be read, for example.
     pub fn new(name: &'static str, base_url: &str) -> Result<Self, SessionError> {
         let http = Client::builder().redirect(Policy::none()).build();
         let http = http.map_err(|error| {
-            SessionError::new(SessionErrorKind::Unavailable, format!("{name}: there is no HTTP client"))
-                .with_source(error)
+            let context = format!("{name}: there is no HTTP client");
+            SessionError::new(SessionErrorKind::Unavailable, context).with_source(error)
         })?;
-        let endpoint =
-            Self { name, http, base_url: Box::default(), key: None, timeout: TIMEOUT, delay: DELAY };
-        Ok(endpoint.with_base_url(base_url))
+        let base_url = checked(base_url);
+        let is_plain = is_plain(base_url.as_deref().unwrap_or_default());
+        let endpoint = Self {
+            name,
+            http,
+            base_url,
+            is_plain,
+            is_plain_allowed: false,
+            key: None,
+            timeout: TIMEOUT,
+            delay: DELAY,
+        };
+        endpoint.url("").map(|_| ())?;
+        Ok(endpoint)
     }
 
-    /// Sets the address.
+    /// Sets the address: `http://` or `https://` with a host, without a user, a query or a fragment. With another one each request is
+    /// `Invalid`.
     #[must_use]
     pub fn with_base_url(mut self, base_url: &str) -> Self {
-        self.base_url = base_url.trim_end_matches('/').into();
+        self.base_url = checked(base_url);
+        self.is_plain = is_plain(self.base_url.as_deref().unwrap_or_default());
+        self
+    }
+
+    /// Lets the key be sent without encryption to another machine: within a network that you trust.
+    #[must_use]
+    pub const fn with_plain_http(mut self) -> Self {
+        self.is_plain_allowed = true;
         self
     }
 
@@ -126,12 +150,20 @@ impl Endpoint {
     /// # Errors
     /// As the type says.
     pub async fn post(&self, path: &str, body: &Value, repeat: Repeat) -> Result<Value, SessionError> {
-        let body = body.to_string();
-        let request = || {
-            let request = self.http.post(format!("{}{path}", self.base_url));
-            request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body.clone())
-        };
-        self.repeated(request, repeat).await
+        let text = self.repeated(&self.posted(path, body)?, repeat, true).await?;
+        // The text of a parser's error may repeat what was said.
+        serde_json::from_slice(&text).map_err(|_| self.unavailable("the answer is no JSON"))
+    }
+
+    /// Sends this body. Whatever the service answers beside a status of success is not read.
+    ///
+    /// # Errors
+    /// As the type says. Where there was no answer, the service may have done it.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the service may have done it, once.
+    pub async fn send(&self, path: &str, body: &Value, repeat: Repeat) -> Result<(), SessionError> {
+        self.repeated(&self.posted(path, body)?, repeat, false).await.map(|_| ())
     }
 
     /// The answer to a request without a body.
@@ -139,17 +171,40 @@ impl Endpoint {
     /// # Errors
     /// As the type says.
     pub async fn get(&self, path: &str) -> Result<Value, SessionError> {
-        self.repeated(|| self.http.get(format!("{}{path}", self.base_url)), Repeat::Always).await
+        let url = self.url(path)?;
+        let text = self.repeated(&|| self.http.get(&url), Repeat::Always, true).await?;
+        serde_json::from_slice(&text).map_err(|_| self.unavailable("the answer is no JSON"))
+    }
+
+    fn posted(&self, path: &str, body: &Value) -> Result<impl Fn() -> RequestBuilder, SessionError> {
+        let (url, body) = (self.url(path)?, body.to_string());
+        Ok(move || {
+            let request = self.http.post(&url);
+            request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body.clone())
+        })
+    }
+
+    fn url(&self, path: &str) -> Result<String, SessionError> {
+        let invalid =
+            |what: &str| SessionError::new(SessionErrorKind::Invalid, format!("{}: {what}", self.name));
+        let base = self.base_url.as_deref().map_err(|what| invalid(what))?;
+        match self.key.is_some() && self.is_plain && !self.is_plain_allowed {
+            true => Err(invalid(
+                "the key would go to another machine without encryption: give https://, or with_plain_http",
+            )),
+            false => Ok(format!("{base}{path}")),
+        }
     }
 
     async fn repeated(
         &self,
-        request: impl Fn() -> RequestBuilder,
+        request: &impl Fn() -> RequestBuilder,
         repeat: Repeat,
-    ) -> Result<Value, SessionError> {
+        is_read: bool,
+    ) -> Result<Vec<u8>, SessionError> {
         let mut delay = self.delay;
         for _ in 0..REPETITIONS {
-            let failed = match self.attempt(request()).await {
+            let failed = match self.in_time(request(), is_read).await {
                 Ok(answer) => return Ok(answer),
                 Err(failed) => failed,
             };
@@ -161,25 +216,38 @@ impl Endpoint {
             tokio::time::sleep(wait).await;
             delay = delay.saturating_mul(2);
         }
-        self.attempt(request()).await.map_err(|failed| failed.error)
+        self.in_time(request(), is_read).await.map_err(|failed| failed.error)
     }
 
-    async fn attempt(&self, mut request: RequestBuilder) -> Result<Value, Failed> {
+    /// One attempt: the look-up of the key, the request and its answer.
+    async fn in_time(&self, request: RequestBuilder, is_read: bool) -> Result<Vec<u8>, Failed> {
+        let attempt = tokio::time::timeout(self.timeout, self.attempt(request, is_read));
+        attempt.await.unwrap_or_else(|_| {
+            Err(Failed {
+                error: self.unavailable("no answer in time"),
+                repeat: Some(Repeat::Always),
+                wait: None,
+            })
+        })
+    }
+
+    async fn attempt(&self, mut request: RequestBuilder, is_read: bool) -> Result<Vec<u8>, Failed> {
         if let Some(key) = &self.key {
             let (name, value) = key.header(self.name).await.map_err(Failed::for_good)?;
             request = request.header(name, value);
         }
-        let answer = request.timeout(self.timeout).send().await.map_err(|error| {
+        let answer = request.send().await.map_err(|error| {
             let repeat = if error.is_connect() { Repeat::IfUndone } else { Repeat::Always };
             Failed { error: self.unreachable(error), repeat: Some(repeat), wait: None }
         })?;
         match answer.status() {
-            status if status.is_success() => self.read(answer).await,
+            status if status.is_success() && is_read => self.read(answer).await,
+            status if status.is_success() => Ok(Vec::new()),
             status => Err(self.refused(status, retry_after(&answer))),
         }
     }
 
-    async fn read(&self, mut answer: Response) -> Result<Value, Failed> {
+    async fn read(&self, mut answer: Response) -> Result<Vec<u8>, Failed> {
         let mut text = Vec::new();
         let broken =
             |error| Failed { error: self.unreachable(error), repeat: Some(Repeat::Always), wait: None };
@@ -189,8 +257,7 @@ impl Endpoint {
             }
             text.extend_from_slice(&chunk);
         }
-        // The text of a parser's error may repeat what was said.
-        serde_json::from_slice(&text).map_err(|_| Failed::for_good(self.unavailable("the answer is no JSON")))
+        Ok(text)
     }
 
     fn unavailable(&self, what: &str) -> SessionError {
@@ -198,9 +265,7 @@ impl Endpoint {
     }
 
     fn unreachable(&self, error: reqwest::Error) -> SessionError {
-        let what = if error.is_timeout() { "no answer in time" } else { "the request failed" };
-        // A URL may hold credentials.
-        self.unavailable(what).with_source(error.without_url())
+        self.unavailable("the request failed").with_source(error.without_url())
     }
 
     fn refused(&self, status: StatusCode, wait: Option<Duration>) -> Failed {
@@ -210,7 +275,6 @@ impl Endpoint {
             404 => (NotFound, None, ": there is no such thing at this address"),
             405 => (Invalid, None, ": this is another service"),
             429 => (Unavailable, Some(Repeat::IfUndone), ": too many requests"),
-            503 => (Unavailable, Some(Repeat::IfUndone), ""),
             408 | 500.. => (Unavailable, Some(Repeat::Always), ""),
             _ => (Invalid, None, ": the service refuses the request"),
         };
@@ -223,6 +287,31 @@ impl Failed {
     const fn for_good(error: SessionError) -> Self {
         Self { error, repeat: None, wait: None }
     }
+}
+
+/// The address without a slash at its end, or what is wrong with it.
+fn checked(base_url: &str) -> Result<Box<str>, &'static str> {
+    let is_of_a_service = Url::parse(base_url).is_ok_and(|url| {
+        let has_more = url.query().is_some() || url.fragment().is_some();
+        let has_user = !url.username().is_empty() || url.password().is_some();
+        matches!(url.scheme(), "http" | "https") && url.has_host() && !has_more && !has_user
+    });
+    // What is wrong with it may be a password in it.
+    match is_of_a_service {
+        true => Ok(base_url.trim_end_matches('/').into()),
+        false => {
+            Err("the address is http:// or https:// with a host, and without a user, a query or a fragment")
+        }
+    }
+}
+
+/// Whether what is sent there can be read on the way.
+fn is_plain(base_url: &str) -> bool {
+    Url::parse(base_url).is_ok_and(|url| {
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let is_here = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|host| host.is_loopback());
+        url.scheme() == "http" && !is_here
+    })
 }
 
 /// The header of that name, if it is in seconds.

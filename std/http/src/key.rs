@@ -48,6 +48,12 @@ impl From<SecretString> for Key {
     }
 }
 
+impl From<String> for Key {
+    fn from(key: String) -> Self {
+        SecretString::from(key).into()
+    }
+}
+
 impl From<&str> for Key {
     fn from(key: &str) -> Self {
         SecretString::from(key).into()

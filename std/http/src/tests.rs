@@ -82,7 +82,7 @@ async fn a_status_says_what_to_do_and_how_often_it_is_tried() {
         (408, Unavailable, 3, 1),
         (429, Unavailable, 3, 3),
         (500, Unavailable, 3, 1),
-        (503, Unavailable, 3, 3),
+        (503, Unavailable, 3, 1),
     ] {
         for (repeat, times) in [(Repeat::Always, read), (Repeat::IfUndone, undone)] {
             asked.lock().unwrap().clear();
@@ -106,10 +106,56 @@ async fn answers_and_waiting_have_limits() {
     assert_eq!(asked.lock().unwrap().iter().filter(|(_, path, _)| path == "/later").count(), 1);
     endpoint.get("/later").await.unwrap_err();
     assert_eq!(asked.lock().unwrap().iter().filter(|(_, path, _)| path == "/later").count(), 4);
-    let nobody = Endpoint::new("notes", "http://user:secret@127.0.0.1:1").unwrap().with_delay(Duration::ZERO);
-    let error = nobody.get("/a").await.unwrap_err();
+    let nobody = Endpoint::new("notes", "http://127.0.0.1:1").unwrap().with_delay(Duration::ZERO);
+    assert_eq!(nobody.get("/a").await.unwrap_err().kind(), SessionErrorKind::Unavailable);
+    // A key that is looked up for ever.
+    let stuck = Key::asked(|| Box::pin(core::future::pending()));
+    let stuck = endpoint.with_key(Placed::Header("api-key", stuck)).with_timeout(Duration::from_millis(20));
+    assert!(stuck.get("/a").await.unwrap_err().to_string().contains("no answer in time"));
+}
+
+#[tokio::test]
+async fn an_address_is_that_of_a_service_and_a_key_goes_there_encrypted() {
+    let (asked, url) = served().await;
+    for wrong in [
+        "",
+        "notes.example",
+        "ftp://notes.example",
+        "https://",
+        "http://u:secret@127.0.0.1",
+        "http://h/?a=secret",
+        "http://h/#secret",
+    ] {
+        let error = Endpoint::new("notes", wrong).unwrap_err();
+        assert!(
+            error.kind() == SessionErrorKind::Invalid && !format!("{error:?}").contains("secret"),
+            "{error:?}"
+        );
+        let later = Endpoint::new("notes", &url).unwrap().with_base_url(wrong);
+        assert!(!format!("{later:?}").contains("secret"), "{later:?}");
+        assert_eq!(later.get("/a").await.unwrap_err().kind(), SessionErrorKind::Invalid);
+    }
+    let keyed =
+        |url: &str| Endpoint::new("notes", url).unwrap().with_key(Placed::Header("api-key", "k1".into()));
+    let error = keyed("http://notes.example").get("/a").await.unwrap_err();
     assert!(
-        error.kind() == SessionErrorKind::Unavailable && !format!("{error:?}").contains("secret"),
-        "{error:?}"
+        error.kind() == SessionErrorKind::Invalid && error.to_string().contains("without encryption"),
+        "{error}"
     );
+    for here in [&*url, &url.replace("127.0.0.1", "localhost")] {
+        keyed(here).get("/a").await.unwrap();
+    }
+    assert_eq!(asked.lock().unwrap().len(), 2);
+    let trusted = keyed("http://notes.invalid").with_plain_http().with_delay(Duration::ZERO);
+    assert_eq!(trusted.get("/a").await.unwrap_err().kind(), SessionErrorKind::Unavailable);
+}
+
+#[tokio::test]
+async fn what_is_sent_is_done_whatever_the_answer_says() {
+    let (_, url) = served().await;
+    let endpoint = Endpoint::new("notes", &url).unwrap();
+    for path in ["/huge", "/status/204", "/status/202"] {
+        endpoint.send(path, &json!({}), Repeat::IfUndone).await.unwrap();
+    }
+    assert!(endpoint.send("/status/400", &json!({}), Repeat::IfUndone).await.is_err());
 }

@@ -1,4 +1,4 @@
-//! A run with the memories of Mem0 around it, for `tests/interop/mem0.sh`.
+//! A run with the memories of Mem0 around it, for `tests/interop/services.sh`.
 //!
 //! ```text
 //! mem0_interop hosted URL SEARCH STORE INPUT ANSWER    prints the messages that the provider adds to a run with this input, and stores it

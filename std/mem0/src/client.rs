@@ -1,5 +1,7 @@
 //! Requests to Mem0.
 
+use core::num::NonZeroUsize;
+
 use epitome_http::{Endpoint, Repeat};
 use epitome_std::session::SessionError;
 use serde_json::{Map, Value, json};
@@ -25,7 +27,7 @@ impl Client {
         &self,
         query: &str,
         filter: &Filter,
-        found_max: Option<usize>,
+        found_max: Option<NonZeroUsize>,
     ) -> Result<Option<Vec<Value>>, SessionError> {
         let path = match self.service {
             Service::Hosted => "/v3/memories/search/",
@@ -33,7 +35,7 @@ impl Client {
         };
         let mut body = json!({"query": query, "filters": filter});
         if let (Some(found_max), Some(body)) = (found_max, body.as_object_mut()) {
-            body.insert("top_k".to_owned(), found_max.into());
+            body.insert("top_k".to_owned(), found_max.get().into());
         }
         Ok(match self.endpoint.post(path, &body, Repeat::Always).await? {
             Value::Array(found) => Some(found),
@@ -65,6 +67,6 @@ impl Client {
             }
         };
         body.extend(infer.map(|infer| ("infer".to_owned(), infer.into())));
-        self.endpoint.post(path, &body.into(), Repeat::IfUndone).await.map(|_| ())
+        self.endpoint.send(path, &body.into(), Repeat::IfUndone).await
     }
 }

@@ -1,5 +1,6 @@
 //! The provider.
 
+use core::num::NonZeroUsize;
 use std::collections::HashSet;
 
 use async_trait::async_trait;
@@ -36,7 +37,7 @@ const LAST_RUN: &str = "last_run";
 ///
 /// What is found stands in one message of the context, of retrieved authority and ephemeral, each memory an entry of a list: it is data,
 /// and cannot pass for instructions or for another entry. A blank input asks nothing. Of a message its texts are stored, of users, the
-/// model and systems, and not what is ephemeral; a run is stored once, also where the hook is called again for it.
+/// model and systems, and not what is ephemeral; a run that was stored is not stored again, also where the hook is called again for it.
 ///
 /// *Scopes*: [`with_storage`](Self::with_storage) says what stored memories are stamped with, and [`with_search`](Self::with_search) whose
 /// memories are looked at; the second never follows from the first. Without the first, both hooks are refused; without the second,
@@ -46,7 +47,8 @@ const LAST_RUN: &str = "last_run";
 /// fails is an error of the hook, and keeps no other provider from its part.
 ///
 /// *Repetitions*: a search that fails for a moment is made up to twice more; what is stored only where the service has done nothing, since a
-/// second time would be a second memory. See [`Endpoint`], also for errors and limits.
+/// second time would be a second memory. Where the service gave no answer, or the future of the hook was dropped, the run may have been
+/// stored, and the next call of the hook stores it again. See [`Endpoint`], also for errors and limits.
 ///
 /// ```
 /// use epitome_mem0::{Mem0ContextProvider, Scope};
@@ -65,7 +67,7 @@ pub struct Mem0ContextProvider {
     storage: Scope,
     search: Scope,
     prompt: Box<str>,
-    found_max: Option<usize>,
+    found_max: Option<NonZeroUsize>,
     infer: Option<bool>,
 }
 
@@ -129,7 +131,7 @@ impl Mem0ContextProvider {
 
     /// Sets how many memories each search finds at most; unless it is set, the service decides.
     #[must_use]
-    pub const fn with_found_max(mut self, found_max: usize) -> Self {
+    pub const fn with_found_max(mut self, found_max: NonZeroUsize) -> Self {
         self.found_max = Some(found_max);
         self
     }

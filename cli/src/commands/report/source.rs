@@ -140,13 +140,17 @@ impl Sources {
                 false => Ok(REPORT_OUTPUT.into()),
             };
         };
+        let store = args.store.given().map(|store| store.store);
+        if store.is_some_and(|store| is_of_store(&store, output)) {
+            return Err(Failure::input(format!(
+                "-o {}: this is a file of the store: name another file",
+                output.display()
+            )));
+        }
         let place = fs::canonicalize(output).ok();
-        let is_read = |source: &Source| {
-            let path = match source {
-                Source::File { path, .. } => Some(&**path),
-                Source::Session { args, .. } => args.store.store.strip_prefix("sqlite:").map(Path::new),
-            };
-            place.is_some() && path.and_then(|path| fs::canonicalize(path).ok()) == place
+        let is_read = |source: &Source| match source {
+            Source::File { path, .. } => place.is_some() && fs::canonicalize(path).ok() == place,
+            Source::Session { .. } => false,
         };
         match self.found.iter().any(is_read) {
             true => Err(Failure::input(format!(
@@ -155,5 +159,24 @@ impl Sources {
             ))),
             false => Ok(output.clone()),
         }
+    }
+}
+
+/// Whether this may be a file of the store: that of SQLite or one beside it, or one in the directory of JSON lines.
+fn is_of_store(url: &str, output: &Path) -> bool {
+    let folder_of = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::canonicalize(folder).ok()
+    };
+    let is_in = |folder: Option<PathBuf>| folder.is_some() && folder_of(output) == folder;
+    match url.split_once(':') {
+        Some(("sqlite", path)) => {
+            let name = |path: &Path| {
+                path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+            };
+            is_in(folder_of(Path::new(path))) && name(output).starts_with(&name(Path::new(path)))
+        }
+        Some(("jsonl", path)) => is_in(fs::canonicalize(path).ok()),
+        _ => false,
     }
 }

@@ -137,7 +137,10 @@ async fn answer<T: Serialize + Send + 'static>(
 ) -> Response {
     let answered =
         spawn_blocking(move || ask(&inspector).map_err(|failure| inspector.without_secrets(failure)));
-    match answered.await.unwrap_or_else(|error| Err(Failure::new(code::IO, error.to_string()))) {
+    // The text of a panic may repeat what was said.
+    let broken =
+        |_| Err(Failure::new(code::IO, "the store could not be read: standard error of the server says why"));
+    match answered.await.unwrap_or_else(broken) {
         Ok(answer) => Json(answer).into_response(),
         Err(failure) => {
             let status = match failure.code() {

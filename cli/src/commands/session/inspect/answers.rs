@@ -27,6 +27,9 @@ use crate::redact::Redactor;
 /// How many messages an answer has at most.
 const MESSAGES_MAX: u32 = 2_000;
 
+/// How many revisions an answer has at most: the others can be asked for by their numbers.
+const REVISIONS_MAX: u64 = 500;
+
 /// How many messages a search finds at most.
 const FOUND_MAX: u32 = 200;
 
@@ -322,12 +325,13 @@ impl Line {
     }
 }
 
-/// The changes of all revisions, the newest first.
+/// The changes of the newest revisions, the newest first.
 fn changes(head: u64, records: &[Committed], prunes: &[Pruned]) -> Vec<Change> {
     // What is neither a compaction nor its undoing nor a prune is the append of a late answer.
-    let mut changes: Vec<_> = (1..=head).map(|revision| Change::new(revision, "late answer")).collect();
+    let first = head.saturating_sub(REVISIONS_MAX).saturating_add(1);
+    let mut changes: Vec<_> = (first..=head).map(|revision| Change::new(revision, "late answer")).collect();
     let mut set = |revision: Revision, changed: Change| {
-        let at = revision.0.checked_sub(1).and_then(|at| usize::try_from(at).ok());
+        let at = revision.0.checked_sub(first).and_then(|at| usize::try_from(at).ok());
         if let Some(change) = at.and_then(|at| changes.get_mut(at)) {
             *change = changed;
         }

@@ -4,8 +4,6 @@
   const grouped = (number) => number.toLocaleString("en");
   const counted = (number, noun) => `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
   const CHANGED_EVERY_MILLIS = 1_000;
-  /** More revisions are named by their numbers. */
-  const REVISIONS_MAX = 500;
 
   class Refused extends Error {}
   async function ask(what, values = {}) {
@@ -124,7 +122,7 @@
   function drawRevisions() {
     const hides = new Map();
     for (const { hidden_by: by } of messages) if (by !== null) hides.set(by, (hides.get(by) ?? 0) + 1);
-    const rows = session.revisions.slice(0, REVISIONS_MAX).map((one) => {
+    const rows = session.revisions.map((one) => {
       const is = [one.what];
       if (one.undone_by) is.push(`undone by ${one.undone_by}`);
       if (one.undoes) is.push(`of ${one.undoes}`);
