@@ -80,6 +80,7 @@ test("a session is shown as it grows, with what each revision changed", async ()
 
   // Two revisions that are not neighbours, words, a role, and the strip.
   await page.selectOption("#view", "difference");
+  await page.fill("#to", "3");
   await page.fill("#from", "1");
   await page.press("#from", "Enter");
   await counted(page, "0 of 148 messages");
@@ -129,6 +130,89 @@ test("no text or name of a session is executed, and a server that ends is missed
   assert.deepEqual(faults, []);
   server.kill();
   await page.waitForFunction(() => document.getElementById("status").textContent.startsWith("The server does not answer"));
+});
+
+test("what is read stays in its place, and a late answer is of the session and the comparison that asked", async () => {
+  const { store, run } = stored();
+  const file = join(folder, "many.json");
+  const messages = Array.from({ length: 1_500 }, (_, turn) => [{ role: "user", content: `question ${turn}` }, { role: "assistant", content: `answer ${turn}` }]).flat();
+  writeFileSync(file, JSON.stringify({ messages }));
+  const more = join(folder, "more.json");
+  writeFileSync(more, JSON.stringify({ messages: [{ role: "user", content: "one more" }] }));
+  const other = (command, ...args) => epitome("session", command, ...args, "--store", store, "--session", "other");
+  other("import", file);
+  other("compact", "--keep", "90%", "--strategy", "truncate");
+  other("clear");
+  other("uncompact");
+  run("compact", "--keep", "15%", "--strategy", "agent");
+  const { page, faults } = await opened(store, { args: ["--session", "other"] });
+  await counted(page, "3,000 of 3,000 messages");
+
+  // A row in the middle that was opened by a click: its place, the focus and the row stay when a message comes.
+  await page.evaluate(() => scrollTo(0, 50_000));
+  await page.waitForTimeout(300);
+  const row = page.locator("#list details").nth(await page.evaluate(() => [...document.querySelectorAll("#list details")].findIndex((row) => row.getBoundingClientRect().top > 100)));
+  const id = await row.getAttribute("id");
+  await page.locator(`#${id} summary`).click();
+  await page.waitForSelector(`#${id}[open] pre`);
+  const place = () => page.evaluate((id) => [Math.round(document.getElementById(id).getBoundingClientRect().top), document.activeElement.parentElement.id], id);
+  const before = await place();
+  other("import", more, "--append");
+  await counted(page, "3,001 of 3,001 messages");
+  assert.deepEqual(await place(), before);
+  assert.ok(await page.locator(`#${id}[open] pre`).isVisible());
+
+  // The answer to a comparison that comes when another one, and then another session, is looked at.
+  let held = [];
+  await page.route("**/difference?*from=0&to=1", (route) => held.push(route));
+  await page.locator("#revisions button").last().click();
+  await page.locator("#revisions button").nth(1).click();
+  await page.waitForFunction(() => document.querySelector("#revisions tr.chosen td")?.textContent === "2");
+  const shown = await page.textContent("#count");
+  held.forEach((route) => route.continue());
+  await page.waitForTimeout(300);
+  assert.deepEqual([await page.textContent("#count"), await page.inputValue("#from")], [shown, "1"]);
+  held = [];
+  await page.fill("#from", "0");
+  await page.fill("#to", "1");
+  await page.press("#to", "Enter");
+  other("import", more, "--append");
+  await page.waitForTimeout(1_500);
+  await page.evaluate(() => (location.hash = "#one"));
+  await counted(page, "74 of 74 messages");
+  held.forEach((route) => route.continue());
+  await page.waitForTimeout(500);
+  assert.equal(await page.textContent("#count"), "74 of 74 messages");
+  assert.equal(await page.textContent("#name"), "one");
+
+  // A summary that was opened stays open; an answer that fails is asked for again.
+  const summary = page.locator("#list details", { hasText: "summary" }).first();
+  await summary.locator("summary").click();
+  await summary.locator("pre").waitFor();
+  await page.route("**/message?*", (route) => route.abort(), { times: 1 });
+  await page.locator("#m1 summary").click();
+  run("import", more, "--append");
+  await counted(page, "75 of 75 messages");
+  assert.ok(await summary.locator("pre").isVisible());
+  await page.locator("#m1 summary").click();
+  await page.locator("#m1 summary").click();
+  await page.waitForSelector("#m1[open] pre");
+
+  // A fault in what was asked for stays until it is mended.
+  await page.unroute("**/difference?*from=0&to=1");
+  await page.selectOption("#view", "difference");
+  await page.fill("#from", "1");
+  await page.fill("#to", "0");
+  await page.press("#to", "Enter");
+  await page.waitForFunction(() => document.getElementById("status").textContent.includes("the newest revision is 1"));
+  await page.waitForTimeout(1_500);
+  assert.ok((await page.textContent("#status")).includes("the newest revision is 1"));
+  await page.fill("#to", "1");
+  await page.press("#to", "Enter");
+  await page.waitForFunction(() => document.getElementById("status").textContent === "");
+  await page.evaluate(() => (location.hash = "#50%"));
+  await page.waitForFunction(() => document.getElementById("status").textContent.includes('there is no session "50%"'));
+  assert.deepEqual(faults.filter((fault) => !/400 \(Bad Request\)|net::ERR_FAILED/.test(fault)), []);
 });
 
 for (const [width, colorScheme] of [[1280, "light"], [400, "dark"]]) {

@@ -34,7 +34,10 @@ function messageRow({ id, badges, line, text }) {
   details.addEventListener("toggle", async () => {
     if (!details.open || isFilled) return;
     isFilled = true;
-    textIn(details, await text());
+    const found = await text();
+    // A text that could not be had is asked for again when the row is opened again.
+    isFilled = found !== null;
+    if (isFilled) textIn(details, found);
   });
   return details;
 }
@@ -59,21 +62,29 @@ function rowList(list, rowOf) {
     block.style.minHeight = "";
   }
   return {
-    /** Shows these items, and nothing else. */
+    /** Shows these items, and nothing else. Rows that stay are not touched: they keep the place on the screen, the focus and what is selected. */
     show(items) {
-      observer.disconnect();
-      const blocks = [];
-      for (let at = 0; at < items.length; at += BLOCK) {
-        const block = document.createElement("div");
-        block.className = "block";
-        block.items = items.slice(at, at + BLOCK);
-        block.style.minHeight = `${block.items.length * ROW_PIXELS}px`;
-        blocks.push(block);
+      for (const block of [...list.children].slice(Math.ceil(items.length / BLOCK))) {
+        observer.unobserve(block);
+        block.remove();
       }
-      list.replaceChildren(...blocks);
-      // What is on the screen is there at once, so that nothing flickers when a list grows.
-      blocks.filter(isNear).forEach(fill);
-      blocks.forEach((block) => observer.observe(block));
+      const old = list.childElementCount;
+      for (let at = 0; at < items.length; at += BLOCK) {
+        const block = list.children[at / BLOCK] ?? document.createElement("div");
+        block.items = items.slice(at, at + BLOCK);
+        if (block.childElementCount > 0) {
+          block.items.map(rowOf).forEach((row, place) => row === block.children[place] || block.insertBefore(row, block.children[place] ?? null));
+          while (block.childElementCount > block.items.length) block.lastElementChild.remove();
+        } else {
+          block.style.minHeight = `${block.items.length * ROW_PIXELS}px`;
+        }
+        if (!block.isConnected) {
+          block.className = "block";
+          list.append(block);
+        }
+      }
+      [...list.children].filter(isNear).forEach(fill);
+      for (const block of [...list.children].slice(old)) observer.observe(block);
     },
     /** Makes the row of the item that is shown at this place. */
     make(place) {

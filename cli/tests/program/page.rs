@@ -54,11 +54,33 @@ fn a_stored_session_is_reported_as_its_transcript_whatever_was_compacted() {
     run(&["session", "copy", "--store", &store, "--session", "one", "--to", &directory]).ok();
     let log = std::fs::read_dir(folder.path("logs")).unwrap().next().unwrap().unwrap().path();
     let beside = format!("{}-wal", text(&path));
-    for (store, output) in [(&store, text(&path)), (&store, &*beside), (&directory, text(&log))] {
+    let mut outputs = vec![(&store, text(&path)), (&store, &*beside), (&directory, text(&log))];
+    #[cfg(unix)]
+    let links = [&path, &log].map(|file| {
+        let link = folder.path(&format!("link-{}.html", file.file_name().unwrap().to_string_lossy()));
+        std::os::unix::fs::symlink(file, &link).unwrap();
+        link
+    });
+    #[cfg(unix)]
+    outputs.extend([(&store, text(&links[0])), (&directory, text(&links[1]))]);
+    for (store, output) in outputs {
         let refused = run(&["report", "--store", store, "-o", output]).fails(2);
         assert!(refused.contains("a file of the store: name another file"), "{refused}");
     }
-    run(&["report", "--store", &directory, "--keep", "25", "-o", text(&folder.path("page.html"))]).ok();
+    for name in ["page.html", "s.db.html"] {
+        run(&[
+            "report",
+            "--store",
+            &store,
+            "--session",
+            "one",
+            "--keep",
+            "25",
+            "-o",
+            text(&folder.path(name)),
+        ])
+        .ok();
+    }
     assert_eq!(std::fs::read(&path).unwrap(), before);
     assert!(
         run(&["report", "--store", &store, "--session", "three"])

@@ -162,21 +162,25 @@ impl Sources {
     }
 }
 
-/// Whether this may be a file of the store: that of SQLite or one beside it, or one in the directory of JSON lines.
+/// Whether this is a file of the store, also by a link: that of SQLite or one of its journals, or one in the directory of JSON lines.
 fn is_of_store(url: &str, output: &Path) -> bool {
-    let folder_of = |path: &Path| {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::canonicalize(folder).ok()
-    };
-    let is_in = |folder: Option<PathBuf>| folder.is_some() && folder_of(output) == folder;
+    let Some(output) = resolved(output) else { return false };
     match url.split_once(':') {
-        Some(("sqlite", path)) => {
-            let name = |path: &Path| {
-                path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        Some(("sqlite", path)) => resolved(Path::new(path)).is_some_and(|path| {
+            let is_beside = |end: &&str| {
+                let mut path = path.clone().into_os_string();
+                path.push(end);
+                output == Path::new(&path)
             };
-            is_in(folder_of(Path::new(path))) && name(output).starts_with(&name(Path::new(path)))
-        }
-        Some(("jsonl", path)) => is_in(fs::canonicalize(path).ok()),
+            ["", "-wal", "-shm", "-journal"].iter().any(is_beside)
+        }),
+        Some(("jsonl", path)) => fs::canonicalize(path).is_ok_and(|folder| output.starts_with(folder)),
         _ => false,
     }
+}
+
+/// The place that a path leads to, whether there is a file or not.
+fn resolved(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::canonicalize(path).ok().or_else(|| Some(fs::canonicalize(folder).ok()?.join(path.file_name()?)))
 }

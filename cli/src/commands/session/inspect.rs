@@ -6,7 +6,7 @@ mod guard;
 mod page;
 
 use core::net::Ipv4Addr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::extract::{Query, State};
@@ -33,15 +33,15 @@ use crate::output;
 use crate::redact::Redactor;
 
 pub(super) fn run(args: &InspectArgs) -> Result<ExitCode> {
-    // That the list of secrets can be read, and the session is there, is known before anybody asks.
-    Redactor::new(&args.redact)?;
+    // The list of secrets is read once; that it can be read, and that the session is there, is known before anybody asks.
+    let redactor = Redactor::new(&args.redact)?.map(Mutex::new);
     let store = open(&args.store, Missing::Refuse)?;
     if let Some(session) = &args.session {
         let session = OneSessionArgs { store: args.store.clone(), session: session.clone(), json: false };
         exists(&session, block_on(store.tail(&SessionId::new(&*session.session))))?;
     }
     let name = shown(&args.store);
-    let inspector = Inspector { args: args.store.clone(), store, redact: args.redact.clone() };
+    let inspector = Inspector { args: args.store.clone(), store, redactor };
     let failed = |error: std::io::Error| Failure::new(code::IO, error.to_string()).during("inspect");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     runtime.block_on(async {

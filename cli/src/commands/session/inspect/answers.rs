@@ -2,6 +2,7 @@
 //! an integer.
 
 use core::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use epitome::core::attribution::Retention;
@@ -15,7 +16,7 @@ use futures::executor::block_on;
 use serde::Serialize;
 
 use super::changes::{self, Difference};
-use crate::args::{OneSessionArgs, RedactArgs, StoreArgs};
+use crate::args::{OneSessionArgs, StoreArgs};
 use crate::commands::session::copy::exists;
 use crate::commands::session::list::{self, Row};
 use crate::commands::session::store::{PAGE, Store};
@@ -41,7 +42,8 @@ const PREVIEW_CHARS: usize = 300;
 pub(super) struct Inspector {
     pub(super) args: StoreArgs,
     pub(super) store: Store,
-    pub(super) redact: RedactArgs,
+    /// Takes secrets out of answers, if that is asked for.
+    pub(super) redactor: Option<Mutex<Redactor>>,
 }
 
 /// Where a session stands: whoever has seen that need not ask for more.
@@ -151,7 +153,7 @@ impl Inspector {
         let now = self.asked(session, block_on(self.store.load(&SessionId::new(session))))?;
         let records = self.records(session)?;
         let prunes = self.prunes(session)?;
-        let mut redactor = Redactor::new(&self.redact)?;
+        let mut redactor = self.redactor();
         let summaries = now.live.iter().filter(|live| !live.covers.is_empty());
         Ok(Session {
             messages: now.head.0,
@@ -159,7 +161,7 @@ impl Inspector {
             visible: now.live.len() as u64,
             visible_tokens: now.live.iter().map(|live| live.entry.count.tokens.as_u64()).sum(),
             revisions: changes(now.revision.0, &records, &prunes),
-            summaries: summaries.map(|live| Stated::of(live, redactor.as_mut())).collect(),
+            summaries: summaries.map(|live| Stated::of(live, redactor.as_deref_mut())).collect(),
         })
     }
 
@@ -171,8 +173,8 @@ impl Inspector {
             Some(last) => self.appends(session, from, last.seq.0)?,
             None => Vec::new(),
         };
-        let mut redactor = Redactor::new(&self.redact)?;
-        let messages = page.messages.iter().map(|logged| Line::of(logged, &appends, redactor.as_mut()));
+        let mut redactor = self.redactor();
+        let messages = page.messages.iter().map(|logged| Line::of(logged, &appends, redactor.as_deref_mut()));
         Ok(Page { messages: messages.collect(), next: page.next.map(|next| next.0) })
     }
 
@@ -182,7 +184,7 @@ impl Inspector {
         let Some(logged) = page.messages.first() else {
             return Err(Failure::input(format!("there is no message {number} in session {session:?}")));
         };
-        let mut redactor = Redactor::new(&self.redact)?;
+        let mut redactor = self.redactor();
         let shown = match logged.edited_by {
             Some(_) => {
                 let now = self.asked(session, block_on(self.store.load(&id)))?;
@@ -191,8 +193,8 @@ impl Inspector {
             None => None,
         };
         Ok(Text {
-            text: text(logged.seq, &logged.entry, redactor.as_mut(), Length::Full),
-            shown: shown.map(|live| text(live.key, &live.entry, redactor.as_mut(), Length::Full)),
+            text: text(logged.seq, &logged.entry, redactor.as_deref_mut(), Length::Full),
+            shown: shown.map(|live| text(live.key, &live.entry, redactor.as_deref_mut(), Length::Full)),
         })
     }
 
@@ -204,12 +206,18 @@ impl Inspector {
             )));
         }
         let records = self.records(session)?;
-        let mut redactor = Redactor::new(&self.redact)?;
+        let mut redactor = self.redactor();
         let mut difference = Difference::of(&records, from, to);
         for changed in &mut difference.summaries {
             if let Some(summary) = changes::summary(&records, changed.revision, changed.key) {
-                let shown =
-                    shown(summary.key, 0, summary.count.tokens.0, false, &summary.message, redactor.as_mut());
+                let shown = shown(
+                    summary.key,
+                    0,
+                    summary.count.tokens.0,
+                    false,
+                    &summary.message,
+                    redactor.as_deref_mut(),
+                );
                 changed.text = shown.to_text(Length::Full);
             }
         }
@@ -225,7 +233,18 @@ impl Inspector {
 
     /// A failure says what was asked for, or what the store says.
     pub(super) fn without_secrets(&self, failure: Failure) -> Failure {
-        failure.redacted(&self.redact)
+        match self.redactor() {
+            Some(mut redactor) => match redactor.value(None, failure.message()) {
+                Some(message) => Failure::new(failure.code(), message),
+                None => failure,
+            },
+            None => failure,
+        }
+    }
+
+    fn redactor(&self) -> Option<MutexGuard<'_, Redactor>> {
+        let redactor = self.redactor.as_ref()?;
+        Some(redactor.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn asked<T>(

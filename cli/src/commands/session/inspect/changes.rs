@@ -15,6 +15,8 @@ pub(super) struct Difference {
     /// First and last of the messages that are hidden at the second revision only. Hidden with its group is also what was appended to
     /// it later.
     pub(super) hidden: Vec<(u64, u64)>,
+    /// All that are hidden at the second revision.
+    pub(super) hidden_at_end: Vec<(u64, u64)>,
     /// Those that are hidden at the first revision only.
     pub(super) shown: Vec<(u64, u64)>,
     /// The messages that are shortened, or shortened again, at the second revision.
@@ -69,6 +71,7 @@ impl Difference {
             from,
             to,
             hidden: without(&after.hidden, &before.hidden),
+            hidden_at_end: without(&after.hidden, &[]),
             shown: without(&before.hidden, &after.hidden),
             shortened: apart(&after.shortened, |seq, made| before.shortened.get(seq) != Some(made)),
             whole: apart(&before.shortened, |seq, _| {

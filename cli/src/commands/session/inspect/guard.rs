@@ -15,6 +15,9 @@ use crate::failure::{Failure, Result, code};
 
 const TOKEN_BYTES: usize = 18;
 
+/// The port that an address need not name.
+const HTTP_PORT: u16 = 80;
+
 #[derive(Debug)]
 pub(super) struct Guard {
     token: String,
@@ -36,8 +39,10 @@ impl Guard {
     fn admits(&self, request: &Request) -> bool {
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
         let here = [Ipv4Addr::LOCALHOST.to_string(), "localhost".to_owned()];
-        let is_here =
-            host.is_some_and(|host| here.iter().any(|name| host == format!("{name}:{}", self.port)));
+        let is_here = host.is_some_and(|host| {
+            here.iter()
+                .any(|name| host == format!("{name}:{}", self.port) || self.port == HTTP_PORT && host == name)
+        });
         let token = request.uri().path().split('/').nth(1).unwrap_or_default();
         // Digests: the time of the comparison says nothing about the token.
         is_here && Sha256::digest(token) == Sha256::digest(&self.token)

@@ -8,18 +8,27 @@
   class Refused extends Error {}
   async function ask(what, values = {}) {
     const answer = await fetch(`${what}?${new URLSearchParams(values)}`);
-    const value = await answer.json();
-    if (!answer.ok) throw new Refused(value.error);
-    return value;
+    const text = await answer.text();
+    if (answer.ok) return JSON.parse(text);
+    let said = text;
+    try {
+      said = JSON.parse(text).error;
+    } catch {
+      // A wrong number is answered with a text.
+    }
+    throw new Refused(said);
   }
-  /** Does it, and says why where that fails. */
-  async function attempt(step) {
+  /** What failed: in following a session, in a search, and in what else the user asked for. */
+  const failed = { follow: "", search: "", asked: "" };
+  /** Does it, and says why where that fails, until the same succeeds. */
+  async function attempt(step, what = "asked") {
     try {
       await step();
-      byId("status").textContent = "";
+      failed[what] = "";
     } catch (error) {
-      byId("status").textContent = error instanceof Refused ? error.message : "The server does not answer: it may have ended.";
+      failed[what] = error instanceof Refused ? error.message : "The server does not answer: it may have ended.";
     }
+    byId("status").textContent = failed.follow || failed.search || failed.asked;
   }
   function element(name, { text = "", ...properties } = {}, children = []) {
     const made = Object.assign(document.createElement(name), properties);
@@ -43,6 +52,7 @@
   let messages = [];
   let found = null;
   let difference = null;
+  let comparisons = 0;
   let made = new Map();
 
   /** Reads what is new. A new revision may have changed any message. */
@@ -60,6 +70,7 @@
       if (session === null) draw(now, all);
     }
     if (difference !== null) await compare();
+    if (of !== name) return;
     draw(now, all);
   }
 
@@ -68,7 +79,10 @@
     drawFigures();
     drawLog();
     drawRevisions();
+    const isAtEnd = scrollY > 0 && innerHeight + scrollY >= document.documentElement.scrollHeight - 40;
     showMessages();
+    // Whoever reads the end of a session goes on reading there.
+    if (isAtEnd) scrollTo(0, document.documentElement.scrollHeight);
   }
 
   function drawFigures() {
@@ -126,7 +140,7 @@
       const is = [one.what];
       if (one.undone_by) is.push(`undone by ${one.undone_by}`);
       if (one.undoes) is.push(`of ${one.undoes}`);
-      if (one.deleted) is.push(`${counted(one.deleted, "message")} deleted`);
+      if (one.deleted) is.push(`the texts of ${counted(one.deleted, "message")} deleted`);
       const button = element("button", { type: "button", text: "What it changed" });
       button.addEventListener("click", () => attempt(() => between(one.revision - 1, one.revision)));
       const number = (value) => (value === undefined || value === 0 ? "" : grouped(value));
@@ -156,10 +170,10 @@
 
   /** What two revisions make of a message: a word and its class; `null` where it is the same. A group is hidden and shown as a whole. */
   function changeOf(one) {
-    const { from, to, hidden, shown, shortened, whole } = difference;
+    const { from, to, hidden, hidden_at_end: hiddenAtEnd, shown, shortened, whole } = difference;
     if (one.revision !== null && one.revision > to) return null;
     const isNew = one.revision !== null && one.revision > from;
-    if (isIn(hidden, one.anchor)) return ["hidden", "v-hidden"];
+    if (isIn(hidden, one.anchor) || (isNew && isIn(hiddenAtEnd, one.anchor))) return ["hidden", "v-hidden"];
     if (isNew) return ["new", "v-new"];
     if (isIn(shown, one.anchor)) return ["shown again", "v-kept"];
     if (shortened.has(one.seq)) return ["shortened", "v-shortened"];
@@ -195,15 +209,26 @@
     const line = text.split("\n").slice(1).join(" ").replace(/\s+/g, " ").trim();
     const badges = [["summary", "v-replaced"]];
     if (isNew !== undefined) badges.push(isNew ? ["new", "v-new"] : ["gone", "v-hidden"]);
-    return messageRow({ id: `s${summary.key}${isNew ?? ""}`, badges, line: `${covers}  ${line}`, text: () => text });
+    const id = `s${summary.key}${isNew ?? ""}`;
+    return kept(id, [covers, text].join(), () => messageRow({ id, badges, line: `${covers}  ${line}`, text: () => text }));
   }
 
-  /** The row of a message: the one that is there, if the message is as it was, so that what was opened stays open. */
+  /** The row that is there, if its state is the same: what was opened stays open. */
+  function kept(id, state, make) {
+    const before = made.get(id);
+    if (before?.state === state) return before.row;
+    const row = make();
+    made.set(id, { state, row });
+    return row;
+  }
+
   function keptRow(one) {
     const badge = difference !== null && byId("view").value === "difference" ? changeOf(one) ?? stateOf(one) : stateOf(one);
     const state = [...badge, one.hidden_by, one.edited_by, one.pruned_by].join();
-    const before = made.get(one.seq);
-    if (before?.state === state) return before.row;
+    return kept(one.seq, state, () => rowOfMessage(one, badge));
+  }
+
+  function rowOfMessage(one, badge) {
     const by = one.pruned_by ?? one.hidden_by ?? one.edited_by;
     const marks = [`#${one.seq}`, one.role, counted(one.tokens, "token")];
     if (one.pinned) marks.push("pinned");
@@ -218,26 +243,22 @@
           const { text, shown } = await ask("message", { session: of, number: one.seq });
           const about = one.time ? `appended ${one.time}, at revision ${one.revision}\n\n` : "";
           return shown === null ? about + text : `${about}The next request has:\n\n${shown}\nThe log has:\n\n${text}`;
-        } catch (error) {
-          return String(error.message);
+        } catch {
+          return null;
         }
       },
     });
     if (one.hidden_by !== null) row.classList.add("is-hidden");
-    made.set(one.seq, { state, row });
     return row;
   }
 
   const rows = rowList(byId("list"), rowOf);
   let shown = [];
   function showMessages() {
-    const isAtEnd = shown.length > 0 && innerHeight + scrollY >= document.documentElement.scrollHeight - 40;
     shown = items();
     rows.show(shown);
     const count = shown.filter(({ one }) => one).length;
     byId("count").textContent = `${grouped(count)} of ${counted(messages.length, "message")}`;
-    // Whoever reads the end of a session goes on reading there.
-    if (isAtEnd) scrollTo(0, document.documentElement.scrollHeight);
   }
 
   /** Opens a message and scrolls to it. */
@@ -258,9 +279,14 @@
 
   async function compare() {
     const [from, to] = ["from", "to"].map((id) => byId(id).value);
-    difference = null;
-    if (from === "" || to === "") return;
-    const { shortened, whole, ...found } = await ask("difference", { session: name, from, to });
+    const [of, asked] = [name, (comparisons += 1)];
+    if (![from, to].every((number) => /^[0-9]+$/.test(number))) {
+      difference = null;
+      return;
+    }
+    const { shortened, whole, ...found } = await ask("difference", { session: of, from, to });
+    // The user has gone on meanwhile.
+    if (of !== name || asked !== comparisons) return;
     difference = { ...found, shortened: new Set(shortened), whole: new Set(whole) };
   }
   /** Shows the difference of two revisions. */
@@ -282,7 +308,12 @@
   }
 
   async function go() {
-    const wanted = decodeURIComponent(location.hash.slice(1));
+    let wanted = location.hash.slice(1);
+    try {
+      wanted = decodeURIComponent(wanted);
+    } catch {
+      // Typed by hand: taken as it is.
+    }
     name = wanted === "" ? null : wanted;
     [session, messages, found, difference, made, shown] = [null, [], null, null, new Map(), []];
     byId("all").hidden = name !== null;
@@ -300,8 +331,9 @@
       await attempt(async () => {
         if (name === null) return showAll();
         const [of, now] = [name, await ask("head", { session: name })];
-        if (of === name && (now.messages !== session?.messages || now.revision !== session?.revision)) await refresh();
-      });
+        const isBehind = messages.length < now.messages || now.messages !== session?.messages || now.revision !== session?.revision;
+        if (of === name && isBehind) await refresh();
+      }, "follow");
     }
     setTimeout(follow, CHANGED_EVERY_MILLIS);
   }
@@ -309,7 +341,7 @@
   let timer = 0;
   byId("search").addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(() => attempt(search), 200);
+    timer = setTimeout(() => attempt(search, "search"), 200);
   });
   byId("role").addEventListener("change", showMessages);
   byId("view").addEventListener("change", () => attempt(async () => {
@@ -328,7 +360,7 @@
   }
   byId("filters").addEventListener("submit", (event) => {
     event.preventDefault();
-    attempt(search);
+    attempt(search, "search");
   });
   document.addEventListener("keydown", (event) => {
     const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName ?? "");

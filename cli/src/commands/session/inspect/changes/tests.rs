@@ -140,6 +140,7 @@ proptest! {
             for (to, after) in session.at.range(from..) {
                 let found = Difference::of(&records, *from, *to);
                 prop_assert_eq!(each(&found.hidden), &after.hidden - &before.hidden);
+                prop_assert_eq!(&each(&found.hidden_at_end), &after.hidden);
                 prop_assert_eq!(each(&found.shown), &before.hidden - &after.hidden);
                 let shortened = after.edited.iter().filter(|(seq, by)| before.edited.get(seq) != Some(by));
                 prop_assert_eq!(&found.shortened, &shortened.map(|(seq, _)| *seq).collect::<Vec<_>>());
