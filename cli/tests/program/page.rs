@@ -91,6 +91,11 @@ fn a_stored_session_is_reported_as_its_transcript_whatever_was_compacted() {
         run(&["report", "--store", "sqlite:/nowhere/s.db"]).fails(2).contains("there is no /nowhere/s.db")
     );
     run(&["report", text(&file), "--store", &store]).fails(2);
+    for part in [&["--at", "/x"][..], &["--each"], &["--from", "codex"], &["--leaf", "9"]] {
+        assert!(
+            run(&[&["report", "--store", &store], part].concat()).fails(2).contains("these are for files")
+        );
+    }
     for option in ["--session", "--key-file"] {
         assert!(run(&["report", text(&file), option, "one"]).fails(2).contains("--store"));
     }

@@ -88,6 +88,12 @@ impl Sources {
                     "--store: a report is about files or about the sessions of a store",
                 ));
             }
+            let PartArgs { from, at, each, leaf } = &args.part;
+            if from.0.is_some() || at.is_some() || *each || leaf.is_some() {
+                return Err(Failure::input(
+                    "--from, --at, --each, --leaf: these are for files, not for --store",
+                ));
+            }
             sources.add_sessions(&store, args.session.as_deref())?;
         }
         for path in &args.files {

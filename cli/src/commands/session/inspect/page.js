@@ -37,8 +37,13 @@
   }
   const cells = (values) => values.map((text) => element("td", { text: String(text ?? "") }));
 
+  let listed = "";
   async function showAll() {
-    const rows = (await ask("sessions")).map((one) => {
+    const sessions = await ask("sessions");
+    // A list that is as it was stays, with what has the focus in it.
+    if (JSON.stringify(sessions) === listed) return;
+    listed = JSON.stringify(sessions);
+    const rows = sessions.map((one) => {
       const link = element("a", { href: `#${encodeURIComponent(one.session)}`, text: one.session });
       const figures = [one.messages, one.live_messages, one.live_tokens, one.revision].map(grouped);
       return element("tr", {}, [element("td", { className: "name" }, [link]), ...cells(figures)]);
