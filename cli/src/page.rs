@@ -1,4 +1,4 @@
-//! What pages for the browser have in common: their style, their list of messages, and what a browser allows them.
+//! The common parts of HTML pages: style, list of messages, content security policy.
 
 use base64ct::{Base64, Encoding as _};
 use sha2::{Digest as _, Sha256};

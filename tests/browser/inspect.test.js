@@ -198,6 +198,15 @@ test("what is read stays in its place, and a late answer is of the session and t
   await page.locator("#m1 summary").click();
   await page.waitForSelector("#m1[open] pre");
 
+  // What comes is searched too.
+  await page.fill("#search", "more");
+  await page.waitForFunction(() => !document.getElementById("count").textContent.startsWith("75 "));
+  const matches = Number.parseInt(await page.textContent("#count"));
+  run("import", more, "--append");
+  await counted(page, `${matches + 1} of 76 messages`);
+  await page.fill("#search", "");
+  await counted(page, "76 of 76 messages");
+
   // A fault in what was asked for stays until it is mended.
   await page.unroute("**/difference?*from=0&to=1");
   await page.selectOption("#view", "difference");

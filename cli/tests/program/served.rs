@@ -1,4 +1,4 @@
-//! `session inspect`: what the server answers, and whom.
+//! `session inspect`: the answers of the server, and the requests that it refuses.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -128,6 +128,7 @@ fn it_says_what_the_other_commands_say() {
     // The summary that stands for what is hidden, with its text.
     let [summary] = &difference["summaries"].as_array().unwrap()[..] else { panic!("{difference}") };
     assert_eq!((&summary["is_new"], &summary["revision"]), (&json!(true), &json!(1)));
+    assert_eq!(summary["text"], about["summaries"][0]["text"]);
     assert_eq!(about["summaries"][0]["key"], summary["key"]);
     assert!(about["summaries"][0]["text"].as_str().unwrap().contains("parcelbox/"), "{about}");
 

@@ -1,7 +1,7 @@
 //! A search in an index: by words, by vectors where the index has them, and by meaning where it has a semantic configuration.
 
 use core::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use epitome_http::{Endpoint, Repeat, cut};
@@ -38,12 +38,12 @@ pub(crate) struct Index {
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     pub(crate) vector_field: Option<Box<str>>,
     /// The vector field that the definition of the index has shown, once it was looked at.
-    pub(crate) discovered: Arc<Mutex<Option<Discovered>>>,
+    pub(crate) discovered: Arc<Mutex<Option<VectorField>>>,
 }
 
 /// The field that is searched by vectors, if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Discovered {
+pub(crate) enum VectorField {
     None,
     /// The service makes the vector of the query.
     ByService(Box<str>),
@@ -97,10 +97,10 @@ impl Index {
             None => self.top,
         };
         Ok(match (self.field(endpoint).await, &self.embedder) {
-            (Discovered::ByService(field), _) => {
+            (VectorField::ByService(field), _) => {
                 Some(json!({"kind": "text", "text": query, "k": neighbours, "fields": field}))
             }
-            (Discovered::ByCaller(field), Some(embedder)) => {
+            (VectorField::ByCaller(field), Some(embedder)) => {
                 let vector = embedder.embed(query).await?;
                 Some(json!({"kind": "vector", "vector": vector, "k": neighbours, "fields": field}))
             }
@@ -110,38 +110,37 @@ impl Index {
 
     /// The field that is searched by vectors: the one that was given, or the only one of the index. An index whose definition cannot be read
     /// is searched by words.
-    async fn field(&self, endpoint: &Endpoint) -> Discovered {
+    async fn field(&self, endpoint: &Endpoint) -> VectorField {
         if let Some(field) = &self.vector_field {
             return match self.embedder {
-                Some(_) => Discovered::ByCaller(field.clone()),
-                None => Discovered::ByService(field.clone()),
+                Some(_) => VectorField::ByCaller(field.clone()),
+                None => VectorField::ByService(field.clone()),
             };
         }
         if let Some(known) = self.known().clone() {
             return known;
         }
         let found = match endpoint.get(&format!("/indexes('{}')?{API_VERSION}", self.name)).await {
-            Ok(definition) => discovered(&definition, self.embedder.is_some()),
+            Ok(definition) => vector_field_of(&definition, self.embedder.is_some()),
             Err(error) => {
                 tracing::warn!(index = &*self.name, %error, "azure ai search: the index is searched by words only");
-                // A moment later it may be there.
-                if error.kind() == SessionErrorKind::Unavailable {
-                    return Discovered::None;
-                }
-                Discovered::None
+                // One that could not be read for a moment is read again before the next search.
+                let is_final = error.kind() != SessionErrorKind::Unavailable;
+                *self.known() = is_final.then_some(VectorField::None);
+                return VectorField::None;
             }
         };
         *self.known() = Some(found.clone());
         found
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Option<Discovered>> {
+    fn known(&self) -> MutexGuard<'_, Option<VectorField>> {
         self.discovered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The only vector field of an index: the only one whose vectors the service makes, if there is one of these.
-fn discovered(definition: &Value, has_embedder: bool) -> Discovered {
+fn vector_field_of(definition: &Value, has_embedder: bool) -> VectorField {
     let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
     let is_set =
         |value: &Value, name| value.get(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
@@ -161,14 +160,14 @@ fn discovered(definition: &Value, has_embedder: bool) -> Discovered {
     let name = |field: &Value| field.get("name").and_then(Value::as_str).map(Box::from);
     let (all, of_service): (Vec<_>, Vec<_>) = (vectors().collect(), vectors().filter(by_service).collect());
     match (of_service.as_slice(), all.as_slice()) {
-        ([only], _) => name(only).map_or(Discovered::None, Discovered::ByService),
-        ([], [only]) if has_embedder => name(only).map_or(Discovered::None, Discovered::ByCaller),
-        ([], []) => Discovered::None,
+        ([only], _) => name(only).map_or(VectorField::None, VectorField::ByService),
+        ([], [only]) if has_embedder => name(only).map_or(VectorField::None, VectorField::ByCaller),
+        ([], []) => VectorField::None,
         _ => {
             tracing::warn!(
                 "azure ai search: with_vector_field says which vectors are searched, with_embedder makes them"
             );
-            Discovered::None
+            VectorField::None
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The provider.
+//! The context provider over Azure AI Search.
 
 use core::num::NonZeroUsize;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use epitome_core::message::Role;
-use epitome_http::{Endpoint, Key, Placed};
+use epitome_http::{Endpoint, Key, KeyHeader};
 use epitome_std::memory::retrieved_message;
 use epitome_std::message::Message;
 use epitome_std::provider::{ContextProvider, Hook, source_id};
@@ -65,7 +65,7 @@ pub struct AzureAISearchContextProvider {
 pub enum Credential {
     /// A key of the service: a query key is enough, but for looking at the definition of an index.
     ApiKey(Key),
-    /// A token of Microsoft Entra for `https://search.azure.com`; it expires, so that it is asked for: see [`Key::asked`].
+    /// A token of Microsoft Entra for `https://search.azure.com`; it expires, so that it is asked for: see [`Key::from_fn`].
     Token(Key),
 }
 
@@ -104,8 +104,8 @@ impl AzureAISearchContextProvider {
 
     fn new(endpoint: &str, credential: Credential, searched: Searched) -> Result<Self, SessionError> {
         let key = match credential {
-            Credential::ApiKey(key) => Placed::Header("api-key", key),
-            Credential::Token(key) => Placed::Authorization("Bearer", key),
+            Credential::ApiKey(key) => KeyHeader::Named("api-key", key),
+            Credential::Token(key) => KeyHeader::Authorization("Bearer", key),
         };
         Ok(Self {
             source_id: source_id::AZURE_AI_SEARCH.into(),

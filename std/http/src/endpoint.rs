@@ -1,4 +1,4 @@
-//! Where a service is reached.
+//! The endpoint of a service: its address, key, time limit and repetitions.
 
 use core::hash::BuildHasher as _;
 use core::net::IpAddr;
@@ -11,7 +11,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use serde_json::Value;
 
-use crate::Placed;
+use crate::KeyHeader;
 
 /// How long a request is waited for, unless the caller says otherwise: the model of a service may be at work.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -23,7 +23,7 @@ const DELAY: Duration = Duration::from_millis(500);
 /// No answer is larger.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
-/// A service, and how it is asked.
+/// The endpoint of a service.
 ///
 /// *Repetitions*: a request that failed for a moment is made up to twice more, after half a second and a second, about, or after as long
 /// as the service asks for (`retry-after`, in seconds). A service that wants to be left alone for longer than the limit of a request is not
@@ -33,11 +33,11 @@ const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// name the service and the HTTP status, and hold nothing of an answer, which may repeat what was said.
 ///
 /// ```no_run
-/// use epitome_http::{Endpoint, Key, Placed, Repeat};
+/// use epitome_http::{Endpoint, Key, KeyHeader, Repeat};
 /// use serde_json::json;
 ///
 /// # async fn ask() -> Result<(), epitome_std::session::SessionError> {
-/// let service = Endpoint::new("notes", "https://notes.example")?.with_key(Placed::Authorization("Bearer", Key::from("a-key")));
+/// let service = Endpoint::new("notes", "https://notes.example")?.with_key(KeyHeader::Authorization("Bearer", Key::from("a-key")));
 /// let found = service.post("/search", &json!({"query": "tea"}), Repeat::Always).await?;
 /// # drop(found); Ok(())
 /// # }
@@ -49,7 +49,7 @@ pub struct Endpoint {
     base_url: Result<Box<str>, &'static str>,
     is_plain: bool,
     is_plain_allowed: bool,
-    key: Option<Placed>,
+    key: Option<KeyHeader>,
     timeout: Duration,
     delay: Duration,
 }
@@ -119,7 +119,7 @@ impl Endpoint {
 
     /// Sets the key.
     #[must_use]
-    pub fn with_key(mut self, key: Placed) -> Self {
+    pub fn with_key(mut self, key: KeyHeader) -> Self {
         self.key = Some(key);
         self
     }

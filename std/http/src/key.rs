@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use reqwest::header::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 
-/// A key that is looked up.
+/// The future of a key that is looked up.
 pub type KeyFuture = BoxFuture<'static, Result<SecretString, SessionError>>;
 
 /// The key of a service: a text, or a function that is asked before each request, for a key that changes. It prints nothing of itself.
@@ -17,16 +17,16 @@ pub type KeyFuture = BoxFuture<'static, Result<SecretString, SessionError>>;
 /// use epitome_http::Key;
 ///
 /// let fixed = Key::from("m0-key");
-/// let looked_up = Key::asked(|| Box::pin(async { Ok("m0-key".into()) }));
+/// let looked_up = Key::from_fn(|| Box::pin(async { Ok("m0-key".into()) }));
 /// assert!(!format!("{fixed:?} {looked_up:?}").contains("m0-key"));
 /// ```
 #[derive(Clone)]
 pub struct Key(Arc<dyn Fn() -> KeyFuture + Send + Sync>);
 
 impl Key {
-    /// The key that `ask` says.
+    /// A key that this function gives, before each request.
     #[must_use]
-    pub fn asked(ask: impl Fn() -> KeyFuture + Send + Sync + 'static) -> Self {
+    pub fn from_fn(ask: impl Fn() -> KeyFuture + Send + Sync + 'static) -> Self {
         Self(Arc::new(ask))
     }
 
@@ -41,7 +41,7 @@ impl Key {
 
 impl From<SecretString> for Key {
     fn from(key: SecretString) -> Self {
-        Self::asked(move || {
+        Self::from_fn(move || {
             let key = key.clone();
             Box::pin(async move { Ok(key) })
         })
@@ -66,23 +66,23 @@ impl fmt::Debug for Key {
     }
 }
 
-/// A key and its place in a request.
+/// The header of a request that carries a key.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Placed {
+pub enum KeyHeader {
     /// In the header `authorization`, behind this word: `Bearer`, `Token`.
     Authorization(&'static str, Key),
     /// In this header, alone.
-    Header(&'static str, Key),
+    Named(&'static str, Key),
 }
 
-impl Placed {
+impl KeyHeader {
     pub(crate) async fn header(&self, service: &str) -> Result<(HeaderName, HeaderValue), SessionError> {
         let (name, text) = match self {
             Self::Authorization(scheme, key) => {
                 ("authorization", format!("{scheme} {}", key.now().await?.expose_secret()))
             }
-            Self::Header(name, key) => (*name, key.now().await?.expose_secret().to_owned()),
+            Self::Named(name, key) => (*name, key.now().await?.expose_secret().to_owned()),
         };
         // What is wrong with it would tell it.
         let wrong = || {

@@ -9,7 +9,7 @@ mod tests;
 use std::borrow::Cow;
 
 pub use endpoint::{Endpoint, Repeat};
-pub use key::{Key, KeyFuture, Placed};
+pub use key::{Key, KeyFuture, KeyHeader};
 
 /// At most so many bytes of what a service has found, and a mark if that is not all.
 ///

@@ -11,7 +11,7 @@ use epitome_std::session::SessionErrorKind;
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::{Endpoint, Key, Placed, Repeat};
+use crate::{Endpoint, Key, KeyHeader, Repeat};
 
 /// The method, the path and the key of each request.
 type Asked = Arc<Mutex<Vec<(String, String, Option<String>)>>>;
@@ -52,9 +52,9 @@ async fn a_key_stands_where_the_service_wants_it_and_goes_nowhere_else() {
     let (asked, url) = served().await;
     let endpoint = Endpoint::new("notes", &format!("{url}/")).unwrap();
     assert_eq!(endpoint.get("/a").await.unwrap(), json!({"found": "/a"}));
-    let bearer = endpoint.clone().with_key(Placed::Authorization("Bearer", Key::from("k1")));
+    let bearer = endpoint.clone().with_key(KeyHeader::Authorization("Bearer", Key::from("k1")));
     assert_eq!(bearer.post("/b", &json!({}), Repeat::Always).await.unwrap(), json!({"found": "/b"}));
-    let header = endpoint.with_key(Placed::Header("api-key", Key::from("k2")));
+    let header = endpoint.with_key(KeyHeader::Named("api-key", Key::from("k2")));
     let error = header.get("/moved").await.unwrap_err();
     assert_eq!(
         (error.kind(), &*error.to_string()),
@@ -65,7 +65,7 @@ async fn a_key_stands_where_the_service_wants_it_and_goes_nowhere_else() {
         expected.map(|(method, path, key)| (method.to_owned(), path.to_owned(), key.map(str::to_owned)));
     assert_eq!(*asked.lock().unwrap(), expected);
     assert!(!format!("{bearer:?} {header:?}").contains("k1") && !format!("{header:?}").contains("k2"));
-    assert!(header.with_key(Placed::Header("no name", Key::from("k3"))).get("/a").await.is_err());
+    assert!(header.with_key(KeyHeader::Named("no name", Key::from("k3"))).get("/a").await.is_err());
 }
 
 #[tokio::test]
@@ -109,8 +109,8 @@ async fn answers_and_waiting_have_limits() {
     let nobody = Endpoint::new("notes", "http://127.0.0.1:1").unwrap().with_delay(Duration::ZERO);
     assert_eq!(nobody.get("/a").await.unwrap_err().kind(), SessionErrorKind::Unavailable);
     // A key that is looked up for ever.
-    let stuck = Key::asked(|| Box::pin(core::future::pending()));
-    let stuck = endpoint.with_key(Placed::Header("api-key", stuck)).with_timeout(Duration::from_millis(20));
+    let stuck = Key::from_fn(|| Box::pin(core::future::pending()));
+    let stuck = endpoint.with_key(KeyHeader::Named("api-key", stuck)).with_timeout(Duration::from_millis(20));
     assert!(stuck.get("/a").await.unwrap_err().to_string().contains("no answer in time"));
 }
 
@@ -136,7 +136,7 @@ async fn an_address_is_that_of_a_service_and_a_key_goes_there_encrypted() {
         assert_eq!(later.get("/a").await.unwrap_err().kind(), SessionErrorKind::Invalid);
     }
     let keyed =
-        |url: &str| Endpoint::new("notes", url).unwrap().with_key(Placed::Header("api-key", "k1".into()));
+        |url: &str| Endpoint::new("notes", url).unwrap().with_key(KeyHeader::Named("api-key", "k1".into()));
     let error = keyed("http://notes.example").get("/a").await.unwrap_err();
     assert!(
         error.kind() == SessionErrorKind::Invalid && error.to_string().contains("without encryption"),

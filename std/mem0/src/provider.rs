@@ -1,4 +1,4 @@
-//! The provider.
+//! The context provider over Mem0.
 
 use core::num::NonZeroUsize;
 use std::collections::HashSet;
@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use epitome_core::attribution::Retention;
 use epitome_core::message::Role;
-use epitome_http::{Endpoint, Placed, cut};
+use epitome_http::{Endpoint, KeyHeader, cut};
 use epitome_std::memory::retrieved_message;
 use epitome_std::message::Message;
 use epitome_std::provider::{ContextProvider, Hook, source_id};
@@ -147,8 +147,8 @@ impl Mem0ContextProvider {
     #[must_use]
     pub fn with_key(self, key: impl Into<Key>) -> Self {
         let key = match self.client.service {
-            Service::Hosted => Placed::Authorization("Token", key.into()),
-            Service::SelfHosted => Placed::Header("x-api-key", key.into()),
+            Service::Hosted => KeyHeader::Authorization("Token", key.into()),
+            Service::SelfHosted => KeyHeader::Named("x-api-key", key.into()),
         };
         self.with_endpoint(|endpoint| endpoint.with_key(key))
     }

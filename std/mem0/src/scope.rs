@@ -1,4 +1,4 @@
-//! Whose memories they are.
+//! The scope of memories: user, agent, application, thread.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What a report is about: files, those in folders, or the sessions of a store.
+//! The sources of a report: files, folders of files, or the sessions of a store.
 
 use std::fs;
 use std::io;

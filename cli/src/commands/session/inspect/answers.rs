@@ -1,5 +1,4 @@
-//! What is answered about the sessions of a store. The fields of answers are JSON; a revision, and the number of a message in the log, is
-//! an integer.
+//! The answers of the inspector. Their fields are JSON; a revision, and the number of a message in the log, is an integer.
 
 use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,6 +17,7 @@ use serde::Serialize;
 use super::changes::{self, Difference};
 use crate::args::{OneSessionArgs, StoreArgs};
 use crate::commands::session::copy::exists;
+use crate::commands::session::line::redact_message;
 use crate::commands::session::list::{self, Row};
 use crate::commands::session::store::{PAGE, Store};
 use crate::commands::sessions::rfc3339;
@@ -64,7 +64,7 @@ pub(super) struct Session {
     /// The newest first.
     revisions: Vec<Change>,
     /// Those that the next request has, by the number of the first message that they stand for.
-    summaries: Vec<Stated>,
+    summaries: Vec<VisibleSummary>,
 }
 
 /// What a revision has changed.
@@ -92,7 +92,7 @@ struct Compacted {
 
 /// A summary of the next request.
 #[derive(Debug, Serialize)]
-struct Stated {
+struct VisibleSummary {
     key: u64,
     /// First and last of the messages that it stands for.
     covers: Vec<(u64, u64)>,
@@ -161,7 +161,7 @@ impl Inspector {
             visible: now.live.len() as u64,
             visible_tokens: now.live.iter().map(|live| live.entry.count.tokens.as_u64()).sum(),
             revisions: changes(now.revision.0, &records, &prunes),
-            summaries: summaries.map(|live| Stated::of(live, redactor.as_deref_mut())).collect(),
+            summaries: summaries.map(|live| VisibleSummary::of(live, redactor.as_deref_mut())).collect(),
         })
     }
 
@@ -210,9 +210,13 @@ impl Inspector {
         let mut difference = Difference::of(&records, from, to);
         for changed in &mut difference.summaries {
             if let Some(summary) = changes::summary(&records, changed.revision, changed.key) {
+                // A summary stands in the turn of the first message that it stands for.
+                let (id, key) = (SessionId::new(session), summary.key);
+                let first = self.asked(session, block_on(self.store.log(&id, key..key.next(), 1)))?;
+                let turn = first.messages.first().map_or(0, |logged| logged.entry.turn.0);
                 let shown = shown(
-                    summary.key,
-                    0,
+                    key,
+                    turn,
                     summary.count.tokens.0,
                     false,
                     &summary.message,
@@ -304,7 +308,7 @@ impl Inspector {
     }
 }
 
-impl Stated {
+impl VisibleSummary {
     fn of(live: &Live, redactor: Option<&mut Redactor>) -> Self {
         Self {
             key: live.key.0,
@@ -410,6 +414,6 @@ fn shown(
     message: &Message,
     redactor: Option<&mut Redactor>,
 ) -> Shown {
-    let message = super::super::line::redact_message(message, redactor).into_owned();
+    let message = redact_message(message, redactor).into_owned();
     Shown { at: usize::try_from(seq.0).unwrap_or(usize::MAX), turn, tokens, orphan, message }
 }

@@ -1,4 +1,4 @@
-//! What the revisions of a session have changed.
+//! The difference of two revisions of a session.
 
 use std::collections::BTreeMap;
 

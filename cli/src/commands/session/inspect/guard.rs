@@ -1,4 +1,4 @@
-//! Who is answered: whoever knows the address, from this machine. The token in it is drawn anew at every start.
+//! Admission of requests: the host must be this machine, and the address must have the token that was drawn at the start.
 
 use core::net::Ipv4Addr;
 use std::sync::Arc;
@@ -66,4 +66,34 @@ pub(super) async fn check(State(guard): State<Arc<Guard>>, request: Request, nex
     headers.extend(fixed.map(|(name, value)| (name, HeaderValue::from_static(value))));
     headers.extend(policy.ok().map(|policy| (header::CONTENT_SECURITY_POLICY, policy)));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    #[test]
+    fn a_request_is_admitted_by_its_host_and_its_token() {
+        for (port, host, is_admitted) in [
+            (80, "127.0.0.1", true),
+            (80, "localhost:80", true),
+            (8080, "127.0.0.1:8080", true),
+            (8080, "localhost:8080", true),
+            (8080, "127.0.0.1", false),
+            (80, "evil.example", false),
+            (8080, "127.0.0.1:80", false),
+            (8080, "127.0.0.1:8080.evil.example", false),
+        ] {
+            let guard = Guard::new(port).unwrap();
+            let request = |token: &str| {
+                let path = format!("/{token}/sessions");
+                Request::builder().uri(path).header(header::HOST, host).body(Body::empty()).unwrap()
+            };
+            assert_eq!(guard.admits(&request(&guard.token)), is_admitted, "{host} at {port}");
+            let other = Guard::new(port).unwrap();
+            assert!(!guard.admits(&request(&other.token)) && !guard.admits(&request("")));
+        }
+    }
 }

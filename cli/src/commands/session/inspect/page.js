@@ -75,6 +75,8 @@
       if (session === null) draw(now, all);
     }
     if (difference !== null) await compare();
+    const words = byId("search").value.trim();
+    if (found !== null && words !== "") found = new Set(await ask("found", { session: of, words }));
     if (of !== name) return;
     draw(now, all);
   }

@@ -1,4 +1,4 @@
-//! The page: its frame, which a script fills with what the server answers.
+//! The HTML frame of the inspector, which its script fills with the answers of the server.
 
 use maud::{DOCTYPE, PreEscaped, html};
 
