@@ -21,11 +21,14 @@ pub(crate) struct SearchArgs {
     /// Only messages of this role
     #[arg(long, value_name = "ROLE", value_parser = ["user", "assistant", "tool"])]
     pub(crate) role: Option<String>,
+    /// Only calls of this tool and their results
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
     /// Only sessions of agents that were written within this time: 90m, 12h, 30d, 8w; of a store, messages that were appended within it
     #[arg(long, value_name = "TIME")]
     pub(crate) age: Option<Age>,
     /// Print these messages of the session instead: a number from a search (120), or a range (120-124)
-    #[arg(long, value_name = "WHICH", requires = "session", conflicts_with_all = ["role", "age", "limit"])]
+    #[arg(long, value_name = "WHICH", requires = "session", conflicts_with_all = ["role", "tool", "age", "limit"])]
     pub(crate) messages: Option<Numbers>,
     /// Begin in the first of these messages at this byte
     #[arg(long, value_name = "BYTE", requires = "messages", default_value_t = 0)]

@@ -157,7 +157,7 @@ impl Server {
                 line = line.with(arguments, &["session", "messages", "from"])?;
             }
             (None, Some(query)) => {
-                line = line.with(arguments, &["session", "role", "age", "limit"])?;
+                line = line.with(arguments, &["session", "role", "tool", "age", "limit"])?;
                 line.words.push(query);
             }
             (None, None) => {
@@ -299,6 +299,7 @@ fn tools() -> Vec<Tool> {
         "messages": word("With a session: show these messages instead, a number that a search has told (120) or a range (120-124)."),
         "from": number("Where to begin in the first of these messages, in bytes."),
         "role": json!({ "type": "string", "enum": ["user", "assistant", "tool"] }),
+        "tool": word("Only calls of the tool with this name, and their results."),
         "age": word("Only sessions written within this time: 12h, 30d, 8w."),
         "limit": number("The most messages that a search shows; 8 if it is not given."),
     });

@@ -5,14 +5,14 @@ mod stored;
 use core::hash::BuildHasher as _;
 use core::time::Duration;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::RandomState;
 use std::time::UNIX_EPOCH;
 
 use epitome::core::message::Role;
 use epitome::core::{Basis, TokenCounter, Tokens};
 use epitome::history::Timestamp;
-use epitome::message::Message;
+use epitome::message::{Message, Part, Str};
 use epitome::search::{Hit, Record, Search, nearest_piece, said, text_of, without_role};
 use serde::Serialize;
 
@@ -54,6 +54,44 @@ struct Shown {
     whole: String,
     #[serde(skip)]
     piece: core::ops::Range<usize>,
+}
+
+/// The messages of a session that are searched, as they are read in order.
+struct Limits<'a> {
+    role: Option<Role>,
+    tool: Option<&'a str>,
+    /// The ids of the calls of the tool. A result belongs to the last call of its id.
+    calls: HashSet<Str>,
+}
+
+impl<'a> Limits<'a> {
+    fn new(args: &'a SearchArgs) -> Self {
+        Self { role: args.role(), tool: args.tool.as_deref(), calls: HashSet::new() }
+    }
+
+    fn has(&mut self, message: &Message) -> bool {
+        self.has_tool(message) && self.role.is_none_or(|role| role == message.role())
+    }
+
+    fn has_tool(&mut self, message: &Message) -> bool {
+        let Some(tool) = self.tool else { return true };
+        let mut has_tool = false;
+        for part in message.parts() {
+            has_tool |= match part {
+                Part::ToolCall(call) if call.name.as_str() == tool => {
+                    self.calls.insert(call.id.clone());
+                    true
+                }
+                Part::ToolCall(call) => {
+                    self.calls.remove(&call.id);
+                    false
+                }
+                Part::ToolResult(result) => self.calls.contains(&result.call_id),
+                _ => false,
+            };
+        }
+        has_tool
+    }
 }
 
 /// The messages that were looked at.
@@ -157,12 +195,9 @@ fn search(
     let bytes = |session: &&Session| session.file().map_or(0, |found| found.bytes);
     let (mut progress, mut done) = (Progress::new("searching", sessions.iter().map(bytes).sum()), 0);
     for (at, session) in sessions.iter().enumerate() {
+        let mut wanted = Limits::new(args);
         looked.at(archive.for_each(session, 0, &mut |number, message| {
-            let text = if args.role().is_none_or(|role| role == message.role()) {
-                said(&message)
-            } else {
-                String::new()
-            };
+            let text = if wanted.has(&message) { said(&message) } else { String::new() };
             if text.is_empty() {
                 return Ok(More::Wanted);
             }

@@ -315,3 +315,65 @@ fn names_forge_nothing_and_tell_no_secret() {
         assert!(!said.out.contains(secret) && said.out.contains("[redacted:"), "{args:?}: {}", said.out);
     }
 }
+
+#[test]
+fn calls_and_results_of_one_tool_are_found_in_files_and_in_stores() {
+    let call = |id: &str, tool: &str| {
+        json!({"role": "assistant", "content": null, "tool_calls": [
+            {"id": id, "type": "function", "function": {"name": tool, "arguments": "{\"path\":\"pelican.rs\"}"}}]})
+    };
+    let result = |id: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
+    // The second call has the id of the first.
+    let messages = json!([
+        {"role": "user", "content": "look at the pelican"},
+        call("a", "read_file"), result("a", "the pelican is read"),
+        call("a", "run"), result("a", "the pelican is run"),
+        {"role": "assistant", "content": "the pelican is fine"},
+    ]);
+    let folder = Folder::new();
+    let file = folder.file("said.json", messages.to_string());
+    let store = format!("sqlite:{}", folder.path("s.db").display());
+    run(&["session", "import", text(&file), "--store", &store, "--session", "one"]).ok();
+    let home = Home::new();
+    home.file(".claude/projects/-w/c.jsonl", &tool_session(), 1_000);
+    let numbers = |done: Done| {
+        let mut found: Vec<u64> = found(&done.json()).into_iter().map(|(_, number)| number).collect();
+        found.sort_unstable();
+        found
+    };
+    for (more, expected) in [
+        (&["--tool", "run"][..], &[3, 4][..]),
+        (&["--tool", "read_file"], &[1, 2]),
+        (&["--tool", "run", "--role", "tool"], &[4]),
+    ] {
+        let stored = [&["search", "pelican", "--json", "--store", &store], more].concat();
+        assert_eq!(numbers(run(&stored)), expected, "{more:?}");
+        let in_home = [&["search", "pelican", "--json"], more].concat();
+        assert_eq!(numbers(home.run(&in_home)), expected, "{more:?}");
+    }
+    assert_eq!(home.run(&["search", "pelican", "--tool", "Run"]).code, 1);
+    let refused = home.run(&["search", "--session", "c", "--messages", "1", "--tool", "run"]).fails(2);
+    assert!(refused.contains("cannot be used with"), "{refused}");
+}
+
+/// A session of Claude Code whose second call has the id of the first.
+fn tool_session() -> String {
+    let line = |number: u64, kind: &str, content: Value| {
+        let parent = number.checked_sub(1).map(|before| format!("m{before}"));
+        let line = json!({"parentUuid": parent, "isSidechain": false, "cwd": "/w", "sessionId": "tools", "type": kind,
+            "message": {"role": kind, "content": content}, "uuid": format!("m{number}"), "timestamp": "2026-01-01T00:00:00Z"});
+        format!("{line}\n")
+    };
+    let call =
+        |name: &str| json!([{"type": "tool_use", "id": "a", "name": name, "input": {"path": "pelican.rs"}}]);
+    let result = |text: &str| json!([{"type": "tool_result", "tool_use_id": "a", "content": text}]);
+    [
+        line(0, "user", json!("look at the pelican")),
+        line(1, "assistant", call("read_file")),
+        line(2, "user", result("the pelican is read")),
+        line(3, "assistant", call("run")),
+        line(4, "user", result("the pelican is run")),
+        line(5, "assistant", json!("the pelican is fine")),
+    ]
+    .concat()
+}

@@ -1,6 +1,6 @@
 //! Sessions for the test of an index of words: what it finds is compared with what reading every message finds.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use epitome_core::attribution::SeqRange;
 use epitome_core::message::Role;
@@ -10,7 +10,7 @@ use epitome_history::{
     Append, AppendToken, CompactionRecord, Entry, HistoryStore, Live, LogSearch, SessionId, Timestamp,
     TokenCount,
 };
-use epitome_message::Message;
+use epitome_message::{Message, Part, ToolCall};
 
 /// Numbers that look random, the same for a seed: xorshift.
 #[derive(Debug, Clone)]
@@ -32,19 +32,40 @@ impl Dice {
     }
 }
 
-/// A message of a few words, some of which are rare.
-fn message(dice: &mut Dice) -> Message {
+/// A few words, some of which are rare.
+fn text(dice: &mut Dice) -> String {
     let word = |dice: &mut Dice| match dice.below(4) {
         0 => format!("w{}", dice.below(5_000)),
         1 => "\u{6771}\u{4eac}".to_owned(),
         _ => format!("common{}", dice.below(9)),
     };
-    let text = (0..dice.below(6)).map(|_| word(dice)).collect::<Vec<_>>().join(" ");
-    match dice.below(5) {
+    (0..dice.below(6)).map(|_| word(dice)).collect::<Vec<_>>().join(" ")
+}
+
+fn message(dice: &mut Dice) -> Message {
+    let text = text(dice);
+    match dice.below(6) {
         0 => Message::system(text),
         1 | 2 => Message::assistant(text),
+        3 => {
+            // Ids come again in other groups, and each tool in many.
+            let calls = ["c0", "c1"].map(|id| {
+                let arguments = format!("{{\"of\":\"{}\"}}", self::text(dice));
+                Part::ToolCall(ToolCall::new(id, format!("tool{}", dice.below(3)), arguments))
+            });
+            Message::new(Role::Assistant, calls.to_vec())
+        }
         _ => Message::user(text),
     }
+}
+
+/// The messages that answer the calls of a message.
+fn answers(message: &Message, dice: &mut Dice) -> VecDeque<Message> {
+    let answer = |part: &Part| match part {
+        Part::ToolCall(call) => Some(Message::tool(call.id.clone(), text(dice))),
+        _ => None,
+    };
+    message.parts().iter().filter_map(answer).collect()
 }
 
 /// Appends so many messages at a time that is as late as the session is long, or at an unknown one.
@@ -52,16 +73,34 @@ fn message(dice: &mut Dice) -> Message {
 /// # Panics
 /// If the store fails.
 pub async fn append_some<S: HistoryStore>(store: &S, session: &SessionId, count: u64, dice: &mut Dice) {
-    let head = store.load(session).await.map_or(0, |loaded| loaded.head.0);
+    let loaded = store.load(session).await.ok();
+    let head = loaded.as_ref().map_or(0, |loaded| loaded.head.0);
+    let newest = loaded.as_ref().and_then(|loaded| loaded.live.last());
+    // Some calls are answered by the next append.
+    let newest = newest.filter(|live| live.key.0 + 1 == head && live.key == live.entry.anchor);
+    let (mut anchor, mut left) = (head.saturating_sub(1), VecDeque::new());
+    if let Some(newest) = newest {
+        left = answers(&newest.entry.message, dice);
+    }
     let size = TokenCount::new(Tokens(1), Basis::Estimated, "test".into());
-    let entry = |seq| Entry::new(message(dice), Seq(seq), Turn(1), size.clone());
-    let entries: Vec<Entry> = (head..head + count).map(entry).collect();
+    let mut entries = Vec::new();
+    for seq in head..head + count {
+        let message = match left.pop_front() {
+            Some(answer) => answer,
+            None => {
+                let message = message(dice);
+                (anchor, left) = (seq, answers(&message, dice));
+                message
+            }
+        };
+        entries.push(Entry::new(message, Seq(anchor), Turn(1), size.clone()));
+    }
     let token = AppendToken::new(format!("at {head}"));
     let time = (head % 3 > 0).then_some(Timestamp(head));
     store.append(session, &Append::new(&token, Seq(head), &entries).at(time)).await.unwrap();
 }
 
-/// Hides the first so many messages that may be hidden, and deletes all that is hidden.
+/// Hides the groups of the first so many messages that may be hidden, and deletes all that is hidden.
 ///
 /// # Panics
 /// If the store fails.
@@ -71,7 +110,7 @@ pub async fn prune_some<S: HistoryStore>(store: &S, session: &SessionId, count: 
     }
 }
 
-/// Hides the first so many messages that may be hidden; `None` if there are none.
+/// Hides the groups of the first so many messages that may be hidden; `None` if there are none.
 ///
 /// # Panics
 /// If the store fails.
@@ -79,7 +118,9 @@ pub async fn hide_some<S: HistoryStore>(store: &S, session: &SessionId, count: u
     let loaded = store.load(session).await.ok()?;
     let mut record = CompactionRecord::new(loaded.revision, loaded.head);
     let may_go = loaded.live.iter().filter(|live| live.entry.message.role() != Role::System);
-    for Live { key, .. } in may_go.take(count) {
+    let groups: BTreeSet<Seq> = may_go.take(count).map(|live| live.entry.anchor).collect();
+    let hidden = loaded.live.iter().filter(|live| groups.contains(&live.entry.anchor));
+    for Live { key, .. } in hidden {
         match record.hides.last_mut().filter(|range| range.last.0 + 1 == key.0) {
             Some(range) => range.last = *key,
             None => record.hides.push(SeqRange { first: *key, last: *key }),
@@ -113,7 +154,7 @@ pub async fn change<S: HistoryStore>(store: &S, sessions: &[SessionId; 3], dice:
 }
 
 /// Everything that a search can be limited by. The sessions of an owner begin with `prefix`.
-fn searches(words: &str, session: &SessionId, prefix: &str) -> [LogSearch; 8] {
+fn searches(words: &str, session: &SessionId, prefix: &str) -> [LogSearch; 10] {
     let all = || LogSearch::new(words).with_limit(u32::MAX);
     let one = || all().in_session(session.clone());
     [
@@ -125,6 +166,8 @@ fn searches(words: &str, session: &SessionId, prefix: &str) -> [LogSearch; 8] {
         one().of_role(Role::User).since(Timestamp(900)),
         one().in_ranges(vec![Seq(700)..Seq(u64::MAX), Seq(10)..Seq(300)]),
         one().without_hidden_by((0..1_000).map(Revision).collect()),
+        all().of_tool("tool1"),
+        one().of_tool("tool0").of_role(Role::Tool),
     ]
 }
 

@@ -106,6 +106,42 @@ pub(super) async fn calls_and_results_are_found_and_instructions_are_not(room: &
     assert_eq!(numbers(room, words("read")).await, [2]);
 }
 
+/// A result belongs to the tool of its call, whatever other calls have its id and however late it comes.
+pub(super) async fn a_search_stays_with_its_tool(room: &Room<'_>) {
+    let call = |tool: &str, id: &str| Part::ToolCall(ToolCall::new(id, tool, "{\"of\":\"zebra\"}"));
+    let calls = |calls: Vec<Part>| Message::new(Role::Assistant, calls);
+    let groups = [
+        (Message::user("zebra"), 0),
+        (calls(vec![call("read", "a"), call("run", "b")]), 1),
+        (Message::tool("b", "zebra of run"), 1),
+        (Message::tool("a", "zebra of read"), 1),
+        (calls(vec![call("run", "a")]), 4),
+        (Message::user("zebra"), 5),
+        (Message::tool("a", "zebra of run"), 4),
+        (Message::tool("a", "zebra of nobody"), 7),
+    ];
+    let entries = (0..).zip(groups).map(|(seq, (message, anchor))| {
+        let mut entry = entry(message, anchor, if anchor < 5 { 1 } else { 2 });
+        (entry.late, entry.orphan) = (seq == 6, seq == 7);
+        entry
+    });
+    let entries: Vec<Entry> = entries.collect();
+    let token = AppendToken::new("all");
+    room.append(&room.session(), &Append::new(&token, Seq(0), &entries)).await.unwrap();
+    let of = async |search: LogSearch| {
+        let mut found = numbers(room, search).await;
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(of(words("zebra").of_tool("read")).await, [1, 3]);
+    assert_eq!(of(words("zebra").of_tool("run")).await, [1, 2, 4, 6]);
+    assert_eq!(of(words("zebra").of_tool("run").of_role(Role::Tool)).await, [2, 6]);
+    assert_eq!(of(words("zebra").of_tool("run").in_ranges(vec![Seq(6)..Seq(8)])).await, [6]);
+    for tool in ["", "Run", "rea", "zebra"] {
+        assert_eq!(of(words("zebra").of_tool(tool)).await, NONE, "{tool:?}");
+    }
+}
+
 pub(super) async fn words_that_nobody_said_find_nothing(room: &Room<'_>) {
     for search in ["", "  \n", "\u{1f600} -- ?!", "word"] {
         assert_eq!(numbers(room, words(search)).await, NONE, "there is no session yet");

@@ -227,6 +227,7 @@ scenarios! { $
         what_was_pruned_or_deleted_is_not_found,
         a_search_stays_in_its_sessions,
         a_search_stays_in_its_numbers_and_its_time,
+        a_search_stays_with_its_tool,
         a_long_log_is_searched_as_a_short_one,
     ;
     random:

@@ -22,7 +22,7 @@
 //! `@` stands for the schema and the prefix of a table's name, `#` for the prefix of an index's.
 
 /// The version that this program writes and reads. Tables of another one are refused.
-pub(super) const VERSION: i64 = 5;
+pub(super) const VERSION: i64 = 6;
 
 /// Which versions there have been.
 pub(super) const MIGRATIONS: &str = "

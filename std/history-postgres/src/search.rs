@@ -1,11 +1,13 @@
 //! Searches by the index of words.
 
+use std::collections::HashMap;
+
 use epitome_core::Seq;
 use epitome_history::rows::{StoredPage, int};
 use epitome_history::words::{
     Block, Candidates, Queue, READ_MAX, blocks, places_in_row, places_in_rows, searched,
 };
-use epitome_history::{FoundMessage, LogSearch, SearchScope, SessionId};
+use epitome_history::{FoundMessage, LogSearch, Logged, SearchScope, SessionId};
 use epitome_message::search::{Postings, Term, query_terms};
 use tokio_postgres::Row;
 
@@ -168,27 +170,56 @@ async fn nearest(
     of_blocks(lease, search, sessions, &mut candidates).await?;
     behind_blocks(lease, search, sessions, &mut candidates).await?;
     let mut queue = Queue::new(&candidates, search);
-    let [found] = lease.prepare([sql::FOUND]).await?;
     loop {
         let next = queue.to_read();
         if next.is_empty() {
             return Ok(queue.nearest());
         }
-        let (ids, seqs): (Vec<i64>, Vec<i64>) =
-            next.iter().map(|((session, block), place)| (*session, block.first + i64::from(*place))).unzip();
-        let rows = lease.rows(&found, &[&ids, &seqs]).await?;
-        let messages = rows.iter().map(message).collect::<Result<_, _>>()?;
-        let page = StoredPage { rows: messages, next: None }.into_page()?;
-        for (row, logged) in rows.iter().zip(page.messages) {
-            let Some(candidate) = ordinal(row, 18)?.and_then(|at| next.get(at)) else { continue };
+        let places = next.iter().map(|((id, block), place)| (*id, block.first + i64::from(*place)));
+        let mut read = logged(lease, places).await?;
+        read.retain(|(_, logged)| search.has_message(logged));
+        let (mut found, mut unsure) = (Vec::new(), Vec::new());
+        for (at, logged) in read {
+            let Some(candidate) = next.get(at) else { continue };
+            match search.has_tool(&logged) {
+                Some(true) => found.push((candidate, logged)),
+                Some(false) => {}
+                None => unsure.push((candidate, logged)),
+            }
+        }
+        // The call of a result is in the first message of its group.
+        let firsts = unsure.iter().map(|(((id, _), _), logged)| (*id, int(logged.entry.anchor.0)));
+        let firsts: HashMap<_, _> = logged(lease, firsts).await?.into_iter().collect();
+        for (at, (candidate, logged)) in unsure.into_iter().enumerate() {
+            let first = firsts.get(&at).map(|first| &first.entry.message);
+            if search.has_tool_in_group(&logged.entry.message, first) {
+                found.push((candidate, logged));
+            }
+        }
+        for (candidate, logged) in found {
             let session = sessions.binary_search_by_key(&candidate.0.0, |session| session.id);
-            let session =
-                session.ok().and_then(|at| sessions.get(at)).filter(|_| search.has_message(&logged));
-            if let Some(session) = session {
+            if let Some(session) = session.ok().and_then(|at| sessions.get(at)) {
                 queue.push(*candidate, FoundMessage::new(session.name.clone(), logged));
             }
         }
     }
+}
+
+/// The messages at these places, each a session and a number, as far as they are there: with the ordinals of their places.
+async fn logged(
+    lease: &Lease<'_>,
+    places: impl Iterator<Item = (i64, i64)>,
+) -> Result<Vec<(usize, Logged)>, Failure> {
+    let (ids, seqs): (Vec<i64>, Vec<i64>) = places.unzip();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let [found] = lease.prepare([sql::FOUND]).await?;
+    let rows = lease.rows(&found, &[&ids, &seqs]).await?;
+    let messages = rows.iter().map(message).collect::<Result<_, _>>()?;
+    let page = StoredPage { rows: messages, next: None }.into_page()?;
+    let own = |(row, logged)| Ok(ordinal(row, 18)?.map(|at| (at, logged)));
+    rows.iter().zip(page.messages).filter_map(|it| own(it).transpose()).collect()
 }
 
 /// Looks the terms up in the blocks of the sessions.
@@ -200,8 +231,6 @@ async fn of_blocks(
 ) -> Result<(), Failure> {
     let [word] = lease.prepare([sql::WORD]).await?;
     let terms: Vec<Term> = candidates.looked_up().collect();
-    // The mark of the role is the last one.
-    let words = terms.get(..terms.len() - usize::from(search.role.is_some())).unwrap_or_default();
     let numbers: Vec<i64> = terms.iter().map(|term| i64::from(term.0)).collect();
     let mut looked = Vec::new();
     for session in sessions {
@@ -227,8 +256,8 @@ async fn of_blocks(
         }
         for ((id, block, admitted), found) in some.iter().zip(&found) {
             let find = |term: Term| {
-                let at = words.binary_search(&term).unwrap_or(words.len());
-                match found.get(at).copied().flatten() {
+                let at = terms.iter().position(|own| *own == term);
+                match at.and_then(|at| found.get(at).copied().flatten()) {
                     Some(row) => Ok::<_, Failure>(places_in_row(row.try_get(2)?, term)?),
                     None => Ok(Vec::new()),
                 }
@@ -267,7 +296,8 @@ async fn behind_blocks(
         let visit = |row: &Row| {
             let own = ordinal(row, 0)?.and_then(|own| found.get_mut(own).zip(some.get(own)));
             if let Some((postings, (_, block))) = own {
-                words::add(postings, block.place(row.try_get(1)?)?, row.try_get(2)?);
+                let place = block.place(row.try_get(1)?)?;
+                words::add(postings, place, row.try_get(2)?, row.try_get(3)?)?;
             }
             Ok(())
         };

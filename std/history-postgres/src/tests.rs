@@ -174,11 +174,21 @@ const PLANS: &[(&str, &[&str])] = &[
     (sql::PRUNED_THROUGH, &["Backward using epitome_prunes_through", "((session = $1) AND (through = $2))"]),
     (sql::STATE_REVISION, &[BY_NAME, "epitome_states_pkey", "(session = s.id)"]),
     (sql::STATE, &[BY_NAME, "epitome_states_pkey", "(session = s.id)"]),
-    (sql::TEXTS, &[BY_SEQ, "((session = $1) AND (seq >= $2) AND (seq < $3))"]),
+    (
+        sql::TEXTS,
+        &[
+            BY_SEQ,
+            "((session = $1) AND (seq >= $2) AND (seq < $3))",
+            "((session = m.session) AND (seq = m.anchor))",
+        ],
+    ),
     (sql::WORDS, &[WORDS, "((session = $1) AND (first >= $2) AND (first < $3))"]),
     (sql::DROP_WORDS, &[WORDS, "((session = $1) AND (first >= $2) AND (first < $3))"]),
     (sql::WORD, &["Backward using epitome_words_pkey", "(span = b.span) AND (term <= t.term))"]),
-    (sql::TEXTS_BEHIND, &[BY_SEQ, "((session = s.id) AND (seq >= s.first))"]),
+    (
+        sql::TEXTS_BEHIND,
+        &[BY_SEQ, "((session = s.id) AND (seq >= s.first))", "((session = m.session) AND (seq = m.anchor))"],
+    ),
     (sql::FOUND, &[BY_SEQ, "((session = f.session) AND (seq = f.seq))"]),
     (sql::SESSIONS, &[PLACE, "Presorted Key: place", "(place >= SUBSTRING($1 FROM 1 FOR 512))"]),
     (sql::APPENDED_BEFORE, &[FIRST, "(session = s.id)"]),

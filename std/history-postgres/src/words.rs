@@ -2,7 +2,7 @@
 
 use epitome_core::Seq;
 use epitome_history::rows::int;
-use epitome_history::words::{Block, SPAN, WIDE_SPAN, blocks, left_of_row, role_mark, torn};
+use epitome_history::words::{self as index, Block, SPAN, WIDE_SPAN, blocks, left_of_row, torn};
 use epitome_history::{SessionId, StoreErrorKind, stored};
 use epitome_message::search::Postings;
 use tokio_postgres::Row;
@@ -40,21 +40,23 @@ async fn index(
     let mut postings = Postings::new();
     let visit = |row: &Row| {
         let place = block.place(row.try_get(0)?)?;
-        if !is_gone(place) {
-            add(&mut postings, place, row.try_get(1)?);
-        }
-        Ok(())
+        if is_gone(place) { Ok(()) } else { add(&mut postings, place, row.try_get(1)?, row.try_get(2)?) }
     };
     lease.each_row(&texts, &[&id, &block.first, &block.end()], visit).await?;
     keep(lease, id, block, rows_of(postings)).await
 }
 
-/// Adds the terms of a stored message. One that cannot be read has none: whoever reads the message is told.
-pub(super) fn add(postings: &mut Postings, place: u32, text: &str) {
-    let Ok(message) = stored::decode(text) else { return };
-    if postings.add(place, &message) {
-        postings.mark(place, role_mark(message.role()));
-    }
+/// Adds the terms of a stored message, with the text of the first message of its group, if that is another one. One that cannot be read
+/// has none: whoever reads the message is told.
+pub(super) fn add(
+    postings: &mut Postings,
+    place: u32,
+    text: &str,
+    first: Option<&str>,
+) -> Result<(), Failure> {
+    let Ok(message) = stored::decode(text) else { return Ok(()) };
+    let first = || Ok::<_, Failure>(first.and_then(|first| stored::decode(first).ok()));
+    index::add(postings, place, &message, first).map(|_| ())
 }
 
 /// Makes one block of all that lie in it, or where one of them is damaged of its texts.

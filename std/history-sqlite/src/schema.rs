@@ -14,7 +14,7 @@
 pub(super) const APPLICATION_ID: i64 = 0x4550_4954;
 
 /// The version of the schema: `user_version` of the file. A file of another one is refused.
-pub(super) const SCHEMA_VERSION: i64 = 7;
+pub(super) const SCHEMA_VERSION: i64 = 8;
 
 /// Names are blobs, because text with NUL in it does not compare reliably.
 pub(super) const SCHEMA: &str = "

@@ -309,7 +309,13 @@ pub(super) const LAST_TEXT: &str =
     "SELECT seq FROM sqlite_sequence WHERE name = 'bodies' UNION ALL SELECT max(id) FROM bodies";
 
 /// The texts from one id up to before another. Their checksums are looked at by whoever reads the messages.
-pub(super) const TEXTS: &str = "SELECT id, session, body FROM bodies WHERE id >= ?1 AND id < ?2 ORDER BY id";
+pub(super) const TEXTS: &str =
+    "SELECT id, session, seq, body FROM bodies WHERE id >= ?1 AND id < ?2 ORDER BY id";
+
+/// The text of the first message of the group of another message.
+pub(super) const FIRST_OF_GROUP: &str = "SELECT b.body FROM messages m
+    JOIN bodies b ON b.session = m.session AND b.seq = m.anchor
+    WHERE m.session = ?1 AND m.seq = ?2 AND m.anchor < m.seq";
 
 /// The ids of the texts of a session.
 pub(super) const TEXTS_OF_SESSION: &str =

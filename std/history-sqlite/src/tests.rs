@@ -84,6 +84,13 @@ const PLANS: &[(&str, &[&str])] = &[
     (sql::PRUNES, &["SEARCH prunes USING PRIMARY KEY (session=? AND revision>?)"]),
     (sql::LAST_TEXT, &["sqlite_sequence"]),
     (sql::TEXTS, &["SEARCH bodies USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"]),
+    (
+        sql::FIRST_OF_GROUP,
+        &[
+            "SEARCH m USING PRIMARY KEY (session=? AND seq=?)",
+            "SEARCH b USING INDEX sqlite_autoindex_bodies_1 (session=? AND seq=?)",
+        ],
+    ),
     (sql::TEXTS_OF_SESSION, &["SEARCH b USING COVERING INDEX sqlite_autoindex_bodies_1 (session=?)"]),
     (
         sql::PLACE,
@@ -298,7 +305,7 @@ fn a_file_of_an_older_version_is_named_as_such_and_left_as_it_is() {
     for refused in [SqliteStore::open_read_only(&path), SqliteStore::open(&path)] {
         let refused = refused.unwrap_err();
         assert_eq!(refused.kind(), StoreErrorKind::Invalid);
-        assert!(refused.to_string().contains("by an older version: schema 6, this one has 7"), "{refused}");
+        assert!(refused.to_string().contains("by an older version: schema 7, this one has 8"), "{refused}");
     }
     let tables = "SELECT count(*) FROM sqlite_schema";
     let tables = Connection::open(&path).unwrap().query_row(tables, [], |row| row.get(0));

@@ -3,10 +3,11 @@
 //! An encrypted file has no index: it would name the words.
 
 use epitome_history::rules::corrupt;
-use epitome_history::words::{Block, blocks, damaged, left_of_row, places_in_row, role_mark, torn};
+use epitome_history::words::{self as index, Block, blocks, damaged, left_of_row, places_in_row, torn};
 use epitome_history::{StoreErrorKind, stored};
+use epitome_message::Message;
 use epitome_message::search::{Postings, Term};
-use rusqlite::{Connection, ErrorCode, Row};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row};
 
 use super::failure::Failure;
 use super::row::rows;
@@ -52,14 +53,21 @@ pub(super) fn of_texts(
     let mut texts = statement.query((block.first, block.end()))?;
     while let Some(row) = texts.next()? {
         let (number, session) = (block.place(row.get(0)?)?, row.get(1)?);
-        let text = row.get_ref(2)?.as_str().unwrap_or_default();
+        let text = row.get_ref(3)?.as_str().unwrap_or_default();
         let Some(message) = stored::decode(text).ok().filter(|_| !is_gone(number)) else { continue };
-        if postings.add(number, &message) {
+        let first = || first_of_group(connection, session, row.get(2)?);
+        if index::add(&mut postings, number, &message, first)? {
             postings.mark(number, session_mark(session));
-            postings.mark(number, role_mark(message.role()));
         }
     }
     Ok(postings)
+}
+
+/// The first message of the group of another one, if it can be read.
+fn first_of_group(connection: &Connection, session: i64, seq: i64) -> Result<Option<Message>, Failure> {
+    let mut statement = connection.prepare_cached(sql::FIRST_OF_GROUP)?;
+    let text = statement.query_row((session, seq), |row| row.get::<_, String>(0)).optional()?;
+    Ok(text.and_then(|text| stored::decode(&text).ok()))
 }
 
 /// Makes one block of all that lie in it, or where one of them is damaged of its texts.

@@ -12,9 +12,11 @@ use core::ops::Range;
 
 use epitome_core::Seq;
 use epitome_core::message::Role;
+use epitome_message::Message;
 use epitome_message::search::{MessageSearch, Postings, Term, TornRow, query_terms, rarity};
 
 use super::rules::corrupt;
+use super::store::{has_result, tools};
 use super::{FoundMessage, LogSearch, StoreError};
 
 /// How many messages a new block has.
@@ -93,8 +95,33 @@ pub fn blocks(last: i64) -> (impl Iterator<Item = Block> + Clone, Range<i64>) {
 }
 
 /// The mark of the messages of a role.
-pub fn role_mark(role: Role) -> Term {
+fn role_mark(role: Role) -> Term {
     Term::mark("role", role.as_str())
+}
+
+/// The mark of the calls and results of a tool.
+fn tool_mark(name: &str) -> Term {
+    Term::mark("tool", name)
+}
+
+/// Adds the terms and the marks of a message, if it says something. `first` reads the first message of its group, if that is another one.
+/// Returns whether it says something.
+///
+/// # Errors
+/// Those of `first`.
+pub fn add<E>(
+    postings: &mut Postings,
+    place: u32,
+    message: &Message,
+    first: impl FnOnce() -> Result<Option<Message>, E>,
+) -> Result<bool, E> {
+    if !postings.add(place, message) {
+        return Ok(false);
+    }
+    postings.mark(place, role_mark(message.role()));
+    let first = if has_result(message) { first()? } else { None };
+    tools(message, first.as_ref()).for_each(|name| postings.mark(place, tool_mark(name)));
+    Ok(true)
 }
 
 /// A row without the messages of which `is_gone` says so; `None` if it has none of them. Its terms lie behind its key as before.
@@ -165,7 +192,8 @@ pub fn damaged() -> StoreError {
 /// The part of an index that a search needs. `K` names a block: later messages are in greater blocks.
 #[derive(Debug)]
 pub struct Candidates<K> {
-    role: Option<Role>,
+    /// The marks that a message has if it is searched.
+    marks: Vec<Term>,
     /// The terms of the words, and how many messages have each.
     terms: Vec<(Term, u64)>,
     /// How many messages were looked at.
@@ -188,16 +216,17 @@ impl<K: Copy + Ord> Candidates<K> {
     /// Those of a search, before a block was looked at.
     pub fn new(search: &LogSearch) -> Self {
         let terms = query_terms(&search.words).into_iter().map(|term| (term, 0)).collect();
-        Self { role: search.role, terms, messages: 0, blocks: Vec::new() }
+        let marks = search.role.map(role_mark).into_iter().chain(search.tool.as_deref().map(tool_mark));
+        Self { marks: marks.collect(), terms, messages: 0, blocks: Vec::new() }
     }
 
-    /// All that is looked up in a block: the terms of the search, ascending, and then the mark of its role.
+    /// All that is looked up in a block: the terms of the search, and the marks of its role and its tool.
     pub fn looked_up(&self) -> impl Iterator<Item = Term> + Clone {
-        self.terms.iter().map(|(term, _)| *term).chain(self.role.map(role_mark))
+        self.terms.iter().map(|(term, _)| *term).chain(self.marks.iter().copied())
     }
 
     /// Adds a block of so many messages, behind those that were added before. `admitted` says by place whether the message is searched, but
-    /// for its role; `None` if all are. `find` gives the places that have a term. A block without a message that is searched tells nothing.
+    /// for its role and its tool; `None` if all are. `find` gives the places that have a term. A block without a message that is searched tells nothing.
     ///
     /// # Errors
     /// Those of `find`.
@@ -208,8 +237,8 @@ impl<K: Copy + Ord> Candidates<K> {
         mut admitted: Option<Vec<bool>>,
         mut find: impl FnMut(Term) -> Result<Vec<u32>, E>,
     ) -> Result<(), E> {
-        if let Some(role) = self.role {
-            let mut own = marked(span, find(role_mark(role))?);
+        for mark in &self.marks {
+            let mut own = marked(span, find(*mark)?);
             for (own, admitted) in own.iter_mut().zip(admitted.iter().flatten()) {
                 *own &= *admitted;
             }

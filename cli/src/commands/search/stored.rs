@@ -24,6 +24,7 @@ pub(super) fn search(
 ) -> Result<(Vec<Shown>, String)> {
     let mut search = LogSearch::new(query);
     (search.role, search.since) = (args.role(), since);
+    search.tool = args.tool.as_deref().map(Into::into);
     let only = args.session.as_ref().map(|id| archive.named(id)).transpose()?;
     let sessions: Vec<&Session> = only.map_or_else(|| archive.sessions.iter().collect(), |only| vec![only]);
     if let Some(only) = only {

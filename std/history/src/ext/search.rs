@@ -7,7 +7,8 @@ use epitome_message::search::MessageSearch;
 
 use super::hide::before;
 use crate::{
-    FoundMessage, HistoryStore, LogSearch, SearchScope, SessionId, SessionInfo, StoreError, StoreErrorKind,
+    FoundMessage, HistoryStore, LogPage, LogSearch, Logged, SearchScope, SessionId, SessionInfo, StoreError,
+    StoreErrorKind,
 };
 
 /// How many messages or sessions are read at once. A store that reads a whole session to answer is asked seldom.
@@ -110,7 +111,7 @@ impl Scan<'_> {
             let Some(page) = unless_gone(page)? else { return Ok(()) };
             self.pages.push((self.looked, session.clone(), first));
             for logged in &page.messages {
-                if self.search.has_message(logged) {
+                if self.search.has_message(logged) && self.has_tool(store, session, logged, &page).await? {
                     self.nearest.add(self.looked, &logged.entry.message);
                 }
                 self.looked = self.looked.saturating_add(1);
@@ -118,6 +119,26 @@ impl Scan<'_> {
             next = page.next;
         }
         Ok(())
+    }
+
+    /// Whether a message of a page of the log is searched, by its tool. The first message of its group may stand on an earlier page.
+    async fn has_tool<S: HistoryStore + ?Sized>(
+        &self,
+        store: &S,
+        session: &SessionId,
+        logged: &Logged,
+        page: &LogPage,
+    ) -> Result<bool, StoreError> {
+        if let Some(has_tool) = self.search.has_tool(logged) {
+            return Ok(has_tool);
+        }
+        let (message, anchor) = (&logged.entry.message, logged.entry.anchor);
+        let has_tool = |first: &Logged| self.search.has_tool_in_group(message, Some(&first.entry.message));
+        if let Ok(at) = page.messages.binary_search_by_key(&anchor, |own| own.seq) {
+            return Ok(page.messages.get(at).is_some_and(has_tool));
+        }
+        let first = store.log(session, anchor..Seq(anchor.0.saturating_add(1)), 1).await;
+        Ok(unless_gone(first)?.is_some_and(|page| page.messages.first().is_some_and(has_tool)))
     }
 
     /// Reads the nearest messages again. One that is gone by now is left out.
@@ -134,12 +155,15 @@ impl Scan<'_> {
             let Some((begin, session, first)) = self.page(*from) else { continue };
             let seq = |number: &u64| Seq(first.0.saturating_add(number.saturating_sub(*begin)));
             let page = store.log(session, seq(from)..Seq(seq(to).0.saturating_add(1)), PAGE).await;
-            for logged in unless_gone(page)?.into_iter().flat_map(|page| page.messages) {
+            let Some(page) = unless_gone(page)? else { continue };
+            for logged in &page.messages {
                 let own = near.iter().find(|(_, number)| seq(number) == logged.seq);
                 let is_found =
-                    self.search.has_message(&logged) && self.nearest.has_word(&logged.entry.message);
-                if let Some((rank, _)) = own.filter(|_| is_found) {
-                    found.push((*rank, FoundMessage::new(session.clone(), logged)));
+                    self.search.has_message(logged) && self.nearest.has_word(&logged.entry.message);
+                if let Some((rank, _)) = own.filter(|_| is_found)
+                    && self.has_tool(store, session, logged, &page).await?
+                {
+                    found.push((*rank, FoundMessage::new(session.clone(), logged.clone())));
                 }
             }
         }

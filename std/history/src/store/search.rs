@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use epitome_core::message::Role;
 use epitome_core::{Revision, Seq};
+use epitome_message::{Message, Part};
 
-use super::{Logged, SessionId};
+use super::{Entry, Logged, SessionId};
 use crate::Timestamp;
 
 /// A search for the messages that are nearest to some words, in the logs of a store.
@@ -35,6 +36,9 @@ pub struct LogSearch {
     pub not_hidden_by: BTreeSet<Revision>,
     /// The role of the messages that are searched; `None` for all.
     pub role: Option<Role>,
+    /// The tool whose calls and results are searched; `None` for all messages. A message with calls or results of several tools belongs
+    /// to each of them.
+    pub tool: Option<Box<str>>,
     /// The earliest append time of the messages; `None` for all. An append without a time has that of the append before it. Appends
     /// before the first one with a time are left out only if that has a time before this one.
     pub since: Option<Timestamp>,
@@ -86,6 +90,7 @@ impl LogSearch {
             ranges: None,
             not_hidden_by: BTreeSet::new(),
             role: None,
+            tool: None,
             since: None,
             limit: Self::LIMIT,
         }
@@ -135,6 +140,20 @@ impl LogSearch {
         self
     }
 
+    /// Searches only calls of the tool with this name, and their results.
+    ///
+    /// ```
+    /// use epitome_history::LogSearch;
+    ///
+    /// let search = LogSearch::new("panicked at").of_tool("run_tests");
+    /// assert_eq!(search.tool.as_deref(), Some("run_tests"));
+    /// ```
+    #[must_use]
+    pub fn of_tool(mut self, name: impl Into<Box<str>>) -> Self {
+        self.tool = Some(name.into());
+        self
+    }
+
     /// Searches only messages that were appended at this time or later.
     #[must_use]
     pub const fn since(mut self, time: Timestamp) -> Self {
@@ -160,7 +179,7 @@ impl LogSearch {
         }
     }
 
-    /// Whether the search looks at this message of such a session, by all but its time and its words.
+    /// Whether the search looks at this message of such a session, by all but its tool, its time and its words.
     #[doc(hidden)]
     #[must_use]
     pub fn has_message(&self, logged: &Logged) -> bool {
@@ -168,6 +187,23 @@ impl LogSearch {
             && logged.pruned_by.is_none()
             && logged.hidden_by.is_none_or(|by| !self.not_hidden_by.contains(&by))
             && self.role.is_none_or(|role| role == logged.entry.message.role())
+    }
+
+    /// Whether the search looks at this message by its tool; `None` if the first message of its group says so.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn has_tool(&self, logged: &Logged) -> Option<bool> {
+        let Entry { message, anchor, orphan, .. } = &logged.entry;
+        let has = self.has_tool_in_group(message, None);
+        (has || *anchor == logged.seq || *orphan || !has_result(message)).then_some(has)
+    }
+
+    /// Whether the search looks at a message of a group that begins with `first`, by its tool.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn has_tool_in_group(&self, message: &Message, first: Option<&Message>) -> bool {
+        let Some(tool) = &self.tool else { return true };
+        tools(message, first).any(|own| own == &**tool)
     }
 
     /// Whether the search looks at this sequence number.
@@ -178,4 +214,25 @@ impl LogSearch {
         let next = ranges.partition_point(|range| range.end <= seq);
         ranges.get(next).is_some_and(|range| range.contains(&seq))
     }
+}
+
+/// Whether a message has a result of a tool.
+pub(crate) fn has_result(message: &Message) -> bool {
+    message.parts().iter().any(|part| matches!(part, Part::ToolResult(_)))
+}
+
+/// The names of the tools whose calls or results a message has. The calls of its results are in it, or in the first message of its group.
+pub(crate) fn tools<'m>(message: &'m Message, first: Option<&'m Message>) -> impl Iterator<Item = &'m str> {
+    let calls = |message: &'m Message| {
+        message.parts().iter().filter_map(|part| match part {
+            Part::ToolCall(call) => Some(call),
+            _ => None,
+        })
+    };
+    let is_answered = |id: &str| {
+        let answers = |part: &Part| matches!(part, Part::ToolResult(result) if &*result.call_id == id);
+        message.parts().iter().any(answers)
+    };
+    let answered = first.into_iter().flat_map(calls).filter(move |call| is_answered(&call.id));
+    calls(message).chain(answered).map(|call| call.name.as_str())
 }
