@@ -67,6 +67,7 @@ mod count;
 mod defmt;
 mod draft;
 pub mod estimate;
+pub mod identifiers;
 mod ids;
 mod index;
 pub mod message;
@@ -87,8 +88,8 @@ mod usage;
 mod validate;
 
 pub use bounded::{
-    ArenaMessage, BoundedHistory, CLAMP_MARKER, CompactError, Compacted, DERIVED_RANGES_MAX, OPEN_CALLS_MAX,
-    SnapshotError, Stream, SummaryError,
+    ArenaMessage, BoundedHistory, CLAMP_MARKER, CompactError, Compacted, DERIVED_RANGES_MAX, LEDGER_OPENING,
+    OPEN_CALLS_MAX, SnapshotError, Stream, SummaryError,
 };
 pub use budget::{Budget, BudgetBuilder, BudgetError, RESERVE_MAX, WINDOW_DEFAULT};
 pub use chat::write_openai_chat;

@@ -6,8 +6,8 @@ use epitome_compactors::{CLEARED, Pipeline, ToolResultClearing, Truncation};
 use epitome_core::attribution::SeqRange;
 use epitome_core::message::{MessageView, Role, SimpleMessage, ToolCallView};
 use epitome_core::{
-    Budget, ClassEstimator, Outcome, Pass, Placed, Strategy, SummaryError, TokenCounter, count_message,
-    write_openai_chat,
+    Budget, ClassEstimator, LEDGER_OPENING, Outcome, Pass, Placed, Strategy, SummaryError, TokenCounter,
+    count_message, write_openai_chat,
 };
 
 use crate::History;
@@ -26,6 +26,10 @@ pub const SUMMARY: &str =
 /// From this turn on, the next compaction is a summary instead: asked for when the budget is passed, and there at the
 /// end of the turn.
 const SUMMARY_TURN: u32 = 500;
+
+/// From this turn on, what goes leaves its identifiers behind, in a ledger of so many bytes.
+const LEDGER_TURN: u32 = 750;
+const LEDGER_BYTES: usize = 256;
 
 /// Its methods are not inlined: what one keeps on the stack does not add to what another does.
 pub struct Agent<'a> {
@@ -47,6 +51,7 @@ pub struct Costs {
     pub plan: Cost,
     pub per_group_worst: u32,
     pub compact: Cost,
+    pub ledger: Cost,
 }
 
 pub type Done = Result<(), &'static str>;
@@ -95,9 +100,10 @@ impl<'a> Agent<'a> {
 
     #[inline(never)]
     pub fn finish(&self) -> Done {
-        match (self.summarized, self.elided) {
-            (false, _) => Err("the summary never came"),
-            (_, 0) => Err("no result was ever elided"),
+        match (self.summarized, self.elided, self.costs.ledger.count()) {
+            (false, ..) => Err("the summary never came"),
+            (_, 0, _) => Err("no result was ever elided"),
+            (.., 0) => Err("no ledger was ever written"),
             _ => Ok(()),
         }
     }
@@ -182,7 +188,11 @@ impl<'a> Agent<'a> {
         if !self.budget.is_due(self.history.tokens()) || self.asked.is_some() {
             return Ok(());
         }
-        if self.turn < SUMMARY_TURN || self.summarized { self.compact() } else { self.ask_for_summary() }
+        match self.summarized {
+            false if self.turn >= SUMMARY_TURN => self.ask_for_summary(),
+            true if self.turn >= LEDGER_TURN => self.leave_ledger(),
+            _ => self.compact(),
+        }
     }
 
     /// Old results go first, then the oldest messages.
@@ -251,6 +261,28 @@ impl<'a> Agent<'a> {
             Err(_) => return Err("the summary was refused"),
         }
         Ok(())
+    }
+
+    /// The oldest messages go, and their identifiers stay.
+    #[inline(never)]
+    fn leave_ledger(&mut self) -> Done {
+        let (mut room, budget) = ([0; LEDGER_BYTES], self.budget);
+        self.plan(&Truncation::new(), &budget)?.ok_or("nothing to drop")?;
+        let span = self.history.span_to_summarize().ok_or("no span for a ledger")?;
+        let history = &mut *self.history;
+        let (done, cost) = self.clock.measure(|| {
+            let text = history.ledger(span, &mut room)?;
+            Some(history.summarize(span, text, &ClassEstimator::new()).map(|_| text.len()))
+        });
+        self.costs.ledger.add(cost);
+        match done {
+            // The user has named the turns.
+            None => return Err("there was nothing to name"),
+            Some(Err(_)) => return Err("a ledger was refused"),
+            Some(Ok(len)) if len <= LEDGER_OPENING.len() => return Err("an empty ledger was written"),
+            Some(Ok(_)) => {}
+        }
+        if self.budget.is_due(self.history.tokens()) { self.compact() } else { Ok(()) }
     }
 
     /// Power fails: what is in flash is all that is left.

@@ -52,7 +52,7 @@ fn main() -> ! {
     let costs = agent.costs();
     hprintln!(
         "firmware: {} turns, {} messages, {} compactions, {} results elided, {} B history ({} B arena); per append {} instructions \
-         (worst {}), per plan {} (worst {}, {} per group), per compaction {} (worst {}); stack {} B, heap 0 B",
+         (worst {}), per plan {} (worst {}, {} per group), per compaction {} (worst {}), per ledger {} (worst {}); stack {} B, heap 0 B",
         TURNS,
         costs.append.count(),
         costs.compact.count(),
@@ -66,6 +66,8 @@ fn main() -> ! {
         costs.per_group_worst,
         costs.compact.mean(),
         costs.compact.worst(),
+        costs.ledger.mean(),
+        costs.ledger.worst(),
         stack.peak_bytes(),
     );
     if stack.peak_bytes() > STACK_BYTES_MAX {

@@ -1,8 +1,14 @@
 //! A history of fixed capacity against a list that holds the same messages, through any series of operations.
 
 use core::cell::Cell;
+use std::collections::BTreeSet;
 
-use epitome_core::message::Role;
+use epitome_compactors::Truncation;
+use epitome_core::identifiers::for_each_identifier;
+use epitome_core::message::{PartView, Parts, Role};
+use epitome_core::{BoundedHistory, Budget, ClassEstimator, Outcome, Pass};
+use epitome_std::message::Message;
+use epitome_std::wire::openai_chat;
 use epitome_tests::bounded::{
     Op, Owned, Pair, Seen, Then, answer_to_a_dropped_call, cleared_result, operations,
 };
@@ -118,4 +124,78 @@ fn what_a_fuzzer_does_is_nasty_enough() {
     });
     assert!(result.is_ok(), "{result:?}");
     often(seen.get(), cases / 10);
+}
+
+/// In the same tokens a compaction with a ledger keeps more of what the agent writes next.
+#[test]
+fn a_ledger_keeps_what_the_agent_names_next() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/coding-agent.json");
+    let text = std::fs::read_to_string(file).unwrap();
+    let whole: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let messages = openai_chat::read_all(&whole["messages"].to_string()).unwrap();
+    let words = |messages: &[Message]| {
+        let mut words = BTreeSet::new();
+        for text in messages.iter().map(said) {
+            for_each_identifier(&text, true, &mut |word| {
+                words.insert(word.to_owned());
+            });
+        }
+        words
+    };
+    let (mut needed, mut kept, mut by_ledger) = (0, 0, 0);
+    for cut in [messages.len() / 2, messages.len() * 2 / 3, messages.len() * 4 / 5] {
+        let (before, after) = messages.split_at(cut);
+        let next: Vec<Message> =
+            after.iter().filter(|message| message.role() == Role::Assistant).take(15).cloned().collect();
+        let wanted: BTreeSet<_> = words(&next).intersection(&words(before)).cloned().collect();
+        let shown = |has_ledger: bool| {
+            let mut history = BoundedHistory::<96, 131_072>::new();
+            for message in before {
+                history.push(message, &ClassEstimator::new()).unwrap();
+            }
+            let goal = history.tokens() / 4;
+            let window = history.tokens() * 2;
+            let plan = |history: &mut BoundedHistory<96, 131_072>, goal: u64| {
+                let budget = Budget::builder().window(window).goal(goal).build().unwrap();
+                matches!(history.plan(&budget, Pass::Manual, &Truncation::new()), Ok(Outcome::Planned(_)))
+            };
+            // The first plan leaves room for the ledger.
+            assert!(plan(&mut history, if has_ledger { goal * 17 / 20 } else { goal }));
+            if has_ledger {
+                let (span, mut room) =
+                    (history.span_to_summarize().unwrap(), vec![0; goal as usize * 15 / 100 * 3]);
+                let ledger = history.ledger(span, &mut room).unwrap();
+                history.summarize(span, ledger, &ClassEstimator::new()).unwrap();
+                if plan(&mut history, goal) {
+                    history.compact().unwrap();
+                }
+            } else {
+                history.compact().unwrap();
+            }
+            assert!(history.tokens() <= goal);
+            let left: Vec<String> = history.messages().map(|message| said(&message)).collect();
+            wanted.iter().filter(|word| left.iter().any(|text| text.contains(word.as_str()))).count()
+        };
+        needed += wanted.len();
+        kept += shown(false);
+        by_ledger += shown(true);
+    }
+    println!("of {needed} identifiers that are needed, {kept} without a ledger and {by_ledger} with one");
+    assert!(needed > 30 && by_ledger * 10 >= needed * 8 && kept * 10 < needed * 7, "{kept}, {by_ledger}");
+}
+
+/// The texts that a message shows.
+fn said(message: &impl Parts) -> String {
+    let mut said = String::new();
+    message.for_each_part(&mut |part| match part {
+        PartView::Text(text) => said.extend([text, "\n"]),
+        PartView::ToolCall(call) => said.extend([call.arguments, "\n"]),
+        PartView::ToolResult(result) => result.content.for_each_part(&mut |part| {
+            if let PartView::Text(text) = part {
+                said.extend([text, "\n"]);
+            }
+        }),
+        _ => {}
+    });
+    said
 }

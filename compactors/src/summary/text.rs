@@ -264,6 +264,17 @@ mod tests {
         assert!(!is_ledger(&Message::user(LEDGER)));
     }
 
+    /// A device writes the form that is read here.
+    #[test]
+    fn the_ledger_of_a_bounded_history_is_one() {
+        let text = format!("{} src/main.rs PROJ-7", epitome_core::LEDGER_OPENING);
+        let by = Attribution::new("", SourceKind::Compaction, Authority::Assistant);
+        let ledger = Message::assistant(text).with_attribution(by);
+        assert!(is_ledger(&ledger));
+        let identifiers = Identifiers::known(["src/main.rs", "PROJ-7"].into_iter());
+        assert_eq!(Earlier::of(&ledger), Earlier { identifiers, ..Earlier::default() });
+    }
+
     #[test]
     fn prose_cannot_say_whether_a_request_was_answered() {
         let text = composed(&format!("Goal.\n{ANSWERED}\n{UNANSWERED}"), Some(false), &[]);

@@ -233,5 +233,5 @@ fn cut(text: &str, text_max: usize) -> Option<(&str, &str)> {
     let kept = text_max.saturating_sub(CLAMP_MARKER.len());
     let head = text.floor_char_boundary(kept.div_ceil(2));
     let tail = text.ceil_char_boundary(text.len().saturating_sub(kept / 2));
-    Some((text.get(..head)?, text.get(tail..)?))
+    Some((text.split_at_checked(head)?.0, text.split_at_checked(tail)?.1))
 }

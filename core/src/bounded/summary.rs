@@ -1,5 +1,9 @@
 //! One message in place of many, written by somebody else in the meantime.
 
+mod ledger;
+
+pub use ledger::LEDGER_OPENING;
+
 use core::fmt;
 use core::ops::Range;
 

@@ -1,5 +1,6 @@
 //! What a history of fixed capacity does, case by case; `tests/tests/bounded.rs` has the property.
 
+mod ledger;
 mod results;
 mod snapshot;
 mod summary;

@@ -7,7 +7,6 @@
 
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
-pub mod identifiers;
 pub mod media;
 mod message;
 pub mod models;
@@ -16,6 +15,7 @@ pub mod search;
 pub mod stored;
 pub mod tokens;
 
+pub use epitome_core::identifiers;
 pub use message::{
     Approval, ApprovalAnswer, Attribution, CompactionPart, LABEL_EPHEMERAL, LABEL_IMPORTANT, Media,
     MediaSource, Message, NESTING_MAX, Part, Reasoning, Repaired, Str, ToolCall, ToolResult, UnknownPart,

@@ -49,7 +49,7 @@ const BYTES_MAX: usize = 200;
 /// over. *Cost*: one pass over the text.
 ///
 /// ```
-/// use epitome_message::identifiers::for_each_identifier;
+/// use epitome_core::identifiers::for_each_identifier;
 ///
 /// let mut found = Vec::new();
 /// for_each_identifier("See `src/main.rs`, (PROJ-7), or use_cache.", true, &mut |identifier| found.push(identifier));
@@ -80,8 +80,17 @@ fn for_each_name<'t>(word: &'t str, classes: u8, visit: &mut dyn FnMut(&'t str))
         }
         return;
     }
-    let names = word.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-    names.filter(|name| !is_prose(name) && name_kind(name).is_some()).for_each(visit);
+    let mut rest = word;
+    while !rest.is_empty() {
+        let end = rest.char_indices().find(|(_, c)| !(c.is_alphanumeric() || *c == '_'));
+        let (end, next) =
+            end.map_or((rest.len(), rest.len()), |(at, c)| (at, at.saturating_add(c.len_utf8())));
+        let name = rest.get(..end).unwrap_or_default();
+        if !is_prose(name) && name_kind(name).is_some() {
+            visit(name);
+        }
+        rest = rest.get(next..).unwrap_or_default();
+    }
 }
 
 /// Calls `visit` with each word between borders that is not all in lower case, and with the classes of its bytes.
@@ -191,7 +200,7 @@ fn is_border(c: char) -> bool {
         _ => {
             c.is_whitespace()
                 || c.is_control()
-                || "\u{201c}\u{201d}\u{300c}\u{300d}\u{3001}\u{3002}".contains(c)
+                || matches!(c, '\u{201c}' | '\u{201d}' | '\u{300c}' | '\u{300d}' | '\u{3001}' | '\u{3002}')
         }
     }
 }
@@ -248,10 +257,8 @@ fn kind_in(word: &str, classes: u8) -> Option<Kind> {
 }
 
 fn is_url(word: &str) -> bool {
-    let (scheme, rest) = match word.bytes().position(|byte| byte == b':') {
-        Some(colon) => word.split_at(colon),
-        None => return false,
-    };
+    let colon = word.bytes().position(|byte| byte == b':');
+    let Some((scheme, rest)) = colon.and_then(|colon| word.split_at_checked(colon)) else { return false };
     rest.strip_prefix("://").is_some_and(|rest| !rest.is_empty())
         && !scheme.is_empty()
         && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+')
@@ -289,8 +296,10 @@ fn is_id(word: &str) -> bool {
     if (7..=64).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') {
         return word.bytes().any(|b| b.is_ascii_digit()) && word.bytes().any(|b| b.is_ascii_alphabetic());
     }
-    let Some(mark) = word.bytes().position(|b| matches!(b, b'-' | b'_')) else { return false };
-    let (prefix, rest) = word.as_bytes().split_at(mark);
+    let mark = word.bytes().position(|b| matches!(b, b'-' | b'_'));
+    let Some((prefix, rest)) = mark.and_then(|mark| word.as_bytes().split_at_checked(mark)) else {
+        return false;
+    };
     let rest = rest.get(1..).unwrap_or_default();
     if rest.iter().all(u8::is_ascii_digit) {
         return !rest.is_empty() && prefix.len() > 1 && prefix.iter().all(u8::is_ascii_uppercase);

@@ -1,5 +1,7 @@
 //! Identifiers against the rules as they are written.
 
+use std::vec::Vec;
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,0 +1,209 @@
+//! The identifiers of messages that go, as one message in their place: a ledger, written without a model.
+
+use core::ops::Range;
+
+use crate::attribution::{SeqRange, SourceKind};
+use crate::identifiers::{Kind, for_each_identifier};
+use crate::message::{MessageView, PartView, Parts, Role};
+
+use super::super::bytes::fill;
+use super::super::{ArenaMessage, BoundedHistory};
+
+/// The lines before the identifiers in the text of a ledger: a record, and no order. `epitome-compactors` writes the same.
+///
+/// ```
+/// assert!(epitome_core::LEDGER_OPENING.contains("Identifiers in parts that are not shown:"));
+/// ```
+pub const LEDGER_OPENING: &str =
+    "[Conversation Summary]\nIdentifiers in parts that are not shown:\n\n[Identifiers]\nall:";
+
+/// Who has written a text. What users name comes first in a ledger, what only tools have written last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Writer {
+    User,
+    Model,
+    /// The model, in the arguments of a call.
+    Call,
+    /// An earlier summary or ledger.
+    Summary,
+    Tool,
+}
+
+/// The rows of a ledger: the writer of the words, and of a tool whether they say where something is.
+const ROWS: [(Writer, Option<bool>); 5] = [
+    (Writer::User, None),
+    (Writer::Model, None),
+    (Writer::Summary, None),
+    (Writer::Tool, Some(true)),
+    (Writer::Tool, Some(false)),
+];
+
+fn is_place_or_id(word: &str) -> bool {
+    matches!(Kind::of(word), Kind::File | Kind::Address | Kind::Id)
+}
+
+impl Writer {
+    fn of(message: &ArenaMessage<'_>) -> Self {
+        match (message.attribution().source, message.role()) {
+            (SourceKind::Compaction, _) => Self::Summary,
+            (_, Role::User) => Self::User,
+            (_, Role::Tool) => Self::Tool,
+            _ => Self::Model,
+        }
+    }
+}
+
+impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
+    /// Writes the ledger of the messages in `span` into `room`: their identifiers (paths, URLs, ids, names in code, amounts, numbers)
+    /// that no other message has, as many as have room. First come those that the user has named, then those of the model and of its
+    /// calls, of an earlier ledger, and of tools (files, URLs and ids before the others); of each of these the newest first. `None` if there
+    /// is no such identifier, or no room for one. [`summarize`](Self::summarize) puts the text in the place of the messages: plan for a goal
+    /// that leaves room for it.
+    ///
+    /// *Cost*: a few passes over the messages in `span`, and for each of their identifiers one pass over the other messages.
+    ///
+    /// ```
+    /// # use epitome_core::message::SimpleMessage;
+    /// # use epitome_core::{BoundedHistory, Budget, ClassEstimator, Draft, Pass, Strategy};
+    /// # #[derive(Debug)]
+    /// # struct Oldest;
+    /// # impl Strategy for Oldest {
+    /// #     fn name(&self) -> &'static str { "oldest" }
+    /// #     fn plan(&self, draft: &mut Draft<'_>) { draft.drop_oldest(); }
+    /// # }
+    /// let mut history = BoundedHistory::<32, 2048>::new();
+    /// for valve in ["valve_7", "valve_8", "valve_9"] {
+    ///     history.push(&SimpleMessage::user("Open the next one for ten minutes, and watch the tank."), &ClassEstimator::new())?;
+    ///     history.push(&SimpleMessage::assistant(valve), &ClassEstimator::new())?;
+    ///     history.push(&SimpleMessage::user("How far has the water fallen since you have opened it?"), &ClassEstimator::new())?;
+    ///     history.push(&SimpleMessage::assistant("By two hands."), &ClassEstimator::new())?;
+    /// }
+    /// let budget = Budget::builder().window(200).trigger(120).goal(60).build()?;
+    /// let _ = history.plan(&budget, Pass::Manual, &Oldest)?;
+    /// let span = history.span_to_summarize().expect("most of it is old");
+    /// let mut room = [0; 256];
+    /// let text = history.ledger(span, &mut room).expect("it names valves");
+    /// assert!(text.ends_with("\nall: valve_9 valve_8 valve_7"));
+    /// history.summarize(span, text, &ClassEstimator::new())?;
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn ledger<'r>(&self, span: SeqRange, room: &'r mut [u8]) -> Option<&'r str> {
+        let covered = self.positions_in(span);
+        let mut list = List { room, len: 0, has_word: false };
+        list.put(LEDGER_OPENING);
+        for (writer, is_place) in ROWS {
+            for message in covered.clone().rev().filter_map(|at| self.message(at)) {
+                for_each_line(&message, writer, &mut |line| {
+                    for_each_identifier(line, true, &mut |word| {
+                        let is_wanted = is_place.is_none_or(|is_place| is_place == is_place_or_id(word));
+                        if is_wanted && !list.has(word) && !self.is_shown_beside(&covered, word) {
+                            list.add(word);
+                        }
+                    });
+                });
+            }
+        }
+        list.finish()
+    }
+
+    /// Whether a word stands in another message than these.
+    fn is_shown_beside(&self, covered: &Range<usize>, word: &str) -> bool {
+        let mut others = (0..covered.start).chain(covered.end..self.len).filter_map(|at| self.message(at));
+        others.any(|message| {
+            let mut is_shown = false;
+            let mut look = |text: &str| is_shown = is_shown || contains(text.as_bytes(), word.as_bytes());
+            for_each_text_of(&message, &mut |_, text| look(text));
+            is_shown
+        })
+    }
+}
+
+/// The text that is written, in the front of its room.
+struct List<'r> {
+    room: &'r mut [u8],
+    len: usize,
+    has_word: bool,
+}
+
+impl<'r> List<'r> {
+    /// Whether a word is there. A name is seen in a path that ends with it.
+    fn has(&self, word: &str) -> bool {
+        let written = self.room.get(LEDGER_OPENING.len()..self.len).unwrap_or_default();
+        contains(written, word.as_bytes())
+    }
+
+    /// Adds a word if it has room.
+    fn add(&mut self, word: &str) {
+        if self.room.len().saturating_sub(self.len) > word.len() {
+            self.put(" ");
+            self.put(word);
+            self.has_word = true;
+        }
+    }
+
+    fn put(&mut self, text: &str) {
+        fill(self.room.get_mut(self.len..).unwrap_or_default(), text.as_bytes());
+        self.len = self.len.saturating_add(text.len());
+    }
+
+    fn finish(self) -> Option<&'r str> {
+        let written = self.room.get(..self.len)?;
+        core::str::from_utf8(written).ok().filter(|_| self.has_word)
+    }
+}
+
+/// Visits the texts of a message with their writers; of calls the arguments.
+fn for_each_text_of(message: &ArenaMessage<'_>, visit: &mut dyn FnMut(Writer, &str)) {
+    let own = Writer::of(message);
+    message.for_each_part(&mut |part| match part {
+        PartView::Text(text) => visit(own, text),
+        PartView::ToolCall(call) => visit(Writer::Call, call.arguments),
+        PartView::ToolResult(result) => result.content.for_each_part(&mut |part| {
+            if let PartView::Text(text) = part {
+                visit(Writer::Tool, text);
+            }
+        }),
+        _ => {}
+    });
+}
+
+/// Visits what one has written in a message; of the arguments of calls, which are the model's, what stands between escapes.
+fn for_each_line(message: &ArenaMessage<'_>, wanted: Writer, visit: &mut dyn FnMut(&str)) {
+    for_each_text_of(message, &mut |writer, text| match (writer, wanted) {
+        (Writer::Call, Writer::Model) => for_each_unescaped(text, visit),
+        _ if writer == wanted => visit(text),
+        _ => {}
+    });
+}
+
+/// Visits what stands between the escapes of a text in JSON, but for escaped backslashes, which separate the names of folders.
+fn for_each_unescaped(text: &str, visit: &mut dyn FnMut(&str)) {
+    let (mut from, mut at, bytes) = (0_usize, 0_usize, text.as_bytes());
+    while let Some(byte) = bytes.get(at) {
+        let next = at.saturating_add(1);
+        if *byte != b'\\' {
+            at = next;
+            continue;
+        }
+        let behind = text.ceil_char_boundary(next.saturating_add(1));
+        if bytes.get(next) != Some(&b'\\') {
+            visit(text.get(from..at).unwrap_or_default());
+            from = behind;
+        }
+        at = behind;
+    }
+    visit(text.get(from..).unwrap_or_default());
+}
+
+/// Whether the bytes of a word stand in those of a text. By hand: what the library has for it takes more flash, and can panic.
+fn contains(text: &[u8], word: &[u8]) -> bool {
+    let Some((first, behind)) = word.split_first() else { return true };
+    let mut rest = text;
+    while let Some((byte, others)) = rest.split_first() {
+        if byte == first && others.starts_with(behind) {
+            return true;
+        }
+        rest = others;
+    }
+    false
+}

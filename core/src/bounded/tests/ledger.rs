@@ -1,0 +1,205 @@
+//! Ledgers in a fixed room.
+
+use std::collections::BTreeSet;
+use std::vec;
+
+use proptest::prelude::{Strategy, prop, prop_assert_eq, prop_assume, prop_oneof, proptest};
+
+use super::*;
+use crate::LEDGER_OPENING;
+use crate::identifiers::{Kind, for_each_identifier};
+
+type Large = BoundedHistory<64, 8_192>;
+
+fn ledger(history: &Large, first: u64, last: u64, bytes: usize) -> Option<String> {
+    let mut room = vec![0; bytes];
+    history.ledger(SeqRange { first: Seq(first), last: Seq(last) }, &mut room).map(String::from)
+}
+
+fn words(text: &str) -> Vec<&str> {
+    text.strip_prefix(LEDGER_OPENING).unwrap().split_whitespace().collect()
+}
+
+fn history(messages: &[SimpleMessage<'_>]) -> Large {
+    let mut history = Large::new();
+    for message in messages {
+        history.push(message, &ClassEstimator).unwrap();
+    }
+    history
+}
+
+#[test]
+fn what_people_name_comes_before_what_tools_list_and_the_newest_first() {
+    let calls = [ToolCallView::new("a", "read", r#"{"path":"src/call.rs"}"#)];
+    let known =
+        AttributionView { source: SourceKind::Compaction, ..AttributionView::caller(Authority::Assistant) };
+    let history = history(&[
+        SimpleMessage::assistant("[Identifiers] all: src/known.rs").with_attribution(known),
+        SimpleMessage::user("See src/asked.rs of PROJ-7."),
+        SimpleMessage::calls(&calls),
+        SimpleMessage::result("a", "src/listed.rs src/call.rs src/shown.rs"),
+        SimpleMessage::assistant("It is in src/said.rs, as src/asked.rs is."),
+        SimpleMessage::user("And src/later.rs?"),
+        SimpleMessage::assistant("No: src/shown.rs."),
+    ]);
+    let all = ledger(&history, 0, 5, 1_000).unwrap();
+    let expected = [
+        "src/later.rs",
+        "src/asked.rs",
+        "PROJ-7",
+        "src/said.rs",
+        "src/call.rs",
+        "src/known.rs",
+        "src/listed.rs",
+    ];
+    assert_eq!(words(&all), expected);
+    // A room that is too small for one has room for the next.
+    let bytes = LEDGER_OPENING.len() + " src/later.rs PROJ-7".len();
+    assert_eq!(words(&ledger(&history, 0, 5, bytes).unwrap()), ["src/later.rs", "PROJ-7"]);
+    for bytes in 0..LEDGER_OPENING.len() + " PROJ-7".len() {
+        assert_eq!(ledger(&history, 0, 5, bytes), None, "{bytes}");
+    }
+    // Both places that name it are shown.
+    assert_eq!(ledger(&history, 6, 9, 1_000), None);
+}
+
+#[test]
+fn nothing_to_name_is_no_ledger() {
+    let history = history(&[SimpleMessage::user("Is it warm?"), SimpleMessage::assistant("Yes, it is.")]);
+    assert_eq!(ledger(&history, 0, 1, 1_000), None);
+    assert_eq!(ledger(&history, 5, 9, 1_000), None);
+    assert_eq!(ledger(&Large::new(), 0, u64::MAX, 1_000), None);
+}
+
+/// What a ledger lists is listed by the next one, which stands for the first.
+#[test]
+fn the_next_ledger_takes_the_list_over() {
+    let filler = "word ".repeat(60);
+    let mut history = Large::new();
+    for round in 0..6_u64 {
+        let said = std::format!("{filler} valve_{round}00 {filler}");
+        history.push(&SimpleMessage::user(&filler), &ClassEstimator).unwrap();
+        history.push(&SimpleMessage::assistant(&said), &ClassEstimator).unwrap();
+        history.push(&SimpleMessage::assistant("Done."), &ClassEstimator).unwrap();
+        // All but the newest request and what follows it.
+        let Some(last) = (3 * round).checked_sub(1) else { continue };
+        let span = SeqRange { first: Seq(1), last: Seq(last) };
+        let mut room = [0; 300];
+        let text = history.ledger(span, &mut room).unwrap();
+        let listed: BTreeSet<_> = words(text).into_iter().map(String::from).collect();
+        let expected: BTreeSet<_> = (0..round).map(|round| std::format!("valve_{round}00")).collect();
+        assert_eq!(listed, expected);
+        history.summarize(span, text, &ClassEstimator).unwrap();
+    }
+}
+
+/// A piece of a text: an identifier that is often said, or prose.
+fn text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        "src/[ab]{1,2}\\.rs",
+        "[a-c]_[a-c]{1,2}",
+        "[1-3]{3,4}",
+        "東京/[ab]\\.txt",
+        "[a-z]{1,5}[.,!]?",
+        "\u{1f600}|é|\\\\n\"|https://x\\.org/[ab]{1,2}|C:(\\\\\\\\[ab]{1,2}){1,2}|a_b\\[nté]c_d",
+    ];
+    prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.join(" "))
+}
+
+#[derive(Debug, Clone)]
+enum Said {
+    User(String),
+    Assistant(String),
+    Known(String),
+    Call(String, String),
+}
+
+fn said() -> impl Strategy<Value = Vec<Said>> {
+    let one = prop_oneof![
+        text().prop_map(Said::User),
+        text().prop_map(Said::Assistant),
+        text().prop_map(Said::Known),
+        (text(), text()).prop_map(|(arguments, result)| Said::Call(arguments, result)),
+    ];
+    prop::collection::vec(one, 1..12)
+}
+
+/// Each message: which of the writers it has, in the order of a ledger, with the texts of each.
+type Texts = Vec<[Vec<String>; 4]>;
+
+fn filled(said: &[Said]) -> (Large, Texts) {
+    let (mut history, mut texts) = (Large::new(), Texts::new());
+    let known =
+        AttributionView { source: SourceKind::Compaction, ..AttributionView::caller(Authority::Assistant) };
+    for (number, one) in said.iter().enumerate() {
+        let mut push = |message: &SimpleMessage<'_>, writer: usize, text: &str| {
+            history.push(message, &ClassEstimator).unwrap();
+            let mut own = <[Vec<String>; 4]>::default();
+            own[writer].push(text.into());
+            texts.push(own);
+        };
+        match one {
+            Said::User(text) => push(&SimpleMessage::user(text), 0, text),
+            Said::Assistant(text) => push(&SimpleMessage::assistant(text), 1, text),
+            Said::Known(text) => push(&SimpleMessage::assistant(text).with_attribution(known), 2, text),
+            Said::Call(arguments, result) => {
+                let id = std::format!("call{number}");
+                push(
+                    &SimpleMessage::calls(&[ToolCallView::new(&id, "run", arguments)]),
+                    1,
+                    &lines(arguments),
+                );
+                push(&SimpleMessage::result(&id, result), 3, result);
+            }
+        }
+    }
+    (history, texts)
+}
+
+/// The text without escapes.
+fn lines(arguments: &str) -> String {
+    let parked = arguments.replace("\\\\", "\u{1}");
+    let mut lines = parked.split('\\');
+    let first = String::from(lines.next().unwrap());
+    let behind = lines.map(|line| line.chars().skip(1).collect::<String>());
+    let lines: Vec<_> = [first].into_iter().chain(behind).collect();
+    lines.join("\n").replace('\u{1}', "\\\\")
+}
+
+/// The ledger as its documentation says it.
+fn naively(texts: &Texts, covered: core::ops::Range<usize>, bytes: usize) -> Option<String> {
+    let others = texts.iter().enumerate().filter(|(at, _)| !covered.contains(at));
+    let shown: Vec<_> = others.flat_map(|(_, texts)| texts.iter().flatten()).collect();
+    let (mut list, mut has_word) = (String::from(LEDGER_OPENING), false);
+    for (writer, place) in [(0, None), (1, None), (2, None), (3, Some(true)), (3, Some(false))] {
+        for message in texts[covered.clone()].iter().rev() {
+            for text in &message[writer] {
+                for_each_identifier(text, true, &mut |word| {
+                    let is_listed = list[LEDGER_OPENING.len()..].contains(word);
+                    let is_place = matches!(Kind::of(word), Kind::File | Kind::Address | Kind::Id);
+                    let is_wanted = place.is_none_or(|place| place == is_place);
+                    if is_wanted
+                        && !shown.iter().any(|text| text.contains(word))
+                        && !is_listed
+                        && list.len().saturating_add(word.len()) < bytes
+                    {
+                        list = std::format!("{list} {word}");
+                        has_word = true;
+                    }
+                });
+            }
+        }
+    }
+    has_word.then_some(list)
+}
+
+proptest! {
+    #[test]
+    fn a_ledger_is_that_of_a_naive_one(said in said(), first in 0..20_usize, count in 1..20_usize, bytes in 80..400_usize) {
+        let (history, texts) = filled(&said);
+        let (first, last) = (first.min(texts.len()), first.saturating_add(count).min(texts.len()));
+        prop_assume!(first < last);
+        let found = ledger(&history, first as u64, (last as u64).saturating_sub(1), bytes);
+        prop_assert_eq!(found, naively(&texts, first..last, bytes));
+    }
+}
