@@ -101,7 +101,7 @@ fn text() -> impl Strategy<Value = String> {
         "[1-3]{3,4}",
         "東京/[ab]\\.txt",
         "[a-z]{1,5}[.,!]?",
-        "\u{1f600}|é|\\\\n\"|https://x\\.org/[ab]{1,2}|C:(\\\\\\\\[ab]{1,2}){1,2}|a_b\\[nté]c_d",
+        "\u{1f600}|é|\\\\n\"|https://x\\.org/[ab]{1,2}|C:(\\\\\\\\[ab]{1,2}){1,2}|a_b\\\\[nté]c_d",
     ];
     prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.join(" "))
 }
