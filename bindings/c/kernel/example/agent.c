@@ -20,7 +20,10 @@ enum {
     /* How much of a report is worth its room, in bytes. */
     REPORT_BYTES_MAX = 512,
     /* From this turn on the next compaction is a summary: asked for at once, and there at the end of the turn. */
-    SUMMARY_TURN = 500
+    SUMMARY_TURN = 500,
+    /* From this turn on, what goes leaves its identifiers behind, in a ledger of so many bytes. */
+    LEDGER_TURN = 750,
+    LEDGER_BYTES = 256
 };
 
 /* --------------------------------------------------------- short texts with numbers */
@@ -167,13 +170,35 @@ static failure take_summary(agent *agent) {
     }
 }
 
+/* The oldest messages go, and their identifiers stay. */
+static failure leave_ledger(agent *agent) {
+    epitome_kernel_plan_result planned;
+    epitome_kernel_span span;
+    char text[LEDGER_BYTES];
+    size_t length;
+    uint32_t is_due;
+    TRY(plan(agent, &agent->budget, &TRUNCATE, 1, &planned));
+    if (epitome_kernel_span_to_summarize(agent->history, &span))
+        return "no span for a ledger";
+    if (epitome_kernel_ledger(agent->history, &span, text, sizeof text, &length))
+        return "there was nothing to name";
+    if (epitome_kernel_summarize(agent->history, &span, (epitome_kernel_text){text, length}, NULL))
+        return "a ledger was refused";
+    agent->ledgers++;
+    if (epitome_kernel_is_due(agent->history, &agent->budget, &is_due))
+        return "the budget is wrong";
+    return is_due ? compact(agent) : NULL;
+}
+
 static failure compact_if_due(agent *agent) {
     uint32_t is_due;
     if (epitome_kernel_is_due(agent->history, &agent->budget, &is_due))
         return "the budget is wrong";
     if (!is_due || agent->is_asked)
         return NULL;
-    return agent->turn < SUMMARY_TURN || agent->is_summarized ? compact(agent) : ask_for_summary(agent);
+    if (agent->turn >= SUMMARY_TURN && !agent->is_summarized)
+        return ask_for_summary(agent);
+    return agent->turn >= LEDGER_TURN ? leave_ledger(agent) : compact(agent);
 }
 
 /* -------------------------------------------------------------------- messages */
@@ -333,5 +358,7 @@ failure agent_turn(agent *agent, uint32_t turn) {
 failure agent_finish(const agent *agent) {
     if (!agent->is_summarized)
         return "the summary never came";
+    if (agent->ledgers == 0)
+        return "no ledger was ever written";
     return agent->cleared ? NULL : "no result was ever cleared";
 }

@@ -23,6 +23,7 @@ typedef struct agent {
     bool is_asked;
     epitome_kernel_span asked;
     bool is_summarized;
+    uint32_t ledgers;
     uint32_t turn;
     /* How many results were cleared. */
     uint32_t cleared;

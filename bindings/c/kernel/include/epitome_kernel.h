@@ -484,6 +484,16 @@ epitome_kernel_error epitome_kernel_span_to_summarize(const epitome_kernel_histo
                                                       epitome_kernel_span *span);
 
 /*
+ * Writes the ledger of the messages in `span`: their identifiers (paths, URLs, ids, names in code, numbers) that no other
+ * message has, as many as `capacity` bytes have room for. It is a text for epitome_kernel_summarize, without a model. It takes
+ * some hundred bytes: plan for a goal that leaves room for it. `length` is that of the text; it ends without a NUL.
+ *
+ * Errors: NULL, MISALIGNED, LENGTH, OVERLAP, NO_HISTORY; NO_MESSAGES without such an identifier, or without room for one.
+ */
+epitome_kernel_error epitome_kernel_ledger(const epitome_kernel_history *history, const epitome_kernel_span *span,
+                                           char *to, size_t capacity, size_t *length);
+
+/*
  * Puts `text` in the place of the messages in `span`, which are deleted. `compacted` may be null.
  *
  * Errors: NULL, MISALIGNED, LENGTH, OVERLAP, UTF8, NO_HISTORY, BUSY, STREAMING, NO_MESSAGES, NOT_WHOLE, PROTECTED,

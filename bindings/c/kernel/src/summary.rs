@@ -1,5 +1,7 @@
 //! One message in the place of many.
 
+use core::ffi::c_char;
+
 use epitome_core::attribution::SeqRange;
 use epitome_core::{ClassEstimator, Seq};
 
@@ -34,6 +36,26 @@ pub unsafe extern "C" fn epitome_kernel_span_to_summarize(history: *const Histor
         let to = call.needed(span)?;
         let range = call.history()?.span_to_summarize().ok_or(Error::NoMessages)?;
         to.put(Span { first: range.first.0, last: range.last.0 });
+        Ok(())
+    })())
+}
+
+/// Writes the identifiers of messages into a buffer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn epitome_kernel_ledger(
+    history: *const History,
+    span: *const Span,
+    to: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> Error {
+    // SAFETY: the rules of the header for the pointers of a call.
+    let call = unsafe { Call::new(history) };
+    code((|| {
+        let (out, room) = (call.needed(length)?, call.bytes_out(to.cast(), capacity)?);
+        let range = call.value(span)?.range();
+        let text = call.history()?.ledger(range, room).ok_or(Error::NoMessages)?;
+        out.put(text.len());
         Ok(())
     })())
 }

@@ -190,6 +190,16 @@ static void budgets_and_plans_are_checked(void) {
     GIVES(result.outcome, EPITOME_KERNEL_PLAN_PLANNED);
     UNCHANGED(epitome_kernel_span_to_summarize(history, &span), ERROR(OK));
     UNCHANGED(epitome_kernel_span_to_summarize(history, NULL), ERROR(NULL));
+    char ledger[256];
+    size_t ledger_length = 7;
+    UNCHANGED(epitome_kernel_ledger(history, NULL, ledger, sizeof ledger, &ledger_length), ERROR(NULL));
+    UNCHANGED(epitome_kernel_ledger(history, &span, NULL, sizeof ledger, &ledger_length), ERROR(NULL));
+    UNCHANGED(epitome_kernel_ledger(history, &span, ledger, sizeof ledger, NULL), ERROR(NULL));
+    UNCHANGED(epitome_kernel_ledger(history, &span, (char *)history, sizeof ledger, &ledger_length), ERROR(OVERLAP));
+    UNCHANGED(epitome_kernel_ledger(history, &span, NULL, 0, &ledger_length), ERROR(NO_MESSAGES));
+    UNCHANGED(epitome_kernel_ledger(history, &(epitome_kernel_span){900, 901}, ledger, sizeof ledger, &ledger_length),
+              ERROR(NO_MESSAGES));
+    GIVES(ledger_length, 7);
     UNCHANGED(epitome_kernel_summarize(history, &span, TEXT(" \n"), NULL), ERROR(BLANK));
     UNCHANGED(epitome_kernel_summarize(history, &span, (epitome_kernel_text){NULL, 0}, NULL), ERROR(BLANK));
     UNCHANGED(epitome_kernel_summarize(history, NULL, TEXT("So."), NULL), ERROR(NULL));
