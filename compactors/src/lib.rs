@@ -43,6 +43,8 @@ mod ledger;
 #[cfg(feature = "std")]
 pub mod managed;
 mod media_clearing;
+#[cfg(feature = "std")]
+mod messages;
 mod newest_first;
 mod oversized_clamp;
 mod pipeline;
@@ -73,6 +75,8 @@ pub use ledger::Ledger;
 #[cfg(feature = "std")]
 pub use managed::Managed;
 pub use media_clearing::MediaClearing;
+#[cfg(feature = "std")]
+pub use messages::{CompactedMessages, compact_messages};
 pub use newest_first::NewestFirst;
 pub use oversized_clamp::OversizedClamp;
 pub use pipeline::{NotLast, Pipeline};

@@ -8,6 +8,7 @@ mod digest;
 mod early;
 mod early_runs;
 mod ledger;
+mod messages;
 mod outage;
 mod paths;
 mod payback;

@@ -138,7 +138,7 @@ impl<'a> SummaryWriter<'a> {
         self
     }
 
-    pub(super) const fn counter(&self) -> &'a (dyn TokenCounter + Send + Sync) {
+    pub(crate) const fn counter(&self) -> &'a (dyn TokenCounter + Send + Sync) {
         self.request.counter
     }
 
