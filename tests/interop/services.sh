@@ -106,12 +106,13 @@ diff <(commands theirs) <(commands ours) || fail "other commands to Redis than t
 [[ $(commands ours | wc -l) -eq $((talks * 4)) ]] || fail "$talks runs are not $((talks * 4)) commands"
 ! grep '^fault' "$work/redis.theirs" "$work/redis.ours" || fail "the server for Redis did not know a command"
 # One index for both: each finds what the other has stored. A user whose id has an operator in it is not another user here.
-env HOME="$work" "$python" services.py redis "$redis_both" words user=bob "My boat is called Osprey" "Noted." >/dev/null 2>>"$work/log"
-"${redis[@]}" "$redis_both" words user=bob "Is my boat the Osprey" "Yes, the Osprey." | grep -qxF -- "- My boat is called Osprey" ||
+they() { env HOME="$work" "$python" services.py redis "$redis_both" words "$@" 2>>"$work/log"; }
+we() { "${redis[@]}" "$redis_both" words "$@" 2>>"$work/log"; }
+they user=bob "My boat is called Osprey" "Noted." >/dev/null
+[[ $(we user=bob "Is my boat the Osprey" "Yes, the Osprey.") == *$'\n- My boat is called Osprey'* ]] ||
   fail "what they have stored in Redis is not found"
-env HOME="$work" "$python" services.py redis "$redis_both" words user=bob "osprey" "Well." 2>>"$work/log" | grep -qxF "Yes, the Osprey." ||
-  fail "what is stored in Redis here is not found by them"
-env HOME="$work" "$python" services.py redis "$redis_both" words "user=mallory|bob" "osprey" "Well." 2>>"$work/log" | grep -qF Osprey ||
-  fail "they escape a bar in an id now: docs/services.md says otherwise"
-[[ -z $("${redis[@]}" "$redis_both" words "user=mallory|bob" "osprey boat" "Well.") ]] || fail "a bar in an id finds what is bob's"
+[[ $(they user=bob "osprey" "Well.") == *$'\nYes, the Osprey.'* ]] || fail "what is stored in Redis here is not found by them"
+[[ $(they "user=mallory|bob" "osprey" "Well.") == *Osprey* ]] || fail "they escape a bar in an id now: docs/services.md says otherwise"
+[[ $(we "user=mallory|bob" "osprey boat" "Well.") != *Osprey* ]] || fail "a bar in an id finds what is bob's"
+! grep '^fault' "$work/redis.both" || fail "the server for Redis did not know a command"
 echo "services.sh: the requests of $scopes runs with Mem0, of $searches with Azure AI Search and of $talks with Redis are theirs; what was said and what was inferred is found by its owner alone"
