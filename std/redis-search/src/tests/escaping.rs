@@ -102,6 +102,23 @@ proptest! {
     }
 }
 
+#[tokio::test]
+async fn an_id_of_signs_is_one_id() {
+    let server = Server::new().await;
+    let of = |id: &str| over(&server).with_scope(Scope::default().with_user(id));
+    let ids = ["_", "|", "a|b", "b", "}", "*", "(b", "a\\b", "?", "a b"];
+    for id in ids {
+        said(&of(id), "s", &format!("tea of {id}")).await;
+    }
+    for id in ids {
+        let found = found(&of(id), "tea").await;
+        assert_eq!(
+            found.lines().filter(|line| line.starts_with("- ")).collect::<Vec<_>>(),
+            [format!("- tea of {id}")]
+        );
+    }
+}
+
 #[test]
 fn a_pasted_text_is_searched_by_its_first_words() {
     let many = words(&"tea ".repeat(10_000));

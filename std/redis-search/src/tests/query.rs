@@ -66,38 +66,36 @@ fn nearest(text: &str) -> Result<Nearest, String> {
 
 /// Terms are letters, digits, underscores, whatever is not ASCII, and any punctuation or blank behind a backslash.
 fn tokens(query: &str) -> Result<Vec<Token>, String> {
-    let (mut tokens, mut letters) = (Vec::new(), query.chars().peekable());
+    let (mut tokens, mut term, mut is_escaped) = (Vec::new(), String::new(), false);
+    // A blank at the end ends the last term.
+    let mut letters = query.chars().chain([' ']);
     while let Some(letter) = letters.next() {
-        let mut term = String::new();
-        let mut next = Some(letter);
-        while let Some(letter) = next {
-            match letter {
-                '\\' => match letters.next() {
-                    Some(escaped) if escaped.is_ascii_punctuation() || escaped.is_ascii_whitespace() => {
-                        term.push(escaped)
-                    }
-                    other => return Err(format!("a backslash before {other:?}")),
-                },
-                '_' => term.push(letter),
-                _ if letter.is_ascii_punctuation() || letter.is_ascii_control() || letter == ' ' => {
-                    if !term.is_empty() {
-                        tokens.push(Token::Term(core::mem::take(&mut term)));
-                    }
-                    // These mean nothing there.
-                    if !matches!(letter, '?' | '`' | ' ' | '\t' | '\n' | '\r') {
-                        tokens.push(Token::Sign(letter));
-                    }
-                    break;
+        let is_sign = letter.is_ascii_punctuation() || letter.is_ascii_control() || letter == ' ';
+        match letter {
+            '\\' => {
+                let escaped = letters.next().ok_or("nothing is escaped")?;
+                if !escaped.is_ascii_punctuation() && !escaped.is_ascii_whitespace() {
+                    return Err(format!("a backslash before {escaped:?}"));
                 }
-                _ => term.push(letter),
+                term.push(escaped);
+                is_escaped = true;
             }
-            next = letters.next();
-        }
-        if !term.is_empty() {
-            tokens.push(Token::Term(term));
+            _ if letter == '_' || !is_sign => term.push(letter),
+            _ => {
+                // An underscore alone is no term.
+                if !term.is_empty() && (term != "_" || is_escaped) {
+                    tokens.push(Token::Term(term.clone()));
+                }
+                term.clear();
+                is_escaped = false;
+                // These mean nothing there.
+                if !matches!(letter, '?' | '`' | ' ' | '\t' | '\n' | '\r') {
+                    tokens.push(Token::Sign(letter));
+                }
+            }
         }
     }
-    Ok(tokens)
+    if term.is_empty() { Ok(tokens) } else { Err("a backslash at the end".to_owned()) }
 }
 
 fn any(tokens: &mut Vec<Token>) -> Result<Node, String> {
