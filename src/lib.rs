@@ -9,7 +9,8 @@
 //! - [`compactors`]: the strategies, summaries, and the engine that a run calls.
 //! - [`history`] keeps sessions: an append-only log, and compactions that hide parts of it.
 //! - [`session`], [`provider`], [`compaction`] and [`run`] are what an agent's exchange with a model is made of; [`agent`] is a loop
-//!   over runs, [`memory`] and [`search`] find again what was said; behind features, providers over services: `mem0`, `azure_search`.
+//!   over runs, [`memory`] and [`search`] find again what was said; behind features, providers over services: `mem0`,
+//!   `azure_search`, `redis_search`.
 //!
 //! It is not an agent framework, a vector database or a tokenizer, and it calls a model through your own client only; a
 //! provider that compacts may be asked by a client of ours, behind a feature.
@@ -19,6 +20,8 @@ pub use epitome_compactors as compactors;
 pub use epitome_core as core;
 #[cfg(feature = "mem0")]
 pub use epitome_mem0 as mem0;
+#[cfg(feature = "redis-search")]
+pub use epitome_redis_search as redis_search;
 pub use epitome_std::provider::{ContextProvider, HistoryProvider, InMemoryHistoryProvider};
 pub use epitome_std::session::{AgentSession, SessionContext};
 pub use epitome_std::{

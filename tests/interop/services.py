@@ -1,10 +1,11 @@
 """A server for `services.sh`: the service of mem0.ai and Azure AI Search, of which it keeps the requests, and a Mem0 of one's own over the
 real package; the model and the embeddings that this wants are made up. And the providers of Microsoft Agent Framework, which ask the
-first two.
+first two, and the server for Redis that the tests have.
 
     services.py serve FOLDER                     prints its port; the requests go to FOLDER/requests.jsonl
     services.py mem0 URL SEARCH STORE INPUT ANSWER
     services.py azure URL index|meaning|base NAME INPUT
+    services.py redis PORT words|vectors SCOPE INPUT ANSWER
 """
 
 import asyncio
@@ -181,8 +182,35 @@ async def azure(url, searched, name, said):
             print(message.text)
 
 
+async def redis(port, searched, scope, said, answered):
+    from agent_framework import AgentResponse, AgentSession, Message, SessionContext
+    from agent_framework_redis import RedisContextProvider
+    from redisvl.utils.vectorize import CustomVectorizer
+
+    def letters(text, **_):
+        return [text.count(letter) + 0.5 for letter in "kot"]
+
+    async def one(text, **_):
+        return letters(text)
+
+    async def many(texts, **_):
+        return [letters(text) for text in texts]
+
+    more = {f"{name}_id": value for name, _, value in (part.partition("=") for part in scope.split(","))}
+    if searched == "vectors":
+        vectorizer = CustomVectorizer(embed=letters, aembed=one, embed_many=lambda texts, **_: list(map(letters, texts)), aembed_many=many)
+        more.update(redis_vectorizer=vectorizer, vector_field_name="vector", index_name="vectors", prefix="vectors")
+    provider = RedisContextProvider(redis_url=f"redis://127.0.0.1:{port}", **more)
+    context = SessionContext(session_id="s-1", input_messages=[Message("user", [said])])
+    await provider.before_run(agent=None, session=AgentSession(), context=context, state={})
+    for message in context.context_messages.get("redis", []):
+        print(message.text)
+    context._response = AgentResponse(messages=[Message("assistant", [answered])])
+    await provider.after_run(agent=None, session=AgentSession(), context=context, state={})
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
         serve(sys.argv[2])
     else:
-        asyncio.run({"mem0": mem0, "azure": azure}[sys.argv[1]](*sys.argv[2:]))
+        asyncio.run({"mem0": mem0, "azure": azure, "redis": redis}[sys.argv[1]](*sys.argv[2:]))

@@ -1,10 +1,9 @@
 //! A search in an index: by words, by vectors where the index has them, and by meaning where it has a semantic configuration.
 
-use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use async_trait::async_trait;
-use epitome_http::{Endpoint, Repeat, cut};
+use epitome_http::{Endpoint, Repeat};
+use epitome_std::memory::{Embedder, cut};
 use epitome_std::session::{SessionError, SessionErrorKind};
 use serde_json::{Map, Value, json};
 
@@ -18,16 +17,6 @@ const ID_BYTES_MAX: usize = 512;
 
 /// Where the text of a document stands, the first that it has.
 const TEXT_FIELDS: [&str; 5] = ["content", "text", "description", "body", "chunk"];
-
-/// Makes the vector of a text, by the model that made those of the index.
-#[async_trait]
-pub trait Embedder: Send + Sync + fmt::Debug {
-    /// The vector of this text.
-    ///
-    /// # Errors
-    /// What the model says; the run then ends before the model of the agent is called.
-    async fn embed(&self, text: &str) -> Result<Vec<f32>, SessionError>;
-}
 
 #[derive(Debug, Clone)]
 pub(crate) struct Index {

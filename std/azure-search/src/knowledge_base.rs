@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use epitome_http::{Endpoint, Repeat, cut};
+use epitome_http::{Endpoint, Repeat};
+use epitome_std::memory::cut;
 use epitome_std::session::SessionError;
 use serde_json::{Value, json};
 

@@ -24,5 +24,5 @@ mod provider;
 mod tests;
 
 pub use epitome_http::{Endpoint, Key, KeyFuture};
-pub use index::Embedder;
+pub use epitome_std::memory::Embedder;
 pub use provider::{AzureAISearchContextProvider, Credential, PROMPT};

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use epitome_core::message::Role;
 use epitome_http::{Endpoint, Key, KeyHeader};
-use epitome_std::memory::retrieved_message;
+use epitome_std::memory::{Embedder, retrieved_message};
 use epitome_std::message::Message;
 use epitome_std::provider::{ContextProvider, Hook, source_id};
 use epitome_std::session::{SessionError, SessionErrorKind};
 
-use crate::index::{Embedder, Index};
+use crate::index::Index;
 use crate::knowledge_base::KnowledgeBase;
 
 /// The text before what was found, unless the caller says otherwise.

@@ -4,13 +4,16 @@ use core::num::NonZeroUsize;
 use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
-use ::redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
+use ::redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection};
 #[cfg(feature = "cluster")]
 use ::redis::cluster_async::ClusterConnection;
-use ::redis::{Client, Cmd, FromRedisValue, Pipeline, RedisError, RedisFuture, RedisResult, Value};
+use ::redis::{
+    AsyncConnectionConfig, Client, Cmd, FromRedisValue, Pipeline, RedisFuture, RedisResult, Value,
+};
 use epitome_history::rules::corrupt;
 use epitome_history::{RemoteOptions, StoreError};
 
+use super::RedisServer;
 use super::failure::{of_redis, spoils};
 use super::script::Call;
 
@@ -18,6 +21,8 @@ use super::script::Call;
 #[derive(Clone)]
 pub(super) enum Connection {
     Single(ConnectionManager),
+    /// One whose password was looked up. It does not mend itself: another one may need another password.
+    LoggedIn(MultiplexedConnection),
     #[cfg(feature = "cluster")]
     Cluster(ClusterConnection),
 }
@@ -38,6 +43,8 @@ struct Pool {
 
 /// Makes connections.
 pub(super) struct Maker {
+    server: RedisServer,
+    /// Without a password that is looked up.
     client: Client,
     timeout: Duration,
 }
@@ -49,19 +56,33 @@ struct Lease {
 }
 
 impl Maker {
-    pub(super) const fn new(client: Client, options: &RemoteOptions) -> Self {
-        Self { client, timeout: options.timeout }
+    pub(super) fn new(server: RedisServer, options: &RemoteOptions) -> Result<Self, StoreError> {
+        let client = server.client(None)?;
+        // An answer that does not come in time is an error of the connection a little before it is one of the operation, so
+        // that the connection is known to be the one that does not work.
+        Ok(Self { server, client, timeout: options.timeout.mul_f32(0.9) })
     }
 
-    /// A connection that is made when it is first used. Who uses it tries again, not the connection; and an answer that
-    /// does not come in time is an error of the connection a little before it is one of the operation, so that the
-    /// connection is known to be the one that does not work.
-    fn make(&self) -> RedisResult<Connection> {
-        let timeout = self.timeout.mul_f32(0.9);
+    async fn make(&self, operation: &str) -> Result<Connection, StoreError> {
+        match self.server.password() {
+            None => self.make_lazy().map_err(|error| of_redis(operation, &error)),
+            Some(password) => {
+                let client = self.server.client(Some(&password.now().await?))?;
+                let config = AsyncConnectionConfig::new()
+                    .set_connection_timeout(Some(self.timeout))
+                    .set_response_timeout(Some(self.timeout));
+                let made = client.get_multiplexed_async_connection_with_config(&config).await;
+                Ok(Connection::LoggedIn(made.map_err(|error| of_redis(operation, &error))?))
+            }
+        }
+    }
+
+    /// A connection that is made when it is first used. Who uses it tries again, not the connection.
+    fn make_lazy(&self) -> RedisResult<Connection> {
         let config = ConnectionManagerConfig::new()
             .set_number_of_retries(0)
-            .set_connection_timeout(Some(timeout))
-            .set_response_timeout(Some(timeout));
+            .set_connection_timeout(Some(self.timeout))
+            .set_response_timeout(Some(self.timeout));
         Ok(Connection::Single(ConnectionManager::new_lazy_with_config(self.client.clone(), config)?))
     }
 }
@@ -87,9 +108,9 @@ impl Connections {
     ) -> Result<T, StoreError> {
         let mut script = call.script.prepare_invoke();
         script.key(call.keys.all()).arg(call.args.as_slice());
-        let mut lease = self.lease().map_err(|error| of_redis(operation, &error))?;
+        let mut lease = self.lease(operation).await?;
         let answer = script.invoke_async(&mut lease.connection).await;
-        self.read(operation, &lease, answer)
+        read(operation, self.looked_at(&lease, answer))
     }
 
     /// The answer to a command.
@@ -98,40 +119,50 @@ impl Connections {
         operation: &str,
         command: &Cmd,
     ) -> Result<T, StoreError> {
-        let mut lease = self.lease().map_err(|error| of_redis(operation, &error))?;
-        let answer = command.query_async(&mut lease.connection).await;
-        self.read(operation, &lease, answer)
+        read(operation, self.answer(operation, command).await?)
     }
 
-    fn lease(&self) -> RedisResult<Lease> {
-        let gone = || RedisError::from((::redis::ErrorKind::Client, "there is no connection"));
+    /// The answer to a command as the server gives it; an error if there is no connection.
+    pub(super) async fn answer(
+        &self,
+        operation: &str,
+        command: &Cmd,
+    ) -> Result<RedisResult<Value>, StoreError> {
+        let mut lease = self.lease(operation).await?;
+        let answer = command.query_async(&mut lease.connection).await;
+        Ok(self.looked_at(&lease, answer))
+    }
+
+    async fn lease(&self, operation: &str) -> Result<Lease, StoreError> {
+        let gone = || of_redis(operation, &(::redis::ErrorKind::Client, "there is no connection").into());
+        let (at, epoch, connection) = self.turn();
+        if let Some(connection) = connection {
+            return Ok(Lease { epoch, connection });
+        }
+        let made = self.maker.as_ref().ok_or_else(gone)?.make(operation).await?;
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        if pool.epoch != epoch {
+            return Ok(Lease { epoch, connection: made });
+        }
+        // Somebody else may have made one meanwhile.
+        let slot = pool.connections.get_mut(at).ok_or_else(gone)?;
+        Ok(Lease { epoch, connection: slot.get_or_insert(made).clone() })
+    }
+
+    /// The place of the connection whose turn it is, how often all were given up, and the connection if there is one.
+    fn turn(&self) -> (usize, u64, Option<Connection>) {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         let at = pool.next;
         pool.next = at.wrapping_add(1).checked_rem(pool.connections.len()).unwrap_or_default();
-        let slot = pool.connections.get_mut(at).ok_or_else(gone)?;
-        let connection = match (&*slot, &self.maker) {
-            (Some(connection), _) => connection.clone(),
-            (None, Some(maker)) => slot.insert(maker.make()?).clone(),
-            (None, None) => return Err(gone()),
-        };
-        Ok(Lease { epoch: pool.epoch, connection })
+        (at, pool.epoch, pool.connections.get(at).cloned().flatten())
     }
 
-    fn read<T: FromRedisValue>(
-        &self,
-        operation: &str,
-        lease: &Lease,
-        answer: RedisResult<Value>,
-    ) -> Result<T, StoreError> {
-        let answer = answer.map_err(|error| {
-            if spoils(&error) {
+    fn looked_at(&self, lease: &Lease, answer: RedisResult<Value>) -> RedisResult<Value> {
+        answer.inspect_err(|error| {
+            if spoils(error) {
                 self.replace(lease);
             }
-            of_redis(operation, &error)
-        })?;
-        // The error would repeat what was found.
-        T::from_redis_value(answer)
-            .map_err(|_| corrupt(format!("{operation}: what is stored is not what this store writes")))
+        })
     }
 
     /// Gives all connections up, unless somebody has done so since this one was taken: when a server has gone away, the
@@ -148,10 +179,18 @@ impl Connections {
     }
 }
 
+fn read<T: FromRedisValue>(operation: &str, answer: RedisResult<Value>) -> Result<T, StoreError> {
+    let answer = answer.map_err(|error| of_redis(operation, &error))?;
+    // The error would repeat what was found.
+    T::from_redis_value(answer)
+        .map_err(|_| corrupt(format!("{operation}: what is stored is not what this store writes")))
+}
+
 impl ConnectionLike for Connection {
     fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
         match self {
             Self::Single(connection) => connection.req_packed_command(command),
+            Self::LoggedIn(connection) => connection.req_packed_command(command),
             #[cfg(feature = "cluster")]
             Self::Cluster(connection) => connection.req_packed_command(command),
         }
@@ -165,6 +204,7 @@ impl ConnectionLike for Connection {
     ) -> RedisFuture<'a, Vec<Value>> {
         match self {
             Self::Single(connection) => connection.req_packed_commands(commands, offset, count),
+            Self::LoggedIn(connection) => connection.req_packed_commands(commands, offset, count),
             #[cfg(feature = "cluster")]
             Self::Cluster(connection) => connection.req_packed_commands(commands, offset, count),
         }
@@ -173,6 +213,7 @@ impl ConnectionLike for Connection {
     fn get_db(&self) -> i64 {
         match self {
             Self::Single(connection) => connection.get_db(),
+            Self::LoggedIn(connection) => connection.get_db(),
             #[cfg(feature = "cluster")]
             Self::Cluster(connection) => connection.get_db(),
         }

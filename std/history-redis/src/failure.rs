@@ -18,6 +18,13 @@ pub(super) fn of_redis(operation: &str, error: &RedisError) -> StoreError {
     }
 }
 
+/// The words in which the server has refused a command, for a look at them: they may repeat what it was sent.
+pub(super) fn refusal(error: &RedisError) -> Option<String> {
+    // Where the first word is not known, it is one of the sentence.
+    let code = error.code()?;
+    Some([code, error.detail().unwrap_or_default()].join(" "))
+}
+
 /// Whether the connection that met it may never work again: everything but an answer of a server that does.
 pub(super) fn spoils(error: &RedisError) -> bool {
     let answered = matches!(error.code(), Some("OOM" | "BUSY" | "MISCONF" | "NOREPLICAS" | "LOADING"));

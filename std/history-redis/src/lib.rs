@@ -6,6 +6,7 @@
 
 mod append;
 mod change;
+mod client;
 mod connection;
 mod failure;
 mod job;
@@ -18,6 +19,7 @@ mod read;
 mod record;
 mod row;
 mod script;
+mod server;
 mod survey;
 
 use core::fmt;
@@ -33,10 +35,14 @@ use epitome_history::{
     SessionId, SessionInfo, StoreError,
 };
 
+pub use epitome_history::{Password, PasswordFuture};
+
+pub use self::client::RedisClient;
 use self::connection::{Connection, Connections};
 use self::job::Job;
 use self::keys::{Prefix, SessionKeys};
 pub use self::options::RedisOptions;
+pub use self::server::RedisServer;
 
 /// Keeps sessions on a Redis server (7 or later, or what speaks as it does), or on a Redis Cluster.
 ///
@@ -88,7 +94,16 @@ impl RedisStore {
     /// tokio runtime, or a newer version has written there; `Corrupt` if another program uses the prefix; `Unavailable` if
     /// the server cannot be reached.
     pub async fn connect(url: &str, options: RedisOptions) -> Result<Self, StoreError> {
-        Self::greeted(open::by_url(url, &options)?, Home::current()?).await
+        Self::connect_to(&RedisServer::from_url(url)?, options).await
+    }
+
+    /// Connects to this server, from within a tokio runtime, on which the store then runs. A password that is looked up is asked for at each
+    /// new connection.
+    ///
+    /// # Errors
+    /// As [`RedisStore::connect`], and those of the password.
+    pub async fn connect_to(server: &RedisServer, options: RedisOptions) -> Result<Self, StoreError> {
+        Self::greeted(open::by_server(server, &options)?, Home::current()?).await
     }
 
     /// Opens the store without a tokio runtime of the caller: it has its own, on a thread. Blocks while it connects.
@@ -96,7 +111,15 @@ impl RedisStore {
     /// # Errors
     /// As [`RedisStore::connect`].
     pub fn open(url: &str, options: RedisOptions) -> Result<Self, StoreError> {
-        let shared = Arc::new(open::by_url(url, &options)?);
+        Self::open_at(&RedisServer::from_url(url)?, options)
+    }
+
+    /// Opens the store on this server, as [`RedisStore::open`] does.
+    ///
+    /// # Errors
+    /// As [`RedisStore::connect_to`].
+    pub fn open_at(server: &RedisServer, options: RedisOptions) -> Result<Self, StoreError> {
+        let shared = Arc::new(open::by_server(server, &options)?);
         let home = Home::start("epitome-redis")?;
         let greeted = Arc::clone(&shared);
         home.wait(async move { open::greet(&greeted).await })?;

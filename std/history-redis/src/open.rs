@@ -1,21 +1,20 @@
 //! Reaching a server, and the version of what lies there.
 
-use ::redis::{Client, ConnectionAddr, IntoConnectionInfo, cmd};
-use epitome_history::remote::{retry, shown};
+use ::redis::cmd;
+use epitome_history::remote::retry;
 use epitome_history::rules::invalid;
 use epitome_history::{StoreError, StoreErrorKind};
 
 use super::connection::{Connections, Maker};
+#[cfg(feature = "cluster")]
 use super::failure::of_redis;
 use super::keys::Prefix;
-use super::{RedisOptions, Shared};
+use super::{RedisOptions, RedisServer, Shared};
 
-/// The way to the server that `url` names.
-pub(super) fn by_url(url: &str, options: &RedisOptions) -> Result<Shared, StoreError> {
-    let client = client(url)?;
-    let connections = Connections::new(Maker::new(client, &options.remote), options.remote.connections_max);
-    let place = shown(url);
-    shared(connections, place, options)
+/// The way to this server.
+pub(super) fn by_server(server: &RedisServer, options: &RedisOptions) -> Result<Shared, StoreError> {
+    let maker = Maker::new(server.clone(), &options.remote)?;
+    shared(Connections::new(maker, options.remote.connections_max), server.place(), options)
 }
 
 pub(super) fn shared(
@@ -27,25 +26,14 @@ pub(super) fn shared(
     Ok(Shared { connections, prefix, ttl: options.ttl_text(), remote: options.remote, place })
 }
 
-fn client(url: &str) -> Result<Client, StoreError> {
-    if !url.starts_with("redis://") && !url.starts_with("rediss://") {
-        return Err(invalid("open: the url of a Redis server begins with `redis://` or `rediss://`"));
-    }
-    // What is wrong with it is not said in the url's own words: a password stands in it.
-    let info = url.into_connection_info().map_err(|error| of_redis("open", &error))?;
-    if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
-        use_ring();
-    }
-    Client::open(info).map_err(|error| of_redis("open", &error))
-}
-
 /// A connection to the cluster of which `urls` name some servers. It finds the others, and mends itself.
 #[cfg(feature = "cluster")]
 pub(super) async fn cluster(
     urls: &[&str],
     options: &RedisOptions,
 ) -> Result<::redis::cluster_async::ClusterConnection, StoreError> {
-    let infos = urls.iter().map(|url| Ok(client(url)?.get_connection_info().clone()));
+    let info = |url: &&str| Ok(RedisServer::from_url(url)?.client(None)?.get_connection_info().clone());
+    let infos = urls.iter().map(info);
     let client = ::redis::cluster::ClusterClientBuilder::new(infos.collect::<Result<Vec<_>, StoreError>>()?)
         .connection_timeout(options.remote.timeout)
         .response_timeout(options.remote.timeout)
@@ -55,16 +43,6 @@ pub(super) async fn cluster(
         client.get_async_connection().await.map_err(|error| of_redis("open", &error))
     })
     .await
-}
-
-/// The cryptography for TLS is one for the whole process; if the program has not chosen one, it is *ring*. Without that,
-/// a program in which several were built in would panic when it connects.
-fn use_ring() {
-    use rustls::crypto::{CryptoProvider, ring};
-    if CryptoProvider::get_default().is_none() {
-        // Somebody else may have been faster, and has chosen then.
-        let _ = ring::default_provider().install_default();
-    }
 }
 
 /// Asks the server for the version of the layout, and sets it where there is none.

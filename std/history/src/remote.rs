@@ -1,13 +1,15 @@
-//! What the stores on servers share: how long they wait, how often they try, where they run, and how they show where a
-//! server is.
+//! What the stores on servers share: how long they wait, how often they try, where they run, the password of a server, and how they show
+//! where it is.
 
 mod home;
+mod password;
 mod retry;
 
 use core::num::NonZeroUsize;
 use core::time::Duration;
 
 pub use self::home::Home;
+pub use self::password::{Password, PasswordFuture};
 pub use self::retry::{retry, unavailable};
 pub use super::url::shown_url as shown;
 

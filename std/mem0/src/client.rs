@@ -6,7 +6,7 @@ use epitome_http::{Endpoint, Repeat};
 use epitome_std::session::SessionError;
 use serde_json::{Map, Value, json};
 
-use crate::scope::Filter;
+use crate::filter::Filter;
 
 /// Whose server it is: each has its own paths, and its own place for the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

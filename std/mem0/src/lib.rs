@@ -18,11 +18,11 @@
 //! ```
 
 mod client;
+mod filter;
 mod provider;
-mod scope;
 #[cfg(test)]
 mod tests;
 
 pub use epitome_http::{Endpoint, Key, KeyFuture};
+pub use epitome_std::memory::Scope;
 pub use provider::{Mem0ContextProvider, PROMPT};
-pub use scope::Scope;

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use epitome_core::attribution::Retention;
 use epitome_core::message::Role;
-use epitome_http::{Endpoint, KeyHeader, cut};
-use epitome_std::memory::retrieved_message;
+use epitome_http::{Endpoint, KeyHeader};
+use epitome_std::memory::{cut, retrieved_message};
 use epitome_std::message::Message;
 use epitome_std::provider::{ContextProvider, Hook, source_id};
 use epitome_std::session::{SessionError, SessionErrorKind};
@@ -15,7 +15,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Service};
-use crate::scope::Filter;
+use crate::filter::{Filter, filters, stamp};
 use crate::{Key, Scope};
 
 /// The text before the memories, unless the caller says otherwise.
@@ -39,9 +39,12 @@ const LAST_RUN: &str = "last_run";
 /// and cannot pass for instructions or for another entry. A blank input asks nothing. Of a message its texts are stored, of users, the
 /// model and systems, and not what is ephemeral; a run that was stored is not stored again, also where the hook is called again for it.
 ///
-/// *Scopes*: [`with_storage`](Self::with_storage) says what stored memories are stamped with, and [`with_search`](Self::with_search) whose
-/// memories are looked at; the second never follows from the first. Without the first, both hooks are refused; without the second,
-/// nothing is searched. A memory that the service finds under another id than was asked for is not shown.
+/// *Scopes*: [`with_storage`](Self::with_storage) says what stored memories are stamped with, all its ids, and
+/// [`with_search`](Self::with_search) whose memories are looked at; the second never follows from the first. Without the first, both hooks are
+/// refused; without the second, nothing is searched. A search looks at the memories of the user and at those of the agent, each by itself: of
+/// the application (which only the service of mem0.ai knows) and of the thread (which Mem0 calls a run) too, if these are given. Without a user
+/// and an agent it looks at all memories of the application, or else of the thread. A memory that the service finds under another id than was
+/// asked for is not shown.
 ///
 /// *Failures*: a search that fails adds nothing, and does not end the run; a `tracing` event says so, without any text. A store that
 /// fails is an error of the hook, and keeps no other provider from its part.
@@ -176,7 +179,7 @@ impl Mem0ContextProvider {
             );
         }
         if self.client.service == Service::SelfHosted
-            && (self.storage.has_application() || self.search.has_application())
+            && (self.storage.application().or(self.search.application()).is_some())
         {
             return wrong("a server of your own knows no application: give a user, an agent or a thread");
         }
@@ -185,7 +188,7 @@ impl Mem0ContextProvider {
 
     /// The memories for `query`, none twice.
     async fn found(&self, query: &str) -> Vec<String> {
-        let filters = self.search.filters();
+        let filters = filters(&self.search);
         let searches = filters.iter().map(|filter| self.client.search(query, filter, self.found_max));
         let (mut seen, mut memories) = (HashSet::new(), Vec::new());
         for (answer, filter) in join_all(searches).await.into_iter().zip(&filters) {
@@ -260,7 +263,7 @@ impl ContextProvider for Mem0ContextProvider {
         let answer = context.response().iter().flat_map(|response| &response.messages).collect::<Vec<_>>();
         let messages: Vec<_> = context.input_messages().iter().chain(answer).filter_map(stored).collect();
         if !messages.is_empty() {
-            self.client.add(messages, self.storage.stamp(), self.infer).await?;
+            self.client.add(messages, stamp(&self.storage), self.infer).await?;
         }
         state.insert(LAST_RUN.to_owned(), token);
         Ok(())

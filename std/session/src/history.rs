@@ -6,7 +6,7 @@ pub use epitome_history::*;
 #[cfg(feature = "postgres")]
 pub use epitome_postgres::{Migrate, PostgresOptions, PostgresStore};
 #[cfg(feature = "redis")]
-pub use epitome_redis::{RedisOptions, RedisStore};
+pub use epitome_redis::{Password, PasswordFuture, RedisOptions, RedisServer, RedisStore};
 #[cfg(feature = "sqlite")]
 pub use epitome_sqlite::SqliteStore;
 pub use open::open_store;

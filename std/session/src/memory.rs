@@ -8,6 +8,7 @@
 //! A [`MemoryTool`] lets the model itself keep texts, as files in a [`MemoryFolder`] that outlives the session.
 
 mod config;
+mod embedder;
 mod folder;
 mod keywords;
 mod manager;
@@ -15,6 +16,7 @@ mod persistence;
 mod provider;
 mod recall;
 mod retrieval;
+mod scope;
 mod store;
 mod tool;
 
@@ -22,13 +24,15 @@ mod tool;
 mod tests;
 
 pub use config::{MemoryConfig, MemoryKind};
+pub use embedder::Embedder;
 pub use folder::{FILE_BYTES_MAX, FILES_MAX, FOLDER_BYTES_MAX, FileVersion, MemoryFolder, PATH_BYTES_MAX};
 pub use keywords::KeywordRetriever;
 pub use manager::{Memory, MemoryManager, MemoryQuery};
 pub use persistence::MemoryPersistence;
 pub use provider::MemoryContextProvider;
 pub use recall::RecallProvider;
-pub use retrieval::{RetrievalProvider, Retrieved, Retriever, retrieved_message};
+pub use retrieval::{RetrievalProvider, Retrieved, Retriever, cut, retrieved_message};
+pub use scope::Scope;
 pub use store::InMemoryStore;
 pub use tool::MemoryTool;
 

@@ -20,6 +20,8 @@ pub use agent_info::{AgentInfo, NamedAgent};
 pub use closure::{ClosureProvider, HookFn, HookFuture, boxed_hook};
 pub use compaction::CompactionProvider;
 pub use error::{Failures, HookName, ProviderError};
+#[cfg(feature = "redis")]
+pub use history::RedisHistoryProvider;
 pub(crate) use history::RunPlace;
 pub use history::{HistoryProvider, InMemoryHistoryProvider};
 pub use hook::{ContextProvider, Hook};

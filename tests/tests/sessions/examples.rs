@@ -12,7 +12,8 @@
 //! | 7A, 7B | retrieval before the memory, and after it | [`order::example_7_order_decides_what_is_seen`] |
 //! | 7C | the same with an audit of all context | [`order::example_7_audit_stores_context_too`] |
 //!
-//! Services that are not here yet are played: Redis by a store in memory, Cosmos by SQLite, AI Search by keywords.
+//! Services are played: Redis by a store in memory, Cosmos by SQLite, AI Search by keywords. Examples 2, 4, 5 and 7 stand once more in
+//! [`services`], with the providers for these services.
 //! The buffered retriever and storage for evaluation are named in the text, and stand in [`order`].
 
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use serde_json::json;
 use crate::sessions::support::{Scripted, log, texts};
 
 mod order;
+mod services;
 
 fn agent(providers: Providers, client: &Scripted) -> Agent {
     Agent::with_settings(RunSettings::new("assistant").with_providers(providers), client.clone())

@@ -215,6 +215,19 @@ pub(crate) fn log(store: &dyn HistoryStore, session: &str) -> Vec<Message> {
     }
 }
 
+/// The url of a server that tests may use; `None`, after a word about it, if there is none.
+pub(crate) fn server(name: &str) -> Option<String> {
+    let value = |name: &str| std::env::var_os(name)?.into_string().ok().filter(|value| !value.is_empty());
+    let variable = format!("EPITOME_TEST_{}", name.to_uppercase());
+    let url = value(&variable);
+    if url.is_none() {
+        let required = value("EPITOME_REQUIRE").unwrap_or_default();
+        assert!(!required.split(',').any(|word| word == name), "{variable} names no server");
+        eprintln!("skipped: {variable} names no server; tests/servers.sh starts one");
+    }
+    url
+}
+
 /// What a fresh process shows of a session.
 pub(crate) fn shown(store: &dyn HistoryStore, session: &str) -> Vec<String> {
     let loaded = wait(store.load(&SessionId::new(session)));

@@ -1,6 +1,7 @@
 //! Texts that an application looks up for a run.
 
 use core::fmt;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -247,6 +248,20 @@ pub fn retrieved_message(source_id: &str, heading: &str, texts: &[String]) -> Op
     let attribution = Attribution::new(source_id, SourceKind::Context, Authority::Retrieved);
     let message = Message::new(Role::User, vec![Part::Text(body.into())]);
     Some(message.with_attribution(attribution.with_retention(Retention::Ephemeral)))
+}
+
+/// At most so many bytes of what a service has found, and a mark if that is not all.
+///
+/// ```
+/// assert_eq!(epitome_std::memory::cut("tea", 3), "tea");
+/// assert_eq!(epitome_std::memory::cut("thé vert", 3), "th [..]");
+/// ```
+#[must_use]
+pub fn cut(text: &str, bytes_max: usize) -> Cow<'_, str> {
+    match text.get(..text.floor_char_boundary(bytes_max)) {
+        Some(start) if start.len() < text.len() => format!("{start} [..]").into(),
+        _ => text.into(),
+    }
 }
 
 /// The words of a message: its texts, one after the other.

@@ -9,6 +9,8 @@ use tracing::{Instrument, debug, debug_span};
 
 use super::{ContextProvider, Hook, source_id};
 use crate::history::{History, HistoryStore, HistoryStoreExt, SessionId};
+#[cfg(feature = "redis")]
+use crate::history::{RedisOptions, RedisServer, RedisStore, StoreError};
 use crate::session::{AgentSession, SessionError, State};
 
 mod state;
@@ -87,6 +89,31 @@ impl HistoryProvider {
     #[must_use]
     pub fn in_memory() -> Self {
         Self::with_backing(source_id::IN_MEMORY.into(), Backing::Session)
+    }
+
+    /// A provider over a store on this Redis server. Its source id is `redis_memory`. It is made within a tokio runtime, on which the store then
+    /// runs. Over a store that is open already, [`HistoryProvider::new`] takes the same source id.
+    ///
+    /// ```no_run
+    /// use epitome_std::history::{Password, RedisOptions, RedisServer};
+    /// use epitome_std::provider::RedisHistoryProvider;
+    ///
+    /// # async fn token() -> Result<String, epitome_std::history::StoreError> { Ok("a-token".to_owned()) }
+    /// # async fn example() -> Result<(), epitome_std::history::StoreError> {
+    /// let server = RedisServer::new("docs.redis.cache.windows.net")
+    ///     .with_user("0f3c5a5e-object-id")
+    ///     .with_password(Password::from_fn(|| Box::pin(async { Ok(token().await?.into()) })));
+    /// let audit = RedisHistoryProvider::in_redis(&server, RedisOptions::default()).await?.load_messages(false);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`RedisStore::connect_to`].
+    #[cfg(feature = "redis")]
+    pub async fn in_redis(server: &RedisServer, options: RedisOptions) -> Result<Self, StoreError> {
+        let store = RedisStore::connect_to(server, options).await?;
+        Ok(Self::new(source_id::REDIS_MEMORY, Arc::new(store)))
     }
 
     fn with_backing(source_id: Box<str>, backing: Backing) -> Self {
@@ -273,6 +300,10 @@ impl HistoryProvider {
 /// assert_eq!(InMemoryHistoryProvider::default().source_id(), "in_memory");
 /// ```
 pub type InMemoryHistoryProvider = HistoryProvider;
+
+/// A history on a Redis server, as [`HistoryProvider::in_redis`] makes it.
+#[cfg(feature = "redis")]
+pub type RedisHistoryProvider = HistoryProvider;
 
 impl Default for HistoryProvider {
     fn default() -> Self {

@@ -17,6 +17,7 @@ mod keys;
 #[path = "../shared/killed_server.rs"]
 mod killed_server;
 mod mock;
+mod passwords;
 #[path = "../shared/remote.rs"]
 mod remote;
 mod server;

@@ -10,6 +10,7 @@ use epitome::history::{
 };
 
 use super::{PRESETS, all_facts_are_got_back};
+use crate::sessions::support::server;
 
 #[test]
 fn each_of_fifty_facts_is_got_back_from_memory() {
@@ -55,19 +56,6 @@ fn each_of_fifty_facts_is_got_back_from_redis() {
     let store: Arc<dyn HistoryStore> =
         Arc::new(RedisStore::open(&url, RedisOptions::default().with_prefix(prefix)).unwrap());
     all_facts_are_got_back(&store, &PRESETS);
-}
-
-/// The url of a server that tests may use; `None`, after a word about it, if there is none.
-fn server(name: &str) -> Option<String> {
-    let value = |name: &str| std::env::var_os(name)?.into_string().ok().filter(|value| !value.is_empty());
-    let variable = format!("EPITOME_TEST_{}", name.to_uppercase());
-    let url = value(&variable);
-    if url.is_none() {
-        let required = value("EPITOME_REQUIRE").unwrap_or_default();
-        assert!(!required.split(',').any(|word| word == name), "{variable} names no server");
-        eprintln!("skipped: {variable} names no server; tests/servers.sh starts one");
-    }
-    url
 }
 
 /// Bytes by name, each version with a number.

@@ -1,0 +1,75 @@
+//! Commands to a server, for providers over its modules.
+
+use core::fmt;
+use core::num::NonZeroUsize;
+
+use ::redis::{Cmd, Value};
+use epitome_history::remote::retry;
+use epitome_history::{RemoteOptions, StoreError};
+
+use super::connection::{Connections, Maker};
+use super::{RedisServer, failure};
+
+/// Commands to a Redis server, over one connection, with time limits, retries, and errors that hold no text of the server.
+///
+/// It is what providers over modules of the server are made of; sessions are kept by a [`RedisStore`](super::RedisStore). It runs on tokio.
+///
+/// ```no_run
+/// use epitome_history::RemoteOptions;
+/// use epitome_redis::{RedisClient, RedisServer};
+///
+/// # async fn example() -> Result<(), epitome_history::StoreError> {
+/// let client = RedisClient::new(&RedisServer::from_url("redis://127.0.0.1/")?, RemoteOptions::default())?;
+/// let size = client.ask("size", &redis::cmd("DBSIZE"), &|_| None).await?;
+/// assert_eq!(size, redis::Value::Int(0));
+/// # Ok(())
+/// # }
+/// ```
+pub struct RedisClient {
+    connections: Connections,
+    remote: RemoteOptions,
+    place: String,
+}
+
+impl RedisClient {
+    /// Commands to this server. The connection is made when it is first needed.
+    ///
+    /// # Errors
+    /// `Invalid` if there can be no such server.
+    pub fn new(server: &RedisServer, remote: RemoteOptions) -> Result<Self, StoreError> {
+        let maker = Maker::new(server.clone().in_resp2(), &remote)?;
+        let connections = Connections::new(maker, NonZeroUsize::MIN);
+        Ok(Self { connections, remote, place: server.place() })
+    }
+
+    /// The answer to this command, which may be sent again if the server did not answer. What the server refuses is shown to `explain`, which
+    /// may know a better error for it than this does.
+    ///
+    /// # Errors
+    /// `Unavailable` if the server is away, starting or full, after the retries of the options; `Invalid` if it refuses the command or the
+    /// password; those of `explain`.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the command may have been done.
+    pub async fn ask(
+        &self,
+        operation: &str,
+        command: &Cmd,
+        explain: &(dyn Fn(&str) -> Option<StoreError> + Sync),
+    ) -> Result<Value, StoreError> {
+        let attempt = || async {
+            let answer = self.connections.answer(operation, command).await?;
+            answer.map_err(|error| {
+                let explained = failure::refusal(&error).and_then(|text| explain(&text));
+                explained.unwrap_or_else(|| failure::of_redis(operation, &error))
+            })
+        };
+        retry(&self.remote, operation, attempt).await
+    }
+}
+
+impl fmt::Debug for RedisClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisClient").field("place", &self.place).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,295 @@
+//! The context provider over the search of Redis.
+
+use core::num::NonZeroUsize;
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use epitome_core::attribution::Retention;
+use epitome_core::message::Role;
+use epitome_history::RemoteOptions;
+use epitome_redis::RedisServer;
+use epitome_std::memory::{Scope, retrieved_message};
+use epitome_std::message::Message;
+use epitome_std::provider::{ContextProvider, Hook, source_id};
+use epitome_std::session::{SessionContext, SessionError, SessionErrorKind};
+use redis::{Cmd, cmd};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::answer::found;
+use crate::filter::Filter;
+use crate::index::{CONTENT, Index};
+use crate::query::{Search, words};
+use crate::service::{Service, invalid};
+use crate::vectors::VectorSearch;
+
+/// The text before the memories, unless the caller says otherwise.
+pub const PROMPT: &str = "## Memories\nConsider the following memories when answering user questions:";
+
+/// The name of the index and the prefix of keys, unless the caller says otherwise: those of Agent Framework.
+const NAME: &str = "context";
+
+/// How many memories are found, unless the caller says otherwise: as many as Agent Framework takes.
+const FOUND_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9);
+
+/// Under which key the token of the latest run that was stored stands in the provider's state.
+const LAST_RUN: &str = "last_run";
+
+/// Before a run, adds the memories in Redis that are nearest to the input; after it, stores what was said.
+///
+/// What is found stands in one message of the context, of retrieved authority and ephemeral, each memory an entry of a list: it is data,
+/// and cannot pass for instructions or for another entry. A blank input asks nothing. The query is the words of the input, and their vector
+/// [if there is a model for it](Self::with_vectors). Of a message its texts are stored, of users, the model and systems, and not what is
+/// ephemeral.
+///
+/// *Scope*: [`with_scope`](Self::with_scope) says whose memories these are: what is stored has all its ids, and a search finds what has all of
+/// them, of all sessions. With a thread it finds that of the thread alone; without one, what is stored has the session's id for it. A scope
+/// needs an application, an agent or a user, or both hooks are refused. A memory that the server finds with another id is not shown.
+///
+/// *Index*: the first hook makes the index, or looks at the one of that name: one of another schema is `Invalid`, and the error says where it
+/// differs.
+///
+/// *Failures*: a search that fails ends the run before the model is called; a store that fails is an error of the hook. Both are made again as
+/// [`RemoteOptions`] say, if the server did not answer. Keys follow from the run, so that one that is stored again is stored once.
+///
+/// ```
+/// use epitome_redis_search::{Password, RedisContextProvider, RedisServer, RemoteOptions, Scope};
+///
+/// # async fn token() -> Result<String, epitome_history::StoreError> { Ok("a-token".to_owned()) }
+/// let server = RedisServer::new("docs.redis.cache.windows.net")
+///     .with_user("0f3c5a5e-object-id")
+///     .with_password(Password::from_fn(|| Box::pin(async { Ok(token().await?.into()) })));
+/// let memories = RedisContextProvider::new(&server, RemoteOptions::default().with_retries(1))?
+///     .with_scope(Scope::default().with_user("alice"))
+///     .with_index("memories")
+///     .with_prefix("memories");
+/// # Ok::<(), epitome_std::session::SessionError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct RedisContextProvider {
+    source_id: Box<str>,
+    service: Arc<Service>,
+    index: Index,
+    /// Whether the index was made or looked at.
+    is_ready: Arc<AtomicBool>,
+    scope: Scope,
+    prompt: Box<str>,
+    found_max: NonZeroUsize,
+}
+
+impl RedisContextProvider {
+    /// Over this server. The connection is made when it is first needed.
+    ///
+    /// # Errors
+    /// `Invalid` if there can be no such server.
+    pub fn new(server: &RedisServer, remote: RemoteOptions) -> Result<Self, SessionError> {
+        Ok(Self {
+            source_id: source_id::REDIS.into(),
+            service: Arc::new(Service::new(server, remote)?),
+            index: Index { name: NAME.into(), prefix: NAME.into(), vectors: None },
+            is_ready: Arc::default(),
+            scope: Scope::default(),
+            prompt: PROMPT.into(),
+            found_max: FOUND_MAX,
+        })
+    }
+
+    /// Sets the source id.
+    #[must_use]
+    pub fn with_source_id(mut self, source_id: impl Into<Box<str>>) -> Self {
+        self.source_id = source_id.into();
+        self
+    }
+
+    /// Sets whose memories are stored and searched.
+    #[must_use]
+    pub fn with_scope(mut self, scope: Scope) -> Self {
+        self.scope = scope;
+        self
+    }
+
+    /// Sets the text before the memories.
+    #[must_use]
+    pub fn with_prompt(mut self, prompt: impl Into<Box<str>>) -> Self {
+        self.prompt = prompt.into();
+        self
+    }
+
+    /// Sets how many memories are found at most, 10 unless it is set.
+    #[must_use]
+    pub const fn with_found_max(mut self, found_max: NonZeroUsize) -> Self {
+        self.found_max = found_max;
+        self
+    }
+
+    /// Sets the name of the index, `context` unless it is set.
+    #[must_use]
+    pub fn with_index(self, name: impl Into<Box<str>>) -> Self {
+        self.with_other(|index| index.name = name.into())
+    }
+
+    /// Sets the prefix of the keys, `context` unless it is set. Another index whose prefix begins this one finds the same memories.
+    #[must_use]
+    pub fn with_prefix(self, prefix: impl Into<Box<str>>) -> Self {
+        self.with_other(|index| index.prefix = prefix.into())
+    }
+
+    /// Stores vectors beside the texts, and searches by them.
+    #[must_use]
+    pub fn with_vectors(self, vectors: VectorSearch) -> Self {
+        self.with_other(|index| index.vectors = Some(vectors))
+    }
+
+    fn with_other(mut self, set: impl FnOnce(&mut Index)) -> Self {
+        set(&mut self.index);
+        self.is_ready = Arc::default();
+        self
+    }
+
+    async fn ensure_index(&self) -> Result<(), SessionError> {
+        if !self.is_ready.load(Ordering::Relaxed) {
+            self.index.ensure(&self.service).await?;
+            self.is_ready.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// The memories for `text`.
+    async fn search(&self, text: &str, filter: &Filter) -> Result<Vec<String>, SessionError> {
+        let vectors = self.index.vectors.as_ref();
+        let words = match vectors {
+            Some(vectors) if !vectors.with_words => Vec::new(),
+            _ => words(text),
+        };
+        if words.is_empty() && vectors.is_none() {
+            return Ok(Vec::new());
+        }
+        self.ensure_index().await?;
+        let vector = match vectors {
+            Some(vectors) => Some((vectors, vectors.embed(text).await?)),
+            None => None,
+        };
+        let found_max = self.found_max.get();
+        let search = Search { index: &self.index.name, filter, words: &words, vector, found_max };
+        let answer = self.service.ask("search", &search.command()).await.inspect_err(|error| {
+            // Who has dropped it may not have meant to: the next run makes it again.
+            if error.kind() == SessionErrorKind::NotFound {
+                self.is_ready.store(false, Ordering::Relaxed);
+            }
+        })?;
+        let other = || {
+            invalid(
+                "the answer to a search has another form; Redis 8 or RediSearch 2.10 is needed, or a later one",
+            )
+        };
+        let found = found(&answer, filter, found_max).ok_or_else(other)?;
+        if found.others > 0 {
+            tracing::warn!(
+                source_id = &*self.source_id,
+                others = found.others,
+                "redis: memories of others are left out"
+            );
+        }
+        Ok(found.texts)
+    }
+
+    /// The command that stores a message, which is the `at`th of its run.
+    async fn stored(
+        &self,
+        context: &SessionContext,
+        filter: &Filter,
+        at: usize,
+        message: &Message,
+    ) -> Result<Cmd, SessionError> {
+        let (text, session) = (message.text(), context.session_id().as_str());
+        let mut command = cmd("HSET");
+        command.arg(self.key(context, filter, at));
+        command.arg("role").arg(message.role().as_str()).arg(CONTENT).arg(&*text);
+        command.arg("conversation_id").arg(session);
+        for (field, value) in [("message_id", message.id()), ("author_name", message.name())] {
+            if let Some(value) = value {
+                command.arg(field).arg(value);
+            }
+        }
+        for (field, id) in filter.ids() {
+            command.arg(field).arg(id);
+        }
+        if self.scope.thread().is_none() {
+            command.arg("thread_id").arg(session);
+        }
+        if let Some(vectors) = &self.index.vectors {
+            command.arg(&*vectors.field).arg(vectors.embed(&text).await?);
+        }
+        Ok(command)
+    }
+
+    /// The key of a message, the same however often its run is stored, and another one for each owner.
+    fn key(&self, context: &SessionContext, filter: &Filter, at: usize) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |part: &str| {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        };
+        for (field, id) in filter.ids() {
+            add(field);
+            add(id);
+        }
+        add(context.session_id().as_str());
+        add(context.run_token());
+        let digest = hash.finalize();
+        let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        format!("{}:{name}-{at}", self.index.prefix)
+    }
+}
+
+#[async_trait]
+impl ContextProvider for RedisContextProvider {
+    fn source_id(&self) -> &str {
+        &self.source_id
+    }
+
+    async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let Hook { context, .. } = hook;
+        let filter = Filter::of(&self.scope)?;
+        let said = context.input_messages().iter().map(Message::text);
+        let said: Vec<_> = said.filter(|text| !text.trim().is_empty()).collect();
+        if said.is_empty() {
+            return Ok(());
+        }
+        let memories = self.search(said.join("\n").trim(), &filter).await?;
+        context
+            .extend_messages(&*self.source_id, retrieved_message(&self.source_id, &self.prompt, &memories));
+        Ok(())
+    }
+
+    async fn after_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
+        let Hook { context, state, .. } = hook;
+        let filter = Filter::of(&self.scope)?;
+        let token = Value::from(context.run_token());
+        if state.get(LAST_RUN) == Some(&token) {
+            return Ok(());
+        }
+        let answer = context.response().iter().flat_map(|response| &response.messages).collect::<Vec<_>>();
+        let messages: Vec<_> =
+            context.input_messages().iter().chain(answer).filter(|it| is_stored(it)).collect();
+        if !messages.is_empty() {
+            self.ensure_index().await?;
+        }
+        let mut commands = Vec::with_capacity(messages.len());
+        for (at, message) in messages.into_iter().enumerate() {
+            commands.push(self.stored(context, &filter, at, message).await?);
+        }
+        for command in &commands {
+            self.service.ask("store", command).await?;
+        }
+        state.insert(LAST_RUN.to_owned(), token);
+        Ok(())
+    }
+}
+
+fn is_stored(message: &Message) -> bool {
+    let is_kept = message.attribution().retention != Retention::Ephemeral;
+    let is_said = matches!(message.role(), Role::User | Role::Assistant | Role::System);
+    is_kept && is_said && !message.text().trim().is_empty()
+}
