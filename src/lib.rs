@@ -14,6 +14,8 @@
 //!
 //! It is not an agent framework, a vector database or a tokenizer, and it calls a model through your own client only; a
 //! provider that compacts may be asked by a client of ours, behind a feature.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 #[cfg(feature = "azure-search")]
 pub use epitome_azure_search as azure_search;
 pub use epitome_compactors as compactors;

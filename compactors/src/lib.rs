@@ -24,6 +24,7 @@
 //!
 //! A strategy has no model to ask: [`Summarization`] chooses what to summarize. With the feature `std`, an `Engine` makes a
 //! compactor of any strategy, which a run calls; it has summaries written, and commits.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![warn(clippy::arithmetic_side_effects)]
 

@@ -2,6 +2,7 @@
 //!
 //! This crate reads the facts of an operation and writes its changes. It decides nothing: `epitome-history` does.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
 mod append;

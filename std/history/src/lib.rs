@@ -8,6 +8,7 @@
 //!
 //! This crate does not decide what to hide: that is a strategy of `epitome-compactors`, planned by `epitome-core`.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
 #[doc(hidden)]

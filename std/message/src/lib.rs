@@ -5,6 +5,7 @@
 //!
 //! This crate reads no format of a provider (that is `epitome-wire`) and keeps nothing (`epitome-history`).
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod media;

@@ -11,6 +11,7 @@
 //! This crate does not decide what to keep (that is `epitome-core` and a strategy), and it calls a model only through a
 //! client of yours: see [`agent`].
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod agent;
