@@ -4,6 +4,7 @@
 
 mod bench;
 mod eval;
+mod hook;
 mod names;
 mod redact;
 #[cfg(feature = "report")]
@@ -24,6 +25,7 @@ use crate::pins::Pin;
 
 pub(crate) use bench::BenchArgs;
 pub(crate) use eval::{EvalArgs, PriceArgs};
+pub(crate) use hook::HookArgs;
 pub(crate) use names::From;
 pub(crate) use redact::RedactArgs;
 #[cfg(feature = "report")]
@@ -75,6 +77,8 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     /// Write a document for a new session that continues this one: requests, open calls, the work so far, files
     Handoff(HandoffArgs),
+    /// Answer a hook of Claude Code, whose event is standard input: list identifiers for the summary, or those that it lacks
+    Hook(HookArgs),
     /// List the sessions of agents in the user's home, the newest first
     Sessions(SessionsArgs),
     /// Search the messages of the agents' sessions in the user's home, or of the sessions in a store
@@ -106,6 +110,7 @@ impl Command {
             Self::Show(args) => Some(&args.redact),
             Self::Convert(args) => Some(&args.redact),
             Self::Handoff(args) => Some(&args.redact),
+            Self::Hook(args) => Some(&args.redact),
             #[cfg(feature = "report")]
             Self::Report(args) => Some(&args.redact),
             Self::Search(args) => Some(&args.redact),

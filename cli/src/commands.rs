@@ -6,6 +6,7 @@ pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod eval;
 pub(crate) mod handoff;
+pub(crate) mod hook;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp;
 #[cfg(feature = "report")]

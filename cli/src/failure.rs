@@ -140,6 +140,12 @@ impl Failure {
         self
     }
 
+    /// The same failure with another exit code.
+    pub(crate) fn with_code(mut self, code: u8) -> Self {
+        self.code = code;
+        self
+    }
+
     /// The same failure without secrets, if that is asked for: a message may name a key of the transcript.
     pub(crate) fn redacted(mut self, args: &RedactArgs) -> Self {
         if let Ok(Some(mut redactor)) = Redactor::new(args)

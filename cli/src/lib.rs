@@ -109,6 +109,7 @@ fn done(command: &Command) -> Result<ExitCode> {
         Command::Validate(args) => commands::validate::run(args),
         Command::Convert(args) => commands::convert::run(args),
         Command::Handoff(args) => commands::handoff::run(args),
+        Command::Hook(args) => commands::hook::run(args),
         Command::Sessions(args) => commands::sessions::run(args),
         Command::Search(args) => commands::search::run(args),
         #[cfg(feature = "mcp")]

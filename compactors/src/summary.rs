@@ -5,6 +5,7 @@ mod handle;
 mod handoff;
 mod identifiers;
 mod instructions;
+mod listing;
 mod pieces;
 mod prompted;
 mod quotes;

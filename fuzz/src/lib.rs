@@ -1,4 +1,7 @@
-//! What is checked of a text of a wire format.
+//! What the targets check that is more than a few lines: texts of a wire format ([`round_trip`]), and the libraries for C.
+
+pub mod call;
+pub mod kernel;
 
 use epitome_std::message::Message;
 use epitome_std::wire::document::{Piece, Pointer, conversation, each, utf8};

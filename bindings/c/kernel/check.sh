@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and runs all of the C library: tests, the example on a computer and on a Cortex-M4, hostile calls, other targets.
+# Builds and runs all of the C library: tests, the example on a computer, on a Cortex-M4 and on RISC-V, hostile calls, other targets.
 # A part whose tools are missing and cannot be installed prints `kernel: skipped PART: why`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -9,6 +9,7 @@ trap 'rm -rf "$work"' EXIT
 target_dir=${CARGO_TARGET_DIR:-$PWD/target}
 export CARGO_TARGET_DIR=$target_dir
 device=thumbv7em-none-eabi
+riscv_device=riscv32imac-unknown-none-elf
 warnings=(-std=c11 -Wall -Wextra -Werror -Iinclude)
 example=(example/agent.c example/checks.c example/main.c)
 
@@ -140,26 +141,88 @@ check_device() {
   fi
 }
 
-# device_program NAME LIBRARY: links the example; nothing in it can panic.
+# The same agent on a 32-bit RISC-V.
+check_riscv() {
+  local riscv=riscv64-unknown-elf headers=/usr/lib/picolibc/riscv64-unknown-elf/include
+  if ! has_target "$riscv_device"; then
+    skipped RISC-V "the target $riscv_device is not installed and could not be added"
+  elif ! tool "$riscv-gcc" gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf || [[ ! -f $headers/string.h ]]; then
+    skipped RISC-V "$riscv-gcc with the headers of picolibc is not installed and could not be"
+  else
+    library "$work/riscv.a" --target "$riscv_device"
+    library "$work/riscv-small.a" --target "$riscv_device" --no-default-features
+    riscv_program riscv "$work/riscv.a"
+    riscv_program riscv-small "$work/riscv-small.a"
+    measure_riscv
+  fi
+}
+
+# device_program NAME LIBRARY: links the example for the Cortex-M4.
 device_program() {
-  local elf=$work/$1.elf
-  arm-none-eabi-gcc "${warnings[@]}" -mcpu=cortex-m4 -mthumb -Os -g -ffunction-sections -fdata-sections \
-    -fno-inline-functions-called-once "${example[@]}" example/cortex_m4.c "$2" \
-    -nostdlib -T example/cortex_m4.ld -Wl,--gc-sections,-n,-z,noexecstack -o "$elf"
-  if arm-none-eabi-nm "$elf" | grep -E 'panicking|_fail|unwind'; then
+  link_agent arm-none-eabi "$1" "$2" -mcpu=cortex-m4 -mthumb example/cortex_m4.c -T example/cortex_m4.ld
+}
+
+# riscv_program NAME LIBRARY: the same for RISC-V.
+riscv_program() {
+  link_agent riscv64-unknown-elf "$1" "$2" -march=rv32imac_zicsr -mabi=ilp32 \
+    -isystem /usr/lib/picolibc/riscv64-unknown-elf/include example/riscv32.c -T example/riscv32.ld
+}
+
+# link_agent PREFIX NAME LIBRARY ARGUMENT...: nothing in the program can panic.
+link_agent() {
+  local prefix=$1 elf=$work/$2.elf library=$3
+  shift 3
+  "$prefix-gcc" "${warnings[@]}" -Os -g -ffunction-sections -fdata-sections -fno-inline-functions-called-once \
+    "${example[@]}" "$@" "$library" -nostdlib -Wl,--gc-sections,-n,-z,noexecstack -o "$elf"
+  if "$prefix-nm" "$elf" | grep -E 'panicking|_fail|unwind'; then
     echo "kernel: the example can panic" >&2
     return 1
   fi
   # So is what the example does not use.
-  if arm-none-eabi-nm "$2" 2>/dev/null | sed -n '/epitome_kernel-.*\.o:$/,/^$/p' | grep -E 'panicking|_fail|unwind'; then
+  if "$prefix-nm" "$library" 2>/dev/null | sed -n '/epitome_kernel-.*\.o:$/,/^$/p' | grep -E 'panicking|_fail|unwind'; then
     echo "kernel: a function of the library can panic" >&2
     return 1
   fi
 }
 
+# emulate PROGRAM ARGUMENT...: by QEMU, where each instruction takes the same time.
 emulate() {
-  timeout 120 qemu-system-arm -machine mps2-an386 -cpu cortex-m4 -display none -monitor none -serial none \
-    -semihosting-config enable=on,target=native -icount shift=0 -kernel "$1" 2>&1
+  local elf=$1
+  shift
+  timeout 120 "$@" -display none -monitor none -serial none -semihosting-config enable=on,target=native -icount shift=0 \
+    -kernel "$elf" 2>&1
+}
+
+emulate_arm() {
+  emulate "$1" qemu-system-arm -machine mps2-an386 -cpu cortex-m4
+}
+
+emulate_riscv() {
+  emulate "$1" qemu-system-riscv32 -machine virt -bios none
+}
+
+measure_riscv() {
+  if ! tool qemu-system-riscv32 qemu-system-misc; then
+    skipped "RISC-V run" "qemu-system-riscv32 is not installed and could not be"
+    return
+  fi
+  local name
+  for name in riscv riscv-small; do
+    emulate_riscv "$work/$name.elf" >"$work/$name.txt" || {
+      cat "$work/$name.txt" >&2
+      return 1
+    }
+  done
+  cat "$work/riscv.txt" "$work/riscv-small.txt"
+  echo "kernel: agent on RISC-V             flash B    RAM B  stack B"
+  row "in C, default strategies" "$work/riscv.elf" "$work/riscv.txt"
+  row "in C, without optional ones" "$work/riscv-small.elf" "$work/riscv-small.txt"
+  local bytes
+  bytes=$(stack "$work/riscv.txt")
+  if [[ -z $bytes || $bytes -gt 8192 ]]; then
+    echo "kernel: RISC-V: a stack of ${bytes:-unknown} B, of at most 8192" >&2
+    return 1
+  fi
 }
 
 # Flash, RAM and stack beside those of the same agent in Rust.
@@ -173,7 +236,7 @@ compare() {
   local pids=() pid
   cp "$target_dir/$device/release/epitome-firmware" "$work/rust.elf"
   for name in all small rust; do
-    emulate "$work/$name.elf" >"$work/$name.txt" &
+    emulate_arm "$work/$name.elf" >"$work/$name.txt" &
     pids+=($!)
   done
   for pid in "${pids[@]}"; do
@@ -192,12 +255,12 @@ compare() {
 }
 
 row() {
-  printf 'kernel: %-27s %7d  %7d  %7d\n' "$1" "$(flash "$2")" "$(arm-none-eabi-size "$2" | awk 'NR == 2 { print $2 + $3 }')" \
+  printf 'kernel: %-27s %7d  %7d  %7d\n' "$1" "$(flash "$2")" "$(size "$2" | awk 'NR == 2 { print $2 + $3 }')" \
     "$(stack "$3")"
 }
 
 flash() {
-  arm-none-eabi-size "$1" | awk 'NR == 2 { print $1 + $2 }'
+  size "$1" | awk 'NR == 2 { print $1 + $2 }'
 }
 
 stack() {
@@ -227,5 +290,6 @@ check_targets() {
 check_code
 check_host
 check_device
+check_riscv
 check_targets
 echo "kernel: ok, $SECONDS s"

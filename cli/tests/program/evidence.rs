@@ -170,3 +170,13 @@ fn what_cannot_be_measured_is_refused_with_its_place_and_a_remedy() {
         assert!(error.contains(expected), "{expected}: {error}");
     }
 }
+
+#[test]
+fn standard_input_is_no_file_that_has_its_name() {
+    let folder = Folder::new();
+    folder.file("-", labelled("The code is xylophone.", "xylophone").to_string());
+    let args = ["eval", "-", "--keep", "50", "--strategy", "truncate", "--json"];
+    let transcript = std::fs::read(example("coding-agent.json")).unwrap();
+    let report = piped(program(&args).current_dir(folder.path("")), &transcript).json();
+    assert!(report.get("evidence").is_none() && report["shares"].is_array(), "{report}");
+}

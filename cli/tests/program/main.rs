@@ -23,6 +23,7 @@ mod foreign;
 mod formats;
 mod handoff;
 mod homes;
+mod hook;
 mod hostile;
 mod inspect;
 mod interrupt;

@@ -447,7 +447,7 @@ epitome_kernel_error epitome_kernel_plan(epitome_kernel_history *history, const 
                                          int32_t pass, const epitome_kernel_stage *stages, size_t stage_count,
                                          epitome_kernel_plan_result *result);
 
-/* What a compaction has freed. */
+/* What a compaction has freed; of a summary, less what the summary takes. */
 typedef struct epitome_kernel_compacted {
     uint64_t tokens;
     /* Of the arena. */

@@ -53,6 +53,10 @@ pub(super) struct LabelledQuestion {
 
 /// The conversations of a file with labelled questions; `None` if it is another file.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<Labelled>>> {
+    // Standard input is a transcript; a file may have its name.
+    if path == Path::new("-") {
+        return Ok(None);
+    }
     // What cannot be opened is reported where transcripts are read.
     let Ok(file) = File::open(path) else { return Ok(None) };
     let Some(shape) = Shape::detect(BufReader::new(file)) else { return Ok(None) };

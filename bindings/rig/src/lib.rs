@@ -1,0 +1,176 @@
+//! Conversation memory for agents of rig, in a store of Epitome.
+//!
+//! [`SessionMemory`] is a [`ConversationMemory`]: `AgentBuilder::memory` takes it. Every message is stored and none is deleted; where the
+//! conversation outgrows its budget, a compaction hides messages from the next request, and a call of a tool stays with its results.
+//!
+//! ```
+//! use epitome::core::Budget;
+//! use epitome::history::MemoryStore;
+//! use epitome_rig::SessionMemory;
+//! use rig_core::completion::Message;
+//! use rig_core::memory::ConversationMemory;
+//!
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! let budget = Budget::builder().window(128_000).build()?;
+//! let memory = SessionMemory::new(MemoryStore::new(), budget);
+//! memory.append(&"chat".into(), vec![Message::user("Hello"), Message::assistant("Hello!")]).await?;
+//! assert_eq!(memory.load(&"chat".into()).await?.len(), 2);
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
+//!
+//! It is no [`Compactor`](rig_core::memory::Compactor) of rig: such a compactor puts one message in front of what a policy has left, in
+//! the memory of the process. Here strategy and store are Epitome's, and a compaction is stored with the session.
+
+mod convert;
+mod restore;
+
+use core::fmt;
+use std::sync::Arc;
+
+use epitome::compaction::{CompactionCx, Compactor};
+use epitome::compactors::{AgentPreset, Engine, Truncation};
+use epitome::core::{Budget, ClassEstimator, Pass, TokenCounter};
+use epitome::history::{
+    AppendToken, History, HistoryStore, HistoryStoreExt as _, SessionId, StoreError, StoreErrorKind,
+};
+use epitome::session::SessionErrorKind;
+use rig_core::completion::Message;
+use rig_core::id::ConversationId;
+use rig_core::memory::{ConversationMemory, MemoryError};
+use rig_core::wasm_compat::WasmBoxedFuture;
+use uuid::Uuid;
+
+/// So often an append is tried again behind what others have appended meanwhile.
+const TRIES_MAX: usize = 8;
+
+/// Memory of the conversations of an agent: each is a session of the store, with the id of the conversation.
+///
+/// *Concurrency*: any number of agents and processes may use one store. *Cancel safety*: a dropped future has appended all messages
+/// of a run, or none.
+#[derive(Clone)]
+pub struct SessionMemory {
+    store: Arc<dyn HistoryStore>,
+    counter: Arc<dyn TokenCounter + Send + Sync>,
+    budget: Budget,
+    compactor: Arc<dyn Compactor>,
+}
+
+impl SessionMemory {
+    /// Memory in `store`. A conversation with more tokens than the trigger of `budget` is compacted before its next request, by the strategy
+    /// `agent`, and by truncation where that finds nothing.
+    ///
+    /// The budget is for the history alone: leave room for the next message, the instructions and the schemas of tools.
+    #[must_use]
+    pub fn new(store: impl HistoryStore + 'static, budget: Budget) -> Self {
+        let compactor = Engine::new(AgentPreset::new()).with_fallback(Truncation::new());
+        let (store, counter) = (Arc::new(store), Arc::new(ClassEstimator::new()));
+        Self { store, counter, budget, compactor: Arc::new(compactor) }
+    }
+
+    /// Sets the compactor, for example an [`Engine`] of another strategy or with a summarizer.
+    #[must_use]
+    pub fn with_compactor(mut self, compactor: impl Compactor + 'static) -> Self {
+        self.compactor = Arc::new(compactor);
+        self
+    }
+
+    /// Sets the token counter. A session keeps the counts with which its messages were stored.
+    #[must_use]
+    pub fn with_counter(mut self, counter: impl TokenCounter + Send + Sync + 'static) -> Self {
+        self.counter = Arc::new(counter);
+        self
+    }
+
+    /// The session of a conversation, for what rig has no name for: the log, what a compaction hid, taking a compaction back.
+    ///
+    /// # Errors
+    /// As [`History::open`].
+    pub async fn history(&self, conversation: &ConversationId) -> Result<History, StoreError> {
+        History::open(self.store.clone(), session(conversation), self.counter.clone()).await
+    }
+
+    async fn loaded(&self, conversation: &ConversationId) -> Result<Vec<Message>, MemoryError> {
+        let mut history = self.history(conversation).await.map_err(MemoryError::backend)?;
+        if self.budget.is_due(history.index().tokens()) {
+            let mut cx = CompactionCx::new(&mut history, self.budget, Pass::Proactive);
+            self.compactor.compact(&mut cx).await.map_err(|error| match error.kind() {
+                SessionErrorKind::Infeasible => MemoryError::Policy(error.to_string()),
+                _ => MemoryError::backend(error),
+            })?;
+        }
+        restore::messages(history.projection())
+    }
+
+    async fn appended(
+        &self,
+        conversation: &ConversationId,
+        messages: Vec<Message>,
+    ) -> Result<(), MemoryError> {
+        let messages = convert::messages(&messages).map_err(MemoryError::backend)?;
+        let mut history = self.history(conversation).await.map_err(MemoryError::backend)?;
+        let token = AppendToken::new(Uuid::new_v4().to_string());
+        for _ in 1..TRIES_MAX {
+            match history.append(&token, messages.clone()).await {
+                // The history has loaded what somebody else has appended: behind that.
+                Err(error) if error.kind() == StoreErrorKind::Conflict => {}
+                done => return done.map(drop).map_err(MemoryError::backend),
+            }
+        }
+        history.append(&token, messages).await.map(drop).map_err(MemoryError::backend)
+    }
+
+    async fn cleared(&self, conversation: &ConversationId) -> Result<(), MemoryError> {
+        match self.store.clear(&session(conversation)).await {
+            Err(error) if error.kind() != StoreErrorKind::NotFound => Err(MemoryError::backend(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for SessionMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionMemory")
+            .field("budget", &self.budget)
+            .field("compactor", &self.compactor)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ConversationMemory for SessionMemory {
+    /// The messages of the next request. Compacts first, if that is due.
+    ///
+    /// # Errors
+    /// `Policy` if what may not be compacted does not fit the budget; `Backend` if the store fails.
+    fn load<'a>(
+        &'a self,
+        conversation: &'a ConversationId,
+    ) -> WasmBoxedFuture<'a, Result<Vec<Message>, MemoryError>> {
+        Box::pin(self.loaded(conversation))
+    }
+
+    /// Stores the messages of a run, all or none.
+    ///
+    /// # Errors
+    /// `Backend` if the store fails, or others append all the time.
+    fn append<'a>(
+        &'a self,
+        conversation: &'a ConversationId,
+        messages: Vec<Message>,
+    ) -> WasmBoxedFuture<'a, Result<(), MemoryError>> {
+        Box::pin(self.appended(conversation, messages))
+    }
+
+    /// Hides all messages of the conversation. The log keeps them, and [`History::uncompact`] shows them again.
+    ///
+    /// # Errors
+    /// `Backend` if the store fails.
+    fn clear<'a>(&'a self, conversation: &'a ConversationId) -> WasmBoxedFuture<'a, Result<(), MemoryError>> {
+        Box::pin(self.cleared(conversation))
+    }
+}
+
+fn session(conversation: &ConversationId) -> SessionId {
+    SessionId::new(conversation.as_str())
+}
