@@ -139,6 +139,13 @@ unsafe extern "C" {
     pub(super) fn epitome_kernel_compact(history: *mut History, note: Text, compacted: *mut Compacted)
     -> i32;
     pub(super) fn epitome_kernel_span_to_summarize(history: *const History, span: *mut Span) -> i32;
+    pub(super) fn epitome_kernel_ledger(
+        history: *const History,
+        span: *const Span,
+        to: *mut c_char,
+        capacity: usize,
+        length: *mut usize,
+    ) -> i32;
     pub(super) fn epitome_kernel_summarize(
         history: *mut History,
         span: *const Span,

@@ -1,5 +1,6 @@
 //! Budgets, plans, and what is made of them.
 
+use epitome_core::LEDGER_OPENING;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 
 use super::border::*;
@@ -232,8 +233,45 @@ fn summarize_planned(
         assert!(span.is_untouched());
         return Ok(());
     }
-    let text = if program.ratio(3, 4)? { b"So far: all is well.".to_vec() } else { words::text(program)? };
+    let text = match program.int_in_range(0..=3)? {
+        0 => words::text(program)?,
+        1 => ledger(machine, program, span.value())?.unwrap_or_default(),
+        _ => b"So far: all is well.".to_vec(),
+    };
     put_summary(machine, program, span.value(), &text, &[error::BLANK, error::TOO_LARGE])
+}
+
+/// The identifiers of the messages in a span, in a room of any size.
+fn ledger(machine: &mut Machine, program: &mut Unstructured<'_>, span: Span) -> Result<Option<Vec<u8>>> {
+    const UNTOUCHED: u8 = 0xA5;
+    let wrong = words::wrong(program)?;
+    let mut room = vec![UNTOUCHED; usize::from(program.arbitrary::<u16>()? % 600)];
+    let expected: Vec<_> = wrong.error().into_iter().collect();
+    let mut length = Place::new();
+    let error = machine.call(&expected, &[error::NO_MESSAGES], |history| {
+        let (to, capacity) = (room.as_mut_ptr().cast(), room.len());
+        // SAFETY: a span, a buffer, and a place for what is written, or one of the errors above.
+        unsafe { epitome_kernel_ledger(history, &span, to, capacity, length.pointer(wrong, history)) }
+    });
+    if error != error::OK {
+        assert!(length.is_untouched());
+        return Ok(None);
+    }
+    let written: usize = length.value();
+    let (text, rest) = room.split_at(written);
+    assert!(rest.iter().all(|byte| *byte == UNTOUCHED), "it writes behind its text");
+    let text = core::str::from_utf8(text).unwrap();
+    let list = text.strip_prefix(LEDGER_OPENING).expect("the lines before a list");
+    let words: Vec<_> = list.split(' ').skip(1).collect();
+    assert!(!words.is_empty() && words.iter().all(|word| !word.is_empty()), "{text:?}");
+    let is_shown_beside = |word: &&&str| {
+        let mut beside = machine.shown().into_iter().filter(|it| !(span.first..=span.last).contains(&it.seq));
+        beside.any(|message| {
+            message.parts.iter().any(|part| part.1.as_deref().is_some_and(|text| text.contains(**word)))
+        })
+    };
+    assert_eq!(words.iter().find(is_shown_beside), None, "{text:?}");
+    Ok(Some(text.as_bytes().to_vec()))
 }
 
 /// A summary of any messages.
