@@ -28,7 +28,8 @@ pub struct CompactedMessages {
 }
 
 /// Compacts the messages of a conversation in place, without a session and a store: what goes is gone. Messages that stay are moved, not
-/// copied, in the order of a request: results directly behind their calls. A result without a call goes.
+/// copied, in the order of a request: results directly behind their calls. A result without a call goes, and is not counted. If nothing is to
+/// be compacted, all messages stay as they are.
 ///
 /// The writer counts the messages, and writes what the strategy puts in the place of others: ledgers and digests itself, summaries with its
 /// [`Summarizer`](crate::Summarizer). Only for a summary is anything waited for.

@@ -59,13 +59,22 @@ fn message(dice: &mut Dice) -> Message {
     }
 }
 
-/// The messages that answer the calls of a message.
+/// The messages behind a message in its group: some have a further call, and each call has an answer.
 fn answers(message: &Message, dice: &mut Dice) -> VecDeque<Message> {
-    let answer = |part: &Part| match part {
+    let mut answers: VecDeque<_> = message.parts().iter().filter_map(|part| answer(part, dice)).collect();
+    if !answers.is_empty() && dice.below(2) == 0 {
+        let call = Part::ToolCall(ToolCall::new("c2", format!("tool{}", dice.below(3)), "{}"));
+        answers.extend(answer(&call, dice));
+        answers.push_front(Message::new(Role::Assistant, vec![call]));
+    }
+    answers
+}
+
+fn answer(part: &Part, dice: &mut Dice) -> Option<Message> {
+    match part {
         Part::ToolCall(call) => Some(Message::tool(call.id.clone(), text(dice))),
         _ => None,
-    };
-    message.parts().iter().filter_map(answer).collect()
+    }
 }
 
 /// Appends so many messages at a time that is as late as the session is long, or at an unknown one.

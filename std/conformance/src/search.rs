@@ -140,6 +140,23 @@ pub(super) async fn a_search_stays_with_its_tool(room: &Room<'_>) {
     for tool in ["", "Run", "rea", "zebra"] {
         assert_eq!(of(words("zebra").of_tool(tool)).await, NONE, "{tool:?}");
     }
+    // Calls in several messages of a group, and one behind a text.
+    let groups = [
+        (calls(vec![call("read", "a")]), 8),
+        (calls(vec![call("run", "b")]), 8),
+        (Message::tool("a", "zebra of read"), 8),
+        (Message::tool("b", "zebra of run"), 8),
+        (Message::assistant("I look."), 12),
+        (calls(vec![call("run", "a")]), 12),
+        (Message::tool("a", "zebra of run"), 12),
+    ];
+    let entries: Vec<Entry> = groups.into_iter().map(|(message, anchor)| entry(message, anchor, 2)).collect();
+    let token = AppendToken::new("more");
+    room.append(&room.session(), &Append::new(&token, Seq(8), &entries)).await.unwrap();
+    let behind = |tool| words("zebra").of_tool(tool).in_ranges(vec![Seq(8)..Seq(99)]);
+    assert_eq!(of(behind("read")).await, [8, 10]);
+    assert_eq!(of(behind("run")).await, [9, 11, 13, 14]);
+    assert_eq!(of(words("zebra").of_tool("run").in_ranges(vec![Seq(11)..Seq(12)])).await, [11]);
 }
 
 pub(super) async fn words_that_nobody_said_find_nothing(room: &Room<'_>) {

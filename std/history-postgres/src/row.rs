@@ -138,3 +138,8 @@ pub(super) fn edit(row: &Row, first: usize) -> Result<Option<EditRow>, Failure> 
     let (basis, counter) = (row.try_get(column(1))?, text(row, column(2))?);
     Ok(Some(EditRow { tokens, basis, counter, stand_ins }))
 }
+
+/// Which of those that were sent in an array a row is of: the server counts from 1.
+pub(super) fn ordinal(row: &Row, column: usize) -> Result<Option<usize>, Failure> {
+    Ok(usize::try_from(number(row, column)?).ok().and_then(|number| number.checked_sub(1)))
+}

@@ -1,20 +1,18 @@
 //! Searches by the index of words.
 
-use std::collections::HashMap;
-
 use epitome_core::Seq;
 use epitome_history::rows::{StoredPage, int};
 use epitome_history::words::{
-    Block, Candidates, Queue, READ_MAX, blocks, places_in_row, places_in_rows, searched,
+    Block, Candidates, Indexed, Queue, READ_MAX, blocks, places_in_row, places_in_rows, searched,
 };
-use epitome_history::{FoundMessage, LogSearch, Logged, SearchScope, SessionId};
-use epitome_message::search::{Postings, Term, query_terms};
+use epitome_history::{FoundMessage, LogSearch, SearchScope, SessionId};
+use epitome_message::search::{Term, query_terms};
 use tokio_postgres::Row;
 
 use super::failure::Failure;
 use super::job::Job;
 use super::lease::{Access, Lease};
-use super::row::{self, digest, message, number, text, time};
+use super::row::{self, digest, message, number, ordinal, text, time};
 use super::{sql, words};
 
 /// A search of more sessions reads every message.
@@ -170,56 +168,27 @@ async fn nearest(
     of_blocks(lease, search, sessions, &mut candidates).await?;
     behind_blocks(lease, search, sessions, &mut candidates).await?;
     let mut queue = Queue::new(&candidates, search);
+    let [found] = lease.prepare([sql::FOUND]).await?;
     loop {
         let next = queue.to_read();
         if next.is_empty() {
             return Ok(queue.nearest());
         }
-        let places = next.iter().map(|((id, block), place)| (*id, block.first + i64::from(*place)));
-        let mut read = logged(lease, places).await?;
-        read.retain(|(_, logged)| search.has_message(logged));
-        let (mut found, mut unsure) = (Vec::new(), Vec::new());
-        for (at, logged) in read {
-            let Some(candidate) = next.get(at) else { continue };
-            match search.has_tool(&logged) {
-                Some(true) => found.push((candidate, logged)),
-                Some(false) => {}
-                None => unsure.push((candidate, logged)),
-            }
-        }
-        // The call of a result is in the first message of its group.
-        let firsts = unsure.iter().map(|(((id, _), _), logged)| (*id, int(logged.entry.anchor.0)));
-        let firsts: HashMap<_, _> = logged(lease, firsts).await?.into_iter().collect();
-        for (at, (candidate, logged)) in unsure.into_iter().enumerate() {
-            let first = firsts.get(&at).map(|first| &first.entry.message);
-            if search.has_tool_in_group(&logged.entry.message, first) {
-                found.push((candidate, logged));
-            }
-        }
-        for (candidate, logged) in found {
+        let (ids, seqs): (Vec<i64>, Vec<i64>) =
+            next.iter().map(|((session, block), place)| (*session, block.first + i64::from(*place))).unzip();
+        let rows = lease.rows(&found, &[&ids, &seqs]).await?;
+        let messages = rows.iter().map(message).collect::<Result<_, _>>()?;
+        let page = StoredPage { rows: messages, next: None }.into_page()?;
+        for (row, logged) in rows.iter().zip(page.messages) {
+            let Some(candidate) = ordinal(row, 18)?.and_then(|at| next.get(at)) else { continue };
             let session = sessions.binary_search_by_key(&candidate.0.0, |session| session.id);
-            if let Some(session) = session.ok().and_then(|at| sessions.get(at)) {
+            let session =
+                session.ok().and_then(|at| sessions.get(at)).filter(|_| search.has_message(&logged));
+            if let Some(session) = session {
                 queue.push(*candidate, FoundMessage::new(session.name.clone(), logged));
             }
         }
     }
-}
-
-/// The messages at these places, each a session and a number, as far as they are there: with the ordinals of their places.
-async fn logged(
-    lease: &Lease<'_>,
-    places: impl Iterator<Item = (i64, i64)>,
-) -> Result<Vec<(usize, Logged)>, Failure> {
-    let (ids, seqs): (Vec<i64>, Vec<i64>) = places.unzip();
-    if ids.is_empty() {
-        return Ok(Vec::new());
-    }
-    let [found] = lease.prepare([sql::FOUND]).await?;
-    let rows = lease.rows(&found, &[&ids, &seqs]).await?;
-    let messages = rows.iter().map(message).collect::<Result<_, _>>()?;
-    let page = StoredPage { rows: messages, next: None }.into_page()?;
-    let own = |(row, logged)| Ok(ordinal(row, 18)?.map(|at| (at, logged)));
-    rows.iter().zip(page.messages).filter_map(|it| own(it).transpose()).collect()
 }
 
 /// Looks the terms up in the blocks of the sessions.
@@ -292,26 +261,22 @@ async fn behind_blocks(
         rest = others;
         let (ids, firsts): (Vec<i64>, Vec<i64>) =
             some.iter().map(|(session, block)| (session.id, block.first)).unzip();
-        let mut found = vec![Postings::new(); some.len()];
+        let mut found: Vec<_> = some.iter().map(|_| Indexed::new()).collect();
         let visit = |row: &Row| {
             let own = ordinal(row, 0)?.and_then(|own| found.get_mut(own).zip(some.get(own)));
-            if let Some((postings, (_, block))) = own {
-                let place = block.place(row.try_get(1)?)?;
-                words::add(postings, place, row.try_get(2)?, row.try_get(3)?)?;
+            if let Some((indexed, (session, block))) = own {
+                let (seq, anchor): (i64, i64) = (row.try_get(1)?, row.try_get(3)?);
+                words::add(indexed, block.place(seq)?, (session.id, anchor), seq, row.try_get(2)?);
             }
             Ok(())
         };
         lease.each_row(&texts, &[&ids, &firsts], visit).await?;
-        for ((session, block), postings) in some.iter().zip(found) {
-            let rows = postings.into_rows();
+        words::earlier(lease, &mut found).await?;
+        for ((session, block), indexed) in some.iter().zip(found) {
+            let rows = indexed.finish().into_rows();
             let find = |term| places_in_rows(&rows, term).map_err(Failure::from);
             candidates.add((session.id, *block), block.span, session.admitted(search, *block), find)?;
         }
     }
     Ok(())
-}
-
-/// Which of those that were sent in an array a row is of: the server counts from 1.
-fn ordinal(row: &Row, column: usize) -> Result<Option<usize>, Failure> {
-    Ok(usize::try_from(number(row, column)?).ok().and_then(|number| number.checked_sub(1)))
 }

@@ -236,10 +236,15 @@ pub(super) const LOCK_MIGRATIONS: &str = "SELECT pg_advisory_xact_lock($1)";
 pub(super) const ENCODING: &str = "SELECT pg_encoding_to_char(encoding) FROM pg_database
     WHERE datname = current_database()";
 
-/// The texts of the messages from one up to before another, each with the text of the first message of its group, if that is another one.
-pub(super) const TEXTS: &str = "SELECT m.seq, m.body, CASE WHEN m.anchor < m.seq THEN
-        (SELECT f.body FROM @messages f WHERE f.session = m.session AND f.seq = m.anchor) END
-    FROM @messages m WHERE m.session = $1 AND m.seq >= $2 AND m.seq < $3 ORDER BY m.seq";
+/// The texts of the messages from one up to before another.
+pub(super) const TEXTS: &str =
+    "SELECT seq, body, anchor FROM @messages WHERE session = $1 AND seq >= $2 AND seq < $3 ORDER BY seq";
+
+/// The texts of these groups, each before one of its messages.
+pub(super) const EARLIER_IN_GROUPS: &str =
+    "SELECT g.number, it.* FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY g (session, anchor, last, number),
+    LATERAL (SELECT seq, body FROM @messages
+        WHERE session = g.session AND seq >= g.anchor AND seq < g.last AND anchor = g.anchor OFFSET 0) it";
 
 /// The rows of the blocks that begin at a message or behind it, and before another.
 pub(super) const WORDS: &str = "SELECT first, term, body FROM @words
@@ -259,12 +264,11 @@ pub(super) const WORD: &str = "SELECT b.number, t.number, it.body
     LATERAL (SELECT body FROM @words w WHERE w.session = b.session AND w.first = b.first AND w.span = b.span
         AND w.term <= t.term ORDER BY w.term DESC LIMIT 1) it";
 
-/// The texts of these sessions from one message each on, without those that were pruned, each as in [`TEXTS`].
+/// The texts of these sessions from one message each on, without those that were pruned.
 pub(super) const TEXTS_BEHIND: &str =
     "SELECT s.number, it.* FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY s (id, first, number),
-    LATERAL (SELECT m.seq, m.body, CASE WHEN m.anchor < m.seq THEN
-            (SELECT f.body FROM @messages f WHERE f.session = m.session AND f.seq = m.anchor) END
-        FROM @messages m WHERE m.session = s.id AND m.seq >= s.first AND m.pruned_by IS NULL OFFSET 0) it";
+    LATERAL (SELECT seq, body, anchor FROM @messages
+        WHERE session = s.id AND seq >= s.first AND pruned_by IS NULL OFFSET 0) it";
 
 /// The same columns as [`LOG`], of these messages, and behind them which of these it is.
 pub(super) const FOUND: &str =

@@ -2,7 +2,7 @@
 
 use epitome_core::Seq;
 use epitome_history::rows::int;
-use epitome_history::words::{self as index, Block, SPAN, WIDE_SPAN, blocks, left_of_row, torn};
+use epitome_history::words::{Block, Indexed, SPAN, WIDE_SPAN, blocks, left_of_row, torn};
 use epitome_history::{SessionId, StoreErrorKind, stored};
 use epitome_message::search::Postings;
 use tokio_postgres::Row;
@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 use super::failure::Failure;
 use super::job::Job;
 use super::lease::{Access, Lease};
-use super::row::{self, digest};
+use super::row::{self, digest, ordinal};
 use super::sql;
 
 /// Indexes the blocks that an append of the messages from `first` to before `head` has completed. Damage of the index, or of a text, does
@@ -37,26 +37,55 @@ async fn index(
     is_gone: impl Fn(u32) -> bool,
 ) -> Result<(), Failure> {
     let [texts] = lease.prepare([sql::TEXTS]).await?;
-    let mut postings = Postings::new();
+    let mut indexed = Indexed::new();
     let visit = |row: &Row| {
-        let place = block.place(row.try_get(0)?)?;
-        if is_gone(place) { Ok(()) } else { add(&mut postings, place, row.try_get(1)?, row.try_get(2)?) }
+        let (seq, anchor): (i64, i64) = (row.try_get(0)?, row.try_get(2)?);
+        let place = block.place(seq)?;
+        if !is_gone(place) {
+            add(&mut indexed, place, (id, anchor), seq, row.try_get(1)?);
+        }
+        Ok(())
     };
     lease.each_row(&texts, &[&id, &block.first, &block.end()], visit).await?;
-    keep(lease, id, block, rows_of(postings)).await
+    let mut all = [indexed];
+    earlier(lease, &mut all).await?;
+    let [indexed] = all;
+    keep(lease, id, block, rows_of(indexed.finish())).await
 }
 
-/// Adds the terms of a stored message, with the text of the first message of its group, if that is another one. One that cannot be read
-/// has none: whoever reads the message is told.
-pub(super) fn add(
-    postings: &mut Postings,
-    place: u32,
-    text: &str,
-    first: Option<&str>,
-) -> Result<(), Failure> {
-    let Ok(message) = stored::decode(text) else { return Ok(()) };
-    let first = || Ok::<_, Failure>(first.and_then(|first| stored::decode(first).ok()));
-    index::add(postings, place, &message, first).map(|_| ())
+/// A group: its session, and its first message.
+pub(super) type Group = (i64, i64);
+
+/// Adds the terms of the stored message `seq` of a group. One that cannot be read has none: whoever reads the message is told.
+pub(super) fn add(indexed: &mut Indexed<Group>, place: u32, (session, anchor): Group, seq: i64, text: &str) {
+    let Ok(message) = stored::decode(text) else { return };
+    indexed.add(place, &message);
+    indexed.add_tools(place, &message, (session, anchor), (seq, anchor));
+}
+
+/// Adds the calls whose results are indexed, and which are not.
+pub(super) async fn earlier(lease: &Lease<'_>, all: &mut [Indexed<Group>]) -> Result<(), Failure> {
+    let mut missing = Vec::new();
+    for (at, indexed) in all.iter().enumerate() {
+        missing.extend(indexed.missing().into_iter().map(|(group, last)| (at, group, last)));
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let [texts] = lease.prepare([sql::EARLIER_IN_GROUPS]).await?;
+    let sessions: Vec<i64> = missing.iter().map(|(_, (session, _), _)| *session).collect();
+    let anchors: Vec<i64> = missing.iter().map(|(_, (_, anchor), _)| *anchor).collect();
+    let lasts: Vec<i64> = missing.iter().map(|(.., last)| *last).collect();
+    let visit = |row: &Row| {
+        let found = ordinal(row, 0)?.and_then(|at| missing.get(at));
+        if let (Some((at, group, _)), Ok(message)) = (found, stored::decode(row.try_get(2)?))
+            && let Some(indexed) = all.get_mut(*at)
+        {
+            indexed.add_calls(&message, *group, row.try_get(1)?);
+        }
+        Ok(())
+    };
+    lease.each_row(&texts, &[&sessions, &anchors, &lasts], visit).await
 }
 
 /// Makes one block of all that lie in it, or where one of them is damaged of its texts.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use epitome_core::Seq;
 use epitome_history::rows::{StoredPage, int};
 use epitome_history::words::{Block, Candidates, Queue, READ_MAX, blocks, marked, places_in_rows, searched};
-use epitome_history::{FoundMessage, LogSearch, Logged, SearchScope, SessionId};
+use epitome_history::{FoundMessage, LogSearch, SearchScope, SessionId};
 use epitome_message::search::{Term, query_terms};
 use rusqlite::Connection;
 
@@ -155,21 +155,11 @@ impl Reader<'_> {
             return Ok(None);
         }
         let session = (self.open)(&name);
-        let found = self.logged(&session, id, seq)?.filter(|logged| self.search.has_message(logged));
-        let Some(logged) = found else { return Ok(None) };
-        let has_tool = match self.search.has_tool(&logged) {
-            Some(has_tool) => has_tool,
-            None => self.logged(&session, id, logged.entry.anchor)?.is_some_and(|first| {
-                self.search.has_tool_in_group(&logged.entry.message, Some(&first.entry.message))
-            }),
-        };
-        Ok(has_tool.then(|| FoundMessage::new(name, logged)))
-    }
-
-    fn logged(&self, session: &Session, id: i64, seq: Seq) -> Result<Option<Logged>, Failure> {
         let bounds = (id, int(seq.0), int(seq.0.saturating_add(1)));
-        let rows = rows(self.connection, sql::LOG, bounds, |row| logged(row, session))?;
-        Ok(StoredPage { rows, next: None }.into_page()?.messages.into_iter().next())
+        let rows = rows(self.connection, sql::LOG, bounds, |row| logged(row, &session))?;
+        let page = StoredPage { rows, next: None }.into_page()?;
+        let found = page.messages.into_iter().next().filter(|logged| self.search.has_message(logged));
+        Ok(found.map(|logged| FoundMessage::new(name, logged)))
     }
 
     /// The first number of a session that is searched by its time.

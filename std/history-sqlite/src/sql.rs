@@ -312,10 +312,10 @@ pub(super) const LAST_TEXT: &str =
 pub(super) const TEXTS: &str =
     "SELECT id, session, seq, body FROM bodies WHERE id >= ?1 AND id < ?2 ORDER BY id";
 
-/// The text of the first message of the group of another message.
-pub(super) const FIRST_OF_GROUP: &str = "SELECT b.body FROM messages m
-    JOIN bodies b ON b.session = m.session AND b.seq = m.anchor
-    WHERE m.session = ?1 AND m.seq = ?2 AND m.anchor < m.seq";
+/// The texts of a group before one of its messages.
+pub(super) const EARLIER_IN_GROUP: &str = "SELECT m.seq, b.body FROM messages m
+    JOIN bodies b ON b.session = m.session AND b.seq = m.seq
+    WHERE m.session = ?1 AND m.seq >= ?2 AND m.seq < ?3 AND m.anchor = ?2 ORDER BY m.seq";
 
 /// The ids of the texts of a session.
 pub(super) const TEXTS_OF_SESSION: &str =

@@ -85,9 +85,9 @@ const PLANS: &[(&str, &[&str])] = &[
     (sql::LAST_TEXT, &["sqlite_sequence"]),
     (sql::TEXTS, &["SEARCH bodies USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"]),
     (
-        sql::FIRST_OF_GROUP,
+        sql::EARLIER_IN_GROUP,
         &[
-            "SEARCH m USING PRIMARY KEY (session=? AND seq=?)",
+            "SEARCH m USING PRIMARY KEY (session=? AND seq>? AND seq<?)",
             "SEARCH b USING INDEX sqlite_autoindex_bodies_1 (session=? AND seq=?)",
         ],
     ),

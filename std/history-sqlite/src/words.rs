@@ -3,7 +3,7 @@
 //! An encrypted file has no index: it would name the words.
 
 use epitome_history::rules::corrupt;
-use epitome_history::words::{self as index, Block, blocks, damaged, left_of_row, places_in_row, torn};
+use epitome_history::words::{Block, Indexed, blocks, damaged, left_of_row, places_in_row, torn};
 use epitome_history::{StoreErrorKind, stored};
 use epitome_message::Message;
 use epitome_message::search::{Postings, Term};
@@ -48,26 +48,42 @@ pub(super) fn of_texts(
     block: Block,
     is_gone: impl Fn(u32) -> bool,
 ) -> Result<Postings, Failure> {
-    let mut postings = Postings::new();
+    let mut indexed = Indexed::new();
     let mut statement = connection.prepare_cached(sql::TEXTS)?;
     let mut texts = statement.query((block.first, block.end()))?;
     while let Some(row) = texts.next()? {
-        let (number, session) = (block.place(row.get(0)?)?, row.get(1)?);
-        let text = row.get_ref(3)?.as_str().unwrap_or_default();
-        let Some(message) = stored::decode(text).ok().filter(|_| !is_gone(number)) else { continue };
-        let first = || first_of_group(connection, session, row.get(2)?);
-        if index::add(&mut postings, number, &message, first)? {
-            postings.mark(number, session_mark(session));
+        let (number, session, seq) =
+            (block.place(row.get(0)?)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?);
+        let Some(message) = decoded(row, 3)?.filter(|_| !is_gone(number)) else { continue };
+        if indexed.add(number, &message) {
+            indexed.postings.mark(number, session_mark(session));
+        }
+        if Indexed::<Group>::has_tools(&message) {
+            let mut anchor = connection.prepare_cached(sql::ANCHOR)?;
+            let anchor = anchor.query_row((session, seq), |row| row.get::<_, i64>(0)).optional();
+            // Of a damaged row nothing is known.
+            let anchor = anchor.ok().flatten().unwrap_or(seq);
+            indexed.add_tools(number, &message, (session, anchor), (seq, anchor));
         }
     }
-    Ok(postings)
+    let mut statement = connection.prepare_cached(sql::EARLIER_IN_GROUP)?;
+    for ((session, anchor), last) in indexed.missing() {
+        let mut texts = statement.query((session, anchor, last))?;
+        while let Some(row) = texts.next()? {
+            if let Some(message) = decoded(row, 1)? {
+                indexed.add_calls(&message, (session, anchor), row.get(0)?);
+            }
+        }
+    }
+    Ok(indexed.finish())
 }
 
-/// The first message of the group of another one, if it can be read.
-fn first_of_group(connection: &Connection, session: i64, seq: i64) -> Result<Option<Message>, Failure> {
-    let mut statement = connection.prepare_cached(sql::FIRST_OF_GROUP)?;
-    let text = statement.query_row((session, seq), |row| row.get::<_, String>(0)).optional()?;
-    Ok(text.and_then(|text| stored::decode(&text).ok()))
+/// A group: its session, and its first message.
+type Group = (i64, i64);
+
+/// The message of a row, if it can be read.
+fn decoded(row: &Row<'_>, column: usize) -> Result<Option<Message>, Failure> {
+    Ok(row.get_ref(column)?.as_str().ok().and_then(|text| stored::decode(text).ok()))
 }
 
 /// Makes one block of all that lie in it, or where one of them is damaged of its texts.

@@ -13,7 +13,7 @@ use epitome_core::attribution::Authority;
 use epitome_core::{Revision, Seq};
 
 pub use self::search::{FoundMessage, LogSearch, SearchScope};
-pub(crate) use self::search::{has_result, tools};
+pub(crate) use self::search::{calls, results};
 pub use self::state::OwnedState;
 pub use self::state::{KeptState, NewState, StateOutcome, StateRevision};
 pub use self::values::{

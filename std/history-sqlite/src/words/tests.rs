@@ -149,6 +149,10 @@ fn damage_does_not_spread() {
         let connection = beside(&path);
         connection.execute("UPDATE words SET body = x'00' WHERE first = 1024", []).unwrap();
         connection.execute("UPDATE bodies SET body = 'torn' WHERE seq = 85 AND session = 2", []).unwrap();
+        // No text at all, and perhaps a call whose results are indexed later.
+        let damage =
+            "UPDATE bodies SET body = CAST(x'22ff22' AS TEXT) WHERE session = 2 AND seq BETWEEN 86 AND 89";
+        connection.execute(damage, []).unwrap();
         // Behind the last block stands a message that cannot be read; the next appends end that block, and a wide one.
         let search = LogSearch::new("common1 common3").in_session(own.clone()).with_limit(u32::MAX);
         append_some(&store, &own, 300, &mut dice).await;

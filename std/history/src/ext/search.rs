@@ -1,13 +1,16 @@
 //! A search that reads every message it looks at.
 
 use core::ops::Range;
+use std::collections::{HashMap, HashSet};
 
 use epitome_core::Seq;
+use epitome_message::Str;
 use epitome_message::search::MessageSearch;
 
 use super::hide::before;
+use crate::store::{calls, results};
 use crate::{
-    FoundMessage, HistoryStore, LogPage, LogSearch, Logged, SearchScope, SessionId, SessionInfo, StoreError,
+    FoundMessage, HistoryStore, LogSearch, Logged, SearchScope, SessionId, SessionInfo, StoreError,
     StoreErrorKind,
 };
 
@@ -22,7 +25,14 @@ pub async fn scan<S: HistoryStore + ?Sized>(
     store: &S,
     search: &LogSearch,
 ) -> Result<Vec<FoundMessage>, StoreError> {
-    let mut scan = Scan { search, nearest: MessageSearch::new(&search.words), looked: 0, pages: Vec::new() };
+    let mut scan = Scan {
+        search,
+        nearest: MessageSearch::new(&search.words),
+        looked: 0,
+        pages: Vec::new(),
+        calls: HashMap::new(),
+        earlier: HashSet::new(),
+    };
     if scan.nearest.is_blank() || search.limit == 0 {
         return Ok(Vec::new());
     }
@@ -71,6 +81,10 @@ struct Scan<'s> {
     looked: u64,
     /// The pages that were read: the number of the first message, its session and its place there.
     pages: Vec<(u64, SessionId, Seq)>,
+    /// By group, the ids and the tools of the calls in the messages of a range that were read.
+    calls: HashMap<Seq, Vec<(Str, Str)>>,
+    /// The groups that begin before the range, and of which the earlier messages were read.
+    earlier: HashSet<Seq>,
 }
 
 impl Scan<'_> {
@@ -106,12 +120,15 @@ impl Scan<'_> {
         range: Range<Seq>,
     ) -> Result<(), StoreError> {
         let mut next = Some(range.start).filter(|first| *first < range.end);
+        self.calls.clear();
+        self.earlier.clear();
         while let Some(first) = next {
             let page = store.log(session, first..range.end, PAGE).await;
             let Some(page) = unless_gone(page)? else { return Ok(()) };
             self.pages.push((self.looked, session.clone(), first));
             for logged in &page.messages {
-                if self.search.has_message(logged) && self.has_tool(store, session, logged, &page).await? {
+                let has_tool = self.has_tool(store, session, logged, range.start).await?;
+                if has_tool && self.search.has_message(logged) {
                     self.nearest.add(self.looked, &logged.entry.message);
                 }
                 self.looked = self.looked.saturating_add(1);
@@ -121,24 +138,51 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Whether a message of a page of the log is searched, by its tool. The first message of its group may stand on an earlier page.
+    /// Whether a message is searched, by its tool, behind those that were read from the number `from` on.
     async fn has_tool<S: HistoryStore + ?Sized>(
-        &self,
+        &mut self,
         store: &S,
         session: &SessionId,
         logged: &Logged,
-        page: &LogPage,
+        from: Seq,
     ) -> Result<bool, StoreError> {
-        if let Some(has_tool) = self.search.has_tool(logged) {
-            return Ok(has_tool);
-        }
+        let Some(tool) = &self.search.tool else { return Ok(true) };
         let (message, anchor) = (&logged.entry.message, logged.entry.anchor);
-        let has_tool = |first: &Logged| self.search.has_tool_in_group(message, Some(&first.entry.message));
-        if let Ok(at) = page.messages.binary_search_by_key(&anchor, |own| own.seq) {
-            return Ok(page.messages.get(at).is_some_and(has_tool));
+        let mut has_tool = calls(message).any(|call| *call.name == **tool);
+        let own = calls(message).map(|call| (call.id.clone(), call.name.clone()));
+        let (own, answered): (Vec<_>, Vec<_>) = (own.collect(), results(message).collect());
+        if anchor < logged.seq && !answered.is_empty() {
+            if anchor < from && self.earlier.insert(anchor) {
+                self.look_earlier(store, session, anchor..from).await?;
+            }
+            let known = self.calls.get(&anchor).map(Vec::as_slice).unwrap_or_default();
+            let is_answered = |id: &Str| answered.iter().any(|result| result.call_id == *id);
+            has_tool |= known.iter().any(|(id, name)| **name == **tool && is_answered(id));
         }
-        let first = store.log(session, anchor..Seq(anchor.0.saturating_add(1)), 1).await;
-        Ok(unless_gone(first)?.is_some_and(|page| page.messages.first().is_some_and(has_tool)))
+        if !own.is_empty() {
+            self.calls.entry(anchor).or_default().extend(own);
+        }
+        Ok(has_tool)
+    }
+
+    /// Notes the calls of a group in messages before those that are searched.
+    async fn look_earlier<S: HistoryStore + ?Sized>(
+        &mut self,
+        store: &S,
+        session: &SessionId,
+        range: Range<Seq>,
+    ) -> Result<(), StoreError> {
+        let mut next = Some(range.start);
+        while let Some(first) = next {
+            let page = store.log(session, first..range.end, PAGE).await;
+            let Some(page) = unless_gone(page)? else { return Ok(()) };
+            for logged in page.messages.iter().filter(|logged| logged.entry.anchor == range.start) {
+                let own = calls(&logged.entry.message).map(|call| (call.id.clone(), call.name.clone()));
+                self.calls.entry(range.start).or_default().extend(own);
+            }
+            next = page.next;
+        }
+        Ok(())
     }
 
     /// Reads the nearest messages again. One that is gone by now is left out.
@@ -155,15 +199,12 @@ impl Scan<'_> {
             let Some((begin, session, first)) = self.page(*from) else { continue };
             let seq = |number: &u64| Seq(first.0.saturating_add(number.saturating_sub(*begin)));
             let page = store.log(session, seq(from)..Seq(seq(to).0.saturating_add(1)), PAGE).await;
-            let Some(page) = unless_gone(page)? else { continue };
-            for logged in &page.messages {
+            for logged in unless_gone(page)?.into_iter().flat_map(|page| page.messages) {
                 let own = near.iter().find(|(_, number)| seq(number) == logged.seq);
                 let is_found =
-                    self.search.has_message(logged) && self.nearest.has_word(&logged.entry.message);
-                if let Some((rank, _)) = own.filter(|_| is_found)
-                    && self.has_tool(store, session, logged, &page).await?
-                {
-                    found.push((*rank, FoundMessage::new(session.clone(), logged.clone())));
+                    self.search.has_message(&logged) && self.nearest.has_word(&logged.entry.message);
+                if let Some((rank, _)) = own.filter(|_| is_found) {
+                    found.push((*rank, FoundMessage::new(session.clone(), logged)));
                 }
             }
         }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use epitome_core::message::Role;
 use epitome_core::{Revision, Seq};
-use epitome_message::{Message, Part};
+use epitome_message::{Message, Part, ToolCall, ToolResult};
 
-use super::{Entry, Logged, SessionId};
+use super::{Logged, SessionId};
 use crate::Timestamp;
 
 /// A search for the messages that are nearest to some words, in the logs of a store.
@@ -37,7 +37,7 @@ pub struct LogSearch {
     /// The role of the messages that are searched; `None` for all.
     pub role: Option<Role>,
     /// The tool whose calls and results are searched; `None` for all messages. A message with calls or results of several tools belongs
-    /// to each of them.
+    /// to each of them. A result belongs to the tool of its call, which stands before it in its group.
     pub tool: Option<Box<str>>,
     /// The earliest append time of the messages; `None` for all. An append without a time has that of the append before it. Appends
     /// before the first one with a time are left out only if that has a time before this one.
@@ -189,23 +189,6 @@ impl LogSearch {
             && self.role.is_none_or(|role| role == logged.entry.message.role())
     }
 
-    /// Whether the search looks at this message by its tool; `None` if the first message of its group says so.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn has_tool(&self, logged: &Logged) -> Option<bool> {
-        let Entry { message, anchor, orphan, .. } = &logged.entry;
-        let has = self.has_tool_in_group(message, None);
-        (has || *anchor == logged.seq || *orphan || !has_result(message)).then_some(has)
-    }
-
-    /// Whether the search looks at a message of a group that begins with `first`, by its tool.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn has_tool_in_group(&self, message: &Message, first: Option<&Message>) -> bool {
-        let Some(tool) = &self.tool else { return true };
-        tools(message, first).any(|own| own == &**tool)
-    }
-
     /// Whether the search looks at this sequence number.
     #[doc(hidden)]
     #[must_use]
@@ -216,23 +199,18 @@ impl LogSearch {
     }
 }
 
-/// Whether a message has a result of a tool.
-pub(crate) fn has_result(message: &Message) -> bool {
-    message.parts().iter().any(|part| matches!(part, Part::ToolResult(_)))
+/// The calls in a message.
+pub(crate) fn calls(message: &Message) -> impl Iterator<Item = &ToolCall> {
+    message.parts().iter().filter_map(|part| match part {
+        Part::ToolCall(call) => Some(call),
+        _ => None,
+    })
 }
 
-/// The names of the tools whose calls or results a message has. The calls of its results are in it, or in the first message of its group.
-pub(crate) fn tools<'m>(message: &'m Message, first: Option<&'m Message>) -> impl Iterator<Item = &'m str> {
-    let calls = |message: &'m Message| {
-        message.parts().iter().filter_map(|part| match part {
-            Part::ToolCall(call) => Some(call),
-            _ => None,
-        })
-    };
-    let is_answered = |id: &str| {
-        let answers = |part: &Part| matches!(part, Part::ToolResult(result) if &*result.call_id == id);
-        message.parts().iter().any(answers)
-    };
-    let answered = first.into_iter().flat_map(calls).filter(move |call| is_answered(&call.id));
-    calls(message).chain(answered).map(|call| call.name.as_str())
+/// The results in a message.
+pub(crate) fn results(message: &Message) -> impl Iterator<Item = &ToolResult> {
+    message.parts().iter().filter_map(|part| match part {
+        Part::ToolResult(result) => Some(result),
+        _ => None,
+    })
 }
