@@ -32,8 +32,9 @@ pub fn run(bytes: &[u8]) {
 }
 
 fn step(machine: &mut Machine, program: &mut Unstructured<'_>) -> Result<()> {
-    match program.int_in_range(0..=15)? {
-        0..=4 => entry::append(machine, program),
+    match program.int_in_range(0..=17)? {
+        0..=3 => entry::append(machine, program),
+        4 | 16 | 17 => entry::turns(machine, program),
         5 => streams::begin(machine, program),
         6 => streams::extend(machine, program),
         7 => streams::end(machine, program),

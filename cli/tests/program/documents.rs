@@ -10,7 +10,8 @@ use crate::summarizer::{Endpoint, answer};
 use crate::support::*;
 
 /// Command lines that stand for others, each with the reason why it is not run.
-const SKIPPED: [(&str, &str); 6] = [
+const SKIPPED: [(&str, &str); 7] = [
+    ("epitome hook", "reads an event of Claude Code; hook.rs has some"),
     ("epitome compact", "names a command without its arguments"),
     ("epitome stats", "names a command without its arguments"),
     ("epitome session ...", "names a family of commands"),

@@ -171,6 +171,14 @@ fn a_list_is_as_long_as_it_may_be_and_has_no_secrets() {
     assert!(longer.len() > 2 * text.len(), "{longer}");
 }
 
+#[test]
+fn no_character_of_an_identifier_is_obeyed() {
+    let mut session = Session::new();
+    session.say("user", "See src/a\u{1b}[2J\u{202e}.rs and src/b.rs.", false);
+    let text = before(&session.file()).ok();
+    assert!(text.contains("src/b.rs") && !text.contains(['\u{1b}', '\u{202e}']), "{text}");
+}
+
 /// Exit code 2 would stop the compaction.
 #[test]
 fn a_failure_never_stops_a_compaction() {

@@ -98,6 +98,7 @@ const FILES: &[&[&str]] = &[
     &["convert", "FILE", "--to", HOSTILE],
     &["handoff", "FILE"],
     &["handoff", "FILE", "--redact"],
+    &["hook", "--redact-list", HOSTILE],
     &[HOSTILE],
 ];
 

@@ -3,7 +3,7 @@
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 
 use super::border::*;
-use super::machine::{ASSISTANT, Machine, Shown, TOOL};
+use super::machine::{ASSISTANT, Machine, Shown, TOOL, USER};
 use super::words;
 
 /// `EPITOME_KERNEL_RETENTION_PINNED`, and the outcomes of an append.
@@ -34,7 +34,7 @@ impl Owned {
         };
         let retention = match program.int_in_range(0..=31)? {
             31 => program.arbitrary()?,
-            retention => [0, 0, 1, 2][retention as usize % 4],
+            retention => [0, 0, 0, 0, 0, 0, 1, 2][retention as usize % 8],
         };
         let may_call = role == ASSISTANT || program.ratio(1, 32)?;
         let calls =
@@ -51,6 +51,11 @@ impl Owned {
             call_id: if has_id { Some(words::id(program)?) } else { None },
             is_error: program.int_in_range(0..=2)?,
         })
+    }
+
+    /// A text of this role, and nothing wrong with it.
+    fn said(role: i32, text: Vec<u8>) -> Self {
+        Self { role, retention: 0, text, name: None, calls: Vec::new(), call_id: None, is_error: 0 }
     }
 
     /// Every error that the header has for this message, but for one without room.
@@ -77,6 +82,30 @@ pub(super) fn append(machine: &mut Machine, program: &mut Unstructured<'_>) -> R
     let wrong = words::wrong(program)?;
     let bytes_max = if program.ratio(1, 4)? { Some(words::size(program)? as usize) } else { None };
     let is_null = program.ratio(1, 64)?;
+    put(machine, &message, wrong, bytes_max, is_null);
+    Ok(())
+}
+
+/// Whole turns of an agent, each a request, a call, its result and an answer: so that a few bytes fill a history.
+pub(super) fn turns(machine: &mut Machine, program: &mut Unstructured<'_>) -> Result<()> {
+    for _ in 0..program.int_in_range(1..=4)? {
+        let (id, long) = (words::IDS[program.choose_index(2)?], program.int_in_range(1..=8)?);
+        let said = |role, text: String| Owned::said(role, text.into_bytes());
+        let calls = vec![[id.into(), b"find".into(), b"{}".into()]];
+        let result = "a longer line, 4711\n".repeat(long);
+        let turn = [
+            said(USER, "Where is it? ".repeat(long % 3 + 1)),
+            Owned { calls, ..said(ASSISTANT, String::new()) },
+            Owned { call_id: Some(id.into()), ..said(TOOL, result) },
+            said(ASSISTANT, "It is there. ".repeat(long % 5 + 1)),
+        ];
+        turn.iter().for_each(|message| put(machine, message, Wrong::No, None, false));
+    }
+    Ok(())
+}
+
+/// Appends the message, with an output argument that may be wrong, in at most so many bytes, or from a null pointer.
+fn put(machine: &mut Machine, message: &Owned, wrong: Wrong, bytes_max: Option<usize>, is_null: bool) {
     let mut expected = message.errors();
     // A place is not needed.
     expected.extend(wrong.error().filter(|_| wrong != Wrong::Null));
@@ -115,14 +144,13 @@ pub(super) fn append(machine: &mut Machine, program: &mut Unstructured<'_>) -> R
     });
     if error != error::OK {
         assert!(placed.is_untouched());
-        return Ok(());
+        return;
     }
     let outcome = (wrong == Wrong::No).then(|| placed.value());
     if let Some(most) = bytes_max {
         assert!(before.free_bytes as usize - machine.status().free_bytes as usize <= most);
     }
-    note(machine, &message, outcome, &before, bytes_max.is_some());
-    Ok(())
+    note(machine, message, outcome, &before, bytes_max.is_some());
 }
 
 /// Takes what was appended into the list, after a look at it.

@@ -35,7 +35,7 @@ pub(super) struct Machine {
     /// By their numbers, in the state in which they were last seen.
     pub(super) messages: BTreeMap<u64, Shown>,
     pub(super) pinned: Vec<u64>,
-    /// Whether a forged snapshot was taken: nobody knows then what is pinned, and a result may stand anywhere.
+    /// Whether a forged snapshot was taken: what is pinned is not known then, and any role may have any part.
     pub(super) is_forged: bool,
     /// The text of an open stream, and its role.
     pub(super) stream: Option<(i32, Vec<u8>)>,
@@ -190,6 +190,9 @@ impl Machine {
         let Value::Array(messages) = serde_json::from_slice(&request).expect("a request is JSON") else {
             panic!("a request is an array")
         };
+        if self.is_forged {
+            return;
+        }
         assert_eq!(messages.len(), shown.len());
         for (written, message) in messages.iter().zip(shown) {
             assert_eq!(written["role"], ROLES[message.role as usize]);

@@ -11,17 +11,19 @@ use super::words;
 const PLANNED: i32 = 1;
 const AT_GOAL: i32 = 2;
 const INFEASIBLE: i32 = 5;
-/// `EPITOME_KERNEL_STRATEGY_WINDOW_TURNS`, the one that needs its number.
+/// `EPITOME_KERNEL_STRATEGY_...`: one that shortens, and the one that needs its number.
+const CLEAR_TOOL_RESULTS: i32 = 2;
 const WINDOW_TURNS: i32 = 5;
 const BUDGET_ERRORS: [i32; 3] = [error::BUDGET_TRIGGER, error::BUDGET_GOAL, error::BUDGET_RECLAIM];
 
-fn any_budget(program: &mut Unstructured<'_>) -> Result<Budget> {
-    if program.ratio(3, 4)? {
-        let window = u64::from(program.arbitrary::<u16>()? % 1200);
-        let reserve = if program.ratio(1, 2)? { NONE } else { 0 };
-        let trigger = if program.ratio(1, 2)? { window / 2 } else { 0 };
-        let goal = if program.ratio(1, 2)? { trigger / 2 } else { 0 };
-        return Ok(Budget { window, reserve, trigger, goal, min_reclaim: NONE });
+/// Mostly one that calls for a compaction of what there is.
+fn any_budget(machine: &Machine, program: &mut Unstructured<'_>) -> Result<Budget> {
+    if program.ratio(7, 8)? {
+        let tokens = machine.status().tokens + 2;
+        let trigger = tokens * program.int_in_range(2..=9)? / 8 + 1;
+        let goal = trigger * program.int_in_range(0..=7)? / 8;
+        let window = trigger.max(tokens * program.int_in_range(1..=9)? / 8);
+        return Ok(Budget { window, reserve: NONE, trigger, goal, min_reclaim: NONE });
     }
     let mut size = || words::size(program);
     Ok(Budget { window: size()?, reserve: size()?, trigger: size()?, goal: size()?, min_reclaim: size()? })
@@ -55,7 +57,7 @@ fn checked(budget: &Budget) -> core::result::Result<Budget, i32> {
 
 /// Whether a compaction is due is a comparison with the trigger.
 pub(super) fn budget(machine: &mut Machine, program: &mut Unstructured<'_>) -> Result<()> {
-    let (budget, wrong) = (any_budget(program)?, words::wrong(program)?);
+    let (budget, wrong) = (any_budget(machine, program)?, words::wrong(program)?);
     let checked = checked(&budget);
     let mut expected: Vec<_> = wrong.error().into_iter().collect();
     expected.extend(checked.as_ref().err());
@@ -74,6 +76,10 @@ pub(super) fn budget(machine: &mut Machine, program: &mut Unstructured<'_>) -> R
 }
 
 fn any_stages(program: &mut Unstructured<'_>) -> Result<Vec<Stage>> {
+    // Results are cleared, and no more than that, where nothing else comes first.
+    if program.ratio(1, 3)? {
+        return Ok(vec![Stage { strategy: CLEAR_TOOL_RESULTS, keep: u32::MAX }]);
+    }
     let count = program.int_in_range(0..=15)?;
     let count = if count < 2 { count * 5 } else { 1 + count % 3 };
     let stage = |program: &mut Unstructured<'_>| {
@@ -87,7 +93,8 @@ fn any_stages(program: &mut Unstructured<'_>) -> Result<Vec<Stage>> {
 
 /// A plan, and its result if there is one.
 fn plan(machine: &mut Machine, program: &mut Unstructured<'_>) -> Result<Option<PlanResult>> {
-    let (budget, stages, wrong) = (any_budget(program)?, any_stages(program)?, words::wrong(program)?);
+    let (budget, stages, wrong) =
+        (any_budget(machine, program)?, any_stages(program)?, words::wrong(program)?);
     let pass = if program.ratio(1, 32)? { program.arbitrary()? } else { program.int_in_range(1..=3)? };
     let checked = checked(&budget);
     let mut expected: Vec<_> = wrong.error().into_iter().collect();
@@ -135,7 +142,8 @@ pub(super) fn compact(machine: &mut Machine, program: &mut Unstructured<'_>) -> 
     if program.ratio(1, 4)? {
         return summarize_planned(machine, program, &result);
     }
-    let (note, wrong) = (words::text(program)?, words::wrong(program)?);
+    let note = if program.ratio(3, 4)? { b"[cleared]".to_vec() } else { words::text(program)? };
+    let wrong = words::wrong(program)?;
     let has_note = program.ratio(7, 8)?;
     let text = if has_note { Text::of(&note) } else { Text::ABSENT };
     let mut expected: Vec<_> = wrong.error().into_iter().filter(|_| wrong != Wrong::Null).collect();

@@ -5,19 +5,19 @@ use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use super::border::Wrong;
 
 /// Ids of calls, so few that they meet; the last is one byte too long.
-const IDS: [&str; 5] =
+pub(super) const IDS: [&str; 5] =
     ["a", "b", "", "call_0123456789", "0123456789012345678901234567890123456789012345678901234567890123x"];
 
 /// A text of the input itself, which need not be UTF-8, or one that is as long as it says.
 pub(super) fn text(program: &mut Unstructured<'_>) -> Result<Vec<u8>> {
-    Ok(match program.int_in_range(0..=5)? {
+    Ok(match program.int_in_range(0..=15)? {
         0 => Vec::new(),
         1 => b" \n\t".to_vec(),
         2 | 3 => {
             let length = program.int_in_range(0..=24)?;
             program.bytes(length.min(program.len()))?.to_vec()
         }
-        4 => "x \u{e9}".repeat(program.int_in_range(0..=120)?).into_bytes(),
+        4..=9 => "x \u{e9}".repeat(program.int_in_range(0..=120)?).into_bytes(),
         _ => "a longer line, 4711\n".repeat(program.int_in_range(0..=30)?).into_bytes(),
     })
 }
@@ -33,10 +33,10 @@ pub(super) fn id(program: &mut Unstructured<'_>) -> Result<Vec<u8>> {
 
 /// Mostly a right one.
 pub(super) fn wrong(program: &mut Unstructured<'_>) -> Result<Wrong> {
-    Ok(match program.int_in_range(0..=31)? {
-        0 => Wrong::Null,
-        1 => Wrong::Misaligned,
-        2 => Wrong::Inside,
+    Ok(match program.int_in_range(0..=63)? {
+        61 => Wrong::Null,
+        62 => Wrong::Misaligned,
+        63 => Wrong::Inside,
         _ => Wrong::No,
     })
 }
