@@ -219,16 +219,19 @@ fn for_each_unescaped(text: &str, visit: &mut dyn FnMut(&str)) {
 /// Whether a word stands in a text, and not as a part of a longer one. By hand: what the library has for it takes more flash, and can
 /// panic.
 fn contains(text: &[u8], word: &[u8]) -> bool {
+    let Some((first, behind)) = word.split_first() else { return true };
     let mut rest = text;
-    let mut is_begin = true;
-    loop {
-        let behind = if is_begin { rest.strip_prefix(word) } else { None };
-        if behind.is_some_and(|behind| !behind.first().is_some_and(is_of_word)) {
-            return true;
+    let mut before = &b' ';
+    while let Some((byte, others)) = rest.split_first() {
+        if byte == first && !is_of_word(before) {
+            let after = others.strip_prefix(behind);
+            if after.is_some_and(|after| !after.first().is_some_and(is_of_word)) {
+                return true;
+            }
         }
-        let Some((byte, others)) = rest.split_first() else { return false };
-        (rest, is_begin) = (others, !is_of_word(byte));
+        (rest, before) = (others, byte);
     }
+    false
 }
 
 /// Whether a byte beside a name makes it a longer one.
