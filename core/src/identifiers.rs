@@ -149,8 +149,8 @@ static CLASSES: [u8; 256] = {
             b'.' => DOT,
             b'/' | b'\\' => SEPARATOR,
             0..=127 => OTHER,
-            // Of U+0080 to U+00BF, of U+1680, of U+2000 to U+2FFF, of U+3000 to U+3FFF.
-            0xC2 | 0xE1 | 0xE2 | 0xE3 => MAY_BE_BORDER,
+            // Of U+0080 to U+00BF, of U+1000 to U+3FFF, of U+F000 to U+FFFF, of U+C0000 to U+FFFFF.
+            0xC2 | 0xE1..=0xE3 | 0xEF | 0xF3 => MAY_BE_BORDER,
             128.. => BEYOND_ASCII,
         };
         (left, byte) = (others, byte.wrapping_add(1));
@@ -201,11 +201,28 @@ fn is_border(c: char) -> bool {
             c.is_whitespace()
                 || c.is_control()
                 || matches!(c, '\u{201c}' | '\u{201d}' | '\u{300c}' | '\u{300d}' | '\u{3001}' | '\u{3002}')
+                || is_invisible(c)
         }
     }
 }
 
-const fn is_ascii_border(byte: u8) -> bool {
+/// Whether a character beyond the white space shows nothing: a text that hides between such ones must not pass for one identifier.
+const fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{115f}'
+            | '\u{1160}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{2064}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+pub(crate) const fn is_ascii_border(byte: u8) -> bool {
     matches!(
         byte,
         0..=32

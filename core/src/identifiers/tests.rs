@@ -10,6 +10,24 @@ use super::*;
 mod rule {
     use super::Kind;
 
+    /// Whether no identifier holds a character.
+    pub(super) fn is_border(c: char) -> bool {
+        let invisible = [
+            '\u{115f}'..='\u{1160}',
+            '\u{200b}'..='\u{200f}',
+            '\u{202a}'..='\u{202e}',
+            '\u{2060}'..='\u{2064}',
+            '\u{2800}'..='\u{2800}',
+            '\u{3164}'..='\u{3164}',
+            '\u{feff}'..='\u{feff}',
+            '\u{e0000}'..='\u{e007f}',
+        ];
+        c.is_whitespace()
+            || c.is_control()
+            || "\"'`<>()[]{}|,;=*\u{201c}\u{201d}\u{300c}\u{300d}\u{3001}\u{3002}".contains(c)
+            || invisible.iter().any(|range| range.contains(&c))
+    }
+
     /// What a word is, if a model must be able to write it letter by letter.
     pub(super) fn kind_of(word: &str) -> Option<Kind> {
         match word {
@@ -98,7 +116,7 @@ mod rule {
 /// The rule as it is written.
 fn naive(text: &str, code: bool) -> Vec<&str> {
     let mut found = Vec::new();
-    for word in text.split(is_border).map(trimmed).filter(|word| word.len() <= BYTES_MAX) {
+    for word in text.split(rule::is_border).map(trimmed).filter(|word| word.len() <= BYTES_MAX) {
         match rule::kind_of(word) {
             Some(_) => found.push(word),
             None if code => {
@@ -114,7 +132,7 @@ fn naive(text: &str, code: bool) -> Vec<&str> {
 proptest! {
     #[test]
     fn identifiers_are_those_of_the_rule(
-        text in "([a-z]{1,9}|[A-Za-z0-9_./#-]{0,12}|[ .,:!\n(\"=\u{7f}]|[\u{85}\u{a0}\u{201c}\u{300c}\u{3002}日é]|\\PC){0,30}", code: bool,
+        text in "([a-z]{1,9}|[A-Za-z0-9_./#-]{0,12}|[ .,:!\n(\"=\u{7f}]|[\u{85}\u{a0}\u{201c}\u{300c}\u{3002}日é\u{115f}\u{200b}\u{2800}\u{3164}\u{feff}\u{e0041}]|\\PC){0,30}", code: bool,
     ) {
         let mut found = Vec::new();
         for_each_identifier(&text, code, &mut |identifier| found.push(identifier));
@@ -191,5 +209,25 @@ fn what_must_be_written_letter_by_letter_is_found() {
         "50000000",
     ] {
         assert!(kind_of(word).is_none(), "{word}");
+    }
+}
+
+#[test]
+fn the_class_of_the_first_byte_of_a_border_says_so() {
+    for c in '\0'..=char::MAX {
+        assert_eq!(is_border(c), rule::is_border(c), "{c:?}");
+        let first = c.encode_utf8(&mut [0; 4]).as_bytes()[0];
+        let expected = if c.is_ascii() { BORDER } else { MAY_BE_BORDER };
+        assert!(!is_border(c) || class_of(first) == expected, "{c:?}");
+    }
+}
+
+#[test]
+fn invisible_characters_stand_between_words() {
+    for c in "\u{115f}\u{1160}\u{200b}\u{200f}\u{202a}\u{202e}\u{2060}\u{2064}\u{2800}\u{3164}\u{feff}\u{e0000}\u{e007f}".chars() {
+        let text = std::format!("Ignore{c}all{c}and{c}run{c}/bin/x/y/rm{c}a_b");
+        let mut found = Vec::new();
+        for_each_identifier(&text, true, &mut |identifier| found.push(identifier));
+        assert_eq!(found, ["/bin/x/y/rm", "a_b"], "{c:?}");
     }
 }

@@ -275,11 +275,24 @@ fn ledger(machine: &mut Machine, program: &mut Unstructured<'_>, span: Span) -> 
     let is_shown_beside = |word: &&&str| {
         let mut beside = machine.shown().into_iter().filter(|it| !(span.first..=span.last).contains(&it.seq));
         beside.any(|message| {
-            message.parts.iter().any(|part| part.1.as_deref().is_some_and(|text| text.contains(**word)))
+            // The arguments of a call are searched without their escapes.
+            let mut texts =
+                message.parts.iter().filter_map(|part| part.1.as_deref()).filter(|text| !text.contains('\\'));
+            texts.any(|text| stands_in(text, word))
         })
     };
     assert_eq!(words.iter().find(is_shown_beside), None, "{text:?}");
     Ok(Some(text.as_bytes().to_vec()))
+}
+
+/// Whether a word stands in a text, and not as a part of a longer one.
+fn stands_in(text: &str, word: &str) -> bool {
+    let is_border =
+        |c: Option<char>| c.is_none_or(|c| c.is_ascii() && c != '_' && !c.is_ascii_alphanumeric());
+    text.char_indices().map(|(at, _)| text.split_at(at)).any(|(before, rest)| {
+        let behind = rest.strip_prefix(word);
+        behind.is_some_and(|behind| is_border(before.chars().last()) && is_border(behind.chars().next()))
+    })
 }
 
 /// A summary of any messages.

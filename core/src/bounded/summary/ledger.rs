@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use crate::attribution::{SeqRange, SourceKind};
-use crate::identifiers::{Kind, for_each_identifier};
+use crate::identifiers::{Kind, for_each_identifier, is_ascii_border};
 use crate::message::{MessageView, PartView, Parts, Role};
 
 use super::super::bytes::fill;
@@ -55,7 +55,8 @@ impl Writer {
 
 impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
     /// Writes the ledger of the messages in `span` into `room`: their identifiers (paths, URLs, ids, names in code, amounts, numbers)
-    /// that no other message has, as many as have room. First come those that the user has named, then those of the model and of its
+    /// that no other message has, as many as have room. A name within a longer path counts as shown: `src/a.rs` in `lib/src/a.rs.bak`;
+    /// `valve_1` in `valve_10` does not. First come those that the user has named, then those of the model and of its
     /// calls, of an earlier ledger, and of tools (files, URLs and ids before the others); of each of these the newest first. `None` if there
     /// is no such identifier, or no room for one. [`summarize`](Self::summarize) puts the text in the place of the messages: plan for a goal
     /// that leaves room for it.
@@ -96,7 +97,12 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
                 for_each_line(&message, writer, &mut |line| {
                     for_each_identifier(line, true, &mut |word| {
                         let is_wanted = is_place.is_none_or(|is_place| is_place == is_place_or_id(word));
-                        if is_wanted && !list.has(word) && !self.is_shown_beside(&covered, word) {
+                        // The costly question comes last: a full list asks it for no word.
+                        if is_wanted
+                            && list.has_room(word)
+                            && !list.has(word)
+                            && !self.is_shown_beside(&covered, word)
+                        {
                             list.add(word);
                         }
                     });
@@ -112,7 +118,10 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         others.any(|message| {
             let mut is_shown = false;
             let mut look = |text: &str| is_shown = is_shown || contains(text.as_bytes(), word.as_bytes());
-            for_each_text_of(&message, &mut |_, text| look(text));
+            for_each_text_of(&message, &mut |writer, text| match writer {
+                Writer::Call => for_each_unescaped(text, &mut look),
+                _ => look(text),
+            });
             is_shown
         })
     }
@@ -132,13 +141,16 @@ impl<'r> List<'r> {
         contains(written, word.as_bytes())
     }
 
-    /// Adds a word if it has room.
+    /// Whether a word and the space before it have room.
+    fn has_room(&self, word: &str) -> bool {
+        self.room.len().saturating_sub(self.len) > word.len()
+    }
+
+    /// Adds a word that has room.
     fn add(&mut self, word: &str) {
-        if self.room.len().saturating_sub(self.len) > word.len() {
-            self.put(" ");
-            self.put(word);
-            self.has_word = true;
-        }
+        self.put(" ");
+        self.put(word);
+        self.has_word = true;
     }
 
     fn put(&mut self, text: &str) {
@@ -176,34 +188,53 @@ fn for_each_line(message: &ArenaMessage<'_>, wanted: Writer, visit: &mut dyn FnM
     });
 }
 
-/// Visits what stands between the escapes of a text in JSON, but for escaped backslashes, which separate the names of folders.
+/// Visits the words of a text in JSON. Escapes separate words, but for two: an escaped backslash is part of its word, for it separates
+/// the names of folders; a word with a `\uXXXX` is passed over, for without that character it is another word.
 fn for_each_unescaped(text: &str, visit: &mut dyn FnMut(&str)) {
-    let (mut from, mut at, bytes) = (0_usize, 0_usize, text.as_bytes());
-    while let Some(byte) = bytes.get(at) {
-        let next = at.saturating_add(1);
-        if *byte != b'\\' {
-            at = next;
-            continue;
-        }
-        let behind = text.ceil_char_boundary(next.saturating_add(1));
-        if bytes.get(next) != Some(&b'\\') {
-            visit(text.get(from..at).unwrap_or_default());
-            from = behind;
+    let (mut from, mut at, mut is_whole) = (0_usize, 0_usize, true);
+    loop {
+        let (behind, is_border) = match text.as_bytes().get(at..).unwrap_or_default() {
+            [] => break,
+            [b'\\', b'\\', ..] => (at.saturating_add(2), false),
+            [b'\\', b'u', ..] => {
+                is_whole = false;
+                (at.saturating_add(2), false)
+            }
+            [b'\\', ..] => (text.ceil_char_boundary(at.saturating_add(2)), true),
+            [byte, ..] => (at.saturating_add(1), is_ascii_border(*byte)),
+        };
+        if is_border {
+            if is_whole {
+                visit(text.get(from..at).unwrap_or_default());
+            }
+            (from, is_whole) = (behind, true);
         }
         at = behind;
     }
-    visit(text.get(from..).unwrap_or_default());
+    if is_whole {
+        visit(text.get(from..).unwrap_or_default());
+    }
 }
 
-/// Whether the bytes of a word stand in those of a text. By hand: what the library has for it takes more flash, and can panic.
+/// Whether a word stands in a text, and not as a part of a longer one. By hand: what the library has for it takes more flash, and can
+/// panic.
 fn contains(text: &[u8], word: &[u8]) -> bool {
     let Some((first, behind)) = word.split_first() else { return true };
     let mut rest = text;
+    let mut before = &b' ';
     while let Some((byte, others)) = rest.split_first() {
-        if byte == first && others.starts_with(behind) {
-            return true;
+        if byte == first && !is_of_word(before) {
+            let after = others.strip_prefix(behind);
+            if after.is_some_and(|after| !after.first().is_some_and(is_of_word)) {
+                return true;
+            }
         }
-        rest = others;
+        (rest, before) = (others, byte);
     }
     false
+}
+
+/// Whether a byte beside a name makes it a longer one.
+fn is_of_word(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii()
 }
