@@ -50,6 +50,11 @@ fn meaning(error: &RedisError) -> (StoreErrorKind, &'static str) {
             (Unavailable, "the server has as many clients as it takes; try again")
         }
         ErrorKind::Server(ServerErrorKind::ResponseError)
+            if error.detail().is_some_and(|detail| detail.starts_with(NO_DATABASE)) =>
+        {
+            (Invalid, "the server has no such database; take database 0: a url that ends with `/0`")
+        }
+        ErrorKind::Server(ServerErrorKind::ResponseError)
             if error.detail().is_some_and(|detail| detail.starts_with("Script killed")) =>
         {
             (Unavailable, "the server's operator ended the script; try again")
@@ -93,6 +98,9 @@ fn meaning_of_code(code: &str) -> Option<(StoreErrorKind, &'static str)> {
         _ => return None,
     })
 }
+
+/// How the server refuses a database, and then the connection to it is not made.
+const NO_DATABASE: &str = "DB index is out of range";
 
 const REFUSED: &str = "the server refuses this name and password";
 
