@@ -134,6 +134,56 @@ async fn an_index_that_was_dropped_is_made_again_by_the_next_run() {
 }
 
 #[tokio::test]
+async fn many_first_runs_at_once_make_one_connection_and_one_index() {
+    let server = Server::new().await;
+    server.state.lock().unwrap().password = Some("hunter1".to_owned());
+    let password = Password::from_fn(|| {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            Ok("hunter1".into())
+        })
+    });
+    let at = RedisServer::new("127.0.0.1").with_port(server.port).with_tls(false).with_user("search");
+    let provider =
+        RedisContextProvider::new(&at.with_password(password), remote()).unwrap().with_scope(alice());
+    let run = |provider: RedisContextProvider| async move {
+        before(&provider, vec![Message::user("tea")]).await.map(|added| added.len())
+    };
+    let runs: Vec<_> = (0..200).map(|_| tokio::spawn(run(provider.clone()))).collect();
+    for run in runs {
+        assert_eq!(run.await.unwrap().unwrap(), 0);
+    }
+    let counts = ["FT._LIST", "FT.CREATE", "FT.SEARCH"].map(|name| server.count(name));
+    assert_eq!((counts, server.state.lock().unwrap().connections), ([1, 1, 200], 1));
+    // What is refused leaves the connection.
+    for _ in 0..5 {
+        server.answers("FT.SEARCH", Answer::Raw("-Syntax error at offset 12 near SECRET\r\n".to_owned()));
+        assert_eq!(failed(&provider).await.kind(), Invalid);
+    }
+    assert_eq!(server.state.lock().unwrap().connections, 1);
+}
+
+#[tokio::test]
+async fn runs_that_wait_for_an_index_that_fails_do_not_wait_for_each_other() {
+    let server = Server::new().await;
+    for _ in 0..1_000 {
+        server.answers("FT._LIST", Answer::Never);
+    }
+    let at = RedisServer::from_url(&format!("redis://127.0.0.1:{}", server.port)).unwrap();
+    let short = remote().with_timeout(Duration::from_millis(200)).with_retries(0);
+    let provider = RedisContextProvider::new(&at, short).unwrap().with_scope(alice());
+    let start = Instant::now();
+    let run = |provider: RedisContextProvider| async move { failed(&provider).await.kind() };
+    let runs: Vec<_> = (0..50).map(|_| tokio::spawn(run(provider.clone()))).collect();
+    for run in runs {
+        assert_eq!(run.await.unwrap(), Unavailable);
+    }
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    server.state.lock().unwrap().answers.clear();
+    assert_eq!(found(&provider, "tea").await, "");
+}
+
+#[tokio::test]
 async fn a_store_that_fails_is_an_error_and_can_be_repeated() {
     let server = Server::new().await;
     let provider = over(&server);
