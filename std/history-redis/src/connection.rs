@@ -2,7 +2,7 @@
 
 use core::num::NonZeroUsize;
 use core::time::Duration;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ::redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection};
 #[cfg(feature = "cluster")]
@@ -12,6 +12,7 @@ use ::redis::{
 };
 use epitome_history::rules::corrupt;
 use epitome_history::{RemoteOptions, StoreError};
+use tokio::sync::OnceCell;
 
 use super::RedisServer;
 use super::failure::{of_redis, spoils};
@@ -34,12 +35,14 @@ pub(super) struct Connections {
 }
 
 struct Pool {
-    /// Made when they are first needed.
-    connections: Vec<Option<Connection>>,
+    slots: Vec<Slot>,
     next: usize,
     /// Counts how often all of them were given up.
     epoch: u64,
 }
+
+/// A connection, made when it is first needed: by one operation at a time, for which the others wait.
+type Slot = Arc<OnceCell<Connection>>;
 
 /// Makes connections.
 pub(super) struct Maker {
@@ -90,14 +93,14 @@ impl Maker {
 impl Connections {
     /// At most so many connections, made by `maker`.
     pub(super) fn new(maker: Maker, count: NonZeroUsize) -> Self {
-        let connections = (0..count.get()).map(|_| None).collect();
-        Self { pool: Mutex::new(Pool { connections, next: 0, epoch: 0 }), maker: Some(maker) }
+        let slots = (0..count.get()).map(|_| Slot::default()).collect();
+        Self { pool: Mutex::new(Pool { slots, next: 0, epoch: 0 }), maker: Some(maker) }
     }
 
     /// This connection, which mends itself.
     pub(super) fn given(connection: Connection) -> Self {
-        let connections = vec![Some(connection)];
-        Self { pool: Mutex::new(Pool { connections, next: 0, epoch: 0 }), maker: None }
+        let slots = vec![Arc::new(OnceCell::new_with(Some(connection)))];
+        Self { pool: Mutex::new(Pool { slots, next: 0, epoch: 0 }), maker: None }
     }
 
     /// The answer of a script.
@@ -135,26 +138,19 @@ impl Connections {
 
     async fn lease(&self, operation: &str) -> Result<Lease, StoreError> {
         let gone = || of_redis(operation, &(::redis::ErrorKind::Client, "there is no connection").into());
-        let (at, epoch, connection) = self.turn();
-        if let Some(connection) = connection {
-            return Ok(Lease { epoch, connection });
-        }
-        let made = self.maker.as_ref().ok_or_else(gone)?.make(operation).await?;
-        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
-        if pool.epoch != epoch {
-            return Ok(Lease { epoch, connection: made });
-        }
-        // Somebody else may have made one meanwhile.
-        let slot = pool.connections.get_mut(at).ok_or_else(gone)?;
-        Ok(Lease { epoch, connection: slot.get_or_insert(made).clone() })
+        let (epoch, slot) = self.turn();
+        let slot = slot.ok_or_else(gone)?;
+        let make = || async { self.maker.as_ref().ok_or_else(gone)?.make(operation).await };
+        let connection = slot.get_or_try_init(make).await?.clone();
+        Ok(Lease { epoch, connection })
     }
 
-    /// The place of the connection whose turn it is, how often all were given up, and the connection if there is one.
-    fn turn(&self) -> (usize, u64, Option<Connection>) {
+    /// How often all connections were given up, and the slot whose turn it is.
+    fn turn(&self) -> (u64, Option<Slot>) {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         let at = pool.next;
-        pool.next = at.wrapping_add(1).checked_rem(pool.connections.len()).unwrap_or_default();
-        (at, pool.epoch, pool.connections.get(at).cloned().flatten())
+        pool.next = at.wrapping_add(1).checked_rem(pool.slots.len()).unwrap_or_default();
+        (pool.epoch, pool.slots.get(at).cloned())
     }
 
     fn looked_at(&self, lease: &Lease, answer: RedisResult<Value>) -> RedisResult<Value> {
@@ -174,7 +170,8 @@ impl Connections {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         if pool.epoch == lease.epoch {
             pool.epoch = pool.epoch.wrapping_add(1);
-            pool.connections.iter_mut().for_each(|connection| *connection = None);
+            // Who waits for a connection in an old slot keeps that slot.
+            pool.slots.iter_mut().for_each(|slot| *slot = Slot::default());
         }
     }
 }

@@ -25,11 +25,25 @@ pub(super) fn refusal(error: &RedisError) -> Option<String> {
     Some([code, error.detail().unwrap_or_default()].join(" "))
 }
 
-/// Whether the connection that met it may never work again: everything but an answer of a server that does.
+/// Whether the connection may never work again after this error. It does after a refusal of a command, unless another connection may have
+/// another login or lead to another server.
 pub(super) fn spoils(error: &RedisError) -> bool {
-    let answered = matches!(error.code(), Some("OOM" | "BUSY" | "MISCONF" | "NOREPLICAS" | "LOADING"));
-    let ours = meaning(error).0 == StoreErrorKind::Corrupt;
-    !answered && !ours
+    let is_answer = matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension);
+    !is_answer || needs_another(error) || ends(error)
+}
+
+fn needs_another(error: &RedisError) -> bool {
+    let codes = "NOAUTH WRONGPASS DENIED READONLY MASTERDOWN CLUSTERDOWN TRYAGAIN MOVED ASK";
+    error.code().is_some_and(|code| codes.split(' ').any(|other| other == code))
+}
+
+/// Whether the server has refused the connection itself: it is closed, or was never made and does not mend itself.
+fn ends(error: &RedisError) -> bool {
+    let detail = error.detail().unwrap_or_default();
+    let is_refused =
+        ["max number of clients", "Protocol error"].iter().any(|start| detail.starts_with(start));
+    // Words of the client, for which it has no kind of error; and an old server, which does not know the greeting.
+    is_refused || error.to_string().starts_with("Redis server refused") || detail.contains("HELLO")
 }
 
 fn meaning(error: &RedisError) -> (StoreErrorKind, &'static str) {
@@ -48,6 +62,11 @@ fn meaning(error: &RedisError) -> (StoreErrorKind, &'static str) {
             if error.detail().is_some_and(|detail| detail.starts_with("max number of clients")) =>
         {
             (Unavailable, "the server has as many clients as it takes; try again")
+        }
+        ErrorKind::Server(ServerErrorKind::ResponseError)
+            if error.detail().is_some_and(|detail| detail.starts_with(NO_DATABASE)) =>
+        {
+            (Invalid, "the server has no such database; take database 0: a url that ends with `/0`")
         }
         ErrorKind::Server(ServerErrorKind::ResponseError)
             if error.detail().is_some_and(|detail| detail.starts_with("Script killed")) =>
@@ -94,6 +113,9 @@ fn meaning_of_code(code: &str) -> Option<(StoreErrorKind, &'static str)> {
     })
 }
 
+/// How the server refuses a database, and then the connection to it is not made.
+const NO_DATABASE: &str = "DB index is out of range";
+
 const REFUSED: &str = "the server refuses this name and password";
 
 /// When Redis runs out of memory it may be set to drop keys.
@@ -130,3 +152,56 @@ impl fmt::Display for Reason {
 }
 
 impl core::error::Error for Reason {}
+
+#[cfg(test)]
+mod tests {
+    use redis::{ServerError, Value, parse_redis_value};
+
+    use super::*;
+
+    fn answer(line: &str) -> RedisError {
+        let value = parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
+        let Value::ServerError(error) = value else { panic!("{value:?}") };
+        ServerError::into(error)
+    }
+
+    #[test]
+    fn a_refused_command_leaves_the_connection_and_a_refused_connection_does_not() {
+        for line in [
+            "ERR unknown command 'FT.SEARCH', with args beginning with: 'x'",
+            "ERR syntax error",
+            "Syntax error at offset 12 near x",
+            "Unknown index name",
+            "WRONGTYPE Operation against a key holding the wrong kind of value",
+            "NOPERM this user has no permissions",
+            "LOADING Redis is loading the dataset in memory",
+            "OOM command not allowed",
+            "BUSY Redis is busy running a script",
+            "DAMAGED x",
+        ] {
+            assert!(!spoils(&answer(line)), "{line}");
+        }
+        for line in [
+            "NOAUTH Authentication required.",
+            "WRONGPASS invalid username-password pair",
+            "READONLY You can't write against a read only replica.",
+            "MASTERDOWN Link with MASTER is down",
+            "CLUSTERDOWN The cluster is down",
+            "MOVED 1 127.0.0.1:7",
+            "DENIED Redis is running in protected mode",
+            "ERR max number of clients reached",
+            "ERR unknown command 'HELLO', with args beginning with: '3'",
+        ] {
+            assert!(spoils(&answer(line)), "{line}");
+        }
+        let response = ErrorKind::Server(ServerErrorKind::ResponseError);
+        for error in [
+            (response, "Redis server refused to switch database", "LOADING".to_owned()).into(),
+            (ErrorKind::Io, "lost").into(),
+            (ErrorKind::Parse, "no answer of Redis").into(),
+            (ErrorKind::AuthenticationFailed, "Password authentication failed").into(),
+        ] {
+            assert!(spoils(&error), "{error}");
+        }
+    }
+}

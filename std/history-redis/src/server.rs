@@ -1,6 +1,7 @@
 //! The address of a server, and the name and the password for it.
 
 use core::fmt;
+use core::net::Ipv6Addr;
 
 use ::redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion};
 use epitome_history::remote::shown;
@@ -43,6 +44,9 @@ enum Address {
 
 impl RedisServer {
     /// The server on this host, at port 6380 over TLS, where the services of clouds are.
+    ///
+    /// The host is a name or an IP address alone. Anything else, such as a URL or a port, is `Invalid` when a store is opened or a provider
+    /// is made.
     #[must_use]
     pub fn new(host: impl Into<Box<str>>) -> Self {
         Self::at(Address::Host { host: host.into(), port: PORT, tls: true })
@@ -83,7 +87,7 @@ impl RedisServer {
         self
     }
 
-    /// Sets the name of the user, in place of a url's.
+    /// Sets the name of the user, in place of a url's. A user needs a password: without one, opening is `Invalid`.
     #[must_use]
     pub fn with_user(mut self, user: impl Into<Box<str>>) -> Self {
         self.user = Some(user.into());
@@ -106,6 +110,10 @@ impl RedisServer {
     pub(super) fn place(&self) -> String {
         match &self.address {
             Address::Url(_, shown) => shown.to_string(),
+            // A password may stand in it.
+            Address::Host { host, port, tls } if !is_host(host) => {
+                format!("{}://***:{port}", if *tls { "rediss" } else { "redis" })
+            }
             Address::Host { host, port, tls: true } => format!("rediss://{host}:{port}"),
             Address::Host { host, port, tls: false } => format!("redis://{host}:{port}"),
         }
@@ -120,6 +128,11 @@ impl RedisServer {
         }
         if let Some(password) = password {
             settings = settings.set_password(password.expose_secret());
+        }
+        // The client would connect as the default user.
+        let has_password = self.password.is_some() || settings.password().is_some();
+        if self.user.is_some() && !has_password {
+            return Err(invalid("open: a user needs a password: with_password"));
         }
         if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
             use_ring();
@@ -140,6 +153,7 @@ impl RedisServer {
         let (host, port) = match &self.address {
             Address::Url(info, _) => return Ok(info.as_ref().clone()),
             Address::Host { host, .. } if host.is_empty() => return Err(invalid("open: the host is empty")),
+            Address::Host { host, .. } if !is_host(host) => return Err(invalid(NO_HOST)),
             Address::Host { host, port, tls: true } => {
                 let host = host.to_string();
                 let address = ConnectionAddr::TcpTls { host, port: *port, insecure: false, tls_params: None };
@@ -157,6 +171,20 @@ impl fmt::Debug for RedisServer {
     }
 }
 
+/// Whether this can be the name or the address of a host, and is no URL and has no port.
+fn is_host(host: &str) -> bool {
+    let is_outside = |letter: char| {
+        matches!(letter, '/' | '@' | '?' | '#') || letter.is_whitespace() || letter.is_control()
+    };
+    // An IPv6 address may name its interface: `fe80::1%eth0`.
+    let address = host.split_once('%').map_or(host, |(address, _)| address);
+    let is_address = || address.parse::<Ipv6Addr>().is_ok();
+    !host.is_empty() && !host.contains(is_outside) && (!host.contains(':') || is_address())
+}
+
+const NO_HOST: &str = "open: the host is not a name or an IP address (IPv6 without brackets); set the port by with_port, and give a URL \
+                       to from_url";
+
 /// The cryptography for TLS is one for the whole process; if the program has not chosen one, it is *ring*. Without that,
 /// a program in which several were built in would panic when it connects.
 fn use_ring() {
@@ -169,3 +197,61 @@ fn use_ring() {
 
 /// The port of Azure's cache over TLS, and the default of Agent Framework.
 const PORT: u16 = 6380;
+
+#[cfg(test)]
+mod tests {
+    use epitome_history::StoreErrorKind::Invalid;
+
+    use super::*;
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_alone_and_no_other_is_shown() {
+        for host in
+            ["localhost", "docs.redis.cache.windows.net", "10.0.0.1", "::1", "fe80::1%eth0", "a_b", "bücher"]
+        {
+            let server = RedisServer::new(host);
+            assert!(server.client(None).is_ok() && server.place().contains(host), "{host}");
+        }
+        for host in [
+            "",
+            "rediss://u:SECRET@h:6380",
+            "u:SECRET@h",
+            "u@SECRET",
+            "SECRET/0",
+            "SECRET?x",
+            "SECRET#x",
+            "SECRET x",
+            "SECRET\0",
+            "SECRET\n",
+            "SECRET:6379",
+            "[::1]",
+            ":",
+            "%SECRET:",
+        ] {
+            for tls in [true, false] {
+                let server = RedisServer::new(host).with_tls(tls).with_user("u").with_password("p");
+                let error = server.client(None).unwrap_err();
+                let is_told = host.is_empty() || error.to_string().contains("give a URL to from_url");
+                assert!(error.kind() == Invalid && is_told, "{host:?}: {error}");
+                let said = format!("{error} {error:?} {server:?} {}", server.place());
+                assert!(!said.contains("SECRET") && said.contains("***"), "{said}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_user_needs_a_password() {
+        let secret = SecretString::from("p");
+        let by_url = |url: &str| RedisServer::from_url(url).unwrap().with_user("u");
+        for server in [RedisServer::new("h").with_user("u"), by_url("redis://h"), by_url("redis://v@h")] {
+            let error = server.client(None).unwrap_err();
+            assert!(error.kind() == Invalid && error.to_string().contains("with_password"), "{error}");
+            let server = server.with_password("p");
+            let client = server.client(Some(&secret)).unwrap();
+            assert!(server.client(None).is_ok());
+            assert_eq!(client.get_connection_info().redis_settings().username(), Some("u"));
+        }
+        assert!(by_url("redis://v:p@h").client(None).is_ok());
+        assert!(RedisServer::new("h").with_password("p").client(None).is_ok());
+    }
+}

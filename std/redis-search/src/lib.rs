@@ -19,6 +19,7 @@
 mod answer;
 mod filter;
 mod index;
+mod once;
 mod provider;
 mod query;
 mod service;

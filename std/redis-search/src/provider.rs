@@ -1,7 +1,6 @@
 //! The context provider over the search of Redis.
 
 use core::num::NonZeroUsize;
-use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -20,6 +19,7 @@ use sha2::{Digest as _, Sha256};
 use crate::answer::found;
 use crate::filter::Filter;
 use crate::index::{CONTENT, Index};
+use crate::once::Once;
 use crate::query::{Search, words};
 use crate::service::{Service, invalid};
 use crate::vectors::VectorSearch;
@@ -72,7 +72,7 @@ pub struct RedisContextProvider {
     service: Arc<Service>,
     index: Index,
     /// Whether the index was made or looked at.
-    is_ready: Arc<AtomicBool>,
+    ready: Arc<Once>,
     scope: Scope,
     prompt: Box<str>,
     found_max: NonZeroUsize,
@@ -88,7 +88,7 @@ impl RedisContextProvider {
             source_id: source_id::REDIS.into(),
             service: Arc::new(Service::new(server, remote)?),
             index: Index { name: NAME.into(), prefix: NAME.into(), vectors: None },
-            is_ready: Arc::default(),
+            ready: Arc::default(),
             scope: Scope::default(),
             prompt: PROMPT.into(),
             found_max: FOUND_MAX,
@@ -143,16 +143,12 @@ impl RedisContextProvider {
 
     fn with_other(mut self, set: impl FnOnce(&mut Index)) -> Self {
         set(&mut self.index);
-        self.is_ready = Arc::default();
+        self.ready = Arc::default();
         self
     }
 
     async fn ensure_index(&self) -> Result<(), SessionError> {
-        if !self.is_ready.load(Ordering::Relaxed) {
-            self.index.ensure(&self.service).await?;
-            self.is_ready.store(true, Ordering::Relaxed);
-        }
-        Ok(())
+        self.ready.ensure(|| self.index.ensure(&self.service)).await
     }
 
     /// The memories for `text`.
@@ -175,7 +171,7 @@ impl RedisContextProvider {
         let answer = self.service.ask("search", &search.command()).await.inspect_err(|error| {
             // Who has dropped it may not have meant to: the next run makes it again.
             if error.kind() == SessionErrorKind::NotFound {
-                self.is_ready.store(false, Ordering::Relaxed);
+                self.ready.forget();
             }
         })?;
         let other = || {

@@ -17,35 +17,45 @@ impl Service {
     /// The answer to this command. An index that is not there is `NotFound`, one that is there already a `Conflict`.
     pub(crate) async fn ask(&self, operation: &str, command: &Cmd) -> Result<Value, SessionError> {
         let explain = |said: &str| {
-            let (kind, advice) = meaning(&said.to_ascii_lowercase())?;
+            let (kind, advice) = meaning(said)?;
             Some(StoreError::new(kind, format!("{operation}: {advice}")))
         };
         self.0.ask(operation, command, &explain).await.map_err(of_store)
     }
 }
 
-/// What a refusal of the module means, by its words in small letters; each release has others. `None` of a refusal by Redis itself.
-fn meaning(said: &str) -> Option<(StoreErrorKind, &'static str)> {
+/// The meaning of a refusal by the module; each release has other words. `None` for a refusal by Redis itself.
+fn meaning(refusal: &str) -> Option<(StoreErrorKind, &'static str)> {
     use StoreErrorKind::{Conflict, Invalid, NotFound, Unavailable};
+    let said = refusal.to_ascii_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|part| said.contains(part));
-    // Redis itself begins with a word for the kind, other than this one.
-    let is_of_module = |said: &str| {
-        ["syntax", "unknown", "invalid", "bad", "property", "no such", "search_", "could not", "err "]
-            .iter()
-            .any(|start| said.starts_with(start))
-    };
+    let is_of_redis = ["err max number of clients", "err db index is out of range", "search_oom"]
+        .iter()
+        .any(|start| said.starts_with(start));
     Some(match () {
+        () if is_of_redis => return None,
+        () if has(&["cannot create index on db != 0"]) => (Invalid, OTHER_DATABASE),
         () if said.starts_with("err unknown command") => (Invalid, NO_MODULE),
         () if has(&["no such index", "unknown index", "index not found"]) => (NotFound, "the index is gone"),
         () if has(&["index already exists"]) => (Conflict, "the index is there already"),
         () if said.starts_with("timeout") || said.starts_with("search_timeout") => {
             (Unavailable, "the search took the server longer than it may; try again")
         }
-        () if said.starts_with("err max number of clients") => return None,
-        () if is_of_module(said) => (Invalid, REFUSED),
+        () if is_of_module(refusal) => (Invalid, REFUSED),
         () => return None,
     })
 }
+
+/// Whether the module refused: Redis itself begins with a word in capitals for the kind, other than `ERR`.
+fn is_of_module(refusal: &str) -> bool {
+    let begins = |start: &&str| refusal.starts_with(*start);
+    let first = refusal.split_ascii_whitespace().next().unwrap_or_default();
+    let is_code = first.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    !is_code || ["ERR ", "SEARCH_", "LIMIT exceeds"].iter().any(begins)
+}
+
+const OTHER_DATABASE: &str =
+    "only database 0 of a server has indexes; take that: a url that ends with `/0`, or none";
 
 const NO_MODULE: &str = "the server has no search: take Redis 8, or load RediSearch 2.10 or later into an older one (`loadmodule \
                          redisearch.so`)";

@@ -21,7 +21,9 @@ use epitome_std::session::{
 };
 
 use self::server::{Answer, Server};
-use crate::{Embedder, RedisContextProvider, RedisServer, RemoteOptions, Scope, VectorSearch};
+use crate::{
+    Embedder, RedisContextProvider, RedisServer, RemoteOptions, Scope, VectorDistance, VectorSearch,
+};
 
 fn remote() -> RemoteOptions {
     RemoteOptions::default().with_retry_delay(Duration::from_millis(1))
@@ -281,6 +283,48 @@ async fn vectors_find_what_has_no_word_in_common() {
     let five = VectorSearch::new("vector", NonZeroUsize::new(5).unwrap(), Arc::new(Letters));
     let error = before(&of(five).with_index("five"), vec![Message::user("x")]).await.unwrap_err();
     assert!(error.to_string().contains("vectors of 3 numbers, and the index has 5"), "{error}");
+}
+
+/// Makes this vector of any text.
+#[derive(Debug)]
+struct Fixed(Vec<f32>);
+
+#[async_trait]
+impl Embedder for Fixed {
+    async fn embed(&self, _: &str) -> Result<Vec<f32>, SessionError> {
+        Ok(self.0.clone())
+    }
+}
+
+#[tokio::test]
+async fn a_vector_without_a_distance_is_refused_before_it_is_sent() {
+    let three = NonZeroUsize::new(3).unwrap();
+    for (vector, part) in [
+        (vec![], "vectors of 0 numbers"),
+        (vec![1.0; 4], "vectors of 4 numbers"),
+        (vec![1.0, f32::NAN, 1.0], "NaN or an infinite"),
+        (vec![1.0, 1.0, f32::INFINITY], "NaN or an infinite"),
+        (vec![f32::NEG_INFINITY, 0.0, 0.0], "NaN or an infinite"),
+        (vec![0.0, -0.0, 0.0], "zeros alone"),
+    ] {
+        let server = Server::new().await;
+        let provider =
+            over(&server).with_vectors(VectorSearch::new("vector", three, Arc::new(Fixed(vector))));
+        let tea = || vec![Message::user("tea")];
+        let errors = [
+            before(&provider, tea()).await.unwrap_err(),
+            after(&provider, ("s", "r"), tea(), Vec::new(), &mut ProviderState::default()).await.unwrap_err(),
+        ];
+        for error in errors {
+            assert!(error.kind() == SessionErrorKind::Invalid && error.to_string().contains(part), "{error}");
+        }
+        assert_eq!((server.count("HSET"), server.count("FT.AGGREGATE")), (0, 0));
+    }
+    // By another distance than the angle, zeros are a vector like others.
+    let zeros = VectorSearch::new("vector", three, Arc::new(Fixed(vec![0.0; 3])));
+    for distance in [VectorDistance::Euclidean, VectorDistance::InnerProduct] {
+        assert_eq!(zeros.clone().with_distance(distance).embed("tea").await.unwrap(), [0; 12]);
+    }
 }
 
 #[tokio::test]

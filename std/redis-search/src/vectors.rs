@@ -90,14 +90,31 @@ impl VectorSearch {
     /// The vector of a text, as Redis takes it: floats of four bytes, the lowest first.
     pub(crate) async fn embed(&self, text: &str) -> Result<Vec<u8>, SessionError> {
         let vector = self.embedder.embed(text).await?;
-        match vector.len() == self.dimensions.get() {
-            true => Ok(vector.into_iter().flat_map(f32::to_le_bytes).collect()),
-            false => Err(invalid(&format!(
+        self.check(&vector)?;
+        Ok(vector.into_iter().flat_map(f32::to_le_bytes).collect())
+    }
+
+    /// Refuses a vector that has no distance from others: it would be stored, and spoil the order of searches.
+    fn check(&self, vector: &[f32]) -> Result<(), SessionError> {
+        if vector.len() != self.dimensions.get() {
+            return Err(invalid(&format!(
                 "the embedder makes vectors of {} numbers, and the index has {}",
                 vector.len(),
                 self.dimensions
-            ))),
+            )));
         }
+        if !vector.iter().all(|number| number.is_finite()) {
+            return Err(invalid(
+                "the embedder made a vector with NaN or an infinite number, which has no distance; mend the embedder",
+            ));
+        }
+        if self.distance == VectorDistance::Cosine && vector.iter().all(|number| *number == 0.0) {
+            return Err(invalid(
+                "the embedder made a vector of zeros alone, which has no angle; mend the embedder, or take another distance \
+                 (with_distance)",
+            ));
+        }
+        Ok(())
     }
 
     /// As the definition of an index and its description have them.

@@ -47,6 +47,21 @@ async fn what_the_server_refuses_has_a_kind_and_a_remedy() {
         ("-Unknown index name", NotFound, 1, "the index is gone"),
         ("-context: no such index", NotFound, 1, "the index is gone"),
         ("-SEARCH_INDEX_NOT_FOUND Index not found: SECRET", NotFound, 1, "the index is gone"),
+        ("-Cannot create index on db != 0", Invalid, 1, "take that"),
+        ("-ERR DB index is out of range", Invalid, 1, "no such database"),
+        (
+            "-Error parsing vector similarity query: query vector blob size (12) does not match SECRET",
+            Invalid,
+            1,
+            "2.10 is needed",
+        ),
+        ("-Duplicate field in schema - SECRET", Invalid, 1, "2.10 is needed"),
+        ("-LIMIT exceeds maximum of 1000000", Invalid, 1, "2.10 is needed"),
+        ("-ERR LIMIT exceeds maximum of 1000000", Invalid, 1, "2.10 is needed"),
+        ("-Vector index `SECRET` error: KNN k too large", Invalid, 1, "2.10 is needed"),
+        ("-Cursor not found", Invalid, 1, "2.10 is needed"),
+        ("-SEARCH_OOM_QUERY Not enough memory SECRET", Unavailable, 4, "try again"),
+        ("-CLUSTERDOWN SECRET", Unavailable, 4, "rearranged"),
         (":5", Invalid, 1, "another form"),
         ("+SECRET", Invalid, 1, "another form"),
         ("*0", Invalid, 1, "another form"),
@@ -116,6 +131,56 @@ async fn an_index_that_was_dropped_is_made_again_by_the_next_run() {
     server.state.lock().unwrap().indexes.clear();
     assert_eq!(failed(&provider).await.kind(), NotFound);
     assert!(found(&provider, "tea").await.ends_with("- tea"));
+}
+
+#[tokio::test]
+async fn many_first_runs_at_once_make_one_connection_and_one_index() {
+    let server = Server::new().await;
+    server.state.lock().unwrap().password = Some("hunter1".to_owned());
+    let password = Password::from_fn(|| {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            Ok("hunter1".into())
+        })
+    });
+    let at = RedisServer::new("127.0.0.1").with_port(server.port).with_tls(false).with_user("search");
+    let provider =
+        RedisContextProvider::new(&at.with_password(password), remote()).unwrap().with_scope(alice());
+    let run = |provider: RedisContextProvider| async move {
+        before(&provider, vec![Message::user("tea")]).await.map(|added| added.len())
+    };
+    let runs: Vec<_> = (0..200).map(|_| tokio::spawn(run(provider.clone()))).collect();
+    for run in runs {
+        assert_eq!(run.await.unwrap().unwrap(), 0);
+    }
+    let counts = ["FT._LIST", "FT.CREATE", "FT.SEARCH"].map(|name| server.count(name));
+    assert_eq!((counts, server.state.lock().unwrap().connections), ([1, 1, 200], 1));
+    // What is refused leaves the connection.
+    for _ in 0..5 {
+        server.answers("FT.SEARCH", Answer::Raw("-Syntax error at offset 12 near SECRET\r\n".to_owned()));
+        assert_eq!(failed(&provider).await.kind(), Invalid);
+    }
+    assert_eq!(server.state.lock().unwrap().connections, 1);
+}
+
+#[tokio::test]
+async fn runs_that_wait_for_an_index_that_fails_do_not_wait_for_each_other() {
+    let server = Server::new().await;
+    for _ in 0..1_000 {
+        server.answers("FT._LIST", Answer::Never);
+    }
+    let at = RedisServer::from_url(&format!("redis://127.0.0.1:{}", server.port)).unwrap();
+    let short = remote().with_timeout(Duration::from_millis(200)).with_retries(0);
+    let provider = RedisContextProvider::new(&at, short).unwrap().with_scope(alice());
+    let start = Instant::now();
+    let run = |provider: RedisContextProvider| async move { failed(&provider).await.kind() };
+    let runs: Vec<_> = (0..50).map(|_| tokio::spawn(run(provider.clone()))).collect();
+    for run in runs {
+        assert_eq!(run.await.unwrap(), Unavailable);
+    }
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    server.state.lock().unwrap().answers.clear();
+    assert_eq!(found(&provider, "tea").await, "");
 }
 
 #[tokio::test]
