@@ -132,7 +132,7 @@ fn another_schema_is_refused() {
         &format!("DELETE FROM \"{}\".epitome_migrations WHERE version < 99; {older}", tables.schema),
     );
     for options in [tables.options(), explicitly] {
-        refused(&tables.url, options, Invalid, "older version: schema 3, this one has 5");
+        refused(&tables.url, options, Invalid, "older version: schema 3, this one has 6");
     }
     tables.forget();
 }
