@@ -248,6 +248,7 @@ fn naively(texts: &Texts, covered: core::ops::Range<usize>, bytes: usize) -> Opt
 
 proptest! {
     #[test]
+    #[cfg_attr(miri, ignore = "its generated texts take miri minutes, and show it nothing")]
     fn a_ledger_is_that_of_a_naive_one(said in said(), first in 0..20_usize, count in 1..20_usize, bytes in 80..400_usize) {
         let (history, texts) = filled(&said);
         let first = first.checked_rem(texts.len()).unwrap_or_default();
