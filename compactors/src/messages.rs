@@ -115,30 +115,30 @@ pub async fn compact_messages(
     }
     let stand_ins: Vec<_> = written.iter().map(|(text, tokens)| StandIn::new(text, *tokens)).collect();
     let text_of = |position: u32, ordinal| part_text(*all.get(position as usize)?, ordinal);
-    let then = |ready: ReadyPlan<'_, '_>| (Left::of(&ready, &all, &places), ready.tokens_after());
+    let then = |ready: ReadyPlan<'_, '_>| (Projection::of(&ready, &all, &places), ready.tokens_after());
     let filled = fill_with(plan, &Notes::default(), &stand_ins, counter, text_of, then);
-    let (left, tokens_after) = filled
+    let (projection, tokens_after) = filled
         .map_err(|error| failed(SessionErrorKind::Invalid, "the plan cannot be filled").with_source(error))?;
-    left.apply(messages);
+    projection.apply(messages);
     Ok(CompactedMessages { tokens_before, tokens_after, unchanged: None })
 }
 
 /// The messages that a plan leaves.
-struct Left {
+struct Projection {
     /// In the order of the request.
-    order: Vec<Place>,
+    order: Vec<Projected>,
     /// By place, the stand-ins of messages that are shortened.
     shortened: Vec<(usize, Vec<PartStandIn>)>,
 }
 
 /// A message of the request.
-enum Place {
+enum Projected {
     /// The one at this place before.
-    At(usize),
-    New(Message),
+    Kept(usize),
+    Summary(Message),
 }
 
-impl Left {
+impl Projection {
     fn of(ready: &ReadyPlan<'_, '_>, messages: &[&Message], places: &[usize]) -> Self {
         let (plan, mut order) = (ready.plan(), Vec::new());
         let place = |position: u32| places.get(position as usize).copied();
@@ -155,11 +155,11 @@ impl Left {
                 let attribution = Attribution::new("compaction", SourceKind::Compaction, authority);
                 let text = Part::Text(Str::from(summary.stand_in.text));
                 let message = Message::new(Role::Assistant, Vec::from([text]));
-                order.push(Place::New(message.with_attribution(attribution)));
+                order.push(Projected::Summary(message.with_attribution(attribution)));
                 next = summaries.next();
             }
             if plan.verdict(&group) == Verdict::Keep {
-                order.extend(group.positions().flatten().filter_map(place).map(Place::At));
+                order.extend(group.positions().flatten().filter_map(place).map(Projected::Kept));
             }
         }
         let shortened = shortened_messages(ready).into_iter();
@@ -175,8 +175,8 @@ impl Left {
         }
         let mut old: Vec<Option<Message>> = core::mem::take(messages).into_iter().map(Some).collect();
         let take = |place| match place {
-            Place::At(place) => old.get_mut(place)?.take(),
-            Place::New(message) => Some(message),
+            Projected::Kept(place) => old.get_mut(place)?.take(),
+            Projected::Summary(message) => Some(message),
         };
         messages.extend(self.order.into_iter().filter_map(take));
     }

@@ -51,20 +51,32 @@ impl Pieces {
         self.before.resize(self.all.len(), 0);
     }
 
-    /// Whether `text` stands in one of them.
+    /// Whether `text` stands in one of them, and not within a longer word: `PROJ-1` does not stand in `PROJ-12`, a name in its path does.
     pub(super) fn contains(&self, text: &str) -> bool {
         let rows = text.as_bytes().windows(BYTES).map(|three| self.rows.get(hash(three)).copied());
         let rarest = rows.map(Option::unwrap_or_default).enumerate().min_by_key(|(_, row)| row.count);
-        let Some((offset, row)) = rarest else { return self.all.contains(text) };
+        let is_at = |begin: usize| {
+            let all = self.all.as_bytes().get(begin..);
+            all.is_some_and(|all| all.starts_with(text.as_bytes())) && self.is_apart(begin, text.len())
+        };
+        let Some((offset, row)) = rarest else { return (0..self.all.len()).any(is_at) };
         let mut next = row.last;
         while let Some(place) = next.checked_sub(1).map(|place| place as usize) {
-            let begin = place.checked_sub(offset).and_then(|begin| self.all.as_bytes().get(begin..));
-            if begin.is_some_and(|all| all.starts_with(text.as_bytes())) {
+            if place.checked_sub(offset).is_some_and(is_at) {
                 return true;
             }
             next = self.before.get(place).copied().unwrap_or(0);
         }
         false
+    }
+
+    /// Whether no word goes on before or behind so many bytes.
+    fn is_apart(&self, begin: usize, bytes: usize) -> bool {
+        let is_of_word = |at: Option<usize>| {
+            let byte = at.and_then(|at| self.all.as_bytes().get(at));
+            byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii())
+        };
+        !is_of_word(begin.checked_sub(1)) && !is_of_word(begin.checked_add(bytes))
     }
 }
 
@@ -80,6 +92,16 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn a_part_of_a_longer_word_is_not_found() {
+        let mut pieces = Pieces::default();
+        ["PROJ-12", "src/main.rs", "valve_10"].iter().for_each(|text| pieces.add(text));
+        let found = ["PROJ-12", "main.rs", "src", "rs", "12", "PROJ"];
+        assert!(found.iter().all(|text| pieces.contains(text)));
+        let parts = ["PROJ-1", "valve_1", "valve", "ain.rs", "1", "10", "rs\nvalve_10 "];
+        assert!(!parts.iter().any(|text| pieces.contains(text)));
+    }
+
     proptest! {
         #[test]
         fn it_finds_what_a_look_at_each_text_finds(
@@ -89,7 +111,16 @@ mod tests {
             texts.iter().for_each(|text| pieces.add(text));
             let own = texts.get(of).and_then(|text| text.get(from.min(text.len())..)).unwrap_or_default();
             for piece in [piece.as_str(), own].into_iter().filter(|piece| !piece.is_empty()) {
-                prop_assert_eq!(pieces.contains(piece), texts.iter().any(|text| text.contains(piece)), "{}", piece);
+                let is_apart = |text: &String| {
+                    let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
+                    let ends = |at: usize| (text[..at].chars().last(), text[at + piece.len()..].chars().next());
+                    let mut hits = (0..text.len()).filter(|at| text.as_bytes()[*at..].starts_with(piece.as_bytes()));
+                    hits.any(|at| {
+                        let (before, behind) = ends(at);
+                        !before.is_some_and(is_of_word) && !behind.is_some_and(is_of_word)
+                    })
+                };
+                prop_assert_eq!(pieces.contains(piece), texts.iter().any(is_apart), "{}", piece);
             }
         }
     }

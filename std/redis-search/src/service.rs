@@ -32,18 +32,17 @@ fn meaning(refusal: &str) -> Option<(StoreErrorKind, &'static str)> {
     let is_of_redis = ["err max number of clients", "err db index is out of range", "search_oom"]
         .iter()
         .any(|start| said.starts_with(start));
-    Some(match () {
-        () if is_of_redis => return None,
-        () if has(&["cannot create index on db != 0"]) => (Invalid, OTHER_DATABASE),
-        () if said.starts_with("err unknown command") => (Invalid, NO_MODULE),
-        () if has(&["no such index", "unknown index", "index not found"]) => (NotFound, "the index is gone"),
-        () if has(&["index already exists"]) => (Conflict, "the index is there already"),
-        () if said.starts_with("timeout") || said.starts_with("search_timeout") => {
-            (Unavailable, "the search took the server longer than it may; try again")
-        }
-        () if is_of_module(refusal) => (Invalid, REFUSED),
-        () => return None,
-    })
+    let is_late = said.starts_with("timeout") || said.starts_with("search_timeout");
+    let meanings = [
+        (is_late, (Unavailable, "the search took the server longer than it may; try again")),
+        (has(&["cannot create index on db != 0"]), (Invalid, OTHER_DATABASE)),
+        (said.starts_with("err unknown command"), (Invalid, NO_MODULE)),
+        (has(&["no such index", "unknown index", "index not found"]), (NotFound, "the index is gone")),
+        (has(&["index already exists"]), (Conflict, "the index is there already")),
+        (is_of_module(refusal), (Invalid, REFUSED)),
+    ];
+    let own = meanings.into_iter().find(|(is_meant, _)| *is_meant && !is_of_redis);
+    own.map(|(_, meaning)| meaning)
 }
 
 /// Whether the module refused: Redis itself begins with a word in capitals for the kind, other than `ERR`.
