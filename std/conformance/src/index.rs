@@ -63,9 +63,11 @@ fn message(dice: &mut Dice) -> Message {
 fn answers(message: &Message, dice: &mut Dice) -> VecDeque<Message> {
     let mut answers: VecDeque<_> = message.parts().iter().filter_map(|part| answer(part, dice)).collect();
     if !answers.is_empty() && dice.below(2) == 0 {
-        let call = Part::ToolCall(ToolCall::new("c2", format!("tool{}", dice.below(3)), "{}"));
+        // Behind the first answer it may have the id of the call that was answered.
+        let (id, at) = [("c2", 0), ("c0", 1)][usize::from(dice.below(2) == 0)];
+        let call = Part::ToolCall(ToolCall::new(id, format!("tool{}", dice.below(3)), "{}"));
         answers.extend(answer(&call, dice));
-        answers.push_front(Message::new(Role::Assistant, vec![call]));
+        answers.insert(at, Message::new(Role::Assistant, vec![call]));
     }
     answers
 }
