@@ -113,7 +113,7 @@ mod tests {
             for piece in [piece.as_str(), own].into_iter().filter(|piece| !piece.is_empty()) {
                 let is_apart = |text: &String| {
                     let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
-                    let ends = |at: usize| (text[..at].chars().last(), text[at + piece.len()..].chars().next());
+                    let ends = |at: usize| (text[..at].chars().last(), text[at..][piece.len()..].chars().next());
                     let mut hits = (0..text.len()).filter(|at| text.as_bytes()[*at..].starts_with(piece.as_bytes()));
                     hits.any(|at| {
                         let (before, behind) = ends(at);
