@@ -1,0 +1,55 @@
+//! The errors of the service as the store's.
+
+use azure_data_cosmos::{CosmosError, CosmosStatus};
+use epitome_history::rules::corrupt;
+use epitome_history::{StoreError, StoreErrorKind};
+
+/// What `operation` has come to, for its caller.
+///
+/// Of the words of the service none go along: they may repeat what was sent.
+pub(crate) fn of_cosmos(operation: &str, error: &CosmosError) -> StoreError {
+    of_status(operation, error.status())
+}
+
+pub(crate) fn of_status(operation: &str, status: CosmosStatus) -> StoreError {
+    let (kind, advice) = meaning(u16::from(status.status_code()));
+    let place = match (status.name(), status.sub_status()) {
+        (Some(name), _) => format!(" ({}, {name})", u16::from(status.status_code())),
+        (None, Some(sub)) => format!(" ({}/{})", u16::from(status.status_code()), sub.value()),
+        (None, None) => format!(" ({})", u16::from(status.status_code())),
+    };
+    StoreError::new(kind, format!("{operation}: {advice}{place}"))
+}
+
+/// The meaning of a status of HTTP.
+fn meaning(status: u16) -> (StoreErrorKind, &'static str) {
+    use StoreErrorKind::{Corrupt, Invalid, Unavailable};
+    match status {
+        401 => (Invalid, "Cosmos DB refuses the key or the token; look at the credential of the account"),
+        403 => (
+            Invalid,
+            "Cosmos DB forbids that; give the identity the role `Cosmos DB Built-in Data Contributor`, and let the firewall pass",
+        ),
+        404 => {
+            (Invalid, "there is no such database or container; make it with the partition key `/session_id`")
+        }
+        400 => {
+            (Invalid, "Cosmos DB refuses the request; is the partition key of the container `/session_id`?")
+        }
+        413 => (Invalid, "an item is larger than Cosmos DB takes"),
+        408 | 410 | 424 | 449 | 500..=599 => (Unavailable, "Cosmos DB has not answered; try again"),
+        429 => (Unavailable, "Cosmos DB has no request units left; try again later, or provide more"),
+        200..=299 => (Corrupt, "what is stored is not what this store writes"),
+        _ => (Unavailable, "Cosmos DB failed; try again"),
+    }
+}
+
+/// An item has another form than this store writes.
+pub(crate) fn unread(name: &str) -> StoreError {
+    corrupt(format!("{name} cannot be read"))
+}
+
+/// An item of a session is missing.
+pub(crate) fn lost(name: &str) -> StoreError {
+    corrupt(format!("{name} is missing: an item of the session was deleted by somebody else"))
+}

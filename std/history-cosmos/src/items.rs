@@ -1,0 +1,467 @@
+//! The items of a session in the container.
+//!
+//! All have the partition key of the session. Numbers that may need more than 53 bits are texts: the service counts in floating point.
+
+use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
+use epitome_history::files::{file_stem, hex};
+use epitome_history::kernel::{Counters, SaidBefore};
+use epitome_history::rules::{Restored, corrupt, invalid, not_storable};
+use epitome_history::{
+    AppendToken, Appended, Entry, Pruned, SessionId, StoreError, Timestamp, TokenCount, UnansweredCall,
+    stored,
+};
+use epitome_message::Str;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::failure::unread;
+
+/// The kind of an item, in its field `epitome`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    Session,
+    /// In place of a session that is being deleted.
+    Deleted,
+    Message,
+    Append,
+    Record,
+    /// What stands in messages since a revision.
+    StandIns,
+    Prune,
+    State,
+    /// A piece of a text that is too long for one item.
+    Piece,
+    /// Items are written that belong to nothing yet.
+    Stage,
+}
+
+/// An item as it was found.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Found<T> {
+    pub(crate) id: String,
+    #[serde(rename = "_etag")]
+    pub(crate) etag: String,
+    #[serde(flatten)]
+    pub(crate) fields: T,
+}
+
+/// A text, or where its pieces are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Text {
+    Here(String),
+    Apart { stage: String, first: u32, pieces: u32 },
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self::Here(String::new())
+    }
+}
+
+impl Text {
+    /// The ids of its pieces.
+    pub(crate) fn pieces(&self) -> Vec<String> {
+        match self {
+            Self::Here(_) => Vec::new(),
+            Self::Apart { stage, first, pieces } => {
+                (*first..first.saturating_add(*pieces)).map(|at| piece_id(stage, at)).collect()
+            }
+        }
+    }
+}
+
+/// The item `session`: the counters, and what is visible.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Session {
+    pub(crate) layout: u32,
+    /// The id of the session.
+    pub(crate) name: String,
+    /// The id in hexadecimal: ascending as bytes are.
+    pub(crate) name_hex: String,
+    pub(crate) head: u64,
+    pub(crate) revision: u64,
+    pub(crate) live_messages: u64,
+    pub(crate) live_tokens: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) created: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) appended: Option<String>,
+    /// The revision of its state; 0 if it has none.
+    pub(crate) state: u64,
+    /// The latest revision that a record made which is not undone, or 0.
+    pub(crate) latest_held: u64,
+    /// The revision of the prune whose texts are not all deleted yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pruning: Option<u64>,
+    pub(crate) visible: Text,
+    /// The hidden calls without an answer.
+    pub(crate) unanswered: Text,
+}
+
+impl Session {
+    pub(crate) fn new(session: &SessionId) -> Self {
+        let name = session.as_str().to_owned();
+        Self { layout: LAYOUT, name_hex: name_hex(session), name, ..Self::default() }
+    }
+
+    pub(crate) fn counters(&self) -> Result<Counters, StoreError> {
+        Ok(Counters {
+            head: Seq(self.head),
+            revision: Revision(self.revision),
+            live_messages: self.live_messages,
+            live_tokens: self.live_tokens,
+            created: time(self.created.as_deref())?,
+            appended: time(self.appended.as_deref())?,
+        })
+    }
+
+    pub(crate) fn set_counters(&mut self, counters: &Counters) {
+        (self.head, self.revision) = (counters.head.0, counters.revision.0);
+        (self.live_messages, self.live_tokens) = (counters.live_messages, counters.live_tokens);
+        self.created = counters.created.map(|time| time.0.to_string());
+        self.appended = counters.appended.map(|time| time.0.to_string());
+    }
+}
+
+fn time(text: Option<&str>) -> Result<Option<Timestamp>, StoreError> {
+    let read =
+        |text: &str| text.parse().map(Timestamp).map_err(|_| corrupt("the time of an append cannot be read"));
+    text.map(read).transpose()
+}
+
+/// Sizes as they are stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Count {
+    pub(crate) tokens: u32,
+    pub(crate) basis: Basis,
+    pub(crate) counter: Str,
+}
+
+impl Count {
+    pub(crate) fn of(count: &TokenCount) -> Self {
+        Self { tokens: count.tokens.0, basis: count.basis, counter: count.counter.clone() }
+    }
+
+    pub(crate) fn read(&self) -> TokenCount {
+        TokenCount::new(Tokens(self.tokens), self.basis, self.counter.clone())
+    }
+}
+
+/// A message of the log.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) seq: u64,
+    pub(crate) anchor: u64,
+    pub(crate) turn: u32,
+    #[serde(flatten)]
+    pub(crate) count: Count,
+    pub(crate) standing: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) part_tokens: Vec<u32>,
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub(crate) late: bool,
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub(crate) orphan: bool,
+    /// The revision that deleted what it said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pruned_by: Option<u64>,
+    /// It counts only if an append has this stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stage: Option<String>,
+    #[serde(default)]
+    pub(crate) text: Text,
+}
+
+impl Row {
+    /// The entry, whose message has this stored form.
+    pub(crate) fn entry(&self, body: &str) -> Result<Entry, StoreError> {
+        let message = epitome_history::bodies::message(Seq(self.seq), body)?;
+        let mut entry = Entry::new(message, Seq(self.anchor), Turn(self.turn), self.count.read());
+        (entry.late, entry.orphan) = (self.late, self.orphan);
+        entry.part_tokens = self.part_tokens.iter().copied().map(Tokens).collect();
+        Ok(entry)
+    }
+}
+
+/// An append: the answer to its token.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct AppendItem {
+    pub(crate) first: u64,
+    pub(crate) until: u64,
+    pub(crate) revision: u64,
+    pub(crate) token: String,
+    /// The digest of its messages; `-` if one of them was pruned.
+    pub(crate) digest: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) time: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stage: Option<String>,
+}
+
+impl AppendItem {
+    pub(crate) const PRUNED: &str = "-";
+
+    pub(crate) fn appended(&self) -> Appended {
+        Appended::new(Seq(self.first), Seq(self.until), Revision(self.revision))
+    }
+
+    pub(crate) fn time(&self) -> Result<Option<Timestamp>, StoreError> {
+        time(self.time.as_deref())
+    }
+
+    pub(crate) fn compared(&self, digest: &str) -> SaidBefore {
+        match self.digest.as_str() {
+            Self::PRUNED => SaidBefore::Pruned,
+            known if known == digest => SaidBefore::Same,
+            _ => SaidBefore::Other,
+        }
+    }
+}
+
+/// A record, and what it hides.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct RecordItem {
+    pub(crate) revision: u64,
+    pub(crate) record_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) undone_by: Option<u64>,
+    /// The latest revision before it that a record made which was not undone, or 0.
+    pub(crate) held_before: u64,
+    /// Whether it lets stand something in messages.
+    pub(crate) edits: bool,
+    /// Its stored form without summaries.
+    pub(crate) body: Text,
+    /// Its summaries, as [`SummaryRow`]s.
+    pub(crate) summaries: Text,
+    /// What is hidden by it, or by its undoing, and can be pruned.
+    pub(crate) hidden: Text,
+    /// The revision that hid it, if there is such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hidden_at: Option<u64>,
+    /// What it hides and was pruned.
+    pub(crate) pruned: Text,
+    /// The first and the last message that is hidden by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) first: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last: Option<u64>,
+}
+
+/// A summary of a record.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SummaryRow {
+    pub(crate) key: u64,
+    pub(crate) turn: u32,
+    #[serde(flatten)]
+    pub(crate) count: Count,
+    pub(crate) covers: Vec<[u64; 2]>,
+    pub(crate) standing: u64,
+    /// Its stored form.
+    pub(crate) text: String,
+}
+
+/// What stands in messages since a revision, as [`StandInRow`]s.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct StandInsItem {
+    pub(crate) revision: u64,
+    pub(crate) rows: Text,
+}
+
+/// What stands in a message.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct StandInRow {
+    pub(crate) seq: u64,
+    pub(crate) by: u64,
+    #[serde(flatten)]
+    pub(crate) count: Count,
+    /// Its stored form.
+    pub(crate) stand_ins: String,
+}
+
+impl StandInRow {
+    pub(crate) fn of(seq: Seq, restored: &Restored) -> Result<Self, StoreError> {
+        let stand_ins = stored::encode_stand_ins(&restored.stand_ins).map_err(not_storable)?;
+        Ok(Self { seq: seq.0, by: restored.by.0, count: Count::of(&restored.count), stand_ins })
+    }
+
+    pub(crate) fn restored(&self) -> Result<Restored, StoreError> {
+        let unread = |error| corrupt("what stands in place of a part cannot be read").with_source(error);
+        let stand_ins = stored::decode_stand_ins(&self.stand_ins).map_err(unread)?;
+        Ok(Restored { by: Revision(self.by), stand_ins, count: self.count.read() })
+    }
+}
+
+/// A prune.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct PruneItem {
+    pub(crate) revision: u64,
+    pub(crate) through: u64,
+    pub(crate) messages: u64,
+    pub(crate) summaries: u64,
+}
+
+impl PruneItem {
+    pub(crate) fn of(pruned: &Pruned) -> Self {
+        let Pruned { revision, through, messages, summaries, .. } = *pruned;
+        Self { revision: revision.0, through: through.0, messages, summaries }
+    }
+
+    pub(crate) fn read(&self) -> Pruned {
+        let mut pruned = Pruned::new(Revision(self.revision), Revision(self.through));
+        (pruned.messages, pruned.summaries) = (self.messages, self.summaries);
+        pruned
+    }
+}
+
+/// The state.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct StateItem {
+    pub(crate) revision: u64,
+    /// The head of the session then.
+    pub(crate) head: u64,
+    pub(crate) text: Text,
+}
+
+/// A piece of a text, or the mark of a stage.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Staged {
+    pub(crate) stage: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) text: String,
+}
+
+/// What a session that is being deleted leaves.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Nothing {}
+
+/// An item as it is written.
+pub(crate) fn item(
+    partition: &str,
+    id: &str,
+    kind: Kind,
+    fields: &impl Serialize,
+) -> Result<Value, StoreError> {
+    let mut value = serde_json::to_value(fields).map_err(|_| no_text())?;
+    let head = [("id", id.into()), ("session_id", partition.into())];
+    let kind = serde_json::to_value(kind).map_err(|_| no_text())?;
+    let object = value.as_object_mut().ok_or_else(no_text)?;
+    object.extend(head.into_iter().chain([("epitome", kind)]).map(|(name, value)| (name.to_owned(), value)));
+    Ok(value)
+}
+
+/// A list as a text.
+pub(crate) fn list_text<T: Serialize>(rows: &[T]) -> Result<String, StoreError> {
+    serde_json::to_string(rows).map_err(|_| no_text())
+}
+
+/// The list of which this is the text.
+pub(crate) fn read_list<T: for<'a> Deserialize<'a>>(text: &str, name: &str) -> Result<Vec<T>, StoreError> {
+    if text.is_empty() { Ok(Vec::new()) } else { serde_json::from_str(text).map_err(|_| unread(name)) }
+}
+
+fn no_text() -> StoreError {
+    invalid("what is to be stored has no text")
+}
+
+/// The hidden calls, by group and place in it.
+pub(crate) fn calls_text(calls: &[UnansweredCall]) -> Result<String, StoreError> {
+    let rows: Vec<(u64, u32, u32, &Str)> =
+        calls.iter().map(|call| (call.anchor.0, call.ordinal, call.turn.0, &call.id)).collect();
+    list_text(&rows)
+}
+
+pub(crate) fn read_calls(text: &str) -> Result<Vec<UnansweredCall>, StoreError> {
+    let rows: Vec<(u64, u32, u32, Str)> = read_list(text, "the hidden calls")?;
+    let call = |(anchor, ordinal, turn, id)| UnansweredCall::new(id, Seq(anchor), Turn(turn), ordinal);
+    Ok(rows.into_iter().map(call).collect())
+}
+
+/// The layout of the items.
+pub(crate) const LAYOUT: u32 = 1;
+
+pub(crate) const SESSION_ID: &str = "session";
+pub(crate) const STATE_ID: &str = "state";
+
+pub(crate) fn row_id(seq: Seq, stage: Option<&str>) -> String {
+    match stage {
+        Some(stage) => format!("message.{seq}.{stage}"),
+        None => format!("message.{seq}"),
+    }
+}
+
+pub(crate) fn append_id(token: &AppendToken) -> String {
+    format!("append.{}", hex(&Sha256::digest(token.as_str().as_bytes())))
+}
+
+pub(crate) fn record_id(revision: Revision) -> String {
+    format!("record.{revision}")
+}
+
+pub(crate) fn stand_ins_id(revision: Revision) -> String {
+    format!("stand_ins.{revision}")
+}
+
+pub(crate) fn prune_id(revision: Revision) -> String {
+    format!("prune.{revision}")
+}
+
+pub(crate) fn stage_id(stage: &str) -> String {
+    format!("stage.{stage}")
+}
+
+pub(crate) fn piece_id(stage: &str, at: u32) -> String {
+    format!("piece.{stage}.{at}")
+}
+
+/// The partition key of a session: its id, unless that is long or has characters that a header or a person cannot show.
+pub(crate) fn partition(session: &SessionId) -> String {
+    let id = session.as_str();
+    let is_shown = !id.is_empty() && id.len() <= PARTITION_BYTES_MAX && !id.chars().any(char::is_control);
+    // A name that begins so is the digest of another.
+    if is_shown && !id.starts_with('~') { id.to_owned() } else { file_stem(id) }
+}
+
+/// The id of a session so that ids ascend as they do byte by byte.
+pub(crate) fn name_hex(session: &SessionId) -> String {
+    hex(session.as_str().as_bytes())
+}
+
+/// A key has at most 2,048 bytes.
+const PARTITION_BYTES_MAX: usize = 512;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_two_sessions_share_a_partition(one in "[~aA\u{0}é/-]{0,4}|a{510,515}", other in "[~aA\u{0}é/-]{0,4}|~a-[0-9a-f]{32}") {
+            let (one, other) = (SessionId::new(one), SessionId::new(other));
+            prop_assert_eq!(partition(&one) == partition(&other), one == other);
+            prop_assert_eq!(name_hex(&one).cmp(&name_hex(&other)), one.cmp(&other));
+            prop_assert!(!partition(&one).is_empty() && partition(&one).len() <= PARTITION_BYTES_MAX);
+        }
+    }
+
+    #[test]
+    fn items_have_their_fields() {
+        let fields = Staged { stage: "5".into(), text: String::new() };
+        let value = item("demo", &stage_id("5"), Kind::Stage, &fields).unwrap();
+        assert_eq!(
+            value.to_string(),
+            r#"{"epitome":"stage","id":"stage.5","session_id":"demo","stage":"5"}"#
+        );
+        let apart = Text::Apart { stage: "5".into(), first: 2, pieces: 2 };
+        assert_eq!(apart.pieces(), ["piece.5.2", "piece.5.3"]);
+        let text = serde_json::to_string(&apart).unwrap();
+        assert_eq!(serde_json::from_str::<Text>(&text).unwrap(), apart);
+        assert_eq!(serde_json::from_str::<Text>("\"a\"").unwrap(), Text::Here("a".into()));
+    }
+}
