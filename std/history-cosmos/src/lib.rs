@@ -35,6 +35,9 @@ use epitome_history::{
     SessionId, SessionInfo, StoreError,
 };
 
+#[cfg(feature = "provider")]
+use epitome_std::provider::{HistoryProvider, source_id};
+
 /// The SDK, of which an account, its credential and a container are.
 pub use azure_data_cosmos;
 
@@ -125,6 +128,14 @@ impl CosmosStore {
             )));
         }
         Ok(Self { container, remote: options, home })
+    }
+
+    /// The store as a history of runs: it loads, and stores input and response. Its source id is `cosmos_memory`; an agent with two such
+    /// stores takes `HistoryProvider::new` for the second one, with an id of its own.
+    #[cfg(feature = "provider")]
+    #[must_use]
+    pub fn into_history_provider(self) -> HistoryProvider {
+        HistoryProvider::new(source_id::COSMOS_MEMORY, Arc::new(self))
     }
 
     /// The messages that `CosmosHistoryProvider` of Microsoft Agent Framework for Python has written in this container for a session
