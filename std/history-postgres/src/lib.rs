@@ -42,7 +42,7 @@ use epitome_history::{
     Pruned, SessionId, SessionInfo, StoreError,
 };
 
-pub use epitome_history::{Password, PasswordFuture};
+pub use epitome_history::Password;
 
 use self::job::{Job, Shared};
 use self::migrate::MigrateJob;
