@@ -191,6 +191,30 @@ fn a_fixed_password_is_that_of_a_url_or_stands_in_its_place() {
 }
 
 #[test]
+fn a_look_up_that_hangs_keeps_no_connection_from_the_next_attempt() {
+    let Some(account) = Account::new() else { return };
+    let (password, asked) = (Arc::clone(&account.password), Arc::new(AtomicUsize::new(0)));
+    let counted = Arc::clone(&asked);
+    let hangs_once = Password::from_fn(move || {
+        let password = password.lock().unwrap().clone();
+        let is_first = counted.fetch_add(1, Ordering::SeqCst) == 0;
+        Box::pin(async move {
+            if is_first {
+                core::future::pending::<()>().await;
+            }
+            Ok(password.into())
+        })
+    });
+    let server = at(&account.tables.url).with_user(&*account.name).with_password(hangs_once);
+    // The only connection; the second attempt and the others may wait for a busy machine.
+    let remote = patient().with_timeout(Duration::from_secs(2)).with_retries(9);
+    let remote = remote.with_connections_max(NonZeroUsize::MIN);
+    let store = PostgresStore::open_at(&server, account.options().with_remote(remote)).unwrap();
+    assert_eq!(keys(&store), [0]);
+    assert!(asked.load(Ordering::SeqCst) >= 2);
+}
+
+#[test]
 fn a_password_that_cannot_be_had_is_the_error_of_the_operation() {
     let Some(tables) = tables() else { return };
     let line = Line::to(&tables.url);
