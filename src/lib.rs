@@ -76,6 +76,11 @@ struct Search;
 #[doc = include_str!("../docs/services.md")]
 struct Services;
 
+/// The page's example, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/postgres.md")]
+struct Postgres;
+
 /// The guide's examples, compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/adding-a-provider.md")]

@@ -4,7 +4,7 @@ first two, and the server for Redis that the tests have.
 
     services.py serve FOLDER                     prints its port; the requests go to FOLDER/requests.jsonl
     services.py mem0 URL SEARCH STORE INPUT ANSWER
-    services.py azure URL index|meaning|base NAME INPUT
+    services.py azure URL index|meaning|base|filtered|made NAME INPUT
     services.py redis PORT words|vectors SCOPE INPUT ANSWER
 """
 
@@ -48,10 +48,12 @@ class Handler(BaseHTTPRequestHandler):
         if self.path.startswith("/v1/ping/"):
             return self.reply({"org_id": "o", "project_id": "p", "user_email": "alice@example.com"})
         self.keep(self.path, "api-key", None)
-        self.reply(self.definition(unquote(self.path.split("?")[0])))
+        found = self.definition(unquote(self.path.split("?")[0]))
+        self.reply(found or {"error": {"code": "", "message": "there is no such thing"}}, 200 if found else 404)
 
     def definition(self, path):
-        """What is there in Azure AI Search: an index with vectors by the service, one without, and a knowledge base."""
+        """What is there in Azure AI Search: an index with vectors by the service, one without, and a knowledge base. The source
+        of the index with vectors is there, and that of the other is not."""
         if path == "/indexes('vectors')":
             profiles = [{"name": "p", "algorithm": "a", "vectorizer": "v"}]
             vector = {"name": "vector", "type": "Collection(Edm.Single)", "dimensions": 8, "vectorSearchProfile": "p"}
@@ -63,13 +65,22 @@ class Handler(BaseHTTPRequestHandler):
             return {"name": "base", "knowledgeSources": [{"name": "handbook"}]}
         if path == "/knowledgesources('handbook')":
             return {"name": "handbook", "kind": "searchIndex", "searchIndexParameters": {"searchIndexName": "words"}}
+        if path == "/knowledgesources('vectors-source')":
+            return {"name": "vectors-source", "kind": "searchIndex", "searchIndexParameters": {"searchIndexName": "vectors"}}
+        if path == "/knowledgesources('words-source')":
+            return None
         raise ValueError(path)
+
+    def do_PUT(self):
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.keep(f"PUT {self.path} {self.headers['prefer']}", "api-key", body)
+        self.reply(body)
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         path = unquote(self.path.split("?")[0])
         with self.lock:
-            self.reply(self.answer(path, body))
+            self.reply(self.answer(path, body), 201 if path == "/knowledgesources" else 200)
 
     def answer(self, path, body):
         if path.startswith("/v3/memories/"):
@@ -77,6 +88,9 @@ class Handler(BaseHTTPRequestHandler):
         if "/docs/search.post.search" in path:
             self.keep(self.path, "api-key", body)
             return {"value": [{"@search.score": 1.0, "id": "7", "content": "Opens at nine."}, {"@search.score": 0.5, "id": "8", "chunk": "Closes at five."}]}
+        if path == "/knowledgesources":
+            self.keep(self.path, "api-key", body)
+            return body
         if path.endswith("/retrieve"):
             self.keep(self.path, "api-key", body)
             return {"response": [{"role": "assistant", "content": [{"type": "text", "text": "Opens at nine."}]}],
@@ -100,9 +114,9 @@ class Handler(BaseHTTPRequestHandler):
         with open(os.path.join(self.folder, "requests.jsonl"), "a") as out:
             print(json.dumps([unquote(path), self.headers[key], body], sort_keys=True), file=out)
 
-    def reply(self, value):
+    def reply(self, value, status=200):
         data = json.dumps(value).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data)))
         self.end_headers()
@@ -169,11 +183,16 @@ async def mem0(url, search, store, said, answered):
 async def azure(url, searched, name, said):
     from agent_framework import AgentSession, Message, SessionContext
     from agent_framework_azure_ai_search import AzureAISearchContextProvider
+    from azure.search.documents.knowledgebases.models import SearchIndexKnowledgeSourceParams
 
+    model = {"azure_openai_resource_url": "https://o.openai.azure.com", "model": "gpt-4.1-mini", "azure_openai_api_key": "o-key"}
+    filtered = SearchIndexKnowledgeSourceParams(knowledge_source_name="handbook", filter_add_on="tenant eq 'north'")
     more = {
         "index": {"index_name": name},
         "meaning": {"index_name": name, "semantic_configuration_name": "default"},
         "base": {"knowledge_base_name": name, "mode": "agentic"},
+        "filtered": {"knowledge_base_name": name, "mode": "agentic", "knowledge_source_params": [filtered]},
+        "made": {"index_name": name, "mode": "agentic", **model},
     }[searched]
     async with AzureAISearchContextProvider(endpoint=url, api_key="a-key", **more) as provider:
         context = SessionContext(input_messages=[Message("user", [said])])

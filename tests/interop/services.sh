@@ -67,7 +67,7 @@ found user=carol "oolong" | grep -qxF -- "- The user drinks oolong." || fail "wh
 carols=$(found user=carol "oolong")
 [[ $carols == *oolong* && $carols != *"I always have"* ]] || fail "what was said is stored as it is, though the model inferred"
 searches=0
-for searched in "index words" "index vectors" "meaning words" "meaning vectors" "base base"; do
+for searched in "index words" "index vectors" "meaning words" "meaning vectors" "base base" "filtered base" "made words" "made vectors"; do
   read -r kind name <<<"$searched"
   asked theirs env HOME="$work" "$python" services.py azure "$url" "$kind" "$name" "When does it open?"
   asked ours "${azure[@]}" "$url" "$kind" "$name" "When does it open?"

@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use epitome_http::{Endpoint, Repeat};
 use epitome_std::memory::cut;
-use epitome_std::session::SessionError;
+use epitome_std::session::{SessionError, SessionErrorKind};
 use serde_json::{Value, json};
 
+use crate::creation::{Creation, OF_INDEX};
 use crate::provider::{API_VERSION, TEXT_BYTES_MAX, checked_name};
 
 /// How many sources of a knowledge base are asked, and how many places of an answer are named.
@@ -23,11 +24,19 @@ pub(crate) struct KnowledgeBase {
     pub(crate) name: Box<str>,
     /// How many of the latest messages of the input are asked about.
     pub(crate) messages_max: usize,
+    /// Which documents of its indexes are searched.
+    pub(crate) filter: Option<Box<str>>,
+    /// How it is made, if the provider makes it.
+    pub(crate) creation: Option<Creation>,
     /// What is asked of each of its sources, once these were looked at.
     pub(crate) sources: Arc<Mutex<Option<Vec<Value>>>>,
 }
 
 impl KnowledgeBase {
+    pub(crate) fn new(name: Box<str>, messages_max: usize) -> Self {
+        Self { name, messages_max, filter: None, creation: None, sources: Arc::default() }
+    }
+
     pub(crate) async fn retrieve(
         &self,
         endpoint: &Endpoint,
@@ -47,25 +56,57 @@ impl KnowledgeBase {
         Ok(texts)
     }
 
-    /// The kinds of its sources, which a request has to name.
+    /// What is asked of each of its sources.
     async fn sources(&self, endpoint: &Endpoint) -> Result<Vec<Value>, SessionError> {
         let known = self.sources.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(known) = known {
             return Ok(known);
         }
-        let base = endpoint.get(&format!("/knowledgebases('{}')?{API_VERSION}", self.name)).await?;
-        let mut sources = Vec::new();
-        for source in list(base.get("knowledgeSources")).iter().take(SOURCES_MAX) {
-            let Some(name) = source.get("name").and_then(Value::as_str) else { continue };
-            let name = checked_name(name)?;
-            let source = endpoint.get(&format!("/knowledgesources('{name}')?{API_VERSION}")).await?;
-            sources.push(json!({
-                "knowledgeSourceName": name, "includeReferenceSourceData": true, "kind": source.get("kind"),
-            }));
-        }
+        let sources = match &self.creation {
+            Some(creation) => {
+                creation.ensure(endpoint).await?;
+                vec![self.asked_of(&creation.source(), Some(&OF_INDEX.into()))?]
+            }
+            None => self.listed_sources(endpoint).await?,
+        };
         *self.sources.lock().unwrap_or_else(PoisonError::into_inner) = Some(sources.clone());
         Ok(sources)
     }
+
+    /// The sources of the definition, with the kind of each, which a request has to name.
+    async fn listed_sources(&self, endpoint: &Endpoint) -> Result<Vec<Value>, SessionError> {
+        let base = endpoint.get(&format!("/knowledgebases('{}')?{API_VERSION}", self.name)).await?;
+        let (listed, mut sources) = (list(base.get("knowledgeSources")), Vec::new());
+        for source in listed.iter().take(SOURCES_MAX) {
+            let Some(name) = source.get("name").and_then(Value::as_str) else { continue };
+            let name = checked_name(name)?;
+            let source = endpoint.get(&format!("/knowledgesources('{name}')?{API_VERSION}")).await?;
+            sources.push(self.asked_of(name, source.get("kind"))?);
+        }
+        // A source that is not named would be searched without the filter.
+        match self.filter.is_some() && (sources.is_empty() || sources.len() < listed.len()) {
+            true => Err(no_filter()),
+            false => Ok(sources),
+        }
+    }
+
+    /// What is asked of the source of this name and kind.
+    fn asked_of(&self, name: &str, kind: Option<&Value>) -> Result<Value, SessionError> {
+        let mut asked =
+            json!({"knowledgeSourceName": name, "includeReferenceSourceData": true, "kind": kind});
+        if let (Some(filter), Some(asked)) = (&self.filter, asked.as_object_mut()) {
+            if kind.and_then(Value::as_str) != Some(OF_INDEX) {
+                return Err(no_filter());
+            }
+            asked.insert("filterAddOn".to_owned(), (&**filter).into());
+        }
+        Ok(asked)
+    }
+}
+
+fn no_filter() -> SessionError {
+    let what = "azure ai search: a filter needs a knowledge base of 1 to 20 sources, which all are indexes";
+    SessionError::new(SessionErrorKind::Invalid, what)
 }
 
 fn list(value: Option<&Value>) -> &[Value] {

@@ -17,12 +17,14 @@
 //! # Ok::<(), epitome_std::session::SessionError>(())
 //! ```
 
+mod creation;
 mod index;
 mod knowledge_base;
 mod provider;
 #[cfg(test)]
 mod tests;
 
-pub use epitome_http::{Endpoint, Key, KeyFuture};
+pub use creation::KnowledgeModel;
+pub use epitome_http::{Endpoint, Key};
 pub use epitome_std::memory::Embedder;
 pub use provider::{AzureAISearchContextProvider, Credential, PROMPT};

@@ -11,6 +11,7 @@ use epitome_std::message::Message;
 use epitome_std::provider::{ContextProvider, Hook, source_id};
 use epitome_std::session::{SessionError, SessionErrorKind};
 
+use crate::creation::{Creation, KnowledgeModel};
 use crate::index::Index;
 use crate::knowledge_base::KnowledgeBase;
 
@@ -36,7 +37,7 @@ const MESSAGES_MAX: usize = 10;
 /// model in the input.
 ///
 /// *Failures*: a search that fails ends the run before the model is called; a search that fails for a moment is made up to twice more. See
-/// [`Endpoint`] for errors and limits. What only an index has (a filter, vectors) is refused for a knowledge base, and the number of messages
+/// [`Endpoint`] for errors and limits. What only an index has (vectors, a number of documents) is refused for a knowledge base, and the number of messages
 /// for an index: the hook is then `Invalid`.
 ///
 /// ```
@@ -94,12 +95,25 @@ impl AzureAISearchContextProvider {
         name: &str,
         credential: Credential,
     ) -> Result<Self, SessionError> {
-        let (name, sources) = (checked_name(name)?.into(), Arc::default());
-        Self::new(
-            endpoint,
-            credential,
-            Searched::KnowledgeBase(KnowledgeBase { name, messages_max: MESSAGES_MAX, sources }),
-        )
+        let base = KnowledgeBase::new(checked_name(name)?.into(), MESSAGES_MAX);
+        Self::new(endpoint, credential, Searched::KnowledgeBase(base))
+    }
+
+    /// Asks a knowledge base over this index, which plans queries by this model: the first hook makes the knowledge base `INDEX-kb`, or brings
+    /// it up to date, and its source `INDEX-source` unless that is there. The credential must be allowed to do so, as an admin key is.
+    ///
+    /// # Errors
+    /// As [`of_index`](Self::of_index).
+    pub fn of_knowledge_base_over(
+        endpoint: &str,
+        index: &str,
+        model: KnowledgeModel,
+        credential: Credential,
+    ) -> Result<Self, SessionError> {
+        let creation = Creation::new(index, model)?;
+        let base = KnowledgeBase::new(creation.base().into(), MESSAGES_MAX);
+        let base = KnowledgeBase { creation: Some(creation), ..base };
+        Self::new(endpoint, credential, Searched::KnowledgeBase(base))
     }
 
     fn new(endpoint: &str, credential: Credential, searched: Searched) -> Result<Self, SessionError> {
@@ -142,11 +156,21 @@ impl AzureAISearchContextProvider {
         self.of_its_index(|index| index.semantic_configuration = Some(name.into()))
     }
 
-    /// Searches only documents of an index that this filter takes, an `OData` expression: `tenant eq 'north'`. It is sent as it is: never
-    /// make it of what a user says.
+    /// Searches only documents that this filter takes, an `OData` expression: `tenant eq 'north'`. It is sent as it is: never make it of what
+    /// a user says.
+    ///
+    /// The sources of a knowledge base must all be indexes then, at most 20: the hook is `Invalid` otherwise. They are looked up at the first
+    /// hook; make a new provider where sources are added later.
     #[must_use]
-    pub fn with_filter(self, filter: impl Into<Box<str>>) -> Self {
-        self.of_its_index(|index| index.filter = Some(filter.into()))
+    pub fn with_filter(mut self, filter: impl Into<Box<str>>) -> Self {
+        match &mut self.searched {
+            Searched::Index(index) => index.filter = Some(filter.into()),
+            Searched::KnowledgeBase(base) => {
+                base.filter = Some(filter.into());
+                base.sources = Arc::default();
+            }
+        }
+        self
     }
 
     /// Makes the vectors of queries to an index, where the service does not.
@@ -205,8 +229,8 @@ impl ContextProvider for AzureAISearchContextProvider {
     async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
         let Hook { context, .. } = hook;
         if self.is_misplaced {
-            let what = "azure ai search: a knowledge base takes no filter, top, semantic configuration, embedder or vector field, and an index no \
-                        number of messages";
+            let what = "azure ai search: a knowledge base takes no top, semantic configuration, embedder or vector field, and an index no number \
+                        of messages";
             return Err(SessionError::new(SessionErrorKind::Invalid, what));
         }
         let said =

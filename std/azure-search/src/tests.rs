@@ -21,7 +21,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::{AzureAISearchContextProvider, Credential, Embedder, Key};
+use crate::{AzureAISearchContextProvider, Credential, Embedder, Key, KnowledgeModel};
 
 /// What was asked: the path, the key, and the body of what is no question for a definition.
 type Asked = Arc<Mutex<Vec<(String, String, Value)>>>;
@@ -40,6 +40,10 @@ const SEARCH: &str = "/indexes('docs')/docs/search.post.search";
 const INDEX: &str = "/indexes('docs')";
 const BASE: &str = "/knowledgebases('base')";
 const RETRIEVE: &str = "/knowledgebases('base')/retrieve";
+const SOURCES: &str = "/knowledgesources";
+const SOURCE: &str = "/knowledgesources('docs-source')";
+const PUT_BASE: &str = "PUT /knowledgebases('docs-kb')";
+const RETRIEVE_MADE: &str = "/knowledgebases('docs-kb')/retrieve";
 
 impl Service {
     async fn new(answers: &[(&'static str, u16, Value)]) -> (Self, String) {
@@ -68,11 +72,15 @@ async fn answer(State(service): State<Service>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 1 << 24).await.unwrap();
     let body: Value = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).unwrap() };
-    assert_eq!(head.method == "POST", !body.is_null());
+    assert_eq!(head.method != "GET", !body.is_null());
+    assert_eq!(head.method == "PUT", head.headers.contains_key("prefer"));
     assert_eq!(head.uri.query(), Some("api-version=2026-04-01"));
     let header = |name| head.headers.get(name).map(|value| value.to_str().unwrap().to_owned());
     let key = header("api-key").or(header("authorization")).unwrap();
-    let path = head.uri.path().replace("%27", "'");
+    let mut path = head.uri.path().replace("%27", "'");
+    if head.method == "PUT" {
+        path.insert_str(0, "PUT ");
+    }
     service.asked.lock().unwrap().push((path.clone(), key, body));
     let mut answers = service.answers.lock().unwrap();
     let (status, text) = match answers.get_mut(path.as_str()) {
@@ -96,6 +104,14 @@ fn of_index(url: &str) -> AzureAISearchContextProvider {
 fn of_base(url: &str) -> AzureAISearchContextProvider {
     let token = Credential::Token(Key::from("a-token"));
     AzureAISearchContextProvider::of_knowledge_base(url, "base", token).unwrap()
+}
+
+/// A knowledge base that the provider makes of an index.
+fn over_index(url: &str) -> AzureAISearchContextProvider {
+    let model = KnowledgeModel::new("https://o.openai.azure.com", "gpt").with_key("o-key");
+    let key = Credential::ApiKey("a-key".into());
+    let provider = AzureAISearchContextProvider::of_knowledge_base_over(url, "docs", model, key).unwrap();
+    provider.with_prompt("Known:").with_endpoint(|endpoint| endpoint.with_delay(Duration::ZERO))
 }
 
 async fn before(
@@ -260,10 +276,143 @@ async fn a_knowledge_base_answers_with_its_sources() {
 }
 
 #[tokio::test]
+async fn a_knowledge_base_is_made_of_an_index() {
+    let source =
+        |index: &str| json!({"kind": "searchIndex", "searchIndexParameters": {"searchIndexName": index}});
+    let found = json!({"response": [{"content": [{"type": "text", "text": "Opens at nine."}]}]});
+    let made = [(PUT_BASE, 201, json!({"name": "docs-kb"})), (RETRIEVE_MADE, 200, found)];
+    let created = json!({
+        "name": "docs-source", "kind": "searchIndex", "description": "Knowledge source for docs search index",
+        "searchIndexParameters": {"searchIndexName": "docs"},
+    });
+    let base = json!({
+        "name": "docs-kb", "description": "Knowledge Base for multi-hop retrieval across docs",
+        "knowledgeSources": [{"name": "docs-source"}],
+        "models": [{"kind": "azureOpenAI", "azureOpenAIParameters": {
+            "resourceUri": "https://o.openai.azure.com", "deploymentId": "gpt", "modelName": "gpt", "apiKey": "o-key",
+        }}],
+    });
+    let asked = json!({"knowledgeSourceName": "docs-source", "includeReferenceSourceData": true, "kind": "searchIndex"});
+    let (gone, failed) = (json!({}), json!({}));
+    // The source is there; it is not there; another process is faster; the answer is lost.
+    for (answers, posts) in [
+        (vec![(SOURCE, 200, source("docs"))], 0),
+        (vec![(SOURCE, 404, gone.clone()), (SOURCES, 201, source("docs"))], 1),
+        (vec![(SOURCE, 404, gone.clone()), (SOURCES, 409, failed.clone()), (SOURCE, 200, source("docs"))], 1),
+        (vec![(SOURCE, 404, gone.clone()), (SOURCES, 500, failed), (SOURCE, 200, source("docs"))], 1),
+    ] {
+        let (service, url) = Service::new(&[answers.clone(), made.to_vec()].concat()).await;
+        let provider = over_index(&url);
+        for _ in 0..2 {
+            assert_eq!(said(&provider, "tea").await, "Known:\n- Opens at nine.", "{answers:?}");
+        }
+        assert_eq!(service.asked(SOURCES), vec![created.clone(); posts], "{answers:?}");
+        assert_eq!(service.asked(PUT_BASE), core::slice::from_ref(&base), "it is made once");
+        let bodies = service.asked(RETRIEVE_MADE);
+        assert_eq!((bodies.len(), &bodies[1]["knowledgeSourceParams"]), (2, &json!([asked])));
+    }
+    // A source that may not be made, or is over another index, and a base that cannot be made: the next run tries again.
+    for (answers, kind) in [
+        (vec![(SOURCE, 404, gone), (SOURCES, 403, json!({}))], SessionErrorKind::Invalid),
+        (vec![(SOURCE, 200, source("other"))], SessionErrorKind::Invalid),
+        (vec![(SOURCE, 200, json!({"kind": "azureBlob"}))], SessionErrorKind::Invalid),
+        (
+            vec![(SOURCE, 200, source("docs")), (PUT_BASE, 400, json!({"error": "o-key"}))],
+            SessionErrorKind::Invalid,
+        ),
+        (
+            vec![(SOURCE, 200, source("docs")), (PUT_BASE, 503, json!({"error": "o-key"}))],
+            SessionErrorKind::Unavailable,
+        ),
+    ] {
+        let (service, url) = Service::new(&answers).await;
+        let provider = over_index(&url);
+        let error = before(&provider, vec![Message::user("x")]).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{answers:?}: {error}");
+        let shown = format!("{error} {error:?} {provider:?}");
+        assert!(!shown.contains("o-key") && !shown.contains("a-key"), "{shown}");
+        let before_again = service.paths().len();
+        before(&provider, vec![Message::user("x")]).await.unwrap_err();
+        assert!(service.paths().len() > before_again, "{answers:?}");
+        assert_eq!(service.asked(RETRIEVE_MADE), [Value::Null; 0]);
+    }
+}
+
+#[tokio::test]
+async fn the_key_of_a_model_is_looked_up_in_the_time_of_a_request() {
+    let source = json!({"searchIndexParameters": {"searchIndexName": "docs"}});
+    let (service, url) = Service::new(&[(SOURCE, 200, source)]).await;
+    let keys = [
+        (Key::from_fn(|| Box::pin(core::future::pending())), "no key in time"),
+        (
+            Key::from_fn(|| {
+                Box::pin(async {
+                    Err(SessionError::new(SessionErrorKind::Unavailable, "the vault is locked"))
+                })
+            }),
+            "the vault is locked",
+        ),
+    ];
+    for (key, says) in keys {
+        let model = KnowledgeModel::new("https://o.openai.azure.com", "gpt").with_key(key);
+        let provider = AzureAISearchContextProvider::of_knowledge_base_over(
+            &url,
+            "docs",
+            model,
+            Credential::ApiKey("a-key".into()),
+        );
+        let provider = provider.unwrap().with_endpoint(|it| it.with_timeout(Duration::from_millis(500)));
+        let error = before(&provider, vec![Message::user("x")]).await.unwrap_err();
+        assert!(error.kind() == SessionErrorKind::Unavailable && error.to_string().contains(says), "{error}");
+    }
+    assert_eq!(service.asked(PUT_BASE), [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_filter_is_sent_to_each_source_of_a_knowledge_base_or_refused() {
+    let base = |names: &[&str]| {
+        let sources: Vec<_> = names.iter().map(|name| json!({"name": name})).collect();
+        (BASE, 200, json!({"knowledgeSources": sources}))
+    };
+    let of_kind = |path, kind: &str| (path, 200, json!({"kind": kind}));
+    let one = of_kind("/knowledgesources('one')", "searchIndex");
+    let two = |kind| of_kind("/knowledgesources('two')", kind);
+    let found = (RETRIEVE, 200, json!({"response": []}));
+    let answers = [base(&["one", "two"]), one.clone(), two("searchIndex"), found.clone()];
+    let (service, url) = Service::new(&answers).await;
+    // What was looked up without it is asked anew.
+    let provider = of_base(&url);
+    assert_eq!(said(&provider, "tea").await, "");
+    let provider = provider.with_filter("tenant eq 'north'");
+    assert_eq!(said(&provider, "tea").await, "");
+    let source = |name: &str| json!({"knowledgeSourceName": name, "includeReferenceSourceData": true, "kind": "searchIndex", "filterAddOn": "tenant eq 'north'"});
+    assert_eq!(service.asked(RETRIEVE)[1]["knowledgeSourceParams"], json!([source("one"), source("two")]));
+    // What would be searched without it: a source of another kind, a base without sources, and one with more than are named.
+    let many = vec!["one"; 21];
+    for answers in [
+        vec![base(&["one", "two"]), one.clone(), two("azureBlob")],
+        vec![base(&[])],
+        vec![(BASE, 200, json!({"name": "base"}))],
+        vec![base(&many), one.clone()],
+        vec![(BASE, 200, json!({"knowledgeSources": [{"name": "one"}, {}]})), one.clone()],
+    ] {
+        let (service, url) = Service::new(&[answers.clone(), vec![found.clone()]].concat()).await;
+        let provider = of_base(&url).with_filter("tenant eq 'north'");
+        let error = before(&provider, vec![Message::user("x")]).await.unwrap_err();
+        assert!(
+            error.kind() == SessionErrorKind::Invalid && error.to_string().contains("a filter needs"),
+            "{answers:?}: {error}"
+        );
+        assert_eq!(service.asked(RETRIEVE), [Value::Null; 0], "{answers:?}");
+        // Without a filter all of these are asked.
+        assert_eq!(said(&of_base(&url), "x").await, "", "{answers:?}");
+    }
+}
+
+#[tokio::test]
 async fn what_only_the_other_kind_has_is_refused() {
     let (service, url) = Service::new(&[]).await;
     for provider in [
-        of_base(&url).with_filter("tenant eq 'north'"),
         of_base(&url).with_top(at_most(3)),
         of_base(&url).with_semantic_configuration("default"),
         of_base(&url).with_embedder(Arc::new(Letters)),
@@ -272,7 +421,7 @@ async fn what_only_the_other_kind_has_is_refused() {
     ] {
         let error = before(&provider, vec![Message::user("x")]).await.unwrap_err();
         assert!(
-            error.kind() == SessionErrorKind::Invalid && error.to_string().contains("takes no filter"),
+            error.kind() == SessionErrorKind::Invalid && error.to_string().contains("takes no top"),
             "{error}"
         );
     }
@@ -310,7 +459,12 @@ async fn a_blank_input_asks_nothing_and_no_name_is_another_address() {
     }
     assert_eq!(service.paths(), [""; 0]);
     for name in ["", "a b", "a')", "a/b", "a?b", "a%27", "ä", "a\n"] {
-        for made in [AzureAISearchContextProvider::of_index, AzureAISearchContextProvider::of_knowledge_base]
+        let over = |url: &str, name: &str, credential| {
+            let model = KnowledgeModel::new("https://o.openai.azure.com", "gpt");
+            AzureAISearchContextProvider::of_knowledge_base_over(url, name, model, credential)
+        };
+        for made in
+            [AzureAISearchContextProvider::of_index, AzureAISearchContextProvider::of_knowledge_base, over]
         {
             let error = made(&url, name, Credential::ApiKey("k".into())).unwrap_err();
             assert_eq!(error.kind(), SessionErrorKind::Invalid, "{name:?}");

@@ -43,7 +43,7 @@ impl Failure {
         match self {
             Self::Store(error) => error,
             Self::Postgres(error) => of_statement(operation, &error),
-            Self::Pool(PoolError::Backend(error)) => of_connecting(operation, &error),
+            Self::Pool(PoolError::Backend(error)) => of_connecting(operation, error),
             Self::Pool(PoolError::Timeout(TimeoutType::Wait)) => remote::unavailable(format!(
                 "{operation}: all connections are in use; try again, or allow more of them"
             )),
@@ -80,7 +80,12 @@ impl Failure {
     }
 }
 
-fn of_connecting(operation: &str, error: &tokio_postgres::Error) -> StoreError {
+fn of_connecting(operation: &str, error: tokio_postgres::Error) -> StoreError {
+    if error.source().is_some_and(|source| source.is::<StoreError>()) {
+        let of_password = error.into_source().and_then(|source| source.downcast::<StoreError>().ok());
+        let lost = || remote::unavailable(format!("{operation}: the password cannot be had"));
+        return of_password.map_or_else(lost, |error| *error);
+    }
     match error.code() {
         // Poolers answer so when they have no place. No table was looked at.
         Some(code) if code.code().starts_with("XX") => {
@@ -89,7 +94,7 @@ fn of_connecting(operation: &str, error: &tokio_postgres::Error) -> StoreError {
         Some(code) => return of_code(operation, code),
         None => {}
     }
-    let Some(cause) = io_error(error) else {
+    let Some(cause) = io_error(&error) else {
         let advice =
             "the connection cannot be made as it is asked for: the server wants a password, or no TLS";
         return StoreError::new(Invalid, format!("{operation}: {advice}"));

@@ -8,6 +8,7 @@ mod facts;
 mod failure;
 mod job;
 mod lease;
+mod login;
 mod migrate;
 #[cfg(test)]
 #[path = "tests.rs"]
@@ -21,6 +22,7 @@ mod row;
 mod runs;
 mod schema;
 mod search;
+mod server;
 mod sql;
 mod transaction;
 mod words;
@@ -33,12 +35,14 @@ use deadpool_postgres::Pool;
 use epitome_core::{Revision, Seq};
 
 use epitome_history::kernel::{Extent, Op, Reply, Tables, scan};
-use epitome_history::remote::{Home, shown};
+use epitome_history::remote::Home;
 use epitome_history::rows::{StoredPage, StoredProjection, StoredRecord};
 use epitome_history::{
     AppendToken, Appended, Committed, FoundMessage, KeptState, Loaded, LogPage, LogSearch, LoggedAppend,
     Pruned, SessionId, SessionInfo, StoreError,
 };
+
+pub use epitome_history::Password;
 
 use self::job::{Job, Shared};
 use self::migrate::MigrateJob;
@@ -48,6 +52,7 @@ use self::prune::PrunesJob;
 use self::read::{DeleteJob, ListJob, LoadJob, LogJob, RecordsJob};
 use self::receipts::{AppendedJob, AppendsJob, StateJob};
 use self::search::SearchJob;
+pub use self::server::PostgresServer;
 use self::transaction::OpJob;
 use self::words::ReindexJob;
 
@@ -84,7 +89,7 @@ use self::words::ReindexJob;
 /// *Durability*: that of the server. What is acknowledged survives its crash with `fsync` and `synchronous_commit` on, which
 /// are Postgres' defaults.
 ///
-/// *Secrets*: neither the url nor anything of a message is in errors, in `Debug` or in what is logged.
+/// *Secrets*: neither the url, nor a password, nor anything of a message is in errors, in `Debug` or in what is logged.
 pub struct PostgresStore {
     // Before the runtime: the connections are closed on it.
     shared: Arc<Shared>,
@@ -95,8 +100,7 @@ pub struct PostgresStore {
 impl PostgresStore {
     /// Opens the database at `url` on a thread of its own, with default options. Blocks while it does so.
     ///
-    /// The url is `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with options after a `?`: `sslmode` is `disable`, `prefer`
-    /// (if nothing is said) or `require`. Over TLS the server's certificate must be one for its name, and trusted.
+    /// [`PostgresServer::from_url`] says what the url may be.
     ///
     /// # Errors
     /// `Invalid` if the url cannot be read, the server refuses the user, its certificate is not trusted, there is no such
@@ -110,7 +114,15 @@ impl PostgresStore {
     /// # Errors
     /// As [`PostgresStore::open`].
     pub fn open_with(url: &str, options: PostgresOptions) -> Result<Self, StoreError> {
-        let store = Self::by_url(url, &options, Home::start("epitome-postgres")?)?;
+        Self::open_at(&PostgresServer::from_url(url)?, options)
+    }
+
+    /// Opens the store on this server. Otherwise as [`PostgresStore::open`].
+    ///
+    /// # Errors
+    /// As [`PostgresStore::connect_to`].
+    pub fn open_at(server: &PostgresServer, options: PostgresOptions) -> Result<Self, StoreError> {
+        let store = Self::on(server, &options, Home::start("epitome-postgres")?)?;
         store.home.wait(store.begin(options.migrate))?;
         Ok(store)
     }
@@ -120,7 +132,16 @@ impl PostgresStore {
     /// # Errors
     /// As [`PostgresStore::open`]; `Invalid` if there is no runtime.
     pub async fn connect(url: &str, options: PostgresOptions) -> Result<Self, StoreError> {
-        let store = Self::by_url(url, &options, Home::current()?)?;
+        Self::connect_to(&PostgresServer::from_url(url)?, options).await
+    }
+
+    /// Opens the store on this server, on the tokio runtime that this is called in. A password that is looked up is asked for at each new
+    /// connection.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::connect`], and those of the password.
+    pub async fn connect_to(server: &PostgresServer, options: PostgresOptions) -> Result<Self, StoreError> {
+        let store = Self::on(server, &options, Home::current()?)?;
         store.home.run(store.begin(options.migrate)).await?;
         Ok(store)
     }
@@ -137,10 +158,10 @@ impl PostgresStore {
         Ok(store)
     }
 
-    fn by_url(url: &str, options: &PostgresOptions, home: Home) -> Result<Self, StoreError> {
+    fn on(server: &PostgresServer, options: &PostgresOptions, home: Home) -> Result<Self, StoreError> {
         let names = Names::new(options)?;
-        let shared = Shared::new(pool::pool(url, options)?, names, options.remote, false);
-        Ok(Self { shared: Arc::new(shared), home, place: shown(url) })
+        let shared = Shared::new(pool::pool(server, options)?, names, options.remote, false);
+        Ok(Self { shared: Arc::new(shared), home, place: server.place().into() })
     }
 
     /// Makes the tables, or brings them up to date. Several may do so at once.

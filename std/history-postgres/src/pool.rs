@@ -1,10 +1,9 @@
-//! The pool of connections of a store that was opened by its url.
+//! The pool of connections of a store that makes them itself.
 
-use core::str::FromStr;
 use core::time::Duration;
 use std::sync::Arc;
 
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{ConfigConnectImpl, Connect, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use epitome_history::rules::invalid;
 use epitome_history::{StoreError, StoreErrorKind};
 use rustls::pki_types::CertificateDer;
@@ -14,23 +13,20 @@ use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::options::PostgresOptions;
+use super::login::Login;
+use super::{PostgresOptions, PostgresServer};
 
 /// A pool that makes its connections when they are needed.
-pub(super) fn pool(url: &str, options: &PostgresOptions) -> Result<Pool, StoreError> {
-    // The reason may repeat a part of the url, and with it a password.
-    let mut config = Config::from_str(url).map_err(|_| {
-        invalid("open: the url cannot be read; `postgres://USER:PASSWORD@HOST:PORT/DATABASE`")
-    })?;
+pub(super) fn pool(server: &PostgresServer, options: &PostgresOptions) -> Result<Pool, StoreError> {
+    let mut config = server.config().clone();
     if config.get_application_name().is_none() {
         config.application_name("epitome");
     }
     notice_dead_connections(&mut config, options.remote.timeout);
-    let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let manager = if needs_tls(&config) {
-        Manager::from_config(config, tls(&options.root_certificates)?, recycling)
+        manager(server, config, ConfigConnectImpl { tls: tls(&options.root_certificates)? })
     } else {
-        Manager::from_config(config, NoTls, recycling)
+        manager(server, config, ConfigConnectImpl { tls: NoTls })
     };
     Pool::builder(manager)
         .max_size(options.remote.connections_max.get())
@@ -39,6 +35,16 @@ pub(super) fn pool(url: &str, options: &PostgresOptions) -> Result<Pool, StoreEr
         .map_err(|error| {
             StoreError::new(StoreErrorKind::Invalid, "open: no pool can be made").with_source(error)
         })
+}
+
+fn manager(server: &PostgresServer, config: Config, connect: impl Connect + 'static) -> Manager {
+    let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    match server.password() {
+        None => Manager::from_connect(config, connect, recycling),
+        Some(password) => {
+            Manager::from_connect(config, Login { connect, password: password.clone() }, recycling)
+        }
+    }
 }
 
 /// A server that is gone without a word is noticed soon, and its connections are not given out. What the url says of that

@@ -36,7 +36,7 @@ use epitome_history::{
     SessionId, SessionInfo, StoreError,
 };
 
-pub use epitome_history::{Password, PasswordFuture};
+pub use epitome_history::Password;
 
 pub use self::client::RedisClient;
 use self::connection::{Connection, Connections};

@@ -75,7 +75,7 @@ pub use pins::{Pinned, Pins};
 pub use planned::RELOADED;
 pub use record::{Committed, CompactionRecord, RecordId, Summary, UnansweredCall};
 #[cfg(feature = "remote")]
-pub use remote::{Password, PasswordFuture, RemoteOptions};
+pub use remote::{Password, RemoteOptions, Secret, SecretFuture};
 pub use simple::{ByteStore, Saved, SimpleHistory};
 #[doc(hidden)]
 pub use store::OwnedState;

@@ -2,15 +2,15 @@
 //! where it is.
 
 mod home;
-mod password;
 mod retry;
+mod secret;
 
 use core::num::NonZeroUsize;
 use core::time::Duration;
 
 pub use self::home::Home;
-pub use self::password::{Password, PasswordFuture};
 pub use self::retry::{retry, unavailable};
+pub use self::secret::{Password, Secret, SecretFuture};
 pub use super::url::shown_url as shown;
 
 /// Time limits and retries of a store on a server.

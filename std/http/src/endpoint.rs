@@ -6,12 +6,13 @@ use core::time::Duration;
 use std::hash::RandomState;
 
 use epitome_std::session::{SessionError, SessionErrorKind};
-use reqwest::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::redirect::Policy;
-use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
+use secrecy::SecretString;
 use serde_json::Value;
 
-use crate::KeyHeader;
+use crate::{Key, KeyHeader};
 
 /// How long a request is waited for, unless the caller says otherwise: the model of a service may be at work.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -22,6 +23,8 @@ const DELAY: Duration = Duration::from_millis(500);
 
 /// No answer is larger.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
+
+const PREFER: HeaderName = HeaderName::from_static("prefer");
 
 /// The endpoint of a service.
 ///
@@ -150,9 +153,21 @@ impl Endpoint {
     /// # Errors
     /// As the type says.
     pub async fn post(&self, path: &str, body: &Value, repeat: Repeat) -> Result<Value, SessionError> {
-        let text = self.repeated(&self.posted(path, body)?, repeat, true).await?;
-        // The text of a parser's error may repeat what was said.
-        serde_json::from_slice(&text).map_err(|_| self.unavailable("the answer is no JSON"))
+        let text = self.repeated(&self.with_body(Method::POST, path, body)?, repeat, true).await?;
+        self.parsed(&text)
+    }
+
+    /// Makes or replaces what is at this path, and returns it as the service has it then. It may be repeated always.
+    ///
+    /// # Errors
+    /// As the type says. Where there was no answer, the service may have done it.
+    ///
+    /// # Cancel safety
+    /// As [`send`](Self::send).
+    pub async fn put(&self, path: &str, body: &Value) -> Result<Value, SessionError> {
+        let put = self.with_body(Method::PUT, path, body)?;
+        let put = || put().header(PREFER, HeaderValue::from_static("return=representation"));
+        self.parsed(&self.repeated(&put, Repeat::Always, true).await?)
     }
 
     /// Sends this body. Whatever the service answers beside a status of success is not read.
@@ -163,7 +178,7 @@ impl Endpoint {
     /// # Cancel safety
     /// If the future is dropped, the service may have done it, once.
     pub async fn send(&self, path: &str, body: &Value, repeat: Repeat) -> Result<(), SessionError> {
-        self.repeated(&self.posted(path, body)?, repeat, false).await.map(|_| ())
+        self.repeated(&self.with_body(Method::POST, path, body)?, repeat, false).await.map(|_| ())
     }
 
     /// The answer to a request without a body.
@@ -172,14 +187,32 @@ impl Endpoint {
     /// As the type says.
     pub async fn get(&self, path: &str) -> Result<Value, SessionError> {
         let url = self.url(path)?;
-        let text = self.repeated(&|| self.http.get(&url), Repeat::Always, true).await?;
-        serde_json::from_slice(&text).map_err(|_| self.unavailable("the answer is no JSON"))
+        self.parsed(&self.repeated(&|| self.http.get(&url), Repeat::Always, true).await?)
     }
 
-    fn posted(&self, path: &str, body: &Value) -> Result<impl Fn() -> RequestBuilder, SessionError> {
+    /// The key of this moment that stands in the body of a request, in the time of a request.
+    ///
+    /// # Errors
+    /// Those of the key; `Unavailable` if it takes longer.
+    pub async fn look_up(&self, key: &Key) -> Result<SecretString, SessionError> {
+        let late = |_| self.unavailable("no key in time");
+        tokio::time::timeout(self.timeout, key.now()).await.map_err(late)?
+    }
+
+    fn parsed(&self, text: &[u8]) -> Result<Value, SessionError> {
+        // The text of a parser's error may repeat what was said.
+        serde_json::from_slice(text).map_err(|_| self.unavailable("the answer is no JSON"))
+    }
+
+    fn with_body(
+        &self,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> Result<impl Fn() -> RequestBuilder, SessionError> {
         let (url, body) = (self.url(path)?, body.to_string());
         Ok(move || {
-            let request = self.http.post(&url);
+            let request = self.http.request(method.clone(), &url);
             request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body.clone())
         })
     }

@@ -1,17 +1,11 @@
 //! The key of a service.
 
-use core::fmt;
-use std::sync::Arc;
-
+use epitome_history::Secret;
 use epitome_std::session::{SessionError, SessionErrorKind};
-use futures::future::BoxFuture;
 use reqwest::header::{HeaderName, HeaderValue};
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::ExposeSecret as _;
 
-/// The future of a key that is looked up.
-pub type KeyFuture = BoxFuture<'static, Result<SecretString, SessionError>>;
-
-/// The key of a service: a text, or a function that is asked before each request, for a key that changes. It prints nothing of itself.
+/// The key of a service. A function is asked before each request.
 ///
 /// ```
 /// use epitome_http::Key;
@@ -20,51 +14,7 @@ pub type KeyFuture = BoxFuture<'static, Result<SecretString, SessionError>>;
 /// let looked_up = Key::from_fn(|| Box::pin(async { Ok("m0-key".into()) }));
 /// assert!(!format!("{fixed:?} {looked_up:?}").contains("m0-key"));
 /// ```
-#[derive(Clone)]
-pub struct Key(Arc<dyn Fn() -> KeyFuture + Send + Sync>);
-
-impl Key {
-    /// A key that this function gives, before each request.
-    #[must_use]
-    pub fn from_fn(ask: impl Fn() -> KeyFuture + Send + Sync + 'static) -> Self {
-        Self(Arc::new(ask))
-    }
-
-    /// The key for one request.
-    ///
-    /// # Errors
-    /// Those of the function that is asked.
-    pub async fn now(&self) -> Result<SecretString, SessionError> {
-        (self.0)().await
-    }
-}
-
-impl From<SecretString> for Key {
-    fn from(key: SecretString) -> Self {
-        Self::from_fn(move || {
-            let key = key.clone();
-            Box::pin(async move { Ok(key) })
-        })
-    }
-}
-
-impl From<String> for Key {
-    fn from(key: String) -> Self {
-        SecretString::from(key).into()
-    }
-}
-
-impl From<&str> for Key {
-    fn from(key: &str) -> Self {
-        SecretString::from(key).into()
-    }
-}
-
-impl fmt::Debug for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Key").finish_non_exhaustive()
-    }
-}
+pub type Key = Secret<SessionError>;
 
 /// The header of a request that carries a key.
 #[derive(Debug, Clone)]

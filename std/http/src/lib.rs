@@ -7,4 +7,4 @@ mod key;
 mod tests;
 
 pub use endpoint::{Endpoint, Repeat};
-pub use key::{Key, KeyFuture, KeyHeader};
+pub use key::{Key, KeyHeader};

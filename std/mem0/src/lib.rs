@@ -23,6 +23,6 @@ mod provider;
 #[cfg(test)]
 mod tests;
 
-pub use epitome_http::{Endpoint, Key, KeyFuture};
+pub use epitome_http::{Endpoint, Key};
 pub use epitome_std::memory::Scope;
 pub use provider::{Mem0ContextProvider, PROMPT};

@@ -4,10 +4,8 @@ use core::num::NonZeroUsize;
 use std::collections::HashSet;
 
 use async_trait::async_trait;
-use epitome_core::attribution::Retention;
-use epitome_core::message::Role;
 use epitome_http::{Endpoint, KeyHeader};
-use epitome_std::memory::{cut, retrieved_message};
+use epitome_std::memory::{cut, remembered, retrieved_message};
 use epitome_std::message::Message;
 use epitome_std::provider::{ContextProvider, Hook, source_id};
 use epitome_std::session::{SessionError, SessionErrorKind};
@@ -260,8 +258,7 @@ impl ContextProvider for Mem0ContextProvider {
         if state.get(LAST_RUN) == Some(&token) {
             return Ok(());
         }
-        let answer = context.response().iter().flat_map(|response| &response.messages).collect::<Vec<_>>();
-        let messages: Vec<_> = context.input_messages().iter().chain(answer).filter_map(stored).collect();
+        let messages: Vec<_> = remembered(context).map(stored).collect();
         if !messages.is_empty() {
             self.client.add(messages, stamp(&self.storage), self.infer).await?;
         }
@@ -270,13 +267,9 @@ impl ContextProvider for Mem0ContextProvider {
     }
 }
 
-/// What is stored of a message, if it is to be remembered.
-fn stored(message: &Message) -> Option<Value> {
-    let is_kept = message.attribution().retention != Retention::Ephemeral;
-    let is_said = matches!(message.role(), Role::User | Role::Assistant | Role::System);
-    let text = message.text();
-    (is_kept && is_said && !text.trim().is_empty())
-        .then(|| json!({"role": message.role().as_str(), "content": text}))
+/// The form of a message in a request.
+fn stored(message: &Message) -> Value {
+    json!({"role": message.role().as_str(), "content": message.text()})
 }
 
 /// Whether an answer says no other id than was asked for.

@@ -27,7 +27,7 @@ mod service;
 mod tests;
 mod vectors;
 
-pub use epitome_history::{Password, PasswordFuture, RemoteOptions};
+pub use epitome_history::{Password, RemoteOptions};
 pub use epitome_redis::RedisServer;
 pub use epitome_std::memory::{Embedder, Scope};
 pub use provider::{PROMPT, RedisContextProvider};

@@ -4,11 +4,9 @@ use core::num::NonZeroUsize;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use epitome_core::attribution::Retention;
-use epitome_core::message::Role;
 use epitome_history::RemoteOptions;
 use epitome_redis::RedisServer;
-use epitome_std::memory::{Scope, retrieved_message};
+use epitome_std::memory::{Scope, remembered, retrieved_message};
 use epitome_std::message::Message;
 use epitome_std::provider::{ContextProvider, Hook, source_id};
 use epitome_std::session::{SessionContext, SessionError, SessionErrorKind};
@@ -266,9 +264,7 @@ impl ContextProvider for RedisContextProvider {
         if state.get(LAST_RUN) == Some(&token) {
             return Ok(());
         }
-        let answer = context.response().iter().flat_map(|response| &response.messages).collect::<Vec<_>>();
-        let messages: Vec<_> =
-            context.input_messages().iter().chain(answer).filter(|it| is_stored(it)).collect();
+        let messages: Vec<_> = remembered(context).collect();
         if !messages.is_empty() {
             self.ensure_index().await?;
         }
@@ -282,10 +278,4 @@ impl ContextProvider for RedisContextProvider {
         state.insert(LAST_RUN.to_owned(), token);
         Ok(())
     }
-}
-
-fn is_stored(message: &Message) -> bool {
-    let is_kept = message.attribution().retention != Retention::Ephemeral;
-    let is_said = matches!(message.role(), Role::User | Role::Assistant | Role::System);
-    is_kept && is_said && !message.text().trim().is_empty()
 }

@@ -4,9 +4,9 @@ mod open;
 
 pub use epitome_history::*;
 #[cfg(feature = "postgres")]
-pub use epitome_postgres::{Migrate, PostgresOptions, PostgresStore};
+pub use epitome_postgres::{Migrate, PostgresOptions, PostgresServer, PostgresStore};
 #[cfg(feature = "redis")]
-pub use epitome_redis::{Password, PasswordFuture, RedisOptions, RedisServer, RedisStore};
+pub use epitome_redis::{RedisOptions, RedisServer, RedisStore};
 #[cfg(feature = "sqlite")]
 pub use epitome_sqlite::SqliteStore;
 pub use open::open_store;

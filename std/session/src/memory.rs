@@ -29,7 +29,7 @@ pub use folder::{FILE_BYTES_MAX, FILES_MAX, FOLDER_BYTES_MAX, FileVersion, Memor
 pub use keywords::KeywordRetriever;
 pub use manager::{Memory, MemoryManager, MemoryQuery};
 pub use persistence::MemoryPersistence;
-pub use provider::MemoryContextProvider;
+pub use provider::{MemoryContextProvider, remembered};
 pub use recall::RecallProvider;
 pub use retrieval::{RetrievalProvider, Retrieved, Retriever, cut, retrieved_message};
 pub use scope::Scope;

@@ -13,7 +13,7 @@ use super::{FOUND_MAX, InMemoryStore, Memory, MemoryManager, MemoryPersistence, 
 use crate::history::SessionId;
 use crate::message::Message;
 use crate::provider::{ContextProvider, Hook, source_id};
-use crate::session::SessionError;
+use crate::session::{SessionContext, SessionError};
 
 /// Before a run, adds the memories that fit what the user says; after it, keeps what the user and the model have said.
 ///
@@ -165,9 +165,8 @@ impl ContextProvider for MemoryContextProvider {
 
     async fn after_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
         let Hook { context, .. } = hook;
-        let response = context.response().iter().flat_map(|response| &response.messages).collect::<Vec<_>>();
-        let said = context.input_messages().iter().chain(response);
-        let memories: Vec<Memory> = said.filter_map(memory_of).collect();
+        let said = remembered(context).filter(|it| it.role() != Role::System);
+        let memories: Vec<Memory> = said.map(|it| Memory::new(it.role(), text_of(it))).collect();
         if memories.is_empty() {
             return Ok(());
         }
@@ -190,10 +189,25 @@ impl fmt::Debug for MemoryContextProvider {
     }
 }
 
-/// What of a message is remembered: the words of the user and of the model, unless they are for this run only.
-fn memory_of(message: &Message) -> Option<Memory> {
-    let (text, kept) = (text_of(message), message.attribution().retention != Retention::Ephemeral);
-    let role = message.role();
-    (kept && matches!(role, Role::User | Role::Assistant) && !text.is_empty())
-        .then(|| Memory::new(role, text))
+/// The messages of a finished run that a provider of yours may store as memories: of its input and its response, those with a text of a
+/// user, the model or a system, and not the ephemeral ones.
+///
+/// ```
+/// use epitome_std::memory::remembered;
+/// use epitome_std::message::Message;
+/// use epitome_std::session::{AgentResponse, AgentSession, SessionContext};
+///
+/// let input = vec![Message::user("I drink tea."), Message::user(" ")];
+/// let run = SessionContext::new(&AgentSession::new(), "run-1", input);
+/// let run = run.with_response(AgentResponse::new(vec![Message::tool("call-1", "12 cups"), Message::assistant("Noted.")]));
+/// let texts: Vec<_> = remembered(&run).map(Message::text).collect();
+/// assert_eq!(texts, ["I drink tea.", "Noted."]);
+/// ```
+pub fn remembered(context: &SessionContext) -> impl Iterator<Item = &Message> {
+    let response = context.response().map(|response| response.messages.iter()).into_iter().flatten();
+    context.input_messages().iter().chain(response).filter(|message| {
+        let is_kept = message.attribution().retention != Retention::Ephemeral;
+        let is_said = matches!(message.role(), Role::User | Role::Assistant | Role::System);
+        is_kept && is_said && !message.text().trim().is_empty()
+    })
 }

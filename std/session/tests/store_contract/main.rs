@@ -42,6 +42,8 @@ mod moving;
 #[cfg(feature = "postgres")]
 mod postgres_killed;
 #[cfg(feature = "postgres")]
+mod postgres_passwords;
+#[cfg(feature = "postgres")]
 mod postgres_refusals;
 #[cfg(feature = "postgres")]
 mod postgres_server;
