@@ -13,7 +13,7 @@
 //! | 7C | the same with an audit of all context | [`order::example_7_audit_stores_context_too`] |
 //!
 //! Services are played: Redis by a store in memory, Cosmos by SQLite, AI Search by keywords. Examples 2, 4, 5 and 7 stand once more in
-//! [`services`], with the providers for these services.
+//! [`services`], with the providers for these services, and 2, 5 and 7 with Cosmos DB in `std/history-cosmos`.
 //! The buffered retriever and storage for evaluation are named in the text, and stand in [`order`].
 
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use epitome_core::attribution::SeqRange;
-use epitome_core::{Basis, Seq, Tokens};
+use epitome_core::{Basis, Revision, Seq, Tokens};
 use epitome_history::{
     Append, AppendToken, CompactionRecord, HistoryStore, MessageEdit, NewState, PartStandIn, StateRevision,
     TokenCount,
@@ -79,6 +79,35 @@ async fn an_append_costs_the_same_in_a_long_session() {
     // The session, the token, and one batch.
     assert_eq!((cost[0].0, cost[1].0), (3, 3));
     assert!(cost[1].1 < cost[0].1 + 100, "{cost:?}");
+}
+
+/// The requests of each operation on a session of 100 messages, as docs/cosmos.md says.
+#[tokio::test(flavor = "multi_thread")]
+async fn operations_have_so_many_requests() {
+    let service = Service::new();
+    let store = service.store("a").await;
+    append(&store, &demo(), 0..40).await.unwrap();
+    append(&store, &demo(), 40..80).await.unwrap();
+    append(&store, &demo(), 80..100).await.unwrap();
+    store.load(&demo()).await.unwrap();
+    let asked = || service.traffic().take().0;
+    asked();
+    append(&store, &demo(), 100..102).await.unwrap();
+    assert_eq!(asked(), 3, "append");
+    assert_eq!(store.load(&demo()).await.unwrap().live.len(), 102);
+    assert_eq!(asked(), 2, "load");
+    store.tail(&demo()).await.unwrap();
+    assert_eq!(asked(), 2, "tail");
+    let mut record = CompactionRecord::new(Revision(0), Seq(102));
+    record.hides = vec![SeqRange { first: Seq(10), last: Seq(89) }];
+    store.commit(&demo(), &record).await.unwrap();
+    assert_eq!(asked(), 4, "commit");
+    store.log(&demo(), Seq(0)..Seq(50), 50).await.unwrap();
+    assert_eq!(asked(), 3, "log");
+    store.uncompact(&demo(), Revision(1)).await.unwrap();
+    assert_eq!(asked(), 6, "uncompact");
+    store.list(None, 10).await.unwrap();
+    assert_eq!(asked(), 4, "list");
 }
 
 #[tokio::test(flavor = "multi_thread")]
