@@ -1,6 +1,6 @@
 //! Records that name the record before them: session files in which somebody went back and on in another way.
 
-use core::hash::BuildHasher as _;
+use core::hash::{BuildHasher as _, BuildHasherDefault, Hasher};
 use core::num::NonZero;
 use std::collections::HashMap;
 use std::hash::RandomState;
@@ -90,11 +90,32 @@ pub(crate) fn wide(number: u32) -> Option<usize> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key(NonZero<u64>);
 
+/// A map by keys, which are hashes already.
+pub(crate) type KeyMap<V> = HashMap<Key, V, BuildHasherDefault<KeyHasher>>;
+
+/// The hash of a [`Key`]: the key itself.
+#[derive(Debug, Default)]
+pub(crate) struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |hash, byte| hash.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// The numbers of records by their names, none of which is held.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     secret: RandomState,
-    numbers: HashMap<Key, u32>,
+    numbers: KeyMap<u32>,
 }
 
 impl Names {
@@ -129,6 +150,12 @@ pub(crate) fn named(names: &Names, leaf: &str, (what, key): (&str, &str)) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_is_not_hashed_again() {
+        let key = Names::default().key("call_1");
+        assert_eq!(KeyMap::<u32>::default().hasher().hash_one(key), key.0.get());
+    }
 
     #[test]
     fn paths_and_leaves() {

@@ -126,7 +126,7 @@ fn read_element(source: &Arc<str>, text: Value<'_>) -> Result<(Vec<Message>, Opt
     for (at, message) in messages.iter_mut().enumerate() {
         let wire = WireText::new(Format::AgentFramework.shared_name(), share(source, text.text()));
         let wire = wire.with_rejoin(at > 0);
-        *message = core::mem::replace(message, Message::user("")).with_wire(wire);
+        *message = core::mem::replace(message, Message::new(message.role(), Vec::new())).with_wire(wire);
     }
     Ok((messages, None))
 }

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::tree::Tree;
-use crate::forest::{Key, NONE, narrow, wide};
+use crate::forest::{Key, KeyMap, NONE, narrow, wide};
 
 /// The ends of the conversations of a file, and how many messages there are up to each line.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ struct Walk<'t> {
     /// How many ends were passed.
     passed: u32,
     /// The calls on the way, each with the lines that make it; and with the spur of each.
-    calls: HashMap<Key, Vec<u32>>,
+    calls: KeyMap<Vec<u32>>,
     /// By spurs: how often the way answers it, since when it is not answered, and how many conversations had it until then.
     states: HashMap<u32, State>,
 }
@@ -67,7 +67,7 @@ impl Ends {
             spurs,
             first,
         };
-        let (calls, states) = (HashMap::new(), HashMap::new());
+        let (calls, states) = (KeyMap::default(), HashMap::new());
         let mut walk = Walk { tree, ends, is_end, messages: 0, passed: 0, calls, states };
         walk.over_all();
         let Walk { mut ends, is_end, .. } = walk;
@@ -102,7 +102,7 @@ impl Ends {
                 let own = self.spurs_of(line);
                 let of_call =
                     own.iter().flat_map(|spur| calls_of(tree, *spur).map(move |call| (call, *spur)));
-                let of_call: HashMap<Key, u32> = of_call.collect();
+                let of_call: KeyMap<u32> = of_call.collect();
                 for call in tree.calls(line) {
                     spurs.insert(*call, of_call.get(call).copied());
                 }
@@ -212,7 +212,7 @@ impl Walk<'_> {
             self.messages = self.messages.saturating_add(tree.messages(line));
             let own = self.ends.spurs_of(line).to_vec();
             let of_call = own.iter().flat_map(|spur| calls_of(tree, *spur).map(move |call| (call, *spur)));
-            let of_call: HashMap<Key, u32> = of_call.collect();
+            let of_call: KeyMap<u32> = of_call.collect();
             for call in tree.calls(line) {
                 self.calls.entry(*call).or_default().push(of_call.get(call).copied().unwrap_or(NONE));
             }

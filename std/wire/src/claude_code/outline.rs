@@ -8,6 +8,7 @@ use super::ends::Ends;
 use super::session::{Reports, said};
 use super::tree::Tree;
 use crate::WireError;
+use crate::json::Spans;
 use crate::outline::{Outline, OutlinedConversation, Outliner, Place, TreeLines};
 
 /// The lines of a file that have a place in its tree.
@@ -15,11 +16,13 @@ use crate::outline::{Outline, OutlinedConversation, Outliner, Place, TreeLines};
 pub(super) struct Lines {
     tree: Tree,
     lines: TreeLines,
+    /// Of the line that is read.
+    spans: Spans,
 }
 
 impl Outliner for Lines {
     fn push(&mut self, text: &Arc<str>, offset: u64) -> Result<(), WireError> {
-        if let Some(said) = said(&mut self.tree, text, text)? {
+        if let Some(said) = said((&mut self.tree, &mut self.spans), text, text)? {
             self.lines.push(offset, said.usage.is_some());
         }
         Ok(())

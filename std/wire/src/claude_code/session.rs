@@ -31,8 +31,9 @@ impl Session {
     pub(super) fn read(transcript: &mut Transcript, text: &str) -> Result<(Self, Vec<Str>), WireError> {
         let (mut session, mut names) = (Self::default(), Vec::new());
         let source = Arc::clone(&transcript.source);
+        let mut spans = Spans::default();
         forest::for_each_line(transcript, text, |transcript, (list, at), raw| {
-            let Some(said) = said(&mut session.tree, &source, raw)? else { return Ok(()) };
+            let Some(said) = said((&mut session.tree, &mut spans), &source, raw)? else { return Ok(()) };
             session.reports.extend(said.usage.map(|usage| (names.len(), *usage)));
             names.push(said.uuid);
             if said.holds {
@@ -129,10 +130,14 @@ pub(super) struct Said {
     pub(super) usage: Option<Box<Usage>>,
 }
 
-/// Reads the line `raw`, a slice of `source`, and adds it to `tree`; `None` if it has no place there.
-pub(super) fn said(tree: &mut Tree, source: &Arc<str>, raw: &str) -> Result<Option<Said>, WireError> {
-    let mut spans = Spans::default();
-    let line = Line::of(&mut spans, raw)?;
+/// Reads the line `raw`, a slice of `source`, and adds it to `tree`; `None` if it has no place there. The notes in `spans` are of no
+/// other line.
+pub(super) fn said(
+    (tree, spans): (&mut Tree, &mut Spans),
+    source: &Arc<str>,
+    raw: &str,
+) -> Result<Option<Said>, WireError> {
+    let line = Line::of(spans, raw)?;
     if !tree.takes(&line) {
         return Ok(None);
     }
@@ -140,12 +145,12 @@ pub(super) fn said(tree: &mut Tree, source: &Arc<str>, raw: &str) -> Result<Opti
     let (holds, is_summary) = (line.message.is_some(), line.is_summary);
     let mut said = Said { uuid, holds, is_summary, messages: Vec::new(), usage: None };
     if let Some(message) = line.message {
-        let known = Value::noted(raw, &spans, 0).within(message);
+        let known = Value::noted(raw, spans, 0).within(message);
         let (messages, usage) =
             json::nested(raw, message, "/message", |_| anthropic::messages_and_usage(source, known))?;
         said.messages = messages.into_iter().map(|it| injected::marked(it, Format::ClaudeCode)).collect();
         if let Some(first) = said.messages.first_mut() {
-            let unnamed = core::mem::replace(first, Message::user(""));
+            let unnamed = core::mem::replace(first, Message::new(first.role(), Vec::new()));
             *first = unnamed.with_id(said.uuid.clone());
         }
         // A report that cannot be read is none: the messages are what counts. One of nothing is of no response of a model.

@@ -8,7 +8,7 @@ use epitome_message::{Message, Part, Str};
 
 use super::line::Line;
 use crate::WireError;
-use crate::forest::{self, Forest, Key, NONE, Names, narrow, wide};
+use crate::forest::{self, Forest, Key, KeyMap, NONE, Names, narrow, wide};
 use crate::json;
 use crate::transcript::{CompactionTree, Compactions, Relation, ToolCompaction};
 
@@ -22,9 +22,9 @@ pub(super) struct Tree {
     ids: Vec<Key>,
     cuts: HashMap<usize, Cut>,
     /// By the name of a conversation's last line.
-    titles: HashMap<Key, Str>,
+    titles: KeyMap<Str>,
     /// What sub-agents' tasks are called, by what they were asked.
-    tasks: HashMap<Key, Str>,
+    tasks: KeyMap<Str>,
     /// What lines of side chains say that say one thing.
     asked: HashMap<usize, Key>,
 }

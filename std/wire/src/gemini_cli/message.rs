@@ -46,11 +46,14 @@ pub(super) fn record<'a>(whole: &Arc<str>, record: impl Into<Value<'a>>) -> Resu
     };
     let wire = WireText::new(Format::GeminiCli.shared_name(), share(whole, raw));
     let (mut messages, before_content) = match role {
-        Role::User => (turns(&units, &wire), 0),
-        _ => answer(whole, raw, (&units, thoughts, &calls), &wire)?,
+        Role::User => (turns(units, &wire), 0),
+        _ => answer(whole, raw, (units, thoughts, &calls), &wire)?,
     };
-    let mut id = optional_text(raw, id, "id")?.map(|id| share(whole, &id));
-    messages = messages.into_iter().map(|message| named(message, id.take())).collect();
+    let id = optional_text(raw, id, "id")?.map(|id| share(whole, &id));
+    if let Some(first) = messages.first_mut() {
+        let unnamed = core::mem::replace(first, Message::new(role, Vec::new()));
+        *first = named(unnamed, id);
+    }
     let results = calls.into_iter().filter_map(|(_, result)| result);
     let results = results.filter(|_| role == Role::Assistant);
     messages.extend(results.map(|result| {
@@ -84,12 +87,13 @@ pub(super) fn results(message: &Message) -> impl Iterator<Item = &Str> {
 }
 
 /// What a user's record says: each response to a call is a message of its own.
-fn turns(units: &[(Unit, &str)], wire: &WireText) -> Vec<Message> {
+fn turns(units: Vec<(Unit, &str)>, wire: &WireText) -> Vec<Message> {
     let mut messages = Vec::new();
-    for (run, is_response) in runs(Role::User, units) {
-        let own = units.get(run).unwrap_or_default();
+    let runs = runs(Role::User, &units);
+    let mut units = units.into_iter();
+    for (run, is_response) in runs {
         let role = if is_response { Role::Tool } else { Role::User };
-        let parts = own.iter().flat_map(|(unit, _)| unit.parts.iter().cloned()).collect();
+        let parts = joined(units.by_ref().take(run.len()));
         messages.push(Message::new(role, parts).with_wire(wire.clone().with_rejoin(!messages.is_empty())));
     }
     if messages.is_empty() {
@@ -98,25 +102,36 @@ fn turns(units: &[(Unit, &str)], wire: &WireText) -> Vec<Message> {
     messages
 }
 
+/// The parts of these units, one after the other.
+fn joined<'a>(units: impl IntoIterator<Item = (Unit, &'a str)>) -> Vec<Part> {
+    let mut each = units.into_iter().map(|(unit, _)| unit.parts);
+    // Mostly there is one.
+    let mut parts = each.next().unwrap_or_default();
+    parts.extend(each.flatten());
+    parts
+}
+
 /// What the model says: thoughts, content and calls. Newer content has the calls and thoughts in it.
 fn answer(
     whole: &Arc<str>,
     raw: &str,
-    (units, thoughts, calls): (&[(Unit, &str)], Option<&str>, &[Call]),
+    (units, thoughts, calls): (Vec<(Unit, &str)>, Option<&str>, &[Call]),
     wire: &WireText,
 ) -> Result<(Vec<Message>, usize), WireError> {
-    let said = units.iter().flat_map(|(unit, _)| &unit.parts);
-    let is_whole = said.clone().any(|part| matches!(part, Part::ToolCall(_) | Part::Reasoning(_)));
+    let said = joined(units);
+    let is_whole = said.iter().any(|part| matches!(part, Part::ToolCall(_) | Part::Reasoning(_)));
     let mut parts = Vec::new();
     each(raw, thoughts.filter(|_| !is_whole), "/thoughts", |thought| {
         parts.push(self::thought(whole, thought)?);
         Ok(())
     })?;
     let before_content = parts.len();
-    let known: HashSet<&str> = said.clone().filter_map(call_id).collect();
-    parts.extend(said.cloned());
-    let others = calls.iter().filter(|(call, _)| !known.contains(&*call.id));
-    parts.extend(others.map(|(call, _)| Part::ToolCall(call.clone())));
+    let known: HashSet<&str> = said.iter().filter_map(call_id).collect();
+    let others = calls.iter().map(|(call, _)| call).filter(|call| !known.contains(&*call.id));
+    let others: Vec<_> = others.cloned().map(Part::ToolCall).collect();
+    parts.reserve_exact(said.len().saturating_add(others.len()));
+    parts.extend(said);
+    parts.extend(others);
     Ok((vec![Message::new(Role::Assistant, parts).with_wire(wire.clone())], before_content))
 }
 
@@ -226,6 +241,7 @@ fn call(
         return Ok((call, None));
     };
     let mut answer = ToolResult::new(id, Vec::new());
+    answer.parts.reserve_exact(1);
     answer.is_error = matches!(status, Some("\"error\"" | "\"cancelled\""));
     let mut add = |part: &str, response: Result<[Option<&str>; 1], WireError>| {
         answer.parts.push(returned(whole, part, response)?);

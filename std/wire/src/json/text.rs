@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr;
-
 use super::scan::{NEAR_BYTES, position};
 
 /// The text of the JSON string `raw`, quotes included: a slice of it where nothing is escaped. `raw` has been checked to
@@ -13,14 +11,17 @@ use super::scan::{NEAR_BYTES, position};
 /// the message is still readable, and its source text still has it.
 pub fn decode(raw: &str) -> Cow<'_, str> {
     let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
-    let Some(first) = memchr(b'\\', inner.as_bytes()) else { return Cow::Borrowed(inner) };
+    let mut next = position(b'\\', inner.as_bytes(), NEAR_BYTES);
+    if next.is_none() {
+        return Cow::Borrowed(inner);
+    }
     let mut out = String::with_capacity(inner.len());
-    let (mut rest, mut next) = (inner, Some(first));
+    let mut rest = inner;
     while let Some((before, escape)) = next.and_then(|at| rest.split_at_checked(at)) {
         out.push_str(before);
-        rest = match escape.as_bytes().get(1).and_then(short) {
+        rest = match escape.as_bytes().get(1).and_then(|letter| short(*letter)) {
             Some(said) => {
-                out.push_str(said);
+                out.push(said);
                 escape.get(2..).unwrap_or_default()
             }
             None => {
@@ -97,16 +98,16 @@ fn plain_bytes(text: &[u8]) -> usize {
 }
 
 /// What this letter after a backslash says; `None`, if it does not say it alone.
-const fn short(letter: &u8) -> Option<&'static str> {
+pub(super) const fn short(letter: u8) -> Option<char> {
     Some(match letter {
-        b'n' => "\n",
-        b't' => "\t",
-        b'r' => "\r",
-        b'b' => "\u{8}",
-        b'f' => "\u{c}",
-        b'"' => "\"",
-        b'\\' => "\\",
-        b'/' => "/",
+        b'n' => '\n',
+        b't' => '\t',
+        b'r' => '\r',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'"' => '"',
+        b'\\' => '\\',
+        b'/' => '/',
         _ => return None,
     })
 }

@@ -7,6 +7,7 @@ use epitome_message::Str;
 use super::session::{BEFORE, said};
 use super::tree::Tree;
 use crate::WireError;
+use crate::json::Spans;
 use crate::outline::{Outline, OutlinedConversation, Outliner, Place, TreeLines};
 use crate::transcript::Relation;
 
@@ -15,11 +16,13 @@ use crate::transcript::Relation;
 pub(super) struct Lines {
     tree: Tree,
     lines: TreeLines,
+    /// Of the line that is read.
+    spans: Spans,
 }
 
 impl Outliner for Lines {
     fn push(&mut self, text: &Arc<str>, offset: u64) -> Result<(), WireError> {
-        if let Some(said) = said(&mut self.tree, text, text)? {
+        if let Some(said) = said((&mut self.tree, &mut self.spans), text, text)? {
             self.lines.push(offset, said.usage.is_some());
         }
         Ok(())

@@ -30,8 +30,9 @@ impl Session {
     pub(super) fn read(transcript: &mut Transcript, text: &str) -> Result<Self, WireError> {
         let mut session = Self::default();
         let source = Arc::clone(&transcript.source);
+        let mut spans = Spans::default();
         forest::for_each_line(transcript, text, |transcript, (list, at), raw| {
-            let Some(said) = said(&mut session.tree, &source, raw)? else { return Ok(()) };
+            let Some(said) = said((&mut session.tree, &mut spans), &source, raw)? else { return Ok(()) };
             let Some(message) = said.message else { return Ok(()) };
             let record = transcript.element(list, at, 1);
             // Without its record the entries before a compaction count again.
@@ -114,10 +115,14 @@ pub(super) struct Said {
     pub(super) usage: Option<Box<Usage>>,
 }
 
-/// Reads the entry `raw`, a slice of `source`, and adds it to `tree`; `None` for what a file begins with.
-pub(super) fn said(tree: &mut Tree, source: &Arc<str>, raw: &str) -> Result<Option<Said>, WireError> {
-    let mut spans = Spans::default();
-    let line = Line::of(&mut spans, raw)?;
+/// Reads the entry `raw`, a slice of `source`, and adds it to `tree`; `None` for what a file begins with. The notes in `spans` are of no
+/// other entry.
+pub(super) fn said(
+    (tree, spans): (&mut Tree, &mut Spans),
+    source: &Arc<str>,
+    raw: &str,
+) -> Result<Option<Said>, WireError> {
+    let line = Line::of(spans, raw)?;
     let mut said = Said { name: line.name.as_ref().map(|name| share(source, name)), ..Said::default() };
     if line.is_session {
         tree.id = said.name.unwrap_or_default();
@@ -125,7 +130,7 @@ pub(super) fn said(tree: &mut Tree, source: &Arc<str>, raw: &str) -> Result<Opti
     }
     match line.content {
         Content::Message(text) => {
-            let found = Members::of(Value::noted(raw, &spans, 0).within(text), &FIELDS);
+            let found = Members::of(Value::noted(raw, spans, 0).within(text), &FIELDS);
             said.message = json::nested(raw, text, "/message", |_| message_of(source, &found))?;
             let is_model = said.message.as_ref().is_some_and(|message| message.role() == Role::Assistant);
             said.usage = reported(&found)?.filter(|_| is_model).map(Box::new);

@@ -142,7 +142,9 @@ impl Transcript {
             json::noted_check(spans, text)?;
             return Ok(Value::noted(text, spans, 0));
         }
-        Ok(Value::noted(text, spans, json::offset_of(&self.source, text)))
+        let start = json::offset_of(&self.source, text);
+        spans.pass(start);
+        Ok(Value::noted(text, spans, start))
     }
 
     /// Adds to `conversation` what `read` makes of each element of a list, which stands at `path` in `whole`: its messages,

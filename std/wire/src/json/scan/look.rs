@@ -5,6 +5,7 @@ use core::cmp::Ordering;
 use memchr::{memchr, memchr2};
 
 use super::Scanner;
+use crate::json::text::short;
 
 /// How values are passed over.
 pub(in crate::json) trait Look: Sized {
@@ -43,18 +44,32 @@ pub(crate) struct Spans {
     places: Vec<(u32, u32)>,
     /// Where the text that they are of begins in the whole.
     start: usize,
+    /// How many of them a reader that goes forward has passed.
+    passed: usize,
 }
 
 impl Spans {
     /// Of a text that begins at `start` in the whole.
     pub(crate) const fn of_text_at(start: usize) -> Self {
-        Self { places: Vec::new(), start }
+        Self { places: Vec::new(), start, passed: 0 }
+    }
+
+    /// Passes what begins before `start` in the whole: values behind it are found from here.
+    pub(crate) fn pass(&mut self, start: usize) {
+        let start = start.saturating_sub(self.start);
+        let last = self.passed.checked_sub(1).and_then(|last| self.places.get(last));
+        if last.is_some_and(|(begin, _)| *begin as usize >= start) {
+            self.passed = 0;
+        }
+        let rest = self.places.get(self.passed..).unwrap_or_default();
+        self.passed = self.passed.saturating_add(count_before(rest, start));
     }
 }
 
 impl<'n> Checked<'n> {
     /// Takes note of what is long in `text`, which is looked at from its beginning.
     pub(in crate::json) fn noting(text: &str, spans: &'n mut Spans) -> Self {
+        spans.passed = 0;
         spans.places.clear();
         // Four bytes for each place: a text that is larger is looked at again.
         Self { spans: u32::try_from(text.len()).is_ok().then_some(&mut spans.places) }
@@ -80,15 +95,26 @@ impl<'n> Checked<'n> {
 impl<'e> Known<'e> {
     /// A text that begins at `start` in the whole.
     pub(in crate::json) fn new(spans: &'e Spans, start: usize) -> Self {
-        Self { spans: &spans.places, start: 0 }.behind(start.saturating_sub(spans.start))
+        let rest = spans.places.get(spans.passed..).unwrap_or_default();
+        Self { spans: rest, start: 0 }.behind(start.saturating_sub(spans.start))
     }
 
     /// The text that begins at `start` in this one.
     pub(in crate::json) fn behind(self, start: usize) -> Self {
         let start = self.start.saturating_add(start);
-        let before = self.spans.partition_point(|(begin, _)| (*begin as usize) < start);
+        let before = count_before(self.spans, start);
         Self { spans: self.spans.get(before..).unwrap_or_default(), start }
     }
+}
+
+/// How many begin before `start`, which is mostly near: as many steps as their count has binary digits.
+pub(super) fn count_before(spans: &[(u32, u32)], start: usize) -> usize {
+    let is_before = |(begin, _): &(u32, u32)| (*begin as usize) < start;
+    let mut reach = NEAR_SPANS;
+    while spans.get(reach).is_some_and(is_before) {
+        reach = reach.saturating_mul(2);
+    }
+    spans.get(..reach).unwrap_or(spans).partition_point(is_before)
 }
 
 fn narrow(at: usize) -> u32 {
@@ -102,7 +128,7 @@ impl Look for Checked<'_> {
             let plain = plain_length(rest)?;
             rest = match rest.get(plain..)? {
                 [b'"', after @ ..] => return bytes.len().checked_sub(after.len()),
-                [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', after @ ..] => after,
+                [b'\\', letter, after @ ..] if short(*letter).is_some() => after,
                 [b'\\', b'u', after @ ..] => {
                     let (digits, after) = after.split_first_chunk::<4>()?;
                     Some(after).filter(|_| digits.iter().all(u8::is_ascii_hexdigit))?
@@ -300,7 +326,11 @@ pub(in crate::json) fn position(byte: u8, bytes: &[u8], near: usize) -> Option<u
         }
         (length, rest) = (length.saturating_add(8), after);
     }
-    Some(length.saturating_add(memchr(byte, rest)?))
+    let at = match rest.len() < size_of::<u64>() {
+        true => rest.iter().position(|one| *one == byte)?,
+        false => memchr(byte, rest)?,
+    };
+    Some(length.saturating_add(at))
 }
 
 /// Whether one of these bytes is a control character: the lowest of all of them tells, which compilers find sixteen at a time.
@@ -310,6 +340,9 @@ pub(super) fn has_control(bytes: &[u8]) -> bool {
 
 /// What is not worth a note: its end is found as fast.
 const LONG_BYTES: usize = 64;
+
+/// How many notes one value has, mostly.
+const NEAR_SPANS: usize = 8;
 
 /// The arrays and objects around a value of which notes are taken, at most: readers open no deeper ones.
 const NOTED_DEPTH: usize = 4;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 
-use super::look::{has_control, plain_length};
+use super::look::{count_before, has_control, plain_length};
 use super::*;
 
 /// Texts that are nearly JSON: of its pieces, or of what numbers are made of.
@@ -75,6 +75,13 @@ const START: usize = 3;
 
 proptest! {
     #[test]
+    fn as_many_notes_are_passed_as_begin_before(mut spans in prop::collection::vec((0_u32..99, 0_u32..99), 0..40), start in 0_usize..99) {
+        spans.sort_unstable();
+        let expected = spans.iter().filter(|(begin, _)| (*begin as usize) < start).count();
+        prop_assert_eq!(count_before(&spans, start), expected);
+    }
+
+    #[test]
     fn what_is_noted_is_found_as_without_a_note(value in value()) {
         for text in [value.to_string(), format!(" {value:#}\n")] {
             let mut spans = [(); 2].map(|()| Spans::of_text_at(START));
@@ -87,6 +94,22 @@ proptest! {
             }
             spans.iter().for_each(|spans| same_with_notes(spans, &text, text.trim()));
         }
+    }
+}
+
+/// A reader that passes the notes of earlier elements still has those of the element, in the order of the text and against it.
+#[test]
+fn notes_are_found_in_any_order_of_the_elements() {
+    let elements: Vec<_> =
+        (0..40).map(|count| format!("[{}]", "\"0123456789\",".repeat(6 + count))).collect();
+    let text = format!("[{}]", elements.join(",").replace(",]", "]"));
+    let mut spans = Spans::of_text_at(START);
+    assert!(is_value_by(Checked::noting(&text, &mut spans), &text));
+    let elements = all_items::<Checked<'_>>(&text).1;
+    for element in elements.iter().chain(elements.iter().rev()).chain(elements.iter().step_by(13)) {
+        let start = START + (element.as_ptr() as usize - text.as_ptr() as usize);
+        spans.pass(start);
+        assert_eq!(Known::new(&spans, start).end_of(0), Some(element.len()), "{element}");
     }
 }
 
