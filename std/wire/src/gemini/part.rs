@@ -77,7 +77,8 @@ pub(super) fn unit_of(
         (None, Some(text)) if members.thought => {
             let mut reasoning = Reasoning::new(share(whole, &text));
             reasoning.opaque = signature.take();
-            Some(Part::Reasoning(reasoning)).filter(|_| !text.is_empty() || signature.is_some())
+            let says_nothing = text.is_empty() && reasoning.opaque.is_none();
+            Some(Part::Reasoning(reasoning)).filter(|_| !says_nothing)
         }
         (None, Some(text)) if text.is_empty() => None,
         (None, Some(text)) => Some(Part::Text(share(whole, &text))),

@@ -107,3 +107,16 @@ fn a_part_of_unknown_kind_keeps_the_one_signature_that_it_has() {
     assert_eq!(converted.text, expected);
     assert_eq!(lines(&read(converted.text, &ReadOptions::default()).unwrap()), lines(&transcript));
 }
+
+#[test]
+fn a_sealed_thought_without_a_text_stays_a_thought() {
+    let text = r#"{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"","thought":true,
+        "thoughtSignature":"s1"},{"text":"","thought":true},{"text":"b"}]}]}"#;
+    let transcript = transcript(text);
+    let parts = transcript.conversations()[0].messages().nth(1).map(Message::parts).unwrap();
+    assert!(
+        matches!(parts, [Part::Reasoning(sealed), Part::Text(_)] if sealed.opaque.as_deref() == Some("s1"))
+    );
+    let converted = convert(transcript.conversations()[0].messages(), Format::Gemini).unwrap();
+    assert!(converted.text.contains(r#""thoughtSignature":"s1""#), "{}", converted.text);
+}
