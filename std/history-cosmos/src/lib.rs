@@ -68,7 +68,7 @@ use self::transaction::Job;
 /// 20 GB. `docs/cosmos.md` has the command that makes a container, the items, and what operations cost.
 ///
 /// *Atomic steps*: an operation is one transactional batch with the item of the session, which is replaced only if its etag is the one
-/// that was read. An append of more than 50 messages or about 1 MB writes them first, where nobody sees them before that batch. A prune
+/// that was read. An append of more than 25 messages or about 1 MB writes them first, where nobody sees them before that batch. A prune
 /// is decided in one batch; its texts are deleted after it and before the answer, and if that is interrupted, before the next change.
 ///
 /// *Concurrency*: any number of stores, also in several processes, may use one container. Others in the partition of a session are left alone.

@@ -15,7 +15,7 @@ use crate::items::{
 use crate::members::Members;
 use crate::read::{NUMBER_MAX, Opened, open};
 use crate::requests::{Change, Partition, Written};
-use crate::write::{Draft, batches, delete};
+use crate::write::{Draft, batches};
 
 /// The session, if it is there, with nothing left of what was pruned.
 pub(crate) async fn finished(partition: &Partition) -> Result<Option<Opened>, StoreError> {
@@ -63,18 +63,25 @@ async fn finish(partition: &Partition, opened: Opened, revision: Revision) -> Re
 
 /// Leaves of messages no more than their places.
 async fn empty_rows(partition: &Partition, hidden: &Members, revision: Revision) -> Result<(), StoreError> {
-    let (mut changes, mut pieces) = (Vec::new(), Vec::new());
+    let mut changes = Vec::new();
     for (_, mut row) in partition.rows("*", hidden.runs()).await? {
         if row.fields.pruned_by.is_some() {
             continue;
         }
         let body = rows::pruned(&partition.text(&row.fields.text).await?)?;
-        pieces.extend(row.fields.text.pieces());
+        let pieces = row.fields.text.pieces().into_iter().map(|id| Change::Delete(id, None));
+        let mut batch: Vec<Change> = pieces.collect();
         row.fields.text = Text::Here(body);
         row.fields.part_tokens.clear();
         row.fields.pruned_by = Some(revision.0);
         let fields = item(&partition.key, &row.id, Kind::Message, &row.fields)?;
-        changes.push(Change::Replace(row.id, fields, row.etag));
+        batch.push(Change::Replace(row.id, fields, row.etag));
+        if batch.len() == 1 {
+            changes.append(&mut batch);
+        } else {
+            // The pieces go with what names them.
+            let _ = partition.batch(&batch).await?;
+        }
     }
     for batch in batches(changes.into_iter()) {
         // Another one that finishes the same prune may have been here.
@@ -82,7 +89,7 @@ async fn empty_rows(partition: &Partition, hidden: &Members, revision: Revision)
             partition.each(batch).await?;
         }
     }
-    delete(partition, pieces).await
+    Ok(())
 }
 
 /// Leaves of hidden summaries no more than their places.

@@ -353,7 +353,7 @@ impl Survey<'_> {
         let bytes = job.texts.messages.iter().map(|text| text.len().min(TEXT_BYTES_MAX).saturating_mul(2));
         let bytes = bytes
             .fold(insert.token.as_str().len(), |sum, len| sum.saturating_add(len).saturating_add(ROW_BYTES));
-        let is_large = insert.entries.len() > CHANGES_MAX / 2 || bytes > BATCH_BYTES_MAX / 2;
+        let is_large = insert.entries.len() > CHANGES_MAX / 4 || bytes > BATCH_BYTES_MAX / 2;
         let stage = is_large.then(|| draft.stage().to_owned());
         for ((seq, entry, _), body) in insert.placed().zip(&job.texts.messages) {
             let fields = Row {

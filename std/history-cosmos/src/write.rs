@@ -1,6 +1,7 @@
 //! What an operation writes: one batch if it fits, and else what nobody sees yet before it.
 
 use epitome_history::StoreError;
+use epitome_history::rules::invalid;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -33,6 +34,13 @@ impl Draft {
         if text.len() <= TEXT_BYTES_MAX {
             return Ok(Text::Here(text));
         }
+        if text.len() > PIECE_BYTES_MAX.saturating_mul(PIECES_MAX) {
+            return Err(invalid(format!(
+                "{}: a text has {} bytes, and the store in Cosmos DB takes 72,000,000; shorten it",
+                partition.operation(),
+                text.len()
+            )));
+        }
         let (first, mut rest) = (self.pieces, text.as_str());
         while !rest.is_empty() {
             let (piece, more) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES_MAX));
@@ -62,6 +70,13 @@ impl Draft {
 
     /// Writes it all, if every item is as it was expected to be.
     pub(crate) async fn write(mut self, partition: &Partition) -> Result<Written, StoreError> {
+        if self.last.len() >= CHANGES_MAX {
+            return Err(invalid(format!(
+                "{}: {} items change at once, and Cosmos DB takes {CHANGES_MAX}; do it in smaller parts",
+                partition.operation(),
+                self.last.len()
+            )));
+        }
         if self.ahead.is_empty() {
             return partition.batch(&self.last).await;
         }
@@ -132,6 +147,9 @@ pub(crate) const BATCH_BYTES_MAX: usize = 1_900_000;
 
 /// A longer text is in pieces: an item has at most 2 MiB, and one that is read often should be small.
 pub(crate) const TEXT_BYTES_MAX: usize = 128 * 1024;
+
+/// The pieces of a text are deleted by the batch that replaces it.
+const PIECES_MAX: usize = 90;
 
 /// Quotes and backslashes take two bytes each in the request.
 const PIECE_BYTES_MAX: usize = 800_000;

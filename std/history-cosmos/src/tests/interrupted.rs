@@ -1,10 +1,10 @@
 //! Processes that end between two batches.
 
 use epitome_core::{Revision, Seq};
-use epitome_history::{HistoryStore, StoreErrorKind};
+use epitome_history::{Append, AppendToken, HistoryStore, StoreErrorKind};
 
 use super::service::Service;
-use super::{append, demo, hide, visible};
+use super::{append, demo, entry, hide, visible};
 
 /// More than any of these operations has.
 const BATCHES: usize = 40;
@@ -73,6 +73,26 @@ async fn an_interrupted_prune_is_finished_by_the_next_change() {
         assert!(store.uncompact(&demo(), Revision(3)).await.is_ok());
         if done {
             assert!(after > 5);
+            return;
+        }
+    }
+    panic!("it never comes to its end");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pieces_go_with_the_message_that_they_are_of() {
+    for after in 0..BATCHES {
+        let service = Service::new();
+        let store = service.store("a").await;
+        let entries = [entry(0, "secret ".repeat(400_000)), entry(1, "secret")];
+        store.append(&demo(), &Append::new(&AppendToken::new("t"), Seq(0), &entries)).await.unwrap();
+        hide(&store, &demo(), 0, 1).await.unwrap();
+        let done = service.store_that_ends("a", after).await.prune(&demo(), Revision(1)).await.is_ok();
+        store.prune(&demo(), Revision(1)).await.unwrap();
+        let items = service.items("a").await;
+        assert!(!items.iter().any(|item| item.to_string().contains("secret")), "{after}");
+        if done {
+            assert!(after > 3);
             return;
         }
     }

@@ -86,9 +86,9 @@ async fn an_append_costs_the_same_in_a_long_session() {
 async fn operations_have_so_many_requests() {
     let service = Service::new();
     let store = service.store("a").await;
-    append(&store, &demo(), 0..40).await.unwrap();
-    append(&store, &demo(), 40..80).await.unwrap();
-    append(&store, &demo(), 80..100).await.unwrap();
+    for begin in [0, 25, 50, 75] {
+        append(&store, &demo(), begin..begin + 25).await.unwrap();
+    }
     store.load(&demo()).await.unwrap();
     let asked = || service.traffic().take().0;
     asked();
