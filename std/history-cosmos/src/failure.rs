@@ -12,7 +12,10 @@ pub(crate) fn of_cosmos(operation: &str, error: &CosmosError) -> StoreError {
 }
 
 pub(crate) fn of_status(operation: &str, status: CosmosStatus) -> StoreError {
-    let (kind, advice) = meaning(u16::from(status.status_code()));
+    let (kind, advice) = match (u16::from(status.status_code()), status.sub_status().map(|sub| sub.value())) {
+        (404, Some(READ_SESSION_NOT_AVAILABLE)) => meaning(503),
+        (code, _) => meaning(code),
+    };
     let place = match (status.name(), status.sub_status()) {
         (Some(name), _) => format!(" ({}, {name})", u16::from(status.status_code())),
         (None, Some(sub)) => format!(" ({}/{})", u16::from(status.status_code()), sub.value()),
@@ -43,6 +46,9 @@ fn meaning(status: u16) -> (StoreErrorKind, &'static str) {
         _ => (Unavailable, "Cosmos DB failed; try again"),
     }
 }
+
+/// A replica has not come to what the client has written.
+const READ_SESSION_NOT_AVAILABLE: u16 = 1002;
 
 /// An item has another form than this store writes.
 pub(crate) fn unread(name: &str) -> StoreError {

@@ -14,6 +14,7 @@ use epitome_message::Str;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
 use crate::failure::unread;
 
@@ -77,9 +78,13 @@ impl Text {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Session {
     pub(crate) layout: u32,
+    /// Tells this life of the session from one before or after it.
+    #[serde(default)]
+    pub(crate) life: String,
     /// The id of the session.
     pub(crate) name: String,
     /// The id in hexadecimal: ascending as bytes are.
+    #[serde(default)]
     pub(crate) name_hex: String,
     pub(crate) head: u64,
     pub(crate) revision: u64,
@@ -90,21 +95,31 @@ pub(crate) struct Session {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) appended: Option<String>,
     /// The revision of its state; 0 if it has none.
+    #[serde(default)]
     pub(crate) state: u64,
     /// The latest revision that a record made which is not undone, or 0.
+    #[serde(default)]
     pub(crate) latest_held: u64,
     /// The revision of the prune whose texts are not all deleted yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pruning: Option<u64>,
+    #[serde(default)]
     pub(crate) visible: Text,
     /// The hidden calls without an answer.
+    #[serde(default)]
     pub(crate) unanswered: Text,
 }
 
 impl Session {
     pub(crate) fn new(session: &SessionId) -> Self {
         let name = session.as_str().to_owned();
-        Self { layout: LAYOUT, name_hex: name_hex(session), name, ..Self::default() }
+        Self {
+            layout: LAYOUT,
+            life: Uuid::new_v4().simple().to_string(),
+            name_hex: name_hex(session),
+            name,
+            ..Self::default()
+        }
     }
 
     pub(crate) fn counters(&self) -> Result<Counters, StoreError> {
@@ -153,6 +168,9 @@ impl Count {
 /// A message of the log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Row {
+    /// The life of the session to which it belongs.
+    #[serde(default)]
+    pub(crate) life: String,
     pub(crate) seq: u64,
     pub(crate) anchor: u64,
     pub(crate) turn: u32,
@@ -189,6 +207,7 @@ impl Row {
 /// An append: the answer to its token.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct AppendItem {
+    #[serde(rename = "first_seq")]
     pub(crate) first: u64,
     pub(crate) until: u64,
     pub(crate) revision: u64,
@@ -244,9 +263,9 @@ pub(crate) struct RecordItem {
     /// What it hides and was pruned.
     pub(crate) pruned: Text,
     /// The first and the last message that is hidden by it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "first_seq")]
     pub(crate) first: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "last_seq")]
     pub(crate) last: Option<u64>,
 }
 
@@ -421,7 +440,12 @@ pub(crate) fn partition(session: &SessionId) -> String {
     let id = session.as_str();
     let is_shown = !id.is_empty() && id.len() <= PARTITION_BYTES_MAX && !id.chars().any(char::is_control);
     // A name that begins so is the digest of another.
-    if is_shown && !id.starts_with('~') { id.to_owned() } else { file_stem(id) }
+    if is_shown && !id.starts_with('~') {
+        return id.to_owned();
+    }
+    Some(file_stem(id))
+        .filter(|stem| stem.starts_with('~'))
+        .unwrap_or_else(|| format!("~{}", hex(&Sha256::digest(id.as_bytes()))))
 }
 
 /// The id of a session so that ids ascend as they do byte by byte.
@@ -429,8 +453,8 @@ pub(crate) fn name_hex(session: &SessionId) -> String {
     hex(session.as_str().as_bytes())
 }
 
-/// A key has at most 2,048 bytes.
-const PARTITION_BYTES_MAX: usize = 512;
+/// Containers with keys of version 1 look at no more than the first 101 bytes of a key.
+const PARTITION_BYTES_MAX: usize = 100;
 
 #[cfg(test)]
 mod tests {
@@ -442,7 +466,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn no_two_sessions_share_a_partition(one in "[~aA\u{0}é/-]{0,4}|a{510,515}", other in "[~aA\u{0}é/-]{0,4}|~a-[0-9a-f]{32}") {
+        fn no_two_sessions_share_a_partition(one in "[~aA\u{0}é/-]{0,4}|a{98,103}", other in "[~aA\u{0}é/-]{0,4}|~a-[0-9a-f]{32}") {
             let (one, other) = (SessionId::new(one), SessionId::new(other));
             prop_assert_eq!(partition(&one) == partition(&other), one == other);
             prop_assert_eq!(name_hex(&one).cmp(&name_hex(&other)), one.cmp(&other));

@@ -73,7 +73,8 @@ use self::transaction::Job;
 ///
 /// *Concurrency*: any number of stores, also in several processes, may use one container. Others in the partition of a session are left alone.
 ///
-/// *Consistency*: a store sees what it has written, also where the account has session consistency, the service's default. What
+/// *Consistency*: the account needs one region for writes, and session consistency, the service's default, or a stronger one: where two regions write, the
+/// service chooses one of two changes, and the other is lost. A store sees what it has written. What
 /// another store has written may come later to a reading; a change that rests on something older is refused by the service and decided anew.
 ///
 /// *Cancel safety*: operations run on a tokio runtime, and may be awaited on any executor. One whose future is dropped is dropped there:
@@ -287,7 +288,7 @@ async fn list(
     limit: u32,
 ) -> Result<Vec<SessionInfo>, StoreError> {
     let behind = after.map_or(String::new(), |after| format!(" AND c.name_hex > '{after}'"));
-    let query = format!("SELECT * FROM c WHERE c.epitome = 'session'{behind} ORDER BY c.name_hex");
+    let query = format!("SELECT {LISTED} FROM c WHERE c.epitome = 'session'{behind} ORDER BY c.name_hex");
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let scope = FeedScope::full_container();
     let found: Vec<Session> =
@@ -305,6 +306,10 @@ async fn list(
 
 /// The partition key of the container, that of Agent Framework's too.
 const PARTITION_KEY: &str = "/session_id";
+
+/// What a list says of a session.
+const LISTED: &str =
+    "c.layout, c.name, c.head, c.revision, c.live_messages, c.live_tokens, c.created, c.appended";
 
 /// An import of a gigabyte takes some minutes.
 const OPERATION_TIME_MAX: Duration = Duration::from_secs(3600);

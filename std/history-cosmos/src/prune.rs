@@ -1,5 +1,6 @@
 //! Deleting what was pruned. The prune itself is one batch with the session's item; then the texts go, in as many batches as they need.
-//! Whoever changes the session before they are gone deletes the rest first.
+//! Whoever changes the session before they are gone deletes the rest first. Each batch replaces the session's item by itself: one who was
+//! overtaken deletes nothing.
 
 use std::collections::BTreeSet;
 
@@ -9,27 +10,32 @@ use epitome_history::{StoreError, bodies, rows, stored};
 
 use crate::failure::lost;
 use crate::items::{
-    AppendItem, Found, Kind, PruneItem, RecordItem, SESSION_ID, StandInRow, StandInsItem, Text, item,
-    list_text, prune_id, read_list, stand_ins_id,
+    AppendItem, Found, Kind, PruneItem, RecordItem, SESSION_ID, Session, StandInRow, StandInsItem, Text,
+    item, list_text, prune_id, read_list,
 };
 use crate::members::Members;
 use crate::read::{NUMBER_MAX, Opened, open};
-use crate::requests::{Change, Partition, Written};
-use crate::write::{Draft, batches};
+use crate::requests::{Change, Guard, Partition, Written};
+use crate::write::{Draft, batches, discard_all};
 
 /// The session, if it is there, with nothing left of what was pruned.
 pub(crate) async fn finished(partition: &Partition) -> Result<Option<Opened>, StoreError> {
     for _ in 0..ROUNDS_MAX {
         let Some(opened) = open(partition).await? else { return Ok(None) };
         let Some(revision) = opened.session.pruning else { return Ok(Some(opened)) };
-        if finish(partition, opened, Revision(revision)).await? == Written::Done {
-            continue;
+        let etag = opened.etag.clone();
+        if let Err(error) = finish(partition, opened, Revision(revision)).await {
+            match open(partition).await? {
+                Some(now) if now.etag == etag => return Err(error),
+                // Another one has deleted what was to be read.
+                _ => {}
+            }
         }
     }
     Err(partition.unavailable("a prune of the session is not finished; try again"))
 }
 
-/// The records up to this revision that hide what can be pruned.
+/// The records that hide what can be pruned, and have done so since this revision or before.
 pub(crate) async fn hiding(
     partition: &Partition,
     through: Revision,
@@ -41,167 +47,198 @@ pub(crate) async fn hiding(
     partition.query(&query, usize::MAX).await
 }
 
-async fn finish(partition: &Partition, opened: Opened, revision: Revision) -> Result<Written, StoreError> {
+/// The rest of a prune on its way.
+struct Rest<'a> {
+    partition: &'a Partition,
+    guard: Guard,
+    revision: Revision,
+    /// What is pruned.
+    hidden: Members,
+}
+
+/// Returns at once if somebody else has changed the session.
+async fn finish(partition: &Partition, opened: Opened, revision: Revision) -> Result<(), StoreError> {
     let prune: Option<Found<PruneItem>> = partition.item(&prune_id(revision)).await?;
     let prune = prune.ok_or_else(|| lost(&format!("the prune of {revision}")))?;
-    for record in hiding(partition, Revision(prune.fields.through)).await? {
-        let hidden = Members::parse(&partition.text(&record.fields.hidden).await?)?;
-        empty_rows(partition, &hidden, revision).await?;
-        empty_summaries(partition, &hidden).await?;
-        empty_stand_ins(partition, &hidden).await?;
-        empty_records(partition, &hidden).await?;
-        empty_appends(partition, &hidden).await?;
-        if move_hidden(partition, record.fields.revision, hidden).await? == Written::Moved {
-            return Ok(Written::Moved);
-        }
+    // Writers that did not come to their end may have left the same texts.
+    discard_all(partition).await?;
+    let records = hiding(partition, Revision(prune.fields.through)).await?;
+    let mut hidden = Members::default();
+    for record in &records {
+        hidden.merge(Members::parse(&partition.text(&record.fields.hidden).await?)?);
     }
-    let mut session = opened.session;
-    session.pruning = None;
-    let fields = item(&partition.key, SESSION_ID, Kind::Session, &session)?;
-    partition.batch(&[Change::Replace(SESSION_ID.to_owned(), fields, opened.etag)]).await
-}
-
-/// Leaves of messages no more than their places.
-async fn empty_rows(partition: &Partition, hidden: &Members, revision: Revision) -> Result<(), StoreError> {
-    let mut changes = Vec::new();
-    for (_, mut row) in partition.rows("*", hidden.runs()).await? {
-        if row.fields.pruned_by.is_some() {
-            continue;
-        }
-        let body = rows::pruned(&partition.text(&row.fields.text).await?)?;
-        let pieces = row.fields.text.pieces().into_iter().map(|id| Change::Delete(id, None));
-        let mut batch: Vec<Change> = pieces.collect();
-        row.fields.text = Text::Here(body);
-        row.fields.part_tokens.clear();
-        row.fields.pruned_by = Some(revision.0);
-        let fields = item(&partition.key, &row.id, Kind::Message, &row.fields)?;
-        batch.push(Change::Replace(row.id, fields, row.etag));
-        if batch.len() == 1 {
-            changes.append(&mut batch);
-        } else {
-            // The pieces go with what names them.
-            let _ = partition.batch(&batch).await?;
-        }
-    }
-    for batch in batches(changes.into_iter()) {
-        // Another one that finishes the same prune may have been here.
-        if partition.batch(&batch).await? == Written::Moved {
-            partition.each(batch).await?;
-        }
+    let guard = guard(partition, &opened.session, opened.etag)?;
+    let mut rest = Rest { partition, guard, revision, hidden };
+    let is_done = rest.empty_rows().await?
+        && rest.empty_summaries().await?
+        && rest.empty_stand_ins().await?
+        && rest.empty_records().await?
+        && rest.empty_appends().await?
+        && rest.move_hidden(&records).await?;
+    if is_done {
+        let session = Session { pruning: None, ..opened.session };
+        let fields = item(&partition.key, SESSION_ID, Kind::Session, &session)?;
+        // If it fails, it is looked at anew.
+        let _ = partition.batch(&[Change::Replace(SESSION_ID.to_owned(), fields, rest.guard.etag)]).await?;
     }
     Ok(())
 }
 
-/// Leaves of hidden summaries no more than their places.
-async fn empty_summaries(partition: &Partition, hidden: &Members) -> Result<(), StoreError> {
-    let made: BTreeSet<Revision> = hidden.summaries.iter().map(|place| place.made).collect();
-    for made in made {
-        let keys: BTreeSet<u64> =
-            hidden.summaries.iter().filter(|place| place.made == made).map(|place| place.key.0).collect();
-        let mut record =
-            partition.record(made).await?.ok_or_else(|| lost(&format!("the record of {made}")))?;
-        let mut rows = partition.summary_rows(&record.fields).await?;
-        for row in rows.iter_mut().filter(|row| keys.contains(&row.key)) {
-            row.text = rows::pruned(&row.text)?;
-        }
-        let mut draft = Draft::new();
-        draft.drop_text(&record.fields.summaries);
-        record.fields.summaries = draft.text(partition, list_text(&rows)?)?;
-        replace_record(partition, draft, record).await?;
-    }
-    Ok(())
+fn guard(partition: &Partition, session: &Session, etag: String) -> Result<Guard, StoreError> {
+    let item = item(&partition.key, SESSION_ID, Kind::Session, session)?;
+    Ok(Guard { id: SESSION_ID.to_owned(), item, etag })
 }
 
-/// Takes away what stood in hidden messages.
-async fn empty_stand_ins(partition: &Partition, hidden: &Members) -> Result<(), StoreError> {
-    let all: Vec<Found<StandInsItem>> = partition.items("c.epitome = 'stand_ins'").await?;
-    for mut found in all {
-        let text = partition.text(&found.fields.rows).await?;
-        let mut rows: Vec<StandInRow> = read_list(&text, "what stands in messages")?;
-        for row in rows.iter_mut().filter(|row| hidden.contains(Seq(row.seq))) {
-            row.stand_ins = stored::encode_stand_ins(&[]).map_err(not_storable)?;
+impl Rest<'_> {
+    /// Leaves of messages no more than their places. Pieces go with what names them.
+    async fn empty_rows(&mut self) -> Result<bool, StoreError> {
+        let partition = self.partition;
+        let (mut changes, mut with_pieces) = (Vec::new(), Vec::new());
+        for (_, mut row) in partition.rows("*", self.hidden.runs()).await? {
+            if row.fields.pruned_by.is_some() {
+                continue;
+            }
+            let body = rows::pruned(&partition.text(&row.fields.text).await?)?;
+            let pieces = row.fields.text.pieces().into_iter().map(|id| Change::Delete(id, None));
+            let mut batch: Vec<Change> = pieces.collect();
+            row.fields.text = Text::Here(body);
+            row.fields.part_tokens.clear();
+            row.fields.pruned_by = Some(self.revision.0);
+            let fields = item(&partition.key, &row.id, Kind::Message, &row.fields)?;
+            batch.push(Change::Replace(row.id, fields, row.etag));
+            if batch.len() == 1 { changes.append(&mut batch) } else { with_pieces.push(batch) }
         }
-        if list_text(&rows)? == text {
-            continue;
+        let batches = batches(changes.into_iter()).into_iter().chain(with_pieces);
+        self.guard.write(partition, batches).await
+    }
+
+    /// Leaves of hidden summaries no more than their places.
+    async fn empty_summaries(&mut self) -> Result<bool, StoreError> {
+        let partition = self.partition;
+        let made: BTreeSet<Revision> = self.hidden.summaries.iter().map(|place| place.made).collect();
+        for made in made {
+            let places = self.hidden.summaries.iter().filter(|place| place.made == made);
+            let keys: BTreeSet<u64> = places.map(|place| place.key.0).collect();
+            let record = partition.record(made).await?;
+            let mut record = record.ok_or_else(|| lost(&format!("the record of {made}")))?;
+            let mut rows = partition.summary_rows(&record.fields).await?;
+            for row in rows.iter_mut().filter(|row| keys.contains(&row.key)) {
+                row.text = rows::pruned(&row.text)?;
+            }
+            let mut draft = Draft::new();
+            draft.drop_text(&record.fields.summaries);
+            record.fields.summaries = draft.text(partition, list_text(&rows)?)?;
+            if !self.replace(draft, Kind::Record, record).await? {
+                return Ok(false);
+            }
         }
-        let mut draft = Draft::new();
-        draft.drop_text(&found.fields.rows);
-        found.fields.rows = draft.text(partition, list_text(&rows)?)?;
-        let id = stand_ins_id(Revision(found.fields.revision));
-        let fields = item(&partition.key, &id, Kind::StandIns, &found.fields)?;
-        draft.push(Change::Replace(id, fields, found.etag));
-        let _ = draft.write(partition).await?;
+        Ok(true)
     }
-    Ok(())
-}
 
-/// Takes the texts that stood in these messages out of the records.
-async fn empty_records(partition: &Partition, hidden: &Members) -> Result<(), StoreError> {
-    let records: Vec<Found<RecordItem>> = partition.items("c.epitome = 'record' AND c.edits = true").await?;
-    for mut record in records {
-        let body = partition.text(&record.fields.body).await?;
-        let read = bodies::record(Revision(record.fields.revision), &body)?;
-        // Its summaries are elsewhere.
-        let Some(bare) = bare_record(&read, |seq| hidden.contains(seq), |_| false) else { continue };
-        let mut draft = Draft::new();
-        draft.drop_text(&record.fields.body);
-        record.fields.body = draft.text(partition, stored::encode_record(&bare).map_err(not_storable)?)?;
-        replace_record(partition, draft, record).await?;
-    }
-    Ok(())
-}
-
-async fn replace_record(
-    partition: &Partition,
-    mut draft: Draft,
-    record: Found<RecordItem>,
-) -> Result<(), StoreError> {
-    let fields = item(&partition.key, &record.id, Kind::Record, &record.fields)?;
-    draft.push(Change::Replace(record.id, fields, record.etag));
-    let _ = draft.write(partition).await?;
-    Ok(())
-}
-
-/// The messages of these appends cannot be compared any more.
-async fn empty_appends(partition: &Partition, hidden: &Members) -> Result<(), StoreError> {
-    let condition = |first, last| format!("c.epitome = 'append' AND c.first <= {last} AND c.until > {first}");
-    let appends: Vec<Found<AppendItem>> = partition.in_ranges("*", hidden.runs(), condition).await?;
-    let mut changes = Vec::new();
-    let mut seen = BTreeSet::new();
-    for mut append in appends {
-        if append.fields.digest != AppendItem::PRUNED && seen.insert(append.id.clone()) {
-            append.fields.digest = AppendItem::PRUNED.to_owned();
-            let fields = item(&partition.key, &append.id, Kind::Append, &append.fields)?;
-            changes.push(Change::Replace(append.id, fields, append.etag));
+    /// Takes away what stood in hidden messages.
+    async fn empty_stand_ins(&mut self) -> Result<bool, StoreError> {
+        let partition = self.partition;
+        if self.hidden.edited.is_empty() {
+            return Ok(true);
         }
-    }
-    for batch in batches(changes.into_iter()) {
-        if partition.batch(&batch).await? == Written::Moved {
-            partition.each(batch).await?;
+        let all: Vec<Found<StandInsItem>> = partition.items("c.epitome = 'stand_ins'").await?;
+        for mut found in all {
+            let text = partition.text(&found.fields.rows).await?;
+            let mut rows: Vec<StandInRow> = read_list(&text, "what stands in messages")?;
+            for row in rows.iter_mut().filter(|row| self.hidden.contains(Seq(row.seq))) {
+                row.stand_ins = stored::encode_stand_ins(&[]).map_err(not_storable)?;
+            }
+            if list_text(&rows)? == text {
+                continue;
+            }
+            let mut draft = Draft::new();
+            draft.drop_text(&found.fields.rows);
+            found.fields.rows = draft.text(partition, list_text(&rows)?)?;
+            if !self.replace(draft, Kind::StandIns, found).await? {
+                return Ok(false);
+            }
         }
+        Ok(true)
     }
-    Ok(())
-}
 
-/// What a record hides was pruned.
-async fn move_hidden(partition: &Partition, made: u64, hidden: Members) -> Result<Written, StoreError> {
-    let made = Revision(made);
-    let mut record = partition.record(made).await?.ok_or_else(|| lost(&format!("the record of {made}")))?;
-    let mut pruned = Members::parse(&partition.text(&record.fields.pruned).await?)?;
-    if record.fields.hidden_at.is_none() {
-        return Ok(Written::Done);
+    /// Takes the texts that stood in these messages out of the records.
+    async fn empty_records(&mut self) -> Result<bool, StoreError> {
+        let partition = self.partition;
+        let records: Vec<Found<RecordItem>> =
+            partition.items("c.epitome = 'record' AND c.edits = true").await?;
+        for mut record in records {
+            let body = partition.text(&record.fields.body).await?;
+            let read = bodies::record(Revision(record.fields.revision), &body)?;
+            // Its summaries are elsewhere.
+            let bare = bare_record(&read, |seq| self.hidden.contains(seq), |_| false);
+            let Some(bare) = bare else { continue };
+            let mut draft = Draft::new();
+            draft.drop_text(&record.fields.body);
+            record.fields.body =
+                draft.text(partition, stored::encode_record(&bare).map_err(not_storable)?)?;
+            if !self.replace(draft, Kind::Record, record).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
-    pruned.merge(hidden);
-    let mut draft = Draft::new();
-    draft.drop_text(&record.fields.hidden);
-    draft.drop_text(&record.fields.pruned);
-    record.fields.hidden = Text::Here(Members::default().text());
-    record.fields.hidden_at = None;
-    record.fields.pruned = draft.text(partition, pruned.text())?;
-    let fields = item(&partition.key, &record.id, Kind::Record, &record.fields)?;
-    draft.push(Change::Replace(record.id, fields, record.etag));
-    draft.write(partition).await
+
+    /// The messages of these appends cannot be compared any more.
+    async fn empty_appends(&mut self) -> Result<bool, StoreError> {
+        let partition = self.partition;
+        let condition =
+            |first, last| format!("c.epitome = 'append' AND c.first_seq <= {last} AND c.until > {first}");
+        let appends: Vec<Found<AppendItem>> = partition.in_ranges("*", self.hidden.runs(), condition).await?;
+        let (mut changes, mut seen) = (Vec::new(), BTreeSet::new());
+        for mut append in appends {
+            if append.fields.digest != AppendItem::PRUNED && seen.insert(append.id.clone()) {
+                append.fields.digest = AppendItem::PRUNED.to_owned();
+                let fields = item(&partition.key, &append.id, Kind::Append, &append.fields)?;
+                changes.push(Change::Replace(append.id, fields, append.etag));
+            }
+        }
+        self.guard.write(partition, batches(changes.into_iter())).await
+    }
+
+    /// What these records hide was pruned.
+    async fn move_hidden(&mut self, records: &[Found<RecordItem>]) -> Result<bool, StoreError> {
+        let partition = self.partition;
+        for made in records.iter().map(|record| Revision(record.fields.revision)) {
+            let record = partition.record(made).await?;
+            let mut record = record.ok_or_else(|| lost(&format!("the record of {made}")))?;
+            let mut pruned = Members::parse(&partition.text(&record.fields.pruned).await?)?;
+            pruned.merge(Members::parse(&partition.text(&record.fields.hidden).await?)?);
+            let mut draft = Draft::new();
+            draft.drop_text(&record.fields.hidden);
+            draft.drop_text(&record.fields.pruned);
+            record.fields.hidden = Text::Here(Members::default().text());
+            record.fields.hidden_at = None;
+            record.fields.pruned = draft.text(partition, pruned.text())?;
+            if !self.replace(draft, Kind::Record, record).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    async fn replace<T: serde::Serialize>(
+        &mut self,
+        mut draft: Draft,
+        kind: Kind,
+        found: Found<T>,
+    ) -> Result<bool, StoreError> {
+        let fields = item(&self.partition.key, &found.id, kind, &found.fields)?;
+        draft.push(Change::Replace(found.id, fields, found.etag));
+        draft.guard(&self.guard);
+        Ok(match draft.write(self.partition).await? {
+            Written::Done(etag) => {
+                self.guard.etag = etag;
+                true
+            }
+            Written::Moved => false,
+        })
+    }
 }
 
 /// How often the rest of a prune is begun anew because another one deletes it too.
-const ROUNDS_MAX: u32 = 16;
+const ROUNDS_MAX: u32 = 64;

@@ -89,7 +89,7 @@ impl Partition {
     /// The records that hide one of these messages, by their revisions, with all that they hide.
     pub(crate) async fn hiding(&self, ranges: &[(Seq, Seq)]) -> Result<Vec<(Revision, Members)>, StoreError> {
         let condition =
-            |first, last| format!("c.epitome = 'record' AND c.first <= {last} AND c.last >= {first}");
+            |first, last| format!("c.epitome = 'record' AND c.first_seq <= {last} AND c.last_seq >= {first}");
         let records: Vec<Found<RecordItem>> = self.in_ranges("*", ranges, condition).await?;
         // One that is in several ranges was found several times.
         let records: BTreeMap<Revision, RecordItem> =
@@ -176,12 +176,15 @@ fn last_of(members: &Members, many: u64) -> Vec<(Seq, Seq)> {
     ranges
 }
 
-pub(crate) async fn load(partition: &Partition, extent: Extent) -> Result<Loaded, StoreError> {
+/// Reads of a session with `read`. An error counts only if the session has not changed meanwhile.
+async fn steady<T, F>(partition: &Partition, read: impl Fn(Session) -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
     for _ in 0..ROUNDS_MAX {
         let found = opened(partition).await?;
-        match projection(partition, &found.session, extent).await {
-            Ok(loaded) => return Ok(loaded),
-            // It was deleted meanwhile, or it is damaged.
+        match read(found.session).await {
+            Ok(answer) => return Ok(answer),
             Err(error) => match open(partition).await? {
                 Some(now) if now.etag == found.etag => return Err(error),
                 _ => {}
@@ -189,6 +192,10 @@ pub(crate) async fn load(partition: &Partition, extent: Extent) -> Result<Loaded
         }
     }
     Err(partition.unavailable("the session changes all the time; try again"))
+}
+
+pub(crate) async fn load(partition: &Partition, extent: Extent) -> Result<Loaded, StoreError> {
+    steady(partition, |session| async move { projection(partition, &session, extent).await }).await
 }
 
 /// What is visible of a session.
@@ -216,7 +223,9 @@ pub(crate) async fn projection(
     let stand_ins = partition.stand_ins(&visible, |seq| is_whole || seq >= begins).await?;
     let mut loaded = Loaded::new(Seq(session.head), Revision(session.revision));
     for seq in ranges.iter().flat_map(|(first, last)| first.0..=last.0).map(Seq) {
-        let row = rows.get(&seq).ok_or_else(|| lost(&format!("message {seq}")))?;
+        let row =
+            rows.get(&seq).filter(|row| row.fields.life == session.life && row.fields.pruned_by.is_none());
+        let row = row.ok_or_else(|| lost(&format!("message {seq}")))?;
         let entry = row.fields.entry(&partition.text(&row.fields.text).await?)?;
         loaded.live.push(match stand_ins.get(&seq) {
             Some(restored) => Live::shortened(seq, entry, restored.stand_ins.clone(), restored.count.clone()),
@@ -258,17 +267,11 @@ pub(crate) fn covers(row: &SummaryRow) -> Vec<epitome_core::attribution::SeqRang
 }
 
 pub(crate) async fn log(partition: &Partition, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
-    for _ in 0..ROUNDS_MAX {
-        let found = opened(partition).await?;
-        match page(partition, &found.session, range.clone(), limit).await {
-            Ok(page) => return Ok(page),
-            Err(error) => match open(partition).await? {
-                Some(now) if now.etag == found.etag => return Err(error),
-                _ => {}
-            },
-        }
-    }
-    Err(partition.unavailable("the session changes all the time; try again"))
+    let page = |session| {
+        let range = range.clone();
+        async move { page(partition, &session, range, limit).await }
+    };
+    steady(partition, page).await
 }
 
 async fn page(
@@ -287,7 +290,8 @@ async fn page(
     let (visible, hiding) = (partition.visible(session).await?, partition.hiding(&ranges).await?);
     let mut messages = Vec::with_capacity(rows.len());
     for seq in (range.start.0..end).map(Seq) {
-        let row = rows.get(&seq).ok_or_else(|| lost(&format!("message {seq}")))?;
+        let row = rows.get(&seq).filter(|row| row.fields.life == session.life);
+        let row = row.ok_or_else(|| lost(&format!("message {seq}")))?;
         let hidden_by = hiding.iter().find(|(_, members)| members.contains(seq));
         let entry = row.fields.entry(&partition.text(&row.fields.text).await?)?;
         let mut logged = Logged::new(seq, entry, hidden_by.map(|(revision, _)| *revision));
@@ -304,7 +308,14 @@ pub(crate) async fn records(
     after: Option<Revision>,
     limit: u32,
 ) -> Result<Vec<Committed>, StoreError> {
-    opened(partition).await?;
+    steady(partition, |_| committed(partition, after, limit)).await
+}
+
+async fn committed(
+    partition: &Partition,
+    after: Option<Revision>,
+    limit: u32,
+) -> Result<Vec<Committed>, StoreError> {
     let records: Vec<Found<RecordItem>> = after_revision(partition, "record", after, limit).await?;
     let mut committed = Vec::with_capacity(records.len());
     for Found { fields, .. } in records {
@@ -354,7 +365,8 @@ pub(crate) async fn appends(
 ) -> Result<Vec<LoggedAppend>, StoreError> {
     opened(partition).await?;
     let from = from.0.min(NUMBER_MAX);
-    let query = format!("SELECT * FROM c WHERE c.epitome = 'append' AND c.until > {from} ORDER BY c.first");
+    let query =
+        format!("SELECT * FROM c WHERE c.epitome = 'append' AND c.until > {from} ORDER BY c.first_seq");
     let appends: Vec<Found<AppendItem>> =
         partition.query(&query, usize::try_from(limit).unwrap_or(usize::MAX)).await?;
     let logged = |append: Found<AppendItem>| {
@@ -376,10 +388,12 @@ pub(crate) async fn appended(
 }
 
 pub(crate) async fn state(partition: &Partition) -> Result<Option<KeptState>, StoreError> {
-    opened(partition).await?;
-    let Some(state) = partition.item::<StateItem>(STATE_ID).await? else { return Ok(None) };
-    let text = partition.text(&state.fields.text).await?;
-    Ok(Some(KeptState::new(StateRevision(state.fields.revision), Seq(state.fields.head), text.into())))
+    let read = |_| async {
+        let Some(state) = partition.item::<StateItem>(STATE_ID).await? else { return Ok(None) };
+        let text = partition.text(&state.fields.text).await?;
+        Ok(Some(KeptState::new(StateRevision(state.fields.revision), Seq(state.fields.head), text.into())))
+    };
+    steady(partition, read).await
 }
 
 /// Ascending numbers as ranges.
@@ -388,7 +402,7 @@ pub(crate) fn ranges(seqs: &[Seq]) -> Vec<(Seq, Seq)> {
 }
 
 /// How often a session that changes is read anew.
-const ROUNDS_MAX: u32 = 8;
+const ROUNDS_MAX: u32 = 32;
 
 /// How many messages are read in search of the last turn, at first.
 const TAIL_MESSAGES: u64 = 32;

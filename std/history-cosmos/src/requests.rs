@@ -29,11 +29,42 @@ pub(crate) struct Partition {
 }
 
 /// Whether a batch was written, or an item was not as it was expected to be, and nothing was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Written {
-    Done,
+    /// With the etag that the first item of the batch has now.
+    Done(String),
     Moved,
+}
+
+/// An item that every batch of a long work replaces by itself: the work goes on only as long as nobody else has changed the item.
+#[derive(Debug, Clone)]
+pub(crate) struct Guard {
+    pub(crate) id: String,
+    pub(crate) item: Value,
+    pub(crate) etag: String,
+}
+
+impl Guard {
+    pub(crate) fn change(&self) -> Change {
+        Change::Replace(self.id.clone(), self.item.clone(), self.etag.clone())
+    }
+
+    /// Writes these changes in batches, each with the guard. `false` if somebody else has changed the item, or one of the others.
+    pub(crate) async fn write(
+        &mut self,
+        partition: &Partition,
+        changes: impl IntoIterator<Item = Vec<Change>>,
+    ) -> Result<bool, StoreError> {
+        for mut batch in changes {
+            batch.insert(0, self.change());
+            match partition.batch(&batch).await? {
+                Written::Done(etag) => self.etag = etag,
+                Written::Moved => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
 }
 
 impl Partition {
@@ -52,12 +83,7 @@ impl Partition {
         let request = self.container.read_item(self.key.clone(), id, None);
         match self.timed(request).await? {
             Ok(response) => response.into_model().map(Some).map_err(|error| self.failed(&error)),
-            Err(error)
-                if error.status().is_not_found()
-                    && error.status().sub_status().is_none_or(|sub| sub.value() == 0) =>
-            {
-                Ok(None)
-            }
+            Err(error) if error.status().is_not_found() && is_of_an_item(&error) => Ok(None),
             Err(error) => Err(self.failed(&error)),
         }
     }
@@ -123,7 +149,9 @@ impl Partition {
         }
         match self.timed(self.container.execute_transactional_batch(transaction, None)).await? {
             Ok(response) => self.written(response),
-            Err(error) if is_moved(u16::from(error.status().status_code())) => Ok(Written::Moved),
+            Err(error) if is_of_an_item(&error) && is_moved(u16::from(error.status().status_code())) => {
+                Ok(Written::Moved)
+            }
             Err(error) => Err(self.failed(&error)),
         }
     }
@@ -136,19 +164,14 @@ impl Partition {
         let failed: Vec<u16> =
             failed.map(|result| result.status_code()).filter(|status| *status != 424).collect();
         match failed.first() {
-            None if results.results().iter().all(|result| result.is_success()) => Ok(Written::Done),
+            None if results.results().iter().all(|result| result.is_success()) => {
+                let first = results.results().first().and_then(|result| result.etag());
+                Ok(Written::Done(first.unwrap_or_default().to_owned()))
+            }
             Some(status) if is_moved(*status) => Ok(Written::Moved),
             Some(429 | 449) | None => Err(self.unavailable("the service is busy; try again")),
             Some(_) => Err(of_status(self.operation, status)),
         }
-    }
-
-    /// Writes these changes one after another; those that find another item than was expected are left.
-    pub(crate) async fn each(&self, changes: impl IntoIterator<Item = Change>) -> Result<(), StoreError> {
-        for change in changes {
-            let _ = self.batch(&[change]).await?;
-        }
-        Ok(())
     }
 
     async fn timed<T>(
@@ -247,6 +270,11 @@ impl Change {
         };
         item.saturating_add(CHANGE_BYTES)
     }
+}
+
+/// Whether the service says so of an item, and not of the container or of a replica.
+fn is_of_an_item(error: &CosmosError) -> bool {
+    error.status().sub_status().is_none_or(|sub| sub.value() == 0)
 }
 
 /// Whether an item was not as it was expected to be.

@@ -1,5 +1,6 @@
 //! The contract, and what is this store's own, on the emulator of the SDK.
 
+mod at_once;
 mod faults;
 mod interrupted;
 mod others;

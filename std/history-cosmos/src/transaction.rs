@@ -114,7 +114,7 @@ impl Transaction for Survey<'_> {
                 partition.step_aside(self.moved).await;
                 Attempt::Moved
             }
-            Written::Done => {
+            Written::Done(_) => {
                 if changes.pruned.is_some() {
                     prune::finished(partition).await?;
                 }
@@ -279,7 +279,7 @@ impl Survey<'_> {
             draft.push(Change::Create(item(&partition.key, &stand_ins_id(by), Kind::StandIns, &fields)?));
         }
         if let Some(insert) = &changes.insert {
-            self.insert(insert, &mut visible, &mut draft).await?;
+            self.insert(insert, &session.life, &mut visible, &mut draft).await?;
         }
         if let Some(new) = &changes.record {
             job.record(new, by, session.latest_held, &hidden, &mut draft)?;
@@ -342,6 +342,7 @@ impl Survey<'_> {
     async fn insert(
         &mut self,
         insert: &Insert<'_>,
+        life: &str,
         visible: &mut Members,
         draft: &mut Draft,
     ) -> Result<(), StoreError> {
@@ -357,6 +358,7 @@ impl Survey<'_> {
         let stage = is_large.then(|| draft.stage().to_owned());
         for ((seq, entry, _), body) in insert.placed().zip(&job.texts.messages) {
             let fields = Row {
+                life: life.to_owned(),
                 seq: seq.0,
                 anchor: entry.anchor.0,
                 turn: entry.turn.0,

@@ -5,8 +5,8 @@ use epitome_history::rules::invalid;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::items::{Kind, Staged, Text, item, piece_id, stage_id};
-use crate::requests::{Change, Partition, Written};
+use crate::items::{Found, Kind, Staged, Text, item, piece_id, stage_id};
+use crate::requests::{Change, Guard, Partition, Written};
 
 /// The changes of an operation. All of them are visible at once: with the last batch.
 #[derive(Debug)]
@@ -34,16 +34,9 @@ impl Draft {
         if text.len() <= TEXT_BYTES_MAX {
             return Ok(Text::Here(text));
         }
-        if text.len() > PIECE_BYTES_MAX.saturating_mul(PIECES_MAX) {
-            return Err(invalid(format!(
-                "{}: a text has {} bytes, and the store in Cosmos DB takes 72,000,000; shorten it",
-                partition.operation(),
-                text.len()
-            )));
-        }
         let (first, mut rest) = (self.pieces, text.as_str());
         while !rest.is_empty() {
-            let (piece, more) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES_MAX));
+            let (piece, more) = rest.split_at(piece_length(rest));
             let fields = Staged { stage: self.stage.clone(), text: piece.to_owned() };
             let id = piece_id(&self.stage, self.pieces);
             self.ahead.push(item(&partition.key, &id, Kind::Piece, &fields)?);
@@ -51,12 +44,23 @@ impl Draft {
             rest = more;
         }
         let pieces = self.pieces.saturating_sub(first);
+        if pieces > PIECES_MAX {
+            let (operation, bytes) = (partition.operation(), text.len());
+            return Err(invalid(format!(
+                "{operation}: a text of {bytes} bytes is too long; the store in Cosmos DB takes at least 15 MB, and of usual texts 100 MB"
+            )));
+        }
         Ok(Text::Apart { stage: self.stage.clone(), first, pieces })
     }
 
     /// Writes `item` before the last batch.
     pub(crate) fn ahead(&mut self, item: Value) {
         self.ahead.push(item);
+    }
+
+    /// Lets the last batch begin with this guard, whose etag is the answer then.
+    pub(crate) fn guard(&mut self, guard: &Guard) {
+        self.last.insert(0, guard.change());
     }
 
     pub(crate) fn push(&mut self, change: Change) {
@@ -80,45 +84,80 @@ impl Draft {
         if self.ahead.is_empty() {
             return partition.batch(&self.last).await;
         }
-        // Whoever deletes the session, or what is left of a writer that has ended, deletes the mark first. The last batch needs it.
-        let mark = Staged { stage: self.stage.clone(), text: String::new() };
-        let mark_id = stage_id(&self.stage);
-        let mark = item(&partition.key, &mark_id, Kind::Stage, &mark)?;
-        let written = partition.batch(&[Change::Create(mark)]).await?;
-        debug_assert_eq!(written, Written::Done, "nobody else has this stage");
-        for batch in batches(core::mem::take(&mut self.ahead).into_iter().map(Change::Upsert)) {
-            let _ = partition.batch(&batch).await?;
+        let Some(mut mark) = self.mark(partition).await? else { return Ok(Written::Moved) };
+        let ahead = batches(core::mem::take(&mut self.ahead).into_iter().map(Change::Upsert));
+        if mark.write(partition, ahead).await? {
+            self.last.push(Change::Delete(mark.id, Some(mark.etag)));
+            let written = partition.batch(&self.last).await?;
+            if written != Written::Moved {
+                return Ok(written);
+            }
         }
-        self.last.push(Change::Delete(mark_id, None));
-        let written = partition.batch(&self.last).await?;
-        if written == Written::Moved {
-            discard(partition, &self.stage).await?;
-        }
-        Ok(written)
+        discard(partition, &self.stage).await?;
+        Ok(Written::Moved)
+    }
+
+    /// The mark of the stage: every batch needs it as it is. Whoever deletes what is left of a writer changes it first.
+    async fn mark(&self, partition: &Partition) -> Result<Option<Guard>, StoreError> {
+        let fields = Staged { stage: self.stage.clone(), text: String::new() };
+        let id = stage_id(&self.stage);
+        let item = item(&partition.key, &id, Kind::Stage, &fields)?;
+        Ok(match partition.batch(&[Change::Create(item.clone())]).await? {
+            Written::Done(etag) => Some(Guard { id, item, etag }),
+            Written::Moved => None,
+        })
     }
 }
 
-/// Deletes what was written under a stage that was not finished. If it was, nothing is done.
+/// Deletes what was written under a stage that was not finished. A writer that is still there begins anew.
 pub(crate) async fn discard(partition: &Partition, stage: &str) -> Result<(), StoreError> {
-    if partition.batch(&[Change::Delete(stage_id(stage), None)]).await? == Written::Moved {
-        return Ok(());
+    let id = stage_id(stage);
+    for _ in 0..ROUNDS_MAX {
+        let found: Option<Found<Staged>> = partition.item(&id).await?;
+        let Some(Found { etag, fields, .. }) = found else { return Ok(()) };
+        let mut mark = Guard { item: item(&partition.key, &id, Kind::Stage, &fields)?, id: id.clone(), etag };
+        // From here on its writer writes nothing.
+        if !mark.write(partition, [Vec::new()]).await? {
+            continue;
+        }
+        let query = format!(
+            "SELECT VALUE c.id FROM c WHERE c.stage = '{stage}' AND c.epitome IN ('message', 'piece')"
+        );
+        let ids: Vec<String> = partition.query(&query, usize::MAX).await?;
+        let deletions = batches(ids.into_iter().map(|id| Change::Delete(id, None)));
+        if mark.write(partition, deletions).await?
+            && partition.batch(&[Change::Delete(mark.id, Some(mark.etag))]).await? != Written::Moved
+        {
+            return Ok(());
+        }
     }
-    let query =
-        format!("SELECT VALUE c.id FROM c WHERE c.stage = '{stage}' AND c.epitome IN ('message', 'piece')");
-    let ids: Vec<String> = partition.query(&query, usize::MAX).await?;
-    delete(partition, ids).await
+    Err(partition.unavailable("what a writer has left is being deleted by others; try again"))
 }
 
-/// Deletes these items, also if others do so too.
-pub(crate) async fn delete(partition: &Partition, ids: Vec<String>) -> Result<(), StoreError> {
-    let deletions: Vec<Change> = ids.into_iter().map(|id| Change::Delete(id, None)).collect();
-    for batch in deletions.chunks(CHANGES_MAX) {
-        // One that is gone already makes the batch fail as a whole.
-        if partition.batch(batch).await? == Written::Moved {
-            partition.each(batch.iter().cloned()).await?;
-        }
+/// Deletes what writers have left that did not come to their last batch.
+pub(crate) async fn discard_all(partition: &Partition) -> Result<(), StoreError> {
+    let stages: Vec<Found<Staged>> = partition.items("c.epitome = 'stage'").await?;
+    for stage in stages {
+        discard(partition, &stage.fields.stage).await?;
     }
     Ok(())
+}
+
+/// How many bytes of a text a piece has: so many that an item takes, with the escapes of JSON.
+fn piece_length(text: &str) -> usize {
+    let mut bytes = 0_usize;
+    for (at, char) in text.char_indices() {
+        let escaped = match char {
+            '"' | '\\' => 2,
+            control if control.is_ascii_control() => 6,
+            char => char.len_utf8(),
+        };
+        bytes = bytes.saturating_add(escaped);
+        if bytes > PIECE_BYTES_MAX {
+            return at;
+        }
+    }
+    text.len()
 }
 
 /// Changes in batches that the service takes.
@@ -128,7 +167,10 @@ pub(crate) fn batches(changes: impl Iterator<Item = Change>) -> Vec<Vec<Change>>
     for change in changes {
         let more = change.bytes();
         bytes = bytes.saturating_add(more);
-        match batches.last_mut().filter(|batch| bytes <= BATCH_BYTES_MAX && batch.len() < CHANGES_MAX) {
+        match batches
+            .last_mut()
+            .filter(|batch| bytes <= BATCH_BYTES_MAX && batch.len().saturating_add(1) < CHANGES_MAX)
+        {
             Some(batch) => batch.push(change),
             None => {
                 bytes = more;
@@ -139,7 +181,7 @@ pub(crate) fn batches(changes: impl Iterator<Item = Change>) -> Vec<Vec<Change>>
     batches
 }
 
-/// A batch has at most so many changes.
+/// A batch has at most so many changes; one of them is a guard.
 pub(crate) const CHANGES_MAX: usize = 100;
 
 /// A batch has at most 2 MiB.
@@ -148,11 +190,14 @@ pub(crate) const BATCH_BYTES_MAX: usize = 1_900_000;
 /// A longer text is in pieces: an item has at most 2 MiB, and one that is read often should be small.
 pub(crate) const TEXT_BYTES_MAX: usize = 128 * 1024;
 
-/// The pieces of a text are deleted by the batch that replaces it.
-const PIECES_MAX: usize = 90;
+/// A piece in the JSON of a request.
+const PIECE_BYTES_MAX: usize = 1_500_000;
 
-/// Quotes and backslashes take two bytes each in the request.
-const PIECE_BYTES_MAX: usize = 800_000;
+/// The pieces of a text are deleted by the batch that replaces it.
+const PIECES_MAX: u32 = 80;
+
+/// How often the rest of a stage is looked at anew.
+const ROUNDS_MAX: u32 = 64;
 
 #[cfg(test)]
 mod tests {
@@ -167,14 +212,14 @@ mod tests {
         fn batches_are_what_the_service_takes(sizes in proptest::collection::vec(prop_oneof![20 => 0_usize..9_000, 1 => 0_usize..900_000], 0..300)) {
             let changes: Vec<Change> = sizes.iter().map(|size| Change::Upsert(Value::String("a".repeat(*size)))).collect();
             let batches = batches(changes.iter().cloned());
-            prop_assert!(batches.iter().all(|batch| batch.len() <= CHANGES_MAX));
+            prop_assert!(batches.iter().all(|batch| batch.len() < CHANGES_MAX));
             let bytes = |batch: &Vec<Change>| batch.iter().map(Change::bytes).sum::<usize>();
             prop_assert!(batches.iter().all(|batch| bytes(batch) <= BATCH_BYTES_MAX));
             prop_assert_eq!(batches.concat().len(), sizes.len());
             // None is begun too early.
             for pair in batches.windows(2) {
                 let next = pair[1].first().map_or(0, Change::bytes);
-                prop_assert!(pair[0].len() == CHANGES_MAX || bytes(&pair[0]) + next > BATCH_BYTES_MAX);
+                prop_assert!(pair[0].len() + 1 == CHANGES_MAX || bytes(&pair[0]) + next > BATCH_BYTES_MAX);
             }
         }
     }

@@ -9,6 +9,8 @@ use epitome_history::{
     TokenCount,
 };
 
+use epitome_history::StoreErrorKind;
+
 use super::service::Service;
 use super::{append, demo, entry, visible};
 
@@ -36,6 +38,23 @@ async fn texts_of_megabytes_come_back() {
     assert!((8_000_000..11_000_000).contains(&pieces), "{pieces}");
     assert!(store.delete(&demo()).await.unwrap());
     assert!(service.items("a").await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn texts_of_control_characters_fit_and_those_that_are_too_long_are_refused() {
+    let service = Service::new();
+    let store = service.store("a").await;
+    append(&store, &demo(), 0..1).await.unwrap();
+    let escapes = "\u{1b}".repeat(1_000_000);
+    store.save_state(&demo(), &NewState::new(StateRevision(0), &escapes)).await.unwrap();
+    assert_eq!(&*store.state(&demo()).await.unwrap().unwrap().text, escapes);
+    let error = store
+        .save_state(&demo(), &NewState::new(StateRevision(1), &"x".repeat(121_000_000)))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Invalid);
+    assert!(error.to_string().starts_with("save_state: a text of 121000000 bytes is too long"), "{error}");
+    store.save_state(&demo(), &NewState::new(StateRevision(1), "{}")).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
