@@ -3,7 +3,8 @@
 use epitome_history::StoreError;
 use serde::Deserialize;
 
-use crate::items::{Found, Kind, Nothing, SESSION_ID, item};
+use crate::ids::SESSION_ID;
+use crate::items::{Found, Kind, Nothing, item};
 use crate::requests::{Change, Guard, Partition, Written};
 use crate::write::{batches, discard_all};
 

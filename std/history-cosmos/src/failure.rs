@@ -59,3 +59,16 @@ pub(crate) fn unread(name: &str) -> StoreError {
 pub(crate) fn lost(name: &str) -> StoreError {
     corrupt(format!("{name} is missing: an item of the session was deleted by somebody else"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replica_that_is_behind_is_not_a_container_that_is_missing() {
+        let status = CosmosStatus::new(404.into());
+        let kind = |status| of_status("load", status).kind();
+        assert_eq!(kind(status), StoreErrorKind::Invalid);
+        assert_eq!(kind(status.with_sub_status(READ_SESSION_NOT_AVAILABLE)), StoreErrorKind::Unavailable);
+    }
+}

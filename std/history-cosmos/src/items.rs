@@ -3,20 +3,18 @@
 //! All have the partition key of the session. Numbers that may need more than 53 bits are texts: the service counts in floating point.
 
 use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
-use epitome_history::files::{file_stem, hex};
 use epitome_history::kernel::{Counters, SaidBefore};
 use epitome_history::rules::{Restored, corrupt, invalid, not_storable};
 use epitome_history::{
-    AppendToken, Appended, Entry, Pruned, SessionId, StoreError, Timestamp, TokenCount, UnansweredCall,
-    stored,
+    Appended, Entry, Pruned, SessionId, StoreError, Timestamp, TokenCount, UnansweredCall, stored,
 };
 use epitome_message::Str;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::failure::unread;
+use crate::ids::{name_hex, piece_id};
 
 /// The kind of an item, in its field `epitome`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -401,78 +399,11 @@ pub(crate) fn read_calls(text: &str) -> Result<Vec<UnansweredCall>, StoreError> 
 /// The layout of the items.
 pub(crate) const LAYOUT: u32 = 1;
 
-pub(crate) const SESSION_ID: &str = "session";
-pub(crate) const STATE_ID: &str = "state";
-
-pub(crate) fn row_id(seq: Seq, stage: Option<&str>) -> String {
-    match stage {
-        Some(stage) => format!("message.{seq}.{stage}"),
-        None => format!("message.{seq}"),
-    }
-}
-
-pub(crate) fn append_id(token: &AppendToken) -> String {
-    format!("append.{}", hex(&Sha256::digest(token.as_str().as_bytes())))
-}
-
-pub(crate) fn record_id(revision: Revision) -> String {
-    format!("record.{revision}")
-}
-
-pub(crate) fn stand_ins_id(revision: Revision) -> String {
-    format!("stand_ins.{revision}")
-}
-
-pub(crate) fn prune_id(revision: Revision) -> String {
-    format!("prune.{revision}")
-}
-
-pub(crate) fn stage_id(stage: &str) -> String {
-    format!("stage.{stage}")
-}
-
-pub(crate) fn piece_id(stage: &str, at: u32) -> String {
-    format!("piece.{stage}.{at}")
-}
-
-/// The partition key of a session: its id, unless that is long or has characters that a header or a person cannot show.
-pub(crate) fn partition(session: &SessionId) -> String {
-    let id = session.as_str();
-    let is_shown = !id.is_empty() && id.len() <= PARTITION_BYTES_MAX && !id.chars().any(char::is_control);
-    // A name that begins so is the digest of another.
-    if is_shown && !id.starts_with('~') {
-        return id.to_owned();
-    }
-    Some(file_stem(id))
-        .filter(|stem| stem.starts_with('~'))
-        .unwrap_or_else(|| format!("~{}", hex(&Sha256::digest(id.as_bytes()))))
-}
-
-/// The id of a session so that ids ascend as they do byte by byte.
-pub(crate) fn name_hex(session: &SessionId) -> String {
-    hex(session.as_str().as_bytes())
-}
-
-/// Containers with keys of version 1 look at no more than the first 101 bytes of a key.
-const PARTITION_BYTES_MAX: usize = 100;
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
+    use crate::ids::stage_id;
 
     use super::*;
-
-    proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-        #[test]
-        fn no_two_sessions_share_a_partition(one in "[~aA\u{0}é/-]{0,4}|a{98,103}", other in "[~aA\u{0}é/-]{0,4}|~a-[0-9a-f]{32}") {
-            let (one, other) = (SessionId::new(one), SessionId::new(other));
-            prop_assert_eq!(partition(&one) == partition(&other), one == other);
-            prop_assert_eq!(name_hex(&one).cmp(&name_hex(&other)), one.cmp(&other));
-            prop_assert!(!partition(&one).is_empty() && partition(&one).len() <= PARTITION_BYTES_MAX);
-        }
-    }
 
     #[test]
     fn items_have_their_fields() {

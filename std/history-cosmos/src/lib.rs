@@ -5,9 +5,11 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
+mod change;
 mod delete;
 mod failure;
 mod foreign;
+mod ids;
 mod items;
 mod members;
 mod prune;
@@ -42,7 +44,8 @@ use epitome_std::provider::{HistoryProvider, source_id};
 pub use azure_data_cosmos;
 
 use self::failure::of_cosmos;
-use self::items::{Session, name_hex};
+use self::ids::name_hex;
+use self::items::Session;
 use self::requests::{Partition, query_container};
 use self::transaction::Job;
 
@@ -85,6 +88,8 @@ pub struct CosmosStore {
     container: ContainerClient,
     remote: RemoteOptions,
     home: Home,
+    /// A longer text is in pieces.
+    text_bytes_max: usize,
 }
 
 impl CosmosStore {
@@ -128,7 +133,7 @@ impl CosmosStore {
                 paths.join(", ")
             )));
         }
-        Ok(Self { container, remote: options, home })
+        Ok(Self { container, remote: options, home, text_bytes_max: write::TEXT_BYTES_MAX })
     }
 
     /// The store as a history of runs: it loads, and stores input and response. Its source id is `cosmos_memory`; an agent with two such
@@ -166,6 +171,10 @@ impl CosmosStore {
         self.home.run(read).await
     }
 
+    fn partition(&self, operation: &'static str, session: &SessionId) -> Partition {
+        Partition::new(&self.container, self.remote, operation, session, self.text_bytes_max)
+    }
+
     /// Attempts `operation` on a session until one does not fail for want of the service.
     async fn run<T, F>(
         &self,
@@ -177,7 +186,7 @@ impl CosmosStore {
         T: Send + 'static,
         F: Future<Output = Result<T, StoreError>> + Send,
     {
-        let partition = Arc::new(Partition::new(&self.container, self.remote, name, session));
+        let partition = Arc::new(self.partition(name, session));
         // Requests have their time, an operation of many requests has as much as they need.
         let patient = self.remote.with_timeout(OPERATION_TIME_MAX);
         self.home.run(async move { retry(&patient, name, || operation(Arc::clone(&partition))).await }).await
@@ -192,7 +201,7 @@ impl fmt::Debug for CosmosStore {
 
 impl Tables for CosmosStore {
     async fn execute(&self, session: &SessionId, op: Op<'_>) -> Result<Reply, StoreError> {
-        let partition = Partition::new(&self.container, self.remote, op.name(), session);
+        let partition = self.partition(op.name(), session);
         let job = Arc::new(Job::new(partition, op)?);
         let run = move |_| {
             let job = Arc::clone(&job);

@@ -115,14 +115,17 @@ impl Members {
 
     /// Sets what stands in a message of it.
     pub(crate) fn shorten(&mut self, shortened: Shortened) {
-        self.show_whole(shortened.seq);
-        let at = self.edited.partition_point(|edited| edited.seq < shortened.seq);
-        self.edited.insert(at, shortened);
+        match self.edited.binary_search_by_key(&shortened.seq, |edited| edited.seq) {
+            Ok(at) => self.edited.splice(at..=at, [shortened]).for_each(drop),
+            Err(at) => self.edited.insert(at, shortened),
+        }
     }
 
     /// Shows a message of it as it was appended.
     pub(crate) fn show_whole(&mut self, seq: Seq) {
-        self.edited.retain(|edited| edited.seq != seq);
+        if let Ok(at) = self.edited.binary_search_by_key(&seq, |edited| edited.seq) {
+            self.edited.remove(at);
+        }
     }
 
     /// Its text: runs, shortened messages and summaries, with commas and semicolons: `0-3,7;2.5.5;0.3`.

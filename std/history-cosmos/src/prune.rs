@@ -9,9 +9,10 @@ use epitome_history::rules::{bare_record, not_storable};
 use epitome_history::{StoreError, bodies, rows, stored};
 
 use crate::failure::lost;
+use crate::ids::{SESSION_ID, prune_id};
 use crate::items::{
-    AppendItem, Found, Kind, PruneItem, RecordItem, SESSION_ID, Session, StandInRow, StandInsItem, Text,
-    item, list_text, prune_id, read_list,
+    AppendItem, Found, Kind, PruneItem, RecordItem, Session, StandInRow, StandInsItem, Text, item, list_text,
+    read_list,
 };
 use crate::members::Members;
 use crate::read::{NUMBER_MAX, Opened, open};

@@ -3,6 +3,7 @@
 use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
 
+use epitome_core::attribution::SeqRange;
 use epitome_core::{Revision, Seq, Turn};
 use epitome_history::kernel::{Extent, SummaryPlace, runs};
 use epitome_history::rules::{self, Restored};
@@ -14,9 +15,10 @@ use epitome_history::{
 
 use crate::delete;
 use crate::failure::{lost, unread};
+use crate::ids::{SESSION_ID, STATE_ID, append_id, record_id, stand_ins_id};
 use crate::items::{
-    AppendItem, Found, LAYOUT, PruneItem, RecordItem, Row, SESSION_ID, STATE_ID, Session, StandInRow,
-    StandInsItem, StateItem, SummaryRow, append_id, read_calls, read_list, record_id, stand_ins_id,
+    AppendItem, Found, LAYOUT, PruneItem, RecordItem, Row, Session, StandInRow, StandInsItem, StateItem,
+    SummaryRow, read_calls, read_list,
 };
 use crate::members::Members;
 use crate::requests::Partition;
@@ -87,23 +89,26 @@ impl Partition {
     }
 
     /// The records that hide one of these messages, by their revisions, with all that they hide.
-    pub(crate) async fn hiding(&self, ranges: &[(Seq, Seq)]) -> Result<Vec<(Revision, Members)>, StoreError> {
+    pub(crate) async fn hiding(
+        &self,
+        ranges: &[(Seq, Seq)],
+    ) -> Result<Vec<(Found<RecordItem>, Members)>, StoreError> {
         let condition =
             |first, last| format!("c.epitome = 'record' AND c.first_seq <= {last} AND c.last_seq >= {first}");
         let records: Vec<Found<RecordItem>> = self.in_ranges("*", ranges, condition).await?;
         // One that is in several ranges was found several times.
-        let records: BTreeMap<Revision, RecordItem> =
-            records.into_iter().map(|record| (Revision(record.fields.revision), record.fields)).collect();
+        let records: BTreeMap<u64, Found<RecordItem>> =
+            records.into_iter().map(|record| (record.fields.revision, record)).collect();
         let mut hiding = Vec::with_capacity(records.len());
-        for (revision, record) in records {
-            let mut members = Members::parse(&self.text(&record.hidden).await?)?;
-            members.merge(Members::parse(&self.text(&record.pruned).await?)?);
-            hiding.push((revision, members));
+        for record in records.into_values() {
+            let mut members = Members::parse(&self.text(&record.fields.hidden).await?)?;
+            members.merge(Members::parse(&self.text(&record.fields.pruned).await?)?);
+            hiding.push((record, members));
         }
         Ok(hiding)
     }
 
-    /// What stands in the messages of `members` in `range`.
+    /// What stands in those messages of `members` that are wanted.
     pub(crate) async fn stand_ins(
         &self,
         members: &Members,
@@ -118,10 +123,9 @@ impl Partition {
             let rows: Vec<StandInRow> =
                 read_list(&self.text(&item.fields.rows).await?, "what stands in messages")?;
             for row in rows {
-                let is_here =
-                    |edited: &&crate::members::Shortened| edited.kept_by == place && edited.seq.0 == row.seq;
-                if wanted.iter().copied().any(|edited| is_here(&edited)) {
-                    found.insert(Seq(row.seq), row.restored()?);
+                let seq = Seq(row.seq);
+                if is_wanted(seq) && members.shortened(seq).is_some_and(|edited| edited.kept_by == place) {
+                    found.insert(seq, row.restored()?);
                 }
             }
         }
@@ -258,11 +262,8 @@ fn has_turn(
     turns.len() > 1 && last_turn(all.into_iter()).is_some()
 }
 
-pub(crate) fn covers(row: &SummaryRow) -> Vec<epitome_core::attribution::SeqRange> {
-    let range = |[first, last]: &[u64; 2]| epitome_core::attribution::SeqRange {
-        first: Seq(*first),
-        last: Seq(*last),
-    };
+pub(crate) fn covers(row: &SummaryRow) -> Vec<SeqRange> {
+    let range = |[first, last]: &[u64; 2]| SeqRange { first: Seq(*first), last: Seq(*last) };
     row.covers.iter().map(range).collect()
 }
 
@@ -294,7 +295,8 @@ async fn page(
         let row = row.ok_or_else(|| lost(&format!("message {seq}")))?;
         let hidden_by = hiding.iter().find(|(_, members)| members.contains(seq));
         let entry = row.fields.entry(&partition.text(&row.fields.text).await?)?;
-        let mut logged = Logged::new(seq, entry, hidden_by.map(|(revision, _)| *revision));
+        let mut logged =
+            Logged::new(seq, entry, hidden_by.map(|(record, _)| Revision(record.fields.revision)));
         let members = hidden_by.map_or(&visible, |(_, members)| members);
         logged.edited_by = members.shortened(seq).map(|edited| edited.by);
         logged.pruned_by = row.fields.pruned_by.map(Revision);

@@ -15,7 +15,8 @@ use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use crate::failure::{lost, of_cosmos, of_status};
-use crate::items::{Found, Staged, Text, partition};
+use crate::ids::partition;
+use crate::items::{Found, Staged, Text};
 
 /// A session in the container, while an operation is on it.
 #[derive(Clone)]
@@ -26,6 +27,8 @@ pub(crate) struct Partition {
     operation: &'static str,
     pub(crate) session: SessionId,
     pub(crate) key: String,
+    /// A longer text is in pieces.
+    pub(crate) text_bytes_max: usize,
 }
 
 /// Whether a batch was written, or an item was not as it was expected to be, and nothing was written.
@@ -73,9 +76,17 @@ impl Partition {
         remote: RemoteOptions,
         operation: &'static str,
         session: &SessionId,
+        text_bytes_max: usize,
     ) -> Self {
         let key = partition(session);
-        Self { container: container.clone(), remote, operation, session: session.clone(), key }
+        Self {
+            container: container.clone(),
+            remote,
+            operation,
+            session: session.clone(),
+            key,
+            text_bytes_max,
+        }
     }
 
     /// The item `id`, if it is there.

@@ -40,6 +40,15 @@ async fn the_contract_holds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn it_holds_where_every_text_is_in_pieces() {
+    let service = Service::new().with_texts_of(1);
+    let with_texts = |group: &str| matches!(group, "edits" | "prune" | "states" | "undo");
+    for (_, scenario) in Suite::scenarios().filter(|(group, _)| with_texts(group)) {
+        Suite::new().run_one(scenario, &service).await.assert_passed();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn it_holds_in_one_container_beside_others() {
     let service = Service::new();
     let store = Arc::new(service.store("shared").await);

@@ -1,4 +1,4 @@
-//! The facts of a session, and the changes that are written only if it has not moved since.
+//! The facts of a session, and when changes are written: only if it has not moved since.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,30 +6,27 @@ use epitome_core::{Revision, Seq, Tokens, Turn};
 use epitome_history::bodies::Texts;
 use epitome_history::files::hex;
 use epitome_history::kernel::{
-    self, Attempt, Changes, Edited, Facts, Insert, Made, Needs, NewRecord, OwnedOp, Prunable, Prune, Reply,
-    SummaryPlace, Transaction, Visible,
+    self, Attempt, Changes, Edited, Facts, Made, Needs, OwnedOp, Prunable, Reply, SummaryPlace, Transaction,
+    Visible,
 };
-use epitome_history::rules::{Anchor, Standing, VisibleMessage, VisibleSummary, corrupt, invalid};
+use epitome_history::rules::{Anchor, Standing, VisibleMessage, VisibleSummary, corrupt};
 use epitome_history::{MessageEdit, StateRevision, StoreError, bodies};
 
 use crate::failure::lost;
-use crate::items::{
-    AppendItem, Count, Found, Kind, PruneItem, RecordItem, Row, SESSION_ID, STATE_ID, Session, StandInRow,
-    StandInsItem, StateItem, SummaryRow, append_id, calls_text, item, list_text, prune_id, record_id, row_id,
-    stand_ins_id,
-};
-use crate::members::{Members, Shortened};
+use crate::ids::{STATE_ID, append_id};
+use crate::items::{AppendItem, Found, PruneItem, RecordItem, Row, Session, StateItem};
+use crate::members::Members;
 use crate::prune;
 use crate::read::{self, NUMBER_MAX, Opened, covers, open, ranges};
-use crate::requests::{Change, Partition, Written};
-use crate::write::{BATCH_BYTES_MAX, CHANGES_MAX, Draft, TEXT_BYTES_MAX};
+use crate::requests::{Partition, Written};
 
 /// An operation with everything about it that can be made before it is sent.
 pub(crate) struct Job {
     pub(crate) partition: Partition,
     op: OwnedOp,
-    texts: Texts,
-    digest: String,
+    pub(crate) texts: Texts,
+    /// The digest of the messages, in hexadecimal.
+    pub(crate) digest: String,
 }
 
 impl Job {
@@ -43,7 +40,7 @@ impl Job {
         let mut survey = Survey {
             job: self,
             opened: None,
-            visible: Members::default(),
+            visible: None,
             records: BTreeMap::new(),
             state: None,
             moved: 0,
@@ -53,14 +50,14 @@ impl Job {
 }
 
 /// A session while an operation on it is decided.
-struct Survey<'a> {
-    job: &'a Job,
+pub(crate) struct Survey<'a> {
+    pub(crate) job: &'a Job,
     /// As it was found first. Every change of the session is one of this item.
-    opened: Option<Opened>,
-    visible: Members,
+    pub(crate) opened: Option<Opened>,
+    visible: Option<Members>,
     /// The records that hide a group of an append, or that is to be undone.
-    records: BTreeMap<Revision, Found<RecordItem>>,
-    state: Option<Found<StateItem>>,
+    pub(crate) records: BTreeMap<Revision, Found<RecordItem>>,
+    pub(crate) state: Option<Found<StateItem>>,
     /// How often the session had moved when the changes were to be written.
     moved: u32,
 }
@@ -70,8 +67,7 @@ impl Transaction for Survey<'_> {
 
     async fn facts(&mut self, needs: &Needs<'_>, facts: &mut Facts) -> Result<Attempt, StoreError> {
         let partition = &self.job.partition;
-        let is_first = facts.session.is_none();
-        if is_first {
+        if facts.session.is_none() {
             // A token that is new when it is looked for is created by the batch, or the batch fails.
             let token = needs.receipt.map(|(token, _)| append_id(token));
             let receipt = async {
@@ -88,26 +84,22 @@ impl Transaction for Survey<'_> {
             self.opened = opened;
             self.records.clear();
             self.state = None;
-            self.visible = match &self.opened {
-                Some(opened) => partition.visible(&opened.session).await?,
-                None => Members::default(),
-            };
+            self.visible = None;
         }
         let Some(opened) = &self.opened else { return Ok(Attempt::Done) };
         facts.session = Some(opened.session.counters()?);
         match self.more(needs, facts).await {
             Ok(()) => Ok(Attempt::Done),
-            // It has moved, or it is damaged.
-            Err(error) => match open(&self.job.partition).await? {
-                Some(now) if self.opened.as_ref().is_some_and(|opened| opened.etag == now.etag) => Err(error),
-                _ => Ok(Attempt::Moved),
-            },
+            Err(error) => self.moved_or(error).await,
         }
     }
 
     async fn apply(&mut self, changes: &Changes<'_>) -> Result<Attempt, StoreError> {
         let partition = &self.job.partition;
-        let draft = self.draft(changes).await?;
+        let draft = match self.draft(changes).await {
+            Ok(draft) => draft,
+            Err(error) => return self.moved_or(error).await,
+        };
         Ok(match draft.write(partition).await? {
             Written::Moved => {
                 self.moved = self.moved.saturating_add(1);
@@ -122,15 +114,28 @@ impl Transaction for Survey<'_> {
             }
         })
     }
-
-    async fn confirm(&mut self) -> Result<(), StoreError> {
-        Ok(())
-    }
 }
 
 impl Survey<'_> {
-    fn session(&self) -> Option<&Session> {
+    pub(crate) fn session(&self) -> Option<&Session> {
         self.opened.as_ref().map(|opened| &opened.session)
+    }
+
+    /// The session has moved since its facts were read, or the error is one of it as it is.
+    async fn moved_or(&self, error: StoreError) -> Result<Attempt, StoreError> {
+        let now = open(&self.job.partition).await?.map(|now| now.etag);
+        let is_same = now == self.opened.as_ref().map(|opened| opened.etag.clone());
+        if is_same { Err(error) } else { Ok(Attempt::Moved) }
+    }
+
+    /// What is visible of the session.
+    pub(crate) async fn visible(&mut self) -> Result<Members, StoreError> {
+        if self.visible.is_none()
+            && let Some(session) = self.session()
+        {
+            self.visible = Some(self.job.partition.visible(session).await?);
+        }
+        Ok(self.visible.clone().unwrap_or_default())
     }
 
     async fn more(&mut self, needs: &Needs<'_>, facts: &mut Facts) -> Result<(), StoreError> {
@@ -159,7 +164,8 @@ impl Survey<'_> {
             facts.record_id = record.map(|record| read::read_record_id(&record.fields)).transpose()?;
         }
         if needs.visible {
-            facts.visible = seen(partition, &self.visible).await?;
+            let visible = self.visible().await?;
+            facts.visible = seen(partition, &visible).await?;
         }
         if !needs.edited.is_empty() {
             facts.edited = self.edited(&needs.edited).await?;
@@ -182,35 +188,27 @@ impl Survey<'_> {
 
     async fn anchors(&mut self, seqs: &[Seq], facts: &mut Facts) -> Result<(), StoreError> {
         let partition = &self.job.partition;
+        let visible = self.visible().await?;
         let rows = partition.rows(NUMBERS, &ranges(seqs)).await?;
-        let away: Vec<Seq> =
-            rows.values().filter(|row| !row.fields.orphan).map(|row| Seq(row.fields.anchor)).collect();
-        let away: BTreeSet<Seq> = away.into_iter().filter(|seq| !self.visible.contains(*seq)).collect();
-        let away: Vec<Seq> = away.into_iter().collect();
-        let hiding = partition.hiding(&ranges(&away)).await?;
-        for (revision, _) in
-            hiding.iter().filter(|(_, members)| away.iter().any(|seq| members.contains(*seq)))
-        {
-            let record = partition
-                .record(*revision)
-                .await?
-                .ok_or_else(|| lost(&format!("the record of {revision}")))?;
-            self.records.insert(*revision, record);
-        }
+        let away = rows.values().filter(|row| !row.fields.orphan).map(|row| Seq(row.fields.anchor));
+        let away: BTreeSet<Seq> = away.filter(|seq| !visible.contains(*seq)).collect();
+        let hiding = partition.hiding(&ranges(&away.iter().copied().collect::<Vec<_>>())).await?;
         for (seq, row) in rows {
-            let hidden_by =
-                hiding.iter().find(|(_, members)| members.contains(seq)).map(|(revision, _)| *revision);
+            let hidden_by = hiding.iter().find(|(_, members)| members.contains(seq));
+            let hidden_by = hidden_by.map(|(record, _)| Revision(record.fields.revision));
             facts.anchors.push((seq, Anchor { anchor: Seq(row.fields.anchor), hidden_by }));
         }
+        self.records.extend(hiding.into_iter().map(|(record, _)| (Revision(record.fields.revision), record)));
         Ok(())
     }
 
     /// These messages as they were appended, and what stands in them.
-    async fn edited(&self, seqs: &[Seq]) -> Result<Vec<Edited>, StoreError> {
+    async fn edited(&mut self, seqs: &[Seq]) -> Result<Vec<Edited>, StoreError> {
         let partition = &self.job.partition;
+        let visible = self.visible().await?;
         let rows = partition.rows("*", &ranges(seqs)).await?;
         let wanted: BTreeSet<Seq> = seqs.iter().copied().collect();
-        let mut stand_ins = partition.stand_ins(&self.visible, |seq| wanted.contains(&seq)).await?;
+        let mut stand_ins = partition.stand_ins(&visible, |seq| wanted.contains(&seq)).await?;
         let mut edited = Vec::with_capacity(rows.len());
         for (seq, row) in rows {
             let message = bodies::message(seq, &partition.text(&row.fields.text).await?)?;
@@ -243,229 +241,6 @@ impl Survey<'_> {
         self.records.insert(made, found);
         Ok(())
     }
-
-    /// The items that hold the session after these changes.
-    async fn draft(&mut self, changes: &Changes<'_>) -> Result<Draft, StoreError> {
-        let job = self.job;
-        let partition = &job.partition;
-        let mut draft = Draft::new();
-        let mut session = self.session().cloned().unwrap_or_else(|| Session::new(&partition.session));
-        let mut visible = self.visible.clone();
-        let by = changes.after.revision;
-
-        let mut hidden = visible.take(&changes.hide, &changes.hide_summaries);
-        if let Some(made) = changes.undone {
-            let mut record =
-                self.records.remove(&made).ok_or_else(|| lost(&format!("the record of {made}")))?;
-            visible.merge(Members::parse(&partition.text(&record.fields.hidden).await?)?);
-            session.latest_held = record.fields.held_before;
-            record.fields.undone_by = Some(by.0);
-            // Its own summaries are hidden by the undoing.
-            set_hidden(partition, &mut draft, &mut record, by, &core::mem::take(&mut hidden)).await?;
-        }
-        let mut stand_ins = Vec::new();
-        for (seq, restored) in &changes.edits {
-            match restored {
-                Some(restored) => {
-                    visible.shorten(Shortened { seq: *seq, kept_by: by, by: restored.by });
-                    stand_ins.push(StandInRow::of(*seq, restored)?);
-                }
-                None => visible.show_whole(*seq),
-            }
-        }
-        if !stand_ins.is_empty() {
-            let rows = draft.text(partition, list_text(&stand_ins)?)?;
-            let fields = StandInsItem { revision: by.0, rows };
-            draft.push(Change::Create(item(&partition.key, &stand_ins_id(by), Kind::StandIns, &fields)?));
-        }
-        if let Some(insert) = &changes.insert {
-            self.insert(insert, &session.life, &mut visible, &mut draft).await?;
-        }
-        if let Some(new) = &changes.record {
-            job.record(new, by, session.latest_held, &hidden, &mut draft)?;
-            session.latest_held = by.0;
-            let places =
-                new.record.summaries.iter().map(|summary| SummaryPlace { made: by, key: summary.key });
-            visible.merge(Members::of_summaries(places.collect()));
-        }
-        if let Some(state) = changes.state {
-            let text = draft.text(partition, state.text.to_owned())?;
-            if let Some(before) = &self.state {
-                draft.drop_text(&before.fields.text);
-            }
-            let fields = StateItem { revision: state.revision.0, head: state.head.0, text };
-            draft.push(Change::Upsert(item(&partition.key, STATE_ID, Kind::State, &fields)?));
-            session.state = state.revision.0;
-        }
-        if let Some(Prune { pruned, .. }) = &changes.pruned {
-            let fields = PruneItem::of(pruned);
-            draft.push(Change::Create(item(
-                &partition.key,
-                &prune_id(pruned.revision),
-                Kind::Prune,
-                &fields,
-            )?));
-            session.pruning = Some(pruned.revision.0);
-        }
-        self.put(session, &visible, changes, &mut draft).await?;
-        Ok(draft)
-    }
-
-    /// The item of the session, which tells whether it has moved.
-    async fn put(
-        &self,
-        mut session: Session,
-        visible: &Members,
-        changes: &Changes<'_>,
-        draft: &mut Draft,
-    ) -> Result<(), StoreError> {
-        let partition = &self.job.partition;
-        session.set_counters(&changes.after);
-        draft.drop_text(&session.visible);
-        session.visible = draft.text(partition, visible.text())?;
-        if !changes.answered.is_empty() || !changes.unanswered.is_empty() {
-            let mut calls = partition.unanswered(&session).await?;
-            calls.retain(|call| !changes.answered.contains(&(call.anchor, call.ordinal)));
-            calls.extend(changes.unanswered.iter().cloned());
-            calls.sort_unstable_by_key(|call| (call.anchor, call.ordinal));
-            draft.drop_text(&session.unanswered);
-            session.unanswered = draft.text(partition, calls_text(&calls)?)?;
-        }
-        let fields = item(&partition.key, SESSION_ID, Kind::Session, &session)?;
-        draft.push(match &self.opened {
-            Some(opened) => Change::Replace(SESSION_ID.to_owned(), fields, opened.etag.clone()),
-            None => Change::Create(fields),
-        });
-        Ok(())
-    }
-
-    async fn insert(
-        &mut self,
-        insert: &Insert<'_>,
-        life: &str,
-        visible: &mut Members,
-        draft: &mut Draft,
-    ) -> Result<(), StoreError> {
-        let job = self.job;
-        let partition = &job.partition;
-        if insert.appended.head.0 > NUMBER_MAX {
-            return Err(invalid("append: no session has so many messages"));
-        }
-        let bytes = job.texts.messages.iter().map(|text| text.len().min(TEXT_BYTES_MAX).saturating_mul(2));
-        let bytes = bytes
-            .fold(insert.token.as_str().len(), |sum, len| sum.saturating_add(len).saturating_add(ROW_BYTES));
-        let is_large = insert.entries.len() > CHANGES_MAX / 4 || bytes > BATCH_BYTES_MAX / 2;
-        let stage = is_large.then(|| draft.stage().to_owned());
-        for ((seq, entry, _), body) in insert.placed().zip(&job.texts.messages) {
-            let fields = Row {
-                life: life.to_owned(),
-                seq: seq.0,
-                anchor: entry.anchor.0,
-                turn: entry.turn.0,
-                count: Count::of(&entry.count),
-                standing: Standing::of(&entry.message).number().into(),
-                part_tokens: entry.part_tokens.iter().map(|size| size.0).collect(),
-                late: entry.late,
-                orphan: entry.orphan,
-                pruned_by: None,
-                stage: stage.clone(),
-                text: draft.text(partition, body.clone())?,
-            };
-            let row = item(&partition.key, &row_id(seq, stage.as_deref()), Kind::Message, &fields)?;
-            match stage {
-                Some(_) => draft.ahead(row),
-                None => draft.push(Change::Create(row)),
-            }
-        }
-        visible
-            .add(insert.placed().filter(|(_, entry, by)| by.is_none() && !entry.orphan).map(|(seq, ..)| seq));
-        let mut hidden: BTreeMap<Revision, Members> = BTreeMap::new();
-        for (seq, _, by) in insert.placed() {
-            if let Some(by) = by {
-                hidden.entry(by).or_default().add([seq]);
-            }
-        }
-        for (by, more) in hidden {
-            let mut record = self.records.remove(&by).ok_or_else(|| lost(&format!("the record of {by}")))?;
-            let mut members = Members::parse(&partition.text(&record.fields.hidden).await?)?;
-            members.merge(more);
-            set_hidden(partition, draft, &mut record, by, &members).await?;
-        }
-        let fields = AppendItem {
-            first: insert.appended.first.0,
-            until: insert.appended.head.0,
-            revision: insert.appended.revision.0,
-            token: insert.token.as_str().to_owned(),
-            digest: job.digest.clone(),
-            time: insert.time.map(|time| time.0.to_string()),
-            stage,
-        };
-        draft.push(Change::Create(item(&partition.key, &append_id(insert.token), Kind::Append, &fields)?));
-        Ok(())
-    }
-}
-
-impl Job {
-    fn record(
-        &self,
-        new: &NewRecord<'_>,
-        by: Revision,
-        held_before: u64,
-        hidden: &Members,
-        draft: &mut Draft,
-    ) -> Result<(), StoreError> {
-        let mut rows = Vec::new();
-        for ((summary, turn), text) in new.record.summaries.iter().zip(&new.turns).zip(&self.texts.summaries)
-        {
-            let covers = summary.message.attribution().derived_from.iter();
-            rows.push(SummaryRow {
-                key: summary.key.0,
-                turn: turn.0,
-                count: Count::of(&summary.count),
-                covers: covers.map(|range| [range.first.0, range.last.0]).collect(),
-                standing: Standing::of(&summary.message).number().into(),
-                text: text.clone(),
-            });
-        }
-        let summaries = if rows.is_empty() { String::new() } else { list_text(&rows)? };
-        let partition = &self.partition;
-        let fields = RecordItem {
-            revision: by.0,
-            record_id: new.id.to_string(),
-            undone_by: None,
-            held_before,
-            edits: !new.record.edits.is_empty(),
-            body: draft.text(partition, self.texts.record.clone())?,
-            summaries: draft.text(partition, summaries)?,
-            hidden: draft.text(partition, hidden.text())?,
-            hidden_at: (!hidden.is_empty()).then_some(by.0),
-            pruned: crate::items::Text::Here(Members::default().text()),
-            first: hidden.runs().first().map(|(first, _)| first.0),
-            last: hidden.runs().last().map(|(_, last)| last.0),
-        };
-        draft.push(Change::Create(item(&partition.key, &record_id(by), Kind::Record, &fields)?));
-        Ok(())
-    }
-}
-
-/// Lets a record hide these members, beside what was pruned.
-async fn set_hidden(
-    partition: &Partition,
-    draft: &mut Draft,
-    record: &mut Found<RecordItem>,
-    by: Revision,
-    hidden: &Members,
-) -> Result<(), StoreError> {
-    let mut all = hidden.clone();
-    all.merge(Members::parse(&partition.text(&record.fields.pruned).await?)?);
-    draft.drop_text(&record.fields.hidden);
-    record.fields.hidden = draft.text(partition, hidden.text())?;
-    record.fields.hidden_at = (!hidden.is_empty()).then_some(by.0);
-    record.fields.first = all.runs().first().map(|(first, _)| first.0);
-    record.fields.last = all.runs().last().map(|(_, last)| last.0);
-    let fields = item(&partition.key, &record.id, Kind::Record, &record.fields)?;
-    draft.push(Change::Replace(record.id.clone(), fields, record.etag.clone()));
-    Ok(())
 }
 
 /// What a commit needs of these members.
@@ -535,6 +310,3 @@ async fn prunable(partition: &Partition, through: Revision) -> Result<Prunable, 
 /// The fields of a message without its text.
 const NUMBERS: &str = "c.id, c._etag, c.seq, c.anchor, c.turn, c.tokens, c.basis, c.counter, c.standing, c.late, c.orphan, \
                        c.stage";
-
-/// What a message has beside its text, at most.
-const ROW_BYTES: usize = 2048;

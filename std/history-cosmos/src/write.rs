@@ -5,7 +5,8 @@ use epitome_history::rules::invalid;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::items::{Found, Kind, Staged, Text, item, piece_id, stage_id};
+use crate::ids::{piece_id, stage_id};
+use crate::items::{Found, Kind, Staged, Text, item};
 use crate::requests::{Change, Guard, Partition, Written};
 
 /// The changes of an operation. All of them are visible at once: with the last batch.
@@ -31,7 +32,7 @@ impl Draft {
 
     /// `text` as a part of an item: in pieces if it is long.
     pub(crate) fn text(&mut self, partition: &Partition, text: String) -> Result<Text, StoreError> {
-        if text.len() <= TEXT_BYTES_MAX {
+        if text.len() <= partition.text_bytes_max {
             return Ok(Text::Here(text));
         }
         let (first, mut rest) = (self.pieces, text.as_str());

@@ -38,6 +38,14 @@ async fn a_damaged_session_says_where() {
     let container = service.container("a", Vec::new()).await;
     append(&store, &demo(), 0..4).await.unwrap();
     hide(&store, &demo(), 0, 1).await.unwrap();
+    // A row of another life of the session, and one that was pruned, are not what the session shows.
+    let row: Value = container.read_item("demo", "message.2", None).await.unwrap().into_model().unwrap();
+    for (field, value) in [("life", json!("another")), ("pruned_by", json!(7))] {
+        let mut other = row.clone();
+        other[field] = value;
+        container.upsert_item("demo", "message.2", &other, None).await.unwrap();
+        assert_eq!(store.load(&demo()).await.unwrap_err().kind(), StoreErrorKind::Corrupt, "{field}");
+    }
     container.delete_item("demo", "message.2", None).await.unwrap();
     let error = store.load(&demo()).await.unwrap_err();
     assert_eq!(

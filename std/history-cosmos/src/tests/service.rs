@@ -23,6 +23,7 @@ use serde_json::Value;
 
 use crate::CosmosStore;
 use crate::requests::query_container;
+use crate::write::TEXT_BYTES_MAX;
 
 const URL: &str = "https://eastus.emulator.local";
 
@@ -31,6 +32,7 @@ pub(super) struct Service {
     emulator: Arc<InMemoryEmulatorHttpClient>,
     traffic: Arc<Traffic>,
     containers: Mutex<BTreeSet<String>>,
+    text_bytes_max: usize,
 }
 
 /// The requests that have come.
@@ -73,7 +75,17 @@ impl Service {
         let emulator =
             InMemoryEmulatorHttpClient::new(config).with_request_observer(Arc::clone(&traffic) as _);
         emulator.store().create_database("agents");
-        Self { emulator: Arc::new(emulator), traffic, containers: Mutex::default() }
+        Self {
+            emulator: Arc::new(emulator),
+            traffic,
+            containers: Mutex::default(),
+            text_bytes_max: TEXT_BYTES_MAX,
+        }
+    }
+
+    /// Stores that keep longer texts in pieces.
+    pub(super) fn with_texts_of(self, text_bytes_max: usize) -> Self {
+        Self { text_bytes_max, ..self }
     }
 
     pub(super) fn traffic(&self) -> &Traffic {
@@ -119,7 +131,9 @@ impl Service {
 
     pub(super) async fn store_with(&self, name: &str, rules: Vec<Arc<FaultInjectionRule>>) -> CosmosStore {
         let options = RemoteOptions::default().with_retries(1);
-        CosmosStore::in_container(self.container(name, rules).await, options).await.unwrap()
+        let mut store = CosmosStore::in_container(self.container(name, rules).await, options).await.unwrap();
+        store.text_bytes_max = self.text_bytes_max;
+        store
     }
 
     /// A store whose process ends after so many batches: nothing that it sends arrives any more.

@@ -131,11 +131,16 @@ async fn operations_have_so_many_requests() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_writers_and_compactors_lose_nothing() {
-    let service = Arc::new(Service::new());
+    write_and_hide(&Arc::new(Service::new())).await;
+    // Every text in pieces: those that one deletes are those that another one reads.
+    write_and_hide(&Arc::new(Service::new().with_texts_of(1))).await;
+}
+
+async fn write_and_hide(service: &Arc<Service>) {
     append(&service.store("a").await, &demo(), 0..2).await.unwrap();
     let mut tasks = Vec::new();
     for writer in 0..6 {
-        let service = Arc::clone(&service);
+        let service = Arc::clone(service);
         tasks.push(tokio::spawn(async move {
             let store = service.store("a").await;
             for at in 0..10 {
@@ -146,7 +151,7 @@ async fn many_writers_and_compactors_lose_nothing() {
         }));
     }
     for _ in 0..2 {
-        let service = Arc::clone(&service);
+        let service = Arc::clone(service);
         tasks.push(tokio::spawn(async move {
             let store = service.store("a").await;
             for _ in 0..5 {
