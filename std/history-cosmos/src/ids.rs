@@ -73,6 +73,8 @@ mod tests {
         fn no_two_sessions_share_a_partition(one in "[~aA\u{0}é/-]{0,4}|a{98,103}", other in "[~aA\u{0}é/-]{0,4}|~a-[0-9a-f]{32}") {
             let (one, other) = (SessionId::new(one), SessionId::new(other));
             prop_assert_eq!(partition(&one) == partition(&other), one == other);
+            let name = SessionId::new(partition(&one));
+            prop_assert!(name == one || partition(&name) != partition(&one), "{}", partition(&name));
             prop_assert_eq!(name_hex(&one).cmp(&name_hex(&other)), one.cmp(&other));
             prop_assert!(!partition(&one).is_empty() && partition(&one).len() <= PARTITION_BYTES_MAX);
         }

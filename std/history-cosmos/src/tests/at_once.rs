@@ -63,6 +63,22 @@ async fn one_who_finishes_a_deletion_slowly_deletes_nothing_of_the_next_session(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_batch_that_comes_late_deletes_nothing_of_a_session_with_the_same_items() {
+    let service = Service::new();
+    let store = service.store("a").await;
+    append(&store, &demo(), 0..1).await.unwrap();
+    service.store_that_ends("a", 1).await.delete(&demo()).await.unwrap_err();
+    let other = service.store_with("a", slow(400)).await;
+    let reading = tokio::spawn(async move { other.load(&demo()).await });
+    sleep(Duration::from_millis(100)).await;
+    // The items that the other one has found are there once more.
+    append(&store, &demo(), 0..1).await.unwrap();
+    let _ = reading.await.unwrap();
+    assert_eq!(visible(&store, &demo()).await, [0]);
+    assert_eq!(service.items("a").await.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_writer_whose_session_is_deleted_leaves_nothing() {
     let service = Service::new();
     let store = service.store("a").await;

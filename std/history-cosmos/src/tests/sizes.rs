@@ -174,4 +174,6 @@ async fn write_and_hide(service: &Arc<Service>) {
     assert_eq!(said, expected);
     let hidden = page.messages.iter().filter(|logged| logged.hidden_by.is_some()).count();
     assert!(hidden >= 1 && hidden + visible(&service.store("a").await, &demo()).await.len() == 62);
+    let stages = service.items("a").await.iter().filter(|item| item["epitome"] == "stage").count();
+    assert_eq!(stages, 0, "one who has to begin anew leaves nothing");
 }
