@@ -1,4 +1,4 @@
-//! Deleting a session: its item says so first, then everything goes.
+//! Deletes a session: first its item is marked as deleted, then the other items go, and the mark last.
 
 use epitome_history::StoreError;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! The errors of the service as the store's.
+//! Errors of Cosmos DB as errors of a store, without the words of the service.
 
 use azure_data_cosmos::{CosmosError, CosmosStatus};
 use epitome_history::rules::corrupt;

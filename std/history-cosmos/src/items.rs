@@ -1,4 +1,4 @@
-//! The items of a session in the container.
+//! The items of a session in the container: their fields, and how these are read. Their names are in `ids`.
 //!
 //! All have the partition key of the session. Numbers that may need more than 53 bits are texts: the service counts in floating point.
 

@@ -1,4 +1,5 @@
-//! Reading a session.
+//! Reads a session: what is visible, the log, records, prunes, appends and the state. It writes nothing, but finishes a deletion that
+//! was interrupted.
 
 use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};

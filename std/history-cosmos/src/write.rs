@@ -1,4 +1,5 @@
-//! What an operation writes: one batch if it fits, and else what nobody sees yet before it.
+//! Writes the items of an operation: in one batch if they fit. Otherwise several batches come first, and only the last one makes
+//! them count.
 
 use epitome_history::StoreError;
 use epitome_history::rules::invalid;
