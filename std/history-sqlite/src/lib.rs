@@ -83,7 +83,7 @@ use self::worker::{Access, Worker};
 /// *Durability*: what is acknowledged survives the end of the process and a loss of power, as far as the drive keeps
 /// its promises: WAL mode with `synchronous = FULL`, so the log is on the disk before the answer is given. What is pruned or
 /// deleted is written over in the file (`secure_delete`); what the write-ahead log and the drive itself still have of it
-/// is theirs.
+/// is theirs. The file keeps its size, and later messages use the space; [`vacuum`](HistoryStore::vacuum) makes it smaller.
 ///
 /// *Damage*: every row has a checksum, which each statement that reads the row looks at. What is read is what was written, or
 /// `Corrupt`; a record or a prune whose row is lost whole is found by `verify`.
@@ -176,7 +176,7 @@ impl SqliteStore {
 
     fn writable(&self, operation: &str) -> Result<(), StoreError> {
         match self.access {
-            Access::Write => Ok(()),
+            Access::Write | Access::Alone => Ok(()),
             Access::Read => {
                 Err(failure::unavailable(format!("{operation}: the store is open for reading only")))
             }
@@ -193,6 +193,13 @@ impl SqliteStore {
         let session = self.session(session);
         self.worker.call(operation, Access::Read, move |connection| read(connection, &session)).await
     }
+}
+
+/// Writes the file anew without its free pages. While others read the log, the file becomes smaller when the last of them has ended.
+fn vacuum(connection: &Connection) -> Result<(), Failure> {
+    connection.execute_batch("VACUUM")?;
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    Ok(())
 }
 
 impl fmt::Debug for SqliteStore {
@@ -298,6 +305,11 @@ impl Tables for SqliteStore {
             return Ok(());
         }
         self.worker.call("reindex", Access::Write, words::rebuild).await
+    }
+
+    async fn vacuum(&self) -> Result<(), StoreError> {
+        self.writable("vacuum")?;
+        self.worker.call("vacuum", Access::Alone, vacuum).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {

@@ -29,6 +29,8 @@ const BATCH_JOBS_MAX: usize = 64;
 pub(super) enum Access {
     Read,
     Write,
+    /// Writes, and cannot be part of a transaction.
+    Alone,
 }
 
 /// A handle on the thread. The thread does what was sent to it before the handle was dropped, closes the file and ends;
@@ -199,6 +201,12 @@ fn work(connection: &Connection, place: Option<&Place>, mut queue: Queue) {
 }
 
 fn transact(connection: &Connection, batch: &mut [Box<dyn Job>]) -> Result<(), Lost> {
+    if batch.iter().any(|job| job.access() == Access::Alone) {
+        for job in batch {
+            job.run(connection);
+        }
+        return Ok(());
+    }
     let writes = batch.iter().any(|job| job.access() == Access::Write);
     // A transaction that reads first and writes later can fail half way because another process was faster.
     step(connection, if writes { "BEGIN IMMEDIATE" } else { "BEGIN DEFERRED" })?;

@@ -318,6 +318,17 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
         Ok(())
     }
 
+    /// Gives the disk space of deleted texts back to the system. A store without such space does nothing.
+    ///
+    /// # Errors
+    /// `Unavailable`, as any operation, also for a store that is open for reading only.
+    ///
+    /// # Cancel safety
+    /// It is done, or not.
+    async fn vacuum(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Deletes a session with everything that belongs to it. Returns whether there was one.
     ///
     /// # Errors

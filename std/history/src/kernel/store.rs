@@ -107,6 +107,11 @@ pub trait Tables: Send + Sync + fmt::Debug + Sized {
     fn reindex(&self) -> impl Future<Output = Result<(), StoreError>> + Send {
         core::future::ready(Ok(()))
     }
+
+    /// Does nothing, unless the medium keeps the space of deleted texts.
+    fn vacuum(&self) -> impl Future<Output = Result<(), StoreError>> + Send {
+        core::future::ready(Ok(()))
+    }
 }
 
 #[async_trait]
@@ -208,6 +213,10 @@ impl<T: Tables> HistoryStore for T {
 
     async fn reindex(&self) -> Result<(), StoreError> {
         Tables::reindex(self).await
+    }
+
+    async fn vacuum(&self) -> Result<(), StoreError> {
+        Tables::vacuum(self).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {

@@ -11,9 +11,11 @@ use std::thread;
 use epitome_core::{Revision, Seq};
 use epitome_std::history::StoreErrorKind::{self, Conflict, Corrupt, Invalid, Unavailable};
 use epitome_std::history::{
-    Append, AppendToken, HistoryStore, HistoryStoreExt, SessionId, SqliteStore, StoreError,
+    Append, AppendToken, HistoryStore, HistoryStoreExt, LogSearch, SessionId, SqliteStore, StoreError,
 };
+use epitome_std::message::Part;
 use futures::executor::block_on;
+use futures::future::BoxFuture;
 use rusqlite::Connection;
 
 use crate::support::{
@@ -40,6 +42,83 @@ fn what_is_acknowledged_is_there_after_a_reopen() {
     assert_eq!(commit(&store, &record).unwrap(), Revision(1));
     let first: Vec<_> = (0..5).map(user).collect();
     assert_eq!(append(&store, "fill", 9, &first).unwrap().head, Seq(5));
+}
+
+/// A vacuum gives the space of deleted texts back, and changes nothing that is stored; others write and read meanwhile.
+#[test]
+fn a_vacuum_shrinks_the_file_and_changes_nothing_stored() {
+    let directory = directory();
+    let path = directory.path().join("store.db");
+    let store = SqliteStore::open(&path).unwrap();
+    // More than a block of the index of words.
+    fill(&store, 600);
+    let gone = SessionId::new("gone");
+    let mut large = user(0);
+    large.message = large.message.clone().with_parts(vec![Part::Text("a long text ".repeat(100_000).into())]);
+    block_on(store.append(&gone, &Append::new(&AppendToken::new("gone"), Seq(0), &[large]))).unwrap();
+    let record = summarized(record(0, 600, &[(1, 300)]), &[&[(1, 300)]]);
+    commit(&store, &record).unwrap();
+    assert!(block_on(store.delete(&gone)).unwrap());
+    let found = |store: &SqliteStore| {
+        let search = LogSearch::new("message 7").with_limit(5);
+        block_on(store.search(&search)).unwrap().into_iter().map(|found| found.logged.seq).collect::<Vec<_>>()
+    };
+    let (before, nearest) = (everything(&store), found(&store));
+    assert!(!nearest.is_empty());
+    // Closed, so that the log is in the file.
+    drop(store);
+    let bytes = || fs::metadata(&path).unwrap().len();
+    let whole = bytes();
+    let store = SqliteStore::open(&path).unwrap();
+    block_on(store.vacuum()).unwrap();
+    assert!(bytes() + 1_000_000 < whole, "{} of {whole}", bytes());
+    assert_eq!((everything(&store), found(&store)), (before, nearest));
+
+    fails(block_on(SqliteStore::open_read_only(&path).unwrap().vacuum()), Unavailable);
+    block_on(SqliteStore::open_in_memory().unwrap().vacuum()).unwrap();
+
+    let other = SqliteStore::open(&path).unwrap();
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for at in 600..640 {
+                append(&other, &format!("{at}"), at, &[user(at)]).unwrap();
+                assert_eq!(load(&other).head, Seq(at + 1));
+            }
+        });
+        for _ in 0..5 {
+            block_on(store.vacuum()).unwrap();
+        }
+        writer.join().unwrap();
+    });
+    assert_eq!(load(&store).head, Seq(640));
+    block_on(store.verify(&session())).unwrap();
+}
+
+/// Jobs that wait before and behind a vacuum are done in their order, in transactions of their own.
+#[test]
+fn a_vacuum_waits_in_the_row_of_the_others() {
+    let directory = directory();
+    let store = SqliteStore::open(directory.path().join("store.db")).unwrap();
+    let entries: Vec<_> = (0..40).map(user).collect();
+    let tokens: Vec<_> = (0..40).map(|at| AppendToken::new(at.to_string())).collect();
+    block_on(async {
+        let session = session();
+        let mut jobs: Vec<BoxFuture<'_, Result<(), StoreError>>> = Vec::new();
+        for (at, (entry, token)) in (0..).zip(entries.iter().zip(&tokens)) {
+            let (store, session, entry) = (&store, &session, core::slice::from_ref(entry));
+            jobs.push(Box::pin(async move {
+                store.append(session, &Append::new(token, Seq(at), entry)).await.map(|_| ())
+            }));
+            if at % 10 == 3 {
+                jobs.extend([store.vacuum(), store.vacuum()]);
+            }
+        }
+        for done in futures::future::join_all(jobs).await {
+            done.unwrap();
+        }
+    });
+    assert_eq!(load(&store).head, Seq(40));
+    block_on(store.verify(&session())).unwrap();
 }
 
 /// How many of two simultaneous attempts succeed; the others must be conflicts.
@@ -281,6 +360,7 @@ mod unix {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_second_store_leaves_the_locks_of_the_first() {
+        use std::collections::BTreeSet;
         use std::os::unix::fs::MetadataExt;
 
         let directory = directory();
@@ -291,9 +371,12 @@ mod unix {
         let file = format!(":{} ", fs::metadata(&path).unwrap().ino());
         let listed = || {
             let locks = fs::read_to_string("/proc/locks").unwrap();
-            locks.lines().filter(|lock| lock.contains("POSIX") && lock.contains(&file)).count()
+            let own = locks.lines().filter(|lock| lock.contains("POSIX") && lock.contains(&file));
+            // A line begins with its number in the list.
+            own.filter_map(|lock| lock.split_once(": ")).map(|(_, lock)| lock).collect::<BTreeSet<_>>().len()
         };
-        // While others lock and unlock, the list is not read as of one moment: it may lack some. What is held is in it sooner or later.
+        // While others lock and unlock, the list is not read as of one moment: it may lack some locks, and have others twice. Each lock
+        // that is held is in it sooner or later.
         let before = (0..20).map(|_| listed()).max().unwrap_or_default();
         let are_held = || (0..2000).any(|_| listed() >= before);
         assert!(before > 0);
