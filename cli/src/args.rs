@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use epitome::core::Profile;
 use epitome::wire::Format;
+use serde::Deserialize;
 
 use crate::amount::{Amount, Percent, tokens};
 use crate::pins::Pin;
@@ -29,7 +30,7 @@ pub(crate) use hook::HookArgs;
 pub(crate) use names::From;
 pub(crate) use redact::RedactArgs;
 #[cfg(feature = "report")]
-pub(crate) use report::{OUTPUT as REPORT_OUTPUT, ReportArgs};
+pub(crate) use report::ReportArgs;
 #[cfg(feature = "mcp")]
 pub(crate) use search::McpArgs;
 pub(crate) use search::{Numbers, ScopeArgs, SearchArgs};
@@ -37,21 +38,40 @@ pub(crate) use search::{Numbers, ScopeArgs, SearchArgs};
 pub(crate) use session::InspectArgs;
 pub(crate) use session::{
     CopyKeyArgs, KeepArgs, OneSessionArgs, OptionalStoreArgs, PlaceArgs, SessionArgs, SessionCommand,
-    StoreArgs,
+    StoreArgs, VacuumArgs,
 };
 pub(crate) use sessions::SessionsArgs;
 pub(crate) use show::ShowArgs;
 
 /// Shrink, inspect and store the transcripts of LLM agents.
 ///
-/// Exit codes: 0 done (also when nothing had to change), 1 a validation or a repair leaves violations, or a search finds nothing,
-/// 2 bad input or usage, 3 the protected messages do not fit the window, 4 a file or store failed, 5 the result would not read
-/// back as planned: nothing was written.
+/// Exit codes: 0 done (also when nothing had to change, or the goal was missed), 1 a validation or a repair leaves violations, or a
+/// search finds nothing, 2 bad input or usage, 3 the protected messages do not fit the window, 4 a file or store failed, 5 the result
+/// would not read back as planned, 6 the goal was missed with --require-goal. After 5 and 6 nothing was written.
+///
+/// Settings file: $EPITOME_CONFIG, else $XDG_CONFIG_HOME/epitome/config.toml, else ~/.config/epitome/config.toml. Its keys are store,
+/// key-file, color and pager. An option and an environment variable come before it.
 #[derive(Debug, Parser)]
-#[command(name = "epitome", version, max_term_width = 100)]
+#[command(name = "epitome", version = env!("EPITOME_VERSION"), max_term_width = 100)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// When to color the output; auto: on a terminal, unless NO_COLOR is set or TERM is dumb
+    #[arg(long, value_name = "WHEN", value_enum, global = true, default_value_t = Color::Auto, display_order = 100)]
+    pub(crate) color: Color,
+    /// Print long texts on the terminal without a pager; which one is pager in the settings file, PAGER or less
+    #[arg(long, global = true, display_order = 101)]
+    pub(crate) no_pager: bool,
+}
+
+/// When the output has colors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Color {
+    #[default]
+    Auto,
+    Always,
+    Never,
 }
 
 #[derive(Debug, Subcommand)]
@@ -88,6 +108,19 @@ pub(crate) enum Command {
     Mcp(Box<McpArgs>),
     /// Keep transcripts in a store, and compact them there without losing anything
     Session(Box<SessionArgs>),
+    /// Print the completions of a shell for this program
+    #[cfg(feature = "manual")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write a page for each command
+    #[cfg(feature = "manual")]
+    Man {
+        /// The folder to write epitome.1, epitome-compact.1 and the others to
+        #[arg(short, long, value_name = "DIR")]
+        output: Option<PathBuf>,
+    },
 }
 
 impl Command {
@@ -99,6 +132,19 @@ impl Command {
             Self::Show(args) => args.follow,
             #[cfg(feature = "inspect")]
             Self::Session(args) => matches!(args.command, SessionCommand::Inspect(_)),
+            _ => false,
+        }
+    }
+
+    /// Whether it prints a text that may be longer than a screen.
+    pub(crate) const fn is_long(&self) -> bool {
+        match self {
+            Self::Show(args) => !args.follow,
+            Self::Diff(_) => true,
+            Self::Session(args) => matches!(
+                args.command,
+                SessionCommand::Show { .. } | SessionCommand::Log { .. } | SessionCommand::Expand { .. }
+            ),
             _ => false,
         }
     }
@@ -125,9 +171,10 @@ impl Command {
 /// Which conversations of which file.
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct InputArgs {
-    /// The transcript, JSON or JSONL; - reads standard input; latest is the newest session of an agent in this folder,
-    /// else of all
-    pub(crate) file: PathBuf,
+    /// The transcript, JSON or JSONL; the id of a session, as `epitome sessions` lists it, or the beginning of one; latest is the
+    /// newest session of an agent in this folder, else of all; - reads standard input [default: standard input, if it is not a
+    /// terminal]
+    pub(crate) file: Option<PathBuf>,
     /// The project of `latest`: a folder, or the last part of its name
     #[arg(long, value_name = "P")]
     pub(crate) project: Option<String>,
@@ -183,6 +230,13 @@ pub(crate) struct ModelArgs {
     pub(crate) models: Option<PathBuf>,
 }
 
+impl InputArgs {
+    /// The path as it was given; `-` if none was.
+    pub(crate) fn path(&self) -> &Path {
+        self.file.as_deref().unwrap_or(Path::new("-"))
+    }
+}
+
 impl PartArgs {
     /// How a file of this format is read, wherever it is.
     pub(crate) const fn of_format(format: Format, each: bool) -> Self {
@@ -191,7 +245,7 @@ impl PartArgs {
 
     /// These conversations of a file.
     pub(crate) fn of(&self, file: &Path) -> InputArgs {
-        InputArgs { file: file.to_owned(), project: None, part: self.clone() }
+        InputArgs { file: Some(file.to_owned()), project: None, part: self.clone() }
     }
 }
 
@@ -243,6 +297,9 @@ pub(crate) struct CompactArgs {
     /// Write the compacted transcript there, in the form of the input; - is standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
+    /// Replace the file of -o if there is one
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Write the transcript in this format instead, as convert does; standard error lists the parts without a counterpart there
     #[arg(long, value_name = "FORMAT", value_parser = names::target())]
     pub(crate) to: Option<Format>,
@@ -271,6 +328,9 @@ pub(crate) struct CompactArgs {
     /// Report only, even with -o
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// End with exit code 6 and write nothing if the goal is missed
+    #[arg(long)]
+    pub(crate) require_goal: bool,
     /// Report as JSON; there, a budget.trigger of null means: now
     #[arg(long)]
     pub(crate) json: bool,
@@ -280,10 +340,15 @@ pub(crate) struct CompactArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DiffArgs {
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
+    /// The transcript, as `epitome show` takes it
+    pub(crate) file: PathBuf,
     /// The other transcript; --from, --at and --leaf are for both
     pub(crate) other: PathBuf,
+    /// The project of `latest`: a folder, or the last part of its name
+    #[arg(long, value_name = "P")]
+    pub(crate) project: Option<String>,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
     /// Report as JSON, without texts
     #[arg(long)]
     pub(crate) json: bool,
@@ -335,6 +400,9 @@ pub(crate) struct ConvertArgs {
     /// Write there instead of standard output
     #[arg(short, long, value_name = "OUT", default_value = "-")]
     pub(crate) output: PathBuf,
+    /// Replace the file of -o if there is one
+    #[arg(long)]
+    pub(crate) force: bool,
     /// List the losses as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -352,6 +420,9 @@ pub(crate) struct HandoffArgs {
     /// Write there instead of standard output
     #[arg(short, long, value_name = "OUT", default_value = "-")]
     pub(crate) output: PathBuf,
+    /// Replace the file of -o if there is one
+    #[arg(long)]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) summary: SummaryArgs,
     #[command(flatten)]

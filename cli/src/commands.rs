@@ -7,6 +7,8 @@ pub(crate) mod diff;
 pub(crate) mod eval;
 pub(crate) mod handoff;
 pub(crate) mod hook;
+#[cfg(feature = "manual")]
+pub(crate) mod manual;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp;
 #[cfg(feature = "report")]

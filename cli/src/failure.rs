@@ -27,6 +27,8 @@ pub(crate) mod code {
     pub(crate) const IO: u8 = 4;
     /// What was to be written reads back as something else than the plan.
     pub(crate) const UNFAITHFUL: u8 = 5;
+    /// The goal was missed, and was required.
+    pub(crate) const MISSED: u8 = 6;
 }
 
 /// How the program ends: 0, or a number of [`code`].
@@ -126,6 +128,16 @@ impl Failure {
         });
         message += &lines.collect::<Vec<_>>().join(",");
         Self::new(code::INFEASIBLE, message)
+    }
+
+    /// A compaction that leaves more than its goal.
+    pub(crate) fn missed(tokens: u64, goal: u64, floor: u64) -> Self {
+        let remedy = match floor > goal {
+            true => format!("the protected messages alone have {}: raise the goal", counted(floor, "token")),
+            false => "raise the goal, or give --strategy agent, which shortens more".to_owned(),
+        };
+        let (tokens, goal) = (counted(tokens, "token"), grouped(goal));
+        Self::new(code::MISSED, format!("{tokens} would be left, and the goal is {goal}: {remedy}"))
     }
 
     /// The same failure, with what was being done.

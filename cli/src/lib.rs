@@ -15,6 +15,7 @@ mod model;
 mod output;
 #[cfg(feature = "report")]
 mod page;
+mod pager;
 mod pins;
 mod progress;
 mod redact;
@@ -23,6 +24,7 @@ mod report;
 mod request;
 mod scan;
 mod sessions;
+mod settings;
 mod silent;
 mod strategy;
 mod streams;
@@ -34,10 +36,12 @@ mod written;
 use std::ffi::OsString;
 use std::process;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use args::{Args, Command};
 use failure::{ExitCode, Failure, Result};
+use pager::Pager;
+use settings::Settings;
 use streams::Out;
 
 /// Runs the program with the command line of the process.
@@ -52,7 +56,8 @@ pub fn main() -> process::ExitCode {
 #[non_exhaustive]
 pub struct Answer {
     /// The exit code of the program: 0 done, 1 violations or nothing found, 2 wrong input or arguments, 3 the protected messages do
-    /// not fit the window, 4 a file or a store failed, 5 the result reads back as something else and was not written.
+    /// not fit the window, 4 a file or a store failed, 5 the result reads back as something else and was not written, 6 the goal was
+    /// missed with `--require-goal`.
     pub exit_code: u8,
     /// Its standard output.
     pub output: Vec<u8>,
@@ -81,11 +86,24 @@ pub fn call<A: Into<OsString>>(arguments: impl IntoIterator<Item = A>, input: im
 }
 
 fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let command = match Args::try_parse_from(arguments) {
-        Ok(args) => args.command,
-        Err(error) => return usage(&error),
+    // A caller in the same process asks for all that it wants.
+    let read = if streams::is_in_memory() { Ok(Settings::default()) } else { Settings::read() };
+    let (settings, unread) =
+        read.map_or_else(|failure| (Settings::default(), Some(failure)), |read| (read, None));
+    let matches = settings.defaults_of(Args::command()).try_get_matches_from(arguments);
+    let parsed = matches.and_then(|matches| Args::from_arg_matches(&matches).map(|args| (args, matches)));
+    let (Args { command, color, no_pager }, matches) = match (parsed, unread) {
+        (Err(error), None) => return usage(&error),
+        // The help does not depend on the settings.
+        (Err(error), Some(_)) if !error.use_stderr() => return usage(&error),
+        (_, Some(failure)) => return failure.report(),
+        (Ok(parsed), None) => parsed,
     };
-    done(&command).unwrap_or_else(|failure| match command.redact() {
+    streams::set_color(settings.color(color, &matches));
+    let pager = if command.is_long() && !no_pager { Pager::start(&settings) } else { None };
+    let done = done(&command);
+    drop(pager);
+    done.unwrap_or_else(|failure| match command.redact() {
         Some(args) => failure.redacted(args).report(),
         None => failure.report(),
     })
@@ -115,13 +133,20 @@ fn done(command: &Command) -> Result<ExitCode> {
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => commands::mcp::run(args),
         Command::Session(args) => commands::session::run(args),
+        #[cfg(feature = "manual")]
+        Command::Completions { shell } => commands::manual::completions(*shell),
+        #[cfg(feature = "manual")]
+        Command::Man { output } => commands::manual::man(output.as_deref()),
     }
 }
 
 /// Says what is wrong with the command line, or the help or version that was asked for.
 fn usage(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
-        output::tell(error.to_string());
+        let text = error.to_string();
+        output::tell(
+            text.strip_prefix("error: ").map_or_else(|| text.clone(), |text| format!("epitome: {text}")),
+        );
         return ExitCode::from(failure::code::INPUT);
     }
     // Nothing in it comes from elsewhere.

@@ -12,7 +12,7 @@ use crate::args::InputArgs;
 use crate::failure::{Failure, Result};
 use crate::streams::{self, Err as Stderr, Out};
 use crate::transcript::Input;
-use crate::visible::Printable;
+use crate::visible::{Printable, line};
 
 /// The half-written file, if there is one.
 static HALF_FILE: Mutex<Option<PathBuf>> = Mutex::new(None);
@@ -29,6 +29,10 @@ pub(crate) fn end_well_on_interrupt() {
     // Where no handler can be set, an interrupt leaves a file with a temporary name; the output is whole all the same.
     #[cfg(not(target_family = "wasm"))]
     let _ = ctrlc::set_handler(|| {
+        // An interrupt is for the pager then, which has the terminal.
+        if streams::is_paged() {
+            return;
+        }
         // Held until the end: nobody makes another half file, or reports that this one is gone.
         let half = HALF_FILE.lock();
         if let Ok(Some(path)) = half.as_deref() {
@@ -79,10 +83,11 @@ pub(crate) fn tell(text: impl Into<Printable>) {
 /// Writes `path`, or standard output for `-`: beside it first, renamed when it is complete. Until then, whatever goes
 /// wrong, `path` holds what it held. A new file is for its owner only.
 pub(crate) fn write_private(
-    path: &Path,
+    output: Output<'_>,
     content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
 ) -> Result<()> {
-    match Target::of(path)? {
+    let path = output.path;
+    match Target::of(output)? {
         Target::Stdout => {
             let mut out = BufWriter::new(Out);
             content(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error))
@@ -94,7 +99,22 @@ pub(crate) fn write_private(
             });
             written.map_err(|error| Failure::io(path, &error))
         }
-        target => Draft::at(path, target, PRIVATE)?.filled(content)?.publish(),
+        target => Draft::at(path, target, PRIVATE)?.silent().filled(content)?.publish(),
+    }
+}
+
+/// The path of a file that a command writes; `-` is standard output.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Output<'a> {
+    pub(crate) path: &'a Path,
+    /// Whether a file that exists may be replaced.
+    pub(crate) force: bool,
+}
+
+impl Output<'_> {
+    /// Refuses a file that exists, before the work for it is done.
+    pub(crate) fn check(self) -> Result<()> {
+        Target::of(self).map(|_| ())
     }
 }
 
@@ -110,6 +130,8 @@ pub(crate) struct Draft {
     target: Target,
     half: Half,
     mark: Mark,
+    /// Whether nothing is said of it once it is written.
+    is_silent: bool,
 }
 
 /// The content of a draft until it is published.
@@ -133,13 +155,17 @@ enum Target {
 }
 
 impl Target {
-    fn of(path: &Path) -> Result<Self> {
+    fn of(Output { path, force }: Output<'_>) -> Result<Self> {
         if path == Path::new("-") {
             return Ok(Self::Stdout);
         }
         let target = match fs::metadata(path) {
             Ok(there) if there.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
             Ok(there) if !there.is_file() => Ok(Self::Device),
+            Ok(_) if !force => {
+                let path = path.display();
+                return Err(Failure::input(format!("{path}: this file exists: --force replaces it")));
+            }
             Ok(there) => fs::canonicalize(path).map(|path| Self::File(path, Some(there.permissions()))),
             // A link to a file that does not exist yet stays a link.
             Err(_) => Ok(match fs::read_link(path) {
@@ -153,13 +179,13 @@ impl Target {
 
 impl Draft {
     /// A draft of `path`, or of standard output for `-`.
-    pub(crate) fn new(path: &Path) -> Result<Self> {
-        Self::at(path, Target::of(path)?, MODE)
+    pub(crate) fn new(output: Output<'_>) -> Result<Self> {
+        Self::at(output.path, Target::of(output)?, MODE)
     }
 
     /// The same, of a file that is for its owner only if it is new: what it holds was in a store that is.
-    pub(crate) fn private(path: &Path) -> Result<Self> {
-        Self::at(path, Target::of(path)?, PRIVATE)
+    pub(crate) fn private(output: Output<'_>) -> Result<Self> {
+        Self::at(output.path, Target::of(output)?, PRIVATE)
     }
 
     /// A draft that is never published.
@@ -176,7 +202,13 @@ impl Draft {
             }
         };
         let half = half.map_err(|error| Failure::io(path, &error))?;
-        Ok(Self { path: path.to_owned(), target, half, mark: Mark })
+        Ok(Self { path: path.to_owned(), target, half, mark: Mark, is_silent: false })
+    }
+
+    /// The same, of which nothing is said: standard error has a report of its own.
+    pub(crate) fn silent(mut self) -> Self {
+        self.is_silent = true;
+        self
     }
 
     /// The same, with this content.
@@ -200,7 +232,9 @@ impl Draft {
     /// Reads the content as the input `reader` asks for.
     pub(crate) fn open(&self, reader: &InputArgs) -> Result<Input> {
         match &self.half {
-            Half::File(half) => Input::open(&InputArgs { file: half.path().to_owned(), ..reader.clone() }),
+            Half::File(half) => {
+                Input::open(&InputArgs { file: Some(half.path().to_owned()), ..reader.clone() })
+            }
             Half::Memory(bytes) => Input::from_bytes(self.path.clone(), bytes.clone(), reader),
         }
     }
@@ -213,11 +247,17 @@ impl Draft {
         }
     }
 
-    /// Gives the path its content.
+    /// Gives the path its content, and says so on standard error.
     pub(crate) fn publish(self) -> Result<()> {
-        let Self { path, target, half, mark: _mark } = self;
+        let Self { path, target, half, mark: _mark, is_silent } = self;
         let done = match (target, half) {
-            (Target::File(place, permissions), Half::File(half)) => replace(half, &place, permissions),
+            (Target::File(place, permissions), Half::File(half)) => {
+                let written = replace(half, &place, permissions);
+                if written.is_ok() && !is_silent {
+                    tell(line(&format!("epitome: wrote {}", path.display())));
+                }
+                written
+            }
             (Target::Nowhere, _) => Ok(()),
             (Target::Device, half) => device(&path).and_then(|mut out| half.copy(&mut out)),
             (Target::Stdout | Target::File(..), half) => {

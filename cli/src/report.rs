@@ -7,6 +7,7 @@ use epitome::models::Prices;
 use serde::Serialize;
 
 use crate::budget::{Asked, Defaults};
+use crate::failure::{Failure, Result};
 use crate::filled::Filled;
 use crate::scan::Uncounted;
 use crate::strategy::Strategies;
@@ -330,6 +331,14 @@ impl Report {
     }
 
     /// Compares what there is now with the goal, if there was a pass toward it.
+    /// Fails if the goal is missed.
+    pub(crate) fn require_goal(&self) -> Result<()> {
+        match self.budget.goal.filter(|_| self.goal_missed) {
+            Some(goal) => Err(Failure::missed(self.tokens_after, goal, self.budget.floor_hard)),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn set_goal_missed(&mut self) {
         self.goal_missed = self.unchanged_reason != Some(NOT_DUE)
             && self.budget.goal.is_some_and(|goal| self.tokens_after > goal);

@@ -17,7 +17,7 @@ use crate::failure::{Failure, Result};
 use crate::progress::BinaryBytes;
 
 use agents::{AGENTS, Agent, matches};
-pub(crate) use latest::{LATEST, latest};
+pub(crate) use latest::{LATEST, latest, of_id};
 pub(crate) use project::{Project, Wanted};
 
 /// How much of a file is read at a time.

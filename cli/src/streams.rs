@@ -1,7 +1,13 @@
 //! Standard input, output and error: those of the process or, for a caller in the same process, texts in memory.
 
 use core::cell::RefCell;
+use core::sync::atomic::{AtomicU8, Ordering};
+use std::env;
 use std::io::{self, IsTerminal as _, Write};
+use std::process::ChildStdin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::args::Color;
 
 /// The streams of a call in memory.
 #[derive(Debug, Default)]
@@ -14,6 +20,51 @@ struct Streams {
 thread_local! {
     /// The streams of the call that this thread is in; `None` where they are those of the process.
     static STREAMS: RefCell<Option<Streams>> = const { RefCell::new(None) };
+}
+
+/// The pager that has the place of standard output.
+static PAGER: Mutex<Option<ChildStdin>> = Mutex::new(None);
+
+/// When the output of the process has colors.
+static COLOR: AtomicU8 = AtomicU8::new(Color::Auto as u8);
+
+fn pager() -> MutexGuard<'static, Option<ChildStdin>> {
+    PAGER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes standard output to a pager from now on.
+pub(crate) fn page(to: ChildStdin) {
+    *pager() = Some(to);
+}
+
+/// Ends the text of the pager.
+pub(crate) fn end_page() {
+    *pager() = None;
+}
+
+/// Whether a pager has the place of standard output.
+pub(crate) fn is_paged() -> bool {
+    pager().is_some()
+}
+
+/// Sets when the output of the process has colors.
+pub(crate) fn set_color(color: Color) {
+    COLOR.store(color as u8, Ordering::Relaxed);
+}
+
+/// Whether standard output has colors.
+pub(crate) fn is_out_colored() -> bool {
+    match COLOR.load(Ordering::Relaxed) {
+        _ if is_in_memory() => false,
+        color if color == Color::Always as u8 => true,
+        color if color == Color::Never as u8 => false,
+        _ => is_out_terminal() && !is_dumb() && env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()),
+    }
+}
+
+/// Whether the terminal can only print.
+pub(crate) fn is_dumb() -> bool {
+    env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// Runs `call` with `input` as its standard input. Returns its value, its standard output and its standard error.
@@ -39,6 +90,11 @@ impl Drop for Restore {
 /// Whether the streams are in memory. Then there is no terminal, and no interrupt.
 pub(crate) fn is_in_memory() -> bool {
     STREAMS.with_borrow(Option::is_some)
+}
+
+/// Whether standard input is a terminal.
+pub(crate) fn is_in_terminal() -> bool {
+    !is_in_memory() && io::stdin().is_terminal()
 }
 
 /// Whether standard output is a terminal.
@@ -72,7 +128,14 @@ pub(crate) struct Err;
 
 impl Write for Out {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        write(bytes, |own| &mut own.out, || io::stdout().write(bytes))
+        write(
+            bytes,
+            |own| &mut own.out,
+            || match &mut *pager() {
+                Some(pager) => pager.write(bytes),
+                None => io::stdout().write(bytes),
+            },
+        )
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -70,14 +70,13 @@ impl Input {
 
     fn open_as(args: &InputArgs, wanted: Use) -> Result<Self> {
         let args = &*Self::resolve(args)?;
-        let path = args.file.clone();
+        let path = args.path().to_owned();
         if path == Path::new("-") {
             return Self::from_bytes(PathBuf::from(STDIN), stdin()?, args);
         }
         let mut file = File::open(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => {
-                Failure::io(&path, &error).advise("check its name, or give - for standard input")
-            }
+            io::ErrorKind::NotFound => Failure::io(&path, &error)
+                .advise("check its name; `epitome sessions` lists the ids that may stand here"),
             _ => Failure::io(&path, &error),
         })?;
         let about = file.metadata().map_err(|error| Failure::io(&path, &error))?;
@@ -101,20 +100,27 @@ impl Input {
         Self::from_bytes(path, bytes, args)
     }
 
-    /// The same, of a file that is there where `latest` was asked for, in the format of the agent that wrote it.
+    /// The arguments with the path of a file in the place of `latest` and of the id of a session, and the format of the agent that
+    /// wrote it.
     pub(crate) fn resolve(args: &InputArgs) -> Result<Cow<'_, InputArgs>> {
-        match (args.file == Path::new(sessions::LATEST), &args.project) {
-            (true, project) => {
-                let Found { agent, path, .. } = sessions::latest(project.as_deref())?;
-                let from = From(args.part.from.0.or(Some(agent.format)));
-                let part = PartArgs { from, ..args.part.clone() };
-                Ok(Cow::Owned(InputArgs { file: path, project: None, part }))
-            }
-            (false, None) => Ok(Cow::Borrowed(args)),
-            (false, Some(_)) => {
-                Err(Failure::input("--project says which session `latest` is: give `latest` as FILE"))
-            }
+        if args.file.is_none() && streams::is_in_terminal() {
+            return Err(Failure::input(
+                "no FILE is given, and standard input is a terminal: give a FILE, pipe a transcript in, or give `latest`",
+            ));
         }
+        let path = args.path();
+        let found = match (path == Path::new(sessions::LATEST), &args.project) {
+            (true, project) => Some(sessions::latest(project.as_deref())?),
+            (false, None) => sessions::of_id(path)?,
+            (false, Some(_)) => {
+                let what = "--project says which session `latest` is: give `latest` as FILE";
+                return Err(Failure::input(what));
+            }
+        };
+        let Some(Found { agent, path, .. }) = found else { return Ok(Cow::Borrowed(args)) };
+        let from = From(args.part.from.0.or(Some(agent.format)));
+        let part = PartArgs { from, ..args.part.clone() };
+        Ok(Cow::Owned(InputArgs { file: Some(path), project: None, part }))
     }
 
     /// The conversations in `bytes`, which are what `path` holds.

@@ -8,7 +8,7 @@ import { counted, epitome, example, folder, newPage, seriousFaults } from "./sup
 /** The page of a transcript; `faults` are errors, dialogs and requests for anything but the page. */
 async function opened(file, { args = [], ...options } = {}) {
   const path = join(folder, "page.html");
-  epitome("report", file, "-o", path, ...args);
+  epitome("report", file, "-o", path, "--force", ...args);
   const { page, faults } = await newPage(`file://${path}`, options);
   await page.goto(`file://${path}`);
   return { page, faults };

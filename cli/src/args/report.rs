@@ -7,9 +7,6 @@ use clap::Args as ClapArgs;
 use super::{ModelArgs, OptionalStoreArgs, PartArgs, RedactArgs};
 use crate::amount::{Percent, share, tokens};
 
-/// The page where no other is named.
-pub(crate) const OUTPUT: &str = "report.html";
-
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ReportArgs {
     /// The transcripts, JSON or JSONL, or folders of them; - reads standard input; latest is the newest session of an agent in this
@@ -21,9 +18,12 @@ pub(crate) struct ReportArgs {
     /// Only this session of the store
     #[arg(long, value_name = "ID", requires = "store")]
     pub(crate) session: Option<String>,
-    /// Write the page there; - is standard output [default: report.html, which must not be there yet]
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: Option<PathBuf>,
+    /// Write the page there; - is standard output
+    #[arg(short, long, value_name = "OUT", default_value = "report.html")]
+    pub(crate) output: PathBuf,
+    /// Replace the file of -o if there is one
+    #[arg(long)]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) part: PartArgs,
     /// A strategy to show, as `compact` takes it; may be given more than once. The context over time is drawn with the first

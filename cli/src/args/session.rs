@@ -19,11 +19,12 @@ pub(crate) struct SessionArgs {
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct StoreArgs {
     /// The store: sqlite:PATH (a file), jsonl:DIR (a directory), or postgres://.. or redis://.. (a server; only if the program
-    /// was built with it)
-    #[arg(long, value_name = "URL")]
+    /// was built with it) [default: store in the settings file]
+    #[arg(long, value_name = "URL", env = "EPITOME_STORE", hide_env_values = true)]
     pub(crate) store: String,
     /// A file with the key of an encrypted store, 64 hexadecimal digits; sqlite: and jsonl: are encrypted from their first
-    /// import on or never [default: the digits in the environment variable EPITOME_KEY, if it is set]
+    /// import on or never [default: the digits in the environment variable EPITOME_KEY, if it is set, else key-file in the settings
+    /// file]
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
 }
@@ -52,7 +53,7 @@ pub(crate) struct OneSessionArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     /// The session's name
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", env = "EPITOME_SESSION")]
     pub(crate) session: String,
     /// Report as JSON
     #[arg(long)]
@@ -83,6 +84,14 @@ pub(crate) struct CopyKeyArgs {
     /// The other store is not encrypted, though this one is
     #[arg(long, requires = "to", conflicts_with = "to_key_file")]
     pub(crate) plain: bool,
+}
+
+/// Whether the file of the store becomes smaller after a deletion.
+#[derive(Debug, Clone, Copy, ClapArgs)]
+pub(crate) struct VacuumArgs {
+    /// Then write the file of the store anew without the space of deleted texts; only for sqlite: stores
+    #[arg(long)]
+    pub(crate) vacuum: bool,
 }
 
 /// How much of a session stays.
@@ -155,6 +164,9 @@ pub(crate) enum SessionCommand {
         /// Report only
         #[arg(long)]
         dry_run: bool,
+        /// End with exit code 6 and change nothing if the goal is missed
+        #[arg(long)]
+        require_goal: bool,
     },
     /// Print the full log, with the revision that hides each message; with --json, a line per message
     Log {
@@ -174,6 +186,9 @@ pub(crate) enum SessionCommand {
         /// The file; - is standard output
         #[arg(short, long, value_name = "OUT")]
         output: PathBuf,
+        /// Replace the file if there is one
+        #[arg(long)]
+        force: bool,
         /// Write the messages of the next request in this format, as convert does
         #[arg(long, value_name = "FORMAT", value_parser = names::target())]
         to: Option<Format>,
@@ -227,8 +242,10 @@ pub(crate) enum SessionCommand {
         #[command(flatten)]
         keep: KeepArgs,
         /// Only report how much would be deleted; reads the whole session
-        #[arg(long)]
+        #[arg(long, conflicts_with = "vacuum")]
         dry_run: bool,
+        #[command(flatten)]
+        vacuum: VacuumArgs,
     },
     /// Delete the texts of hidden messages for good; visible messages stay, and so do the places and sizes of hidden ones
     Prune {
@@ -241,8 +258,10 @@ pub(crate) enum SessionCommand {
         #[arg(long)]
         all: bool,
         /// Only report how much would be deleted
-        #[arg(long)]
+        #[arg(long, conflicts_with = "vacuum")]
         dry_run: bool,
+        #[command(flatten)]
+        vacuum: VacuumArgs,
     },
     /// Begin another session with the first messages of this one
     Fork {
@@ -268,8 +287,10 @@ pub(crate) enum SessionCommand {
         #[command(flatten)]
         session: OneSessionArgs,
         /// Only report how much would be deleted
-        #[arg(long)]
+        #[arg(long, conflicts_with = "vacuum")]
         dry_run: bool,
+        #[command(flatten)]
+        vacuum: VacuumArgs,
     },
 }
 

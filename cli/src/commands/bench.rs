@@ -123,7 +123,7 @@ impl Bench {
 impl Source {
     fn new(args: &InputArgs) -> Result<Self> {
         let args = Input::resolve(args)?.into_owned();
-        let path = args.file.clone();
+        let path = args.path().to_owned();
         if path == Path::new("-") {
             return Ok(Self::Bytes(PathBuf::from(transcript::STDIN), transcript::stdin()?, args));
         }
@@ -158,8 +158,8 @@ impl Source {
     fn bytes(&self) -> Result<u64> {
         match self {
             Self::File(args) => {
-                let about = std::fs::metadata(&args.file);
-                Ok(about.map_err(|error| Failure::io(&args.file, &error))?.len())
+                let about = std::fs::metadata(args.path());
+                Ok(about.map_err(|error| Failure::io(args.path(), &error))?.len())
             }
             Self::Bytes(_, bytes, _) => Ok(bytes.len() as u64),
         }

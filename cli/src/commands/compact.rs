@@ -19,7 +19,7 @@ use crate::budget::Asked;
 use crate::failure::{ExitCode, Failure, Result, code};
 use crate::filled::Filled;
 use crate::model;
-use crate::output;
+use crate::output::{self, Output};
 use crate::pins::Pin;
 use crate::report::{Decided, Facts, Picture, Report, Row, sum, table};
 use crate::scan::{self, Counter, ESTIMATE, Scan};
@@ -109,6 +109,9 @@ pub(crate) fn compacted(args: &CompactArgs) -> Result<(Printable, ExitCode)> {
             "{what}: leave it out, or --summarizer; --strategy tool-digest asks no model"
         )));
     }
+    if let Some(path) = args.output.as_deref().filter(|_| !args.dry_run) {
+        Output { path, force: args.force }.check()?;
+    }
     let found = model::find(&args.plan.model)?;
     let settings = Settings {
         budget: model::budget(found.as_ref(), &args.plan.budget),
@@ -129,6 +132,15 @@ pub(crate) fn compacted(args: &CompactArgs) -> Result<(Printable, ExitCode)> {
     let mut transcripts = input.transcripts(&args.input)?;
     let results = compact_all(args, &settings, &*counter, &input, &mut transcripts)?;
     let done: Vec<_> = results.iter().map(|result| result.as_ref().ok()).collect();
+    if args.require_goal {
+        for (done, transcript) in
+            done.iter().zip(&transcripts).filter_map(|(done, own)| Some(((*done)?, own)))
+        {
+            done.report
+                .require_goal()
+                .map_err(|failure| failure.during(input.place(transcript.pointer())))?;
+        }
+    }
     let written = Written::new(args, &input, &mut transcripts, &done)?;
     let text = report(args, &results, &transcripts)?;
     // What was written is read again without what it was made from: both may be large.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::amount::counted;
 use crate::args::{ConvertArgs, PartArgs, RedactArgs};
 use crate::failure::{ExitCode, Failure, Result};
-use crate::output::{self, Draft};
+use crate::output::{self, Draft, Output};
 use crate::redact::{Found, Redactor};
 use crate::transcript::{Input, Transcript};
 use crate::written::{Exactness, Expected, Said};
@@ -48,6 +48,8 @@ pub(crate) struct Conversions {
 }
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<ExitCode> {
+    let output = Output { path: &args.output, force: args.force };
+    output.check()?;
     let mut conversions = Conversions::new(args.to, &args.redact)?;
     let input = Input::open(&args.input)?;
     for transcript in &mut input.transcripts(&args.input)? {
@@ -56,7 +58,8 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<ExitCode> {
             transcript.mention_others();
         }
     }
-    conversions.publish(Draft::new(&args.output)?, &args.output)?;
+    let draft = Draft::new(output)?;
+    conversions.publish(if args.json { draft.silent() } else { draft }, output.path)?;
     conversions.tell(args.json);
     Ok(ExitCode::SUCCESS)
 }

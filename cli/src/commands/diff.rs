@@ -5,6 +5,7 @@ use core::hash::{Hash as _, Hasher as _};
 use core::ops::Range;
 use std::collections::HashMap;
 use std::hash::DefaultHasher;
+use std::path::Path;
 
 use epitome::core::message::{MessageView, PartView, Parts, Role};
 use epitome::core::{ClassEstimator, count_message};
@@ -64,8 +65,7 @@ struct Comparison {
 }
 
 pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode> {
-    let other = InputArgs { file: args.other.clone(), ..args.input.clone() };
-    let (a, b) = (sides(&args.input)?, sides(&other)?);
+    let (a, b) = (sides(&input(args, &args.file))?, sides(&input(args, &args.other))?);
     let compared = compare(&a, &b);
     let text = match args.json {
         true => serde_json::to_string_pretty(&compared)
@@ -74,6 +74,10 @@ pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode> {
     };
     output::say(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn input(args: &DiffArgs, file: &Path) -> InputArgs {
+    InputArgs { project: args.project.clone(), ..args.part.of(file) }
 }
 
 fn sides(args: &InputArgs) -> Result<Vec<Side>> {

@@ -5,11 +5,12 @@ use epitome::message::Message;
 
 use crate::args::HandoffArgs;
 use crate::failure::{ExitCode, Failure, Result};
+use crate::output::{Draft, Output};
 use crate::redact::Redactor;
 use crate::scan::ESTIMATE;
 use crate::transcript::Input;
 use crate::visible::lines;
-use crate::{model, output, summarizer};
+use crate::{model, summarizer};
 
 use super::convert::messages;
 
@@ -17,6 +18,8 @@ pub(crate) fn run(args: &HandoffArgs) -> Result<ExitCode> {
     if args.input.part.each {
         return Err(Failure::input("--each: a handoff is of one conversation: name it with --at"));
     }
+    let output = Output { path: &args.output, force: args.force };
+    output.check()?;
     let found = model::find(&args.model)?;
     let counter = model::counter(found.as_ref(), args.tokenizer.as_deref(), ESTIMATE)?;
     let summarizer = summarizer::open(&args.summary, args.model.model.as_deref())?;
@@ -31,7 +34,8 @@ pub(crate) fn run(args: &HandoffArgs) -> Result<ExitCode> {
     let document = summarizer::handoff(&said, summarizer.as_ref(), &*counter, tokens_max)?;
     // People read it on a terminal, wherever it is written.
     let document = lines(&document);
-    output::write_private(&args.output, |out| out.write_all(document.as_bytes()))?;
+    let draft = Draft::private(output)?.filled(|out| out.write_all(document.as_bytes()))?;
+    draft.publish()?;
     if let Some(redactor) = &redactor {
         redactor.found().tell();
     }

@@ -218,7 +218,7 @@ impl Server {
         match (args.command, self.scope.store()) {
             (SessionCommand::Compact { mut session, plan, summary, pin, .. }, Some(store)) => {
                 session.store = store;
-                session::compact::run(&session, (&plan, &summary), &pin, true)
+                session::compact::run(&session, (&plan, &summary), &pin, true, false)
                     .map(|text| text.as_str().to_owned())
             }
             _ => Err(unexpected()),

@@ -65,16 +65,17 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     let mut redactor = Redactor::new(&args.redact)?;
     let sources = Sources::find(args)?;
     let output = sources.output(args)?;
+    output.check()?;
     let report = Report::of(args, sources, &asking, redactor.as_mut())?;
     if args.json {
         let json = serde_json::to_string_pretty(&report);
         output::say(json.map_err(|error| Failure::new(code::IO, error.to_string()))?)?;
     } else {
         let page = page::html(&report)?;
-        output::write_private(&output, |out| out.write_all(page.as_bytes()))?;
-        if output != Path::new("-") {
+        output::write_private(output, |out| out.write_all(page.as_bytes()))?;
+        if output.path != Path::new("-") {
             let size = counted(page.len().div_ceil(1_000) as u64, "kilobyte");
-            output::tell(format!("epitome: wrote {} ({size}): open it in a browser", output.display()));
+            output::tell(format!("epitome: wrote {} ({size}): open it in a browser", output.path.display()));
         }
     }
     if let Some(redactor) = &redactor {

@@ -19,13 +19,15 @@ mod rewind;
 mod show;
 pub(crate) mod store;
 mod undo;
+mod vacuum;
 
 use crate::args::{SessionArgs, SessionCommand};
 use crate::failure::{ExitCode, Result};
-use crate::output;
+use crate::output::{self, Output};
 use crate::visible::Printable;
 
 pub(super) use line::raw;
+use vacuum::vacuumed;
 
 pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
     let text = match &args.command {
@@ -34,19 +36,21 @@ pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
         SessionCommand::Import { input, session, append, tokenizer } => {
             import::run(input, session, *append, tokenizer)
         }
-        SessionCommand::Compact { session, plan, summary, pin, dry_run } => {
-            return compact::run(session, (plan, summary), pin, *dry_run).and_then(said);
+        SessionCommand::Compact { session, plan, summary, pin, dry_run, require_goal } => {
+            return compact::run(session, (plan, summary), pin, *dry_run, *require_goal).and_then(said);
         }
         SessionCommand::Log { session, redact } => {
             return log::run(session, redact).map(|()| ExitCode::SUCCESS);
         }
         #[cfg(feature = "inspect")]
         SessionCommand::Inspect(args) => return inspect::run(args),
-        SessionCommand::Export { session, output, to: Some(to) } => {
-            return export::prompt(session, output, *to).map(|()| ExitCode::SUCCESS);
-        }
-        SessionCommand::Export { session, output, to: None } => {
-            return export::run(session, output).map(|()| ExitCode::SUCCESS);
+        SessionCommand::Export { session, output, force, to } => {
+            let output = Output { path: output, force: *force };
+            let exported = match to {
+                Some(to) => export::prompt(session, output, *to),
+                None => export::run(session, output),
+            };
+            return exported.map(|()| ExitCode::SUCCESS);
         }
         SessionCommand::Copy { session, to, name, key } => {
             copy::run(session, to.as_deref(), name.as_deref(), key)
@@ -57,11 +61,17 @@ pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
         SessionCommand::Uncompact { session, revision } => undo::run(session, *revision),
         SessionCommand::Rewind { session, place } => rewind::run(session, place),
         SessionCommand::Clear(session) => clear::run(session),
-        SessionCommand::Retain { session, keep, dry_run } => retain::run(session, keep, *dry_run),
-        SessionCommand::Prune { session, through, dry_run, .. } => prune::run(session, *through, *dry_run),
+        SessionCommand::Retain { session, keep, dry_run, vacuum } => {
+            vacuumed(&session.store, *vacuum, || retain::run(session, keep, *dry_run))
+        }
+        SessionCommand::Prune { session, through, dry_run, vacuum, .. } => {
+            vacuumed(&session.store, *vacuum, || prune::run(session, *through, *dry_run))
+        }
         SessionCommand::Fork { session, place, name } => rewind::fork(session, place, name),
         SessionCommand::Verify { session, reindex } => copy::verify(session, *reindex),
-        SessionCommand::Erase { session, dry_run } => erase::run(session, *dry_run),
+        SessionCommand::Erase { session, dry_run, vacuum } => {
+            vacuumed(&session.store, *vacuum, || erase::run(session, *dry_run))
+        }
     }?;
     said(text.into())
 }

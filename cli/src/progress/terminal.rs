@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub(crate) use indicatif::{BinaryBytes, DecimalBytes};
 
-use crate::streams::is_err_terminal;
+use crate::streams::{is_dumb, is_err_terminal};
 
 /// Shown on standard error, only on a terminal, and only once the work has taken [`QUIET`].
 pub(crate) struct Progress {
@@ -36,7 +36,7 @@ impl Progress {
             total,
             done: 0,
             steps: 0,
-            started: is_err_terminal().then(Instant::now),
+            started: (is_err_terminal() && !is_dumb()).then(Instant::now),
             bar: None,
         }
     }

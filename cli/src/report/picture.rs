@@ -1,7 +1,7 @@
 //! A conversation in one line: a cell for each group, or for a run of them.
 
 use super::GroupDetail;
-use crate::streams::is_out_terminal;
+use crate::streams::{is_out_colored, is_out_terminal};
 
 /// How to draw.
 #[derive(Debug, Clone, Copy)]
@@ -28,9 +28,9 @@ fn bars(amounts: &[u64], width: usize) -> String {
 const WIDTH: usize = 72;
 
 impl Picture {
-    /// In colour on a terminal, unless `NO_COLOR` is set; else in plain characters.
+    /// In the colours and the width of standard output.
     pub(crate) fn for_stdout() -> Self {
-        let colour = is_out_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+        let colour = is_out_colored();
         let width = if is_out_terminal() { console::Term::stdout().size().1 } else { 0 };
         Self {
             colour,

@@ -1,4 +1,6 @@
-//! `latest` in the place of a file.
+//! `latest` and the ids of sessions in the place of a file.
+
+use std::path::{Component, Path};
 
 use super::{Found, Home, Project, Wanted, find, nothing};
 use crate::failure::{Failure, Result};
@@ -22,11 +24,42 @@ pub(crate) fn latest(project: Option<&str>) -> Result<Found> {
     let Some(newest) = newest else {
         return Err(Failure::input(format!("latest: {}", nothing(&homes, project))));
     };
-    tell(newest);
+    tell(LATEST, newest);
     Ok(newest.clone())
 }
 
-fn tell(newest: &Found) {
-    let (tool, path) = (newest.tool(), line(&newest.path.display().to_string()));
-    output::tell(format!("epitome: latest is {path} ({tool})"));
+/// The session with the id `name`, or the only one whose id begins with it; `None` if there is none, or a file of this name. Of several files
+/// with this id, the newest. Says on standard error which it is.
+///
+/// # Errors
+/// If the ids of several sessions begin with it.
+pub(crate) fn of_id(name: &Path) -> Result<Option<Found>> {
+    let is_name = matches!(name.components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
+    let Some(text) = name.to_str().filter(|_| is_name && !name.exists()) else { return Ok(None) };
+    if text.len() < ID_BYTES_MIN || text == "-" {
+        return Ok(None);
+    }
+    let Ok(homes) = Home::all() else { return Ok(None) };
+    let found = find(&homes).into_iter().filter(|found| found.is_regular);
+    let mut named: Vec<_> = found.map(|found| (Project::of(&found).id, found)).collect();
+    named.retain(|(id, _)| id.starts_with(text));
+    if named.iter().any(|(id, _)| id == text) {
+        named.retain(|(id, _)| id == text);
+    }
+    let Some((id, newest)) = named.first() else { return Ok(None) };
+    if let Some((other, _)) = named.iter().find(|(other, _)| other != id) {
+        return Err(Failure::input(format!(
+            "several sessions begin with {text:?}, {id:?} and {other:?} among them: give more of the id"
+        )));
+    }
+    tell(id, newest);
+    Ok(Some(newest.clone()))
+}
+
+/// The least bytes of the beginning of an id: shorter names are misspelled ones of files.
+const ID_BYTES_MIN: usize = 4;
+
+fn tell(name: &str, found: &Found) {
+    let (tool, path) = (found.tool(), found.path.display());
+    output::tell(line(&format!("epitome: {name} is {path} ({tool})")));
 }

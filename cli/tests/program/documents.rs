@@ -92,6 +92,10 @@ fn runs(folder: &Folder, document: &Path, line: &str) -> Done {
     let (line, comment) = line.split_once(" #").unwrap_or((line, ""));
     let words: Vec<_> =
         line.split(' ').skip(1).map(|word| word.trim_matches('"')).filter(|word| !word.is_empty()).collect();
+    // Another document may have written it.
+    if let Some(out) = words.iter().skip_while(|word| **word != "-o").nth(1) {
+        let _ = fs::remove_file(folder.path(out));
+    }
     let mut command = program(&words);
     command.current_dir(folder.path("")).env("HOME", folder.path("")).env_remove("CLAUDE_CONFIG_DIR");
     let done = done(&mut command);

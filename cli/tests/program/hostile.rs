@@ -146,6 +146,10 @@ const HOMES: &[&[&str]] = &[
     &["search", "--session", HOSTILE, "--messages", "0"],
     &["mcp"],
     &["mcp", "--store", HOSTILE],
+    &["completions", "zsh"],
+    &["completions", HOSTILE],
+    &["man"],
+    &["man", "--output", HOSTILE],
 ];
 
 /// The row with these words in the places of those.

@@ -38,7 +38,7 @@ fn an_interrupt_at_any_moment_leaves_the_old_output() {
     let out = folder.file("out.jsonl", "old");
     let (mut interrupted, mut while_writing) = (0, 0);
     for wait in [1, 50, 400] {
-        let args = ["compact", text(&file), "--keep", "90%", "-o", text(&out)];
+        let args = ["compact", text(&file), "--keep", "90%", "-o", text(&out), "--force"];
         let mut child = program(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         std::thread::park_timeout(Duration::from_millis(wait));
         signal(&child, "-INT");
@@ -55,7 +55,7 @@ fn an_interrupt_at_any_moment_leaves_the_old_output() {
     }
     // While it writes: the half file is there, and then it is not.
     for name in ["-INT", "-TERM", "-HUP"] {
-        let args = ["compact", text(&file), "--keep", "90%", "-o", text(&out)];
+        let args = ["compact", text(&file), "--keep", "90%", "-o", text(&out), "--force"];
         let mut child = program(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         while folder.names().len() == 2 && child.try_wait().unwrap().is_none() {
             std::thread::yield_now();

@@ -29,6 +29,7 @@ mod inspect;
 mod interrupt;
 mod keyed;
 mod lazy;
+mod manners;
 mod mcp;
 mod models;
 mod options;

@@ -39,7 +39,8 @@ fn unknown_names() {
     refused(&["--from", "xml"], &["'xml' for '--from", "auto, openai-chat"]);
     refused(&["--frob"], &["--frob"]);
     assert!(run(&["shrink", "x"]).fails(2).contains("'shrink'"));
-    assert!(run(&["compact"]).fails(2).contains("<FILE>"));
+    assert!(run(&["compact"]).fails(2).contains("standard input: there is no JSON"));
+    assert!(run(&["diff", "x"]).fails(2).contains("<OTHER>"));
 }
 
 #[test]

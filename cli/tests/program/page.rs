@@ -389,8 +389,8 @@ fn no_file_is_replaced_that_was_not_named() {
     assert!(page.starts_with("<!DOCTYPE html>"));
     let mut here = program(&args);
     let said = done(here.current_dir(folder.path(""))).fails(2);
-    assert!(said.contains("replace it with -o report.html"), "{said}");
-    let mut here = program(&["report", text(&file), "-o", "report.html", "--strategy", "window"]);
+    assert!(said.contains("report.html: this file exists: --force replaces it"), "{said}");
+    let mut here = program(&["report", text(&file), "-o", "report.html", "--force", "--strategy", "window"]);
     done(here.current_dir(folder.path(""))).ok();
     assert_ne!(read(&folder.path("report.html")), page);
 }

@@ -50,7 +50,10 @@ fn what_is_written_is_the_same_without_keys() {
     assert_eq!(done.code, 0);
     assert_eq!(
         done.err,
-        format!("{TOLD}epitome: not searched: 1 value that is encrypted, signed or base64 (182 bytes)\n")
+        format!(
+            "epitome: wrote {}\n{TOLD}epitome: not searched: 1 value that is encrypted, signed or base64 (182 bytes)\n",
+            out.display()
+        )
     );
     let after = read(&out);
     assert_clean(&after);
@@ -68,7 +71,7 @@ fn what_is_written_is_the_same_without_keys() {
     // What was redacted stays as it is.
     let again = folder.path("again.json");
     let done = run(&["compact", text(&out), "-o", text(&again), "--redact"]);
-    assert!(done.err.starts_with("epitome: nothing was redacted\n"), "{}", done.err);
+    assert!(done.err.contains("\nepitome: nothing was redacted\n"), "{}", done.err);
     assert_eq!(read(&again), after);
     // JSONL is redacted line by line.
     let lines = folder.file("in.jsonl", jsonl(json_of(&path)["messages"].as_array().unwrap()));

@@ -22,7 +22,12 @@ pub(crate) struct Done {
 /// The program, with `args`, in a folder without meaning.
 pub(crate) fn program<S: AsRef<str>>(args: &[S]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_epitome"));
-    command.args(args.iter().map(AsRef::as_ref)).env_remove("NO_COLOR").stdin(Stdio::null());
+    command.args(args.iter().map(AsRef::as_ref)).stdin(Stdio::null());
+    // What whoever runs the tests has set up for the program is none of theirs.
+    for name in ["NO_COLOR", "EPITOME_STORE", "EPITOME_SESSION"] {
+        command.env_remove(name);
+    }
+    command.env("EPITOME_CONFIG", "");
     command
 }
 
@@ -39,10 +44,15 @@ pub(crate) fn done(command: &mut Command) -> Done {
 /// Runs the program with `input` as its standard input, within this process. A command that never ends by itself, or reads
 /// the input of its process, has a process of its own.
 pub(crate) fn run_with<S: AsRef<str>>(args: &[S], input: &[u8]) -> Done {
-    if args.iter().any(|arg| ["mcp", "inspect", "--follow", "/dev/stdin"].contains(&arg.as_ref())) {
-        return piped(&mut program(args), input);
+    let mut args: Vec<_> = args.iter().map(AsRef::as_ref).collect();
+    // Tests write one file again and again.
+    if args.contains(&"-o") {
+        args.push("--force");
     }
-    let answer = epitome_cli::call(args.iter().map(AsRef::as_ref), input);
+    if args.iter().any(|arg| ["mcp", "inspect", "--follow", "/dev/stdin"].contains(arg)) {
+        return piped(&mut program(&args), input);
+    }
+    let answer = epitome_cli::call(args, input);
     Done::new(answer.exit_code.into(), answer.output, answer.diagnostics)
 }
 

@@ -72,7 +72,8 @@ fn row(folder: &Folder, file: &Path, sample: &Sample, strategy: &str, profile: O
     let written = read(&out);
     if profile.is_none() {
         let dry = run(&[&args[..], &["--dry-run"]].concat());
-        let name = |err: &str| err.replace(text(&out), "standard output");
+        let wrote = format!("epitome: wrote {}\n", text(&out));
+        let name = |err: &str| err.replace(&wrote, "").replace(text(&out), "standard output");
         assert_eq!(
             (done.code, name(&done.err)),
             (dry.code, name(&dry.err)),

@@ -81,13 +81,14 @@ pub(crate) fn peak(program: &str, arguments: &[&str]) -> Result<ExitCode, Box<dy
 /// The peak of compacting `file` into another one.
 fn peak_of(program: &Path, file: &Path) -> Result<u64, Box<dyn Error>> {
     let out = file.with_extension("out");
-    let arguments: [OsString; 7] = [
+    let arguments: [OsString; 8] = [
         "--peak".into(),
         program.into(),
         "compact".into(),
         file.into(),
         "-o".into(),
         out.clone().into(),
+        "--force".into(),
         "--json".into(),
     ];
     let ran = Command::new(std::env::current_exe()?).args(arguments).stderr(Stdio::inherit()).output()?;

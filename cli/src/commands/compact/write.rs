@@ -10,7 +10,7 @@ use super::piece::{self, OwnedPiece, message_of};
 use crate::args::CompactArgs;
 use crate::commands::convert::Conversions;
 use crate::failure::Result;
-use crate::output::Draft;
+use crate::output::{Draft, Output};
 use crate::redact::{Found, Redactor};
 use crate::transcript::{Input, Transcript};
 use crate::written::{Exactness, Expected, Said};
@@ -39,7 +39,7 @@ impl Written {
         done: &[Option<&Compacted>],
     ) -> Result<Option<Self>> {
         let draft = match args.output.as_deref().filter(|_| !args.dry_run) {
-            Some(path) => Draft::new(path)?,
+            Some(path) => Draft::new(Output { path, force: args.force })?,
             None if args.output.is_some() || args.to.is_some() || input.may_refuse() => Draft::nowhere()?,
             None => return Ok(None),
         };
@@ -118,7 +118,8 @@ impl Written {
     pub(super) fn publish(self, args: &CompactArgs) -> Result<()> {
         let path = args.output.as_deref().unwrap_or(Path::new("-"));
         self.expected.check(&self.draft, path)?;
-        self.draft.publish()?;
+        let is_told = args.json && matches!(self.told, Told::Converted(_));
+        if is_told { self.draft.silent() } else { self.draft }.publish()?;
         match self.told {
             Told::Nothing => {}
             Told::Redacted(found) => found.tell(),

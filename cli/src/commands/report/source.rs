@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use epitome::wire::Format;
 
 use super::LeftOut;
-use crate::args::{From, InputArgs, OneSessionArgs, PartArgs, REPORT_OUTPUT, ReportArgs, StoreArgs};
+use crate::args::{From, InputArgs, OneSessionArgs, PartArgs, ReportArgs, StoreArgs};
 use crate::commands::session::store::{self, Missing, More, Store};
 use crate::commands::session::{list, raw};
 use crate::failure::{Failure, Result, code};
+use crate::output::Output;
 use crate::transcript::Input;
 
 /// All that is read.
@@ -137,15 +138,8 @@ impl Sources {
     }
 
     /// Where the page goes. Neither a transcript is replaced nor a file that was not named.
-    pub(super) fn output(&self, args: &ReportArgs) -> Result<PathBuf> {
-        let Some(output) = &args.output else {
-            return match !args.json && fs::symlink_metadata(REPORT_OUTPUT).is_ok() {
-                true => Err(Failure::input(format!(
-                    "{REPORT_OUTPUT} is there already: replace it with -o {REPORT_OUTPUT}, or name another file"
-                ))),
-                false => Ok(REPORT_OUTPUT.into()),
-            };
-        };
+    pub(super) fn output<'a>(&self, args: &'a ReportArgs) -> Result<Output<'a>> {
+        let output = &args.output;
         let store = args.store.given().map(|store| store.store);
         if store.is_some_and(|store| is_of_store(&store, output)) {
             return Err(Failure::input(format!(
@@ -163,7 +157,7 @@ impl Sources {
                 "-o {}: this is what the report is about: name another file",
                 output.display()
             ))),
-            false => Ok(output.clone()),
+            false => Ok(Output { path: output, force: args.force || args.json }),
         }
     }
 }

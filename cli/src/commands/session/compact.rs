@@ -23,6 +23,7 @@ pub(crate) fn run(
     (plan_args, summary): (&PlanArgs, &SummaryArgs),
     pins: &[Pin],
     dry_run: bool,
+    require_goal: bool,
 ) -> Result<Printable> {
     if summary.summarizer.is_some() && dry_run {
         return Err(Failure::input(
@@ -52,6 +53,11 @@ pub(crate) fn run(
         Ok(())
     })?;
     let (report, record) = plan(&args.store, &history, &asked, &strategies, summarizer.as_ref())?;
+    if require_goal {
+        report
+            .require_goal()
+            .map_err(|failure| failure.during(format_args!("session {:?}", args.session)))?;
+    }
     if let Some(record) = record.filter(|_| !dry_run) {
         block_on(history.commit(&record)).map_err(|error| in_store(&args.store, error))?;
     }

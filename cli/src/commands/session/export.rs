@@ -14,14 +14,15 @@ use crate::amount::counted;
 use crate::args::{OneSessionArgs, RedactArgs};
 use crate::commands::convert::Conversions;
 use crate::failure::Result;
-use crate::output::{self, Draft};
+use crate::output::{self, Draft, Output};
 use crate::scan::{self, ESTIMATE};
 
 /// Writes the session, and says on standard output how much that was unless it goes there itself.
-pub(super) fn run(args: &OneSessionArgs, path: &Path) -> Result<()> {
+pub(super) fn run(args: &OneSessionArgs, output: Output<'_>) -> Result<()> {
+    output.check()?;
     let store = open(&args.store, Missing::Refuse)?;
     let mut done = None;
-    let written = output::write_private(path, |out| {
+    let written = output::write_private(output, |out| {
         let exported = block_on(store.export(&id(args), out));
         let failed = exported.as_ref().err().map_or(Ok(()), |error| Err(cause(error)));
         done = Some(exported);
@@ -36,7 +37,7 @@ pub(super) fn run(args: &OneSessionArgs, path: &Path) -> Result<()> {
         Some(Ok(exported)) => written.map(|()| exported)?,
         _ => return written,
     };
-    if path == Path::new("-") {
+    if output.path == Path::new("-") {
         return Ok(());
     }
     let text = if args.json {
@@ -53,13 +54,15 @@ pub(super) fn run(args: &OneSessionArgs, path: &Path) -> Result<()> {
 }
 
 /// Writes what the next request would contain in the format `to`, and lists what has no counterpart there.
-pub(super) fn prompt(args: &OneSessionArgs, path: &Path, to: Format) -> Result<()> {
+pub(super) fn prompt(args: &OneSessionArgs, output: Output<'_>, to: Format) -> Result<()> {
+    output.check()?;
     let store = open(&args.store, Missing::Refuse)?;
     let history = history(store, args, scan::counter(ESTIMATE)?.into())?;
     let messages: Vec<_> = history.projection().cloned().collect();
     let mut conversions = Conversions::new(to, &RedactArgs { redact: false, redact_list: None })?;
     conversions.add(&messages)?;
-    conversions.publish(Draft::private(path)?, path)?;
+    let draft = Draft::private(output)?;
+    conversions.publish(if args.json { draft.silent() } else { draft }, output.path)?;
     conversions.tell(args.json);
     Ok(())
 }

@@ -27,7 +27,8 @@ use crate::transcript::{Input, STDIN, stdin};
 /// not seen gets it once.
 pub(super) fn run(input: &InputArgs, args: &OneSessionArgs, append: bool, tokenizer: &str) -> Result<String> {
     // It can be read once only.
-    let stdin = (input.file == Path::new("-")).then(stdin).transpose()?;
+    let input = &*Input::resolve(input)?;
+    let stdin = (input.path() == Path::new("-")).then(stdin).transpose()?;
     if let Some(restored) = restore(input, stdin.as_deref(), args, append)? {
         return Ok(restored);
     }
@@ -97,7 +98,7 @@ fn restore(
     args: &OneSessionArgs,
     append: bool,
 ) -> Result<Option<String>> {
-    let path = &input.file;
+    let path = input.path();
     match stdin {
         Some(bytes) => restore_from(Cursor::new(bytes), Path::new(STDIN), args, append),
         None => match File::open(path) {

@@ -33,7 +33,7 @@ const LINES_TO_KNOW: usize = 16;
 
 pub(super) fn run(args: &ShowArgs) -> Result<ExitCode> {
     let input = &*Input::resolve(&args.input)?;
-    let path = input.file.as_path();
+    let path = input.path();
     if path == Path::new("-") {
         return Err(Failure::input("--follow waits for a file to grow: give it a file, not standard input"));
     }

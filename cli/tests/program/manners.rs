@@ -1,0 +1,402 @@
+//! The manners of the program: where it reads from without a FILE, what it replaces, its settings, colors, pager, completions and
+//! manual pages.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use super::homes::{Home, claude, codex};
+use super::support::*;
+
+#[test]
+fn a_transcript_that_is_piped_in_needs_no_file() {
+    let file = example("coding-agent.json");
+    let transcript = read(&file);
+    for command in [&["stats"][..], &["compact", "--keep", "25%"], &["show", "--turn", "1"], &["validate"]] {
+        let [(name, more)] = [command.split_first().unwrap()];
+        let of_file = run(&[&[*name, text(&file)], more].concat()).ok();
+        assert_eq!(piped(&mut program(command), transcript.as_bytes()).ok(), of_file, "{command:?}");
+        assert_eq!(
+            run_with(&[&[*name, "-"], more].concat(), transcript.as_bytes()).ok(),
+            of_file,
+            "{command:?}"
+        );
+    }
+    let folder = Folder::new();
+    let store = format!("sqlite:{}", text(&folder.path("store.db")));
+    let import = ["session", "import", "--store", &store, "--session", "one"];
+    assert!(piped(&mut program(&import), transcript.as_bytes()).ok().starts_with("74 messages imported"));
+}
+
+#[test]
+fn without_a_file_on_a_terminal_nothing_waits() {
+    let Some(said) = on_a_terminal("stats", &[]) else { return };
+    assert!(said.contains("epitome: no FILE is given, and standard input is a terminal"), "{said}");
+}
+
+#[test]
+fn the_id_of_a_session_stands_for_its_file() {
+    let home = Home::new();
+    let shop = home.project();
+    let path = home.file(".claude/projects/-work-shop/c.jsonl", &claude(&shop, &["one", "two"]), 1_000);
+    let other = ".codex/sessions/2026/01/02/rollout-2026-01-02T00-00-00-codex-session.jsonl";
+    home.file(other, &codex(Path::new("/elsewhere")), 2_000);
+    let of_file = home.run(&["show", text(&path)]).ok();
+    for name in ["claude-session", "claude", "clau"] {
+        let done = home.run(&["show", name]);
+        assert_eq!(
+            done.err,
+            format!("epitome: claude-session is {} (claude-code)\n", path.display()),
+            "{name}"
+        );
+        assert_eq!(done.ok(), of_file, "{name}");
+    }
+    // Too short, misspelled, or no name at all.
+    for name in ["cla", "claude-sessions", "./claude", "claude/session"] {
+        let said = home.run(&["show", name]).fails(4);
+        assert!(said.contains("`epitome sessions` lists the ids"), "{said}");
+    }
+    // A file comes before a session.
+    let here = home.folder.path("idle");
+    fs::copy(example("coding-agent.json"), here.join("claude")).unwrap();
+    assert!(home.run(&["stats", "claude"]).ok().starts_with("74 messages"));
+
+    let again = claude(&shop, &["three"]).replace("claude-session", "claude-sister");
+    home.file(".claude/projects/-work-shop/d.jsonl", &again, 3_000);
+    let said = home.run(&["show", "claude-s"]).fails(2);
+    assert!(
+        said.contains("\"claude-sister\" and \"claude-session\" among them: give more of the id"),
+        "{said}"
+    );
+    // A session that goes on in another file has its id there too: the newest is meant.
+    home.file(".claude/projects/-work-shop/e.jsonl", &claude(&shop, &["four"]), 4_000);
+    assert!(home.run(&["show", "claude-session"]).ok().contains("four"));
+    assert!(home.run(&["show", "codex"]).ok().contains("codex asks"));
+}
+
+/// A file that is there is replaced with `--force` alone, and what is written is told.
+#[test]
+fn a_file_that_exists_is_not_replaced() {
+    let folder = Folder::new();
+    let (file, out) = (example("coding-agent.json"), folder.path("out"));
+    let (file, out) = (text(&file), text(&out));
+    let store = format!("sqlite:{}", text(&folder.path("store.db")));
+    let session = ["--store", &store, "--session", "one"];
+    run(&[&["session", "import", file][..], &session].concat()).ok();
+    let export = [&["session", "export"][..], &session].concat();
+    let commands = [
+        vec!["compact", file, "--keep", "50%"],
+        vec!["compact", file, "--keep", "50%", "--json"],
+        vec!["compact", file, "--keep", "50%", "--to", "gemini"],
+        vec!["convert", file, "--to", "anthropic"],
+        vec!["handoff", file],
+        vec!["report", file, "--strategy", "window"],
+        export.clone(),
+        [&export[..], &["--to", "openai-chat"]].concat(),
+    ];
+    for command in commands {
+        fs::write(out, "old").unwrap();
+        let named = [&command[..], &["-o", out]].concat();
+        let said = done(&mut program(&named)).fails(2);
+        assert_eq!(said, format!("epitome: {out}: this file exists: --force replaces it\n"), "{command:?}");
+        assert_eq!(read(Path::new(out)), "old", "{command:?}");
+
+        let forced = done(&mut program(&[&named[..], &["--force"]].concat()));
+        assert_eq!(forced.code, 0, "{command:?}: {}", forced.err);
+        assert!(
+            forced.err.contains(&format!("wrote {out}")) || command == export,
+            "{command:?}: {}",
+            forced.err
+        );
+        let written = read(Path::new(out));
+        assert_ne!(written, "old", "{command:?}");
+        // What does not exist is written without further ado.
+        fs::remove_file(out).unwrap();
+        assert_eq!(done(&mut program(&named)).code, 0, "{command:?}");
+        assert_eq!(read(Path::new(out)).len(), written.len(), "{command:?}");
+        // A device is no file that could be lost.
+        assert_eq!(done(&mut program(&[&command[..], &["-o", "/dev/null"]].concat())).code, 0, "{command:?}");
+    }
+    // A report on standard error that programs read is nothing else.
+    fs::remove_file(out).unwrap();
+    let done = done(&mut program(&["convert", file, "--to", "anthropic", "--json", "-o", out]));
+    assert!(serde_json::from_str::<serde_json::Value>(&done.err).is_ok(), "{}", done.err);
+}
+
+#[test]
+fn a_goal_that_is_required_and_missed_changes_nothing() {
+    let folder = Folder::new();
+    let file = example("coding-agent.json");
+    let out = folder.path("out.json");
+    let compact = |keep: &str| {
+        let args = ["compact", text(&file), "--keep", keep, "--require-goal", "-o", text(&out)];
+        done(&mut program(&args))
+    };
+    let said = compact("1%").fails(6);
+    let why = "360 tokens would be left, and the goal is 135: the protected messages alone have 360 tokens: raise the goal";
+    assert!(said.contains(why), "{said}");
+    assert!(folder.names().is_empty());
+    compact("25%").ok();
+    assert!(out.exists());
+
+    let store = format!("sqlite:{}", text(&folder.path("store.db")));
+    let session = |command: &str, more: &[&str]| {
+        done(&mut program(&[&["session", command, "--store", &store, "--session", "one"], more].concat()))
+    };
+    session("import", &[text(&file)]).ok();
+    assert!(
+        session("compact", &["--keep", "1%", "--require-goal"])
+            .fails(6)
+            .contains("session \"one\": 360 tokens")
+    );
+    assert!(session("show", &["--json"]).json().as_array().unwrap().len() == 74);
+    session("compact", &["--keep", "25%", "--require-goal"]).ok();
+    assert!(session("show", &["--json"]).json().as_array().unwrap().len() < 74);
+}
+
+#[test]
+fn settings_stand_in_for_options_and_come_after_the_environment() {
+    let home = Home::new();
+    let folder = &home.folder;
+    let config = folder.path(".config/epitome/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    let with = |args: &[&str], variables: &[(&str, &str)]| {
+        let mut command = home.program(args);
+        command.env_remove("EPITOME_CONFIG").current_dir(folder.path("")).envs(variables.iter().copied());
+        done(&mut command)
+    };
+    let import = |session: &str, variables: &[(&str, &str)]| {
+        let file = example("coding-agent.json");
+        with(&["session", "import", text(&file), "--session", session], variables)
+    };
+    // Without any there is no store.
+    assert!(import("one", &[]).fails(2).contains("--store <URL>"));
+    fs::write(&config, "store = \"sqlite:~/settings.db\"\n").unwrap();
+    import("one", &[]).ok();
+    let of_environment = format!("sqlite:{}", text(&folder.path("environment.db")));
+    import("two", &[("EPITOME_STORE", &of_environment)]).ok();
+    let of_option = format!("sqlite:{}", text(&folder.path("option.db")));
+    let file = example("coding-agent.json");
+    let args = ["session", "import", text(&file), "--session", "three", "--store", &of_option];
+    with(&args, &[("EPITOME_STORE", &of_environment)]).ok();
+    for (url, session) in [("settings", "one"), ("environment", "two"), ("option", "three")] {
+        let url = format!("sqlite:{}", text(&folder.path(&format!("{url}.db"))));
+        let rows = run(&["session", "list", "--store", &url, "--json"]).json();
+        assert_eq!((rows[0]["session"].as_str(), rows[1].is_null()), (Some(session), true));
+    }
+    // The session too may stand in the environment: then no flag is left.
+    let shown = with(&["session", "show"], &[("EPITOME_SESSION", "one")]).ok();
+    assert_eq!(shown, with(&["session", "show", "--session", "one"], &[]).ok());
+    // A search is of the agents at home, unless a store is named.
+    assert!(
+        with(&["search", "queue"], &[("EPITOME_STORE", &of_environment)]).fails(1).contains("no sessions")
+    );
+
+    let key = private_key(&folder.path("key"));
+    fs::write(&config, format!("store = \"sqlite:~/keyed.db\"\nkey-file = {key:?}\ncolor = \"always\"\n"))
+        .unwrap();
+    import("secret", &[]).ok();
+    let said = run(&["session", "list", "--store", &format!("sqlite:{}", text(&folder.path("keyed.db")))]);
+    assert!(said.err.contains("encrypted"), "{}", said.err);
+    let compact = ["compact", text(&file), "--keep", "50%"];
+    assert!(with(&compact, &[]).ok().contains("\u{1b}["));
+    assert!(!with(&[&compact[..], &["--color", "never"]].concat(), &[]).ok().contains("\u{1b}["));
+
+    // A file that is wrong is named with the line, and help is there all the same.
+    fs::write(&config, "store = \"sqlite:a.db\"\nkeyfile = \"key\"\n").unwrap();
+    let said = with(&["stats", text(&file)], &[]).fails(2);
+    assert!(
+        said.starts_with(&format!("epitome: settings file: {}: line 2: unknown field", config.display())),
+        "{said}"
+    );
+    with(&["stats", "--help"], &[]).ok();
+    let elsewhere = folder.path("none.toml");
+    assert!(
+        with(&["sessions"], &[("EPITOME_CONFIG", text(&elsewhere))])
+            .fails(4)
+            .contains("none.toml: No such file")
+    );
+    with(&["stats", text(&file)], &[("EPITOME_CONFIG", "")]).ok();
+    let config_home = folder.path("xdg");
+    fs::create_dir_all(config_home.join("epitome")).unwrap();
+    fs::write(config_home.join("epitome/config.toml"), "color = \"always\"").unwrap();
+    assert!(with(&compact, &[("XDG_CONFIG_HOME", text(&config_home))]).ok().contains("\u{1b}["));
+}
+
+fn private_key(path: &Path) -> String {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fs::write(path, "ab".repeat(32)).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+    text(path).to_owned()
+}
+
+/// What the program shows on a terminal, by way of `script`; `None` where there is no such program.
+fn on_a_terminal(args: &str, variables: &[(&str, &str)]) -> Option<String> {
+    let mut child = Command::new("script");
+    child.args(["-qec", &format!("{} {args}", env!("CARGO_BIN_EXE_epitome")), "/dev/null"]);
+    child
+        .env("TERM", "xterm")
+        .env("EPITOME_CONFIG", "")
+        .env_remove("NO_COLOR")
+        .env_remove("PAGER")
+        .env_remove("LESS");
+    let child = child.envs(variables.iter().copied()).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+    let Ok(mut child) = child else {
+        eprintln!("skipped: there is no program `script`, which makes a terminal");
+        return None;
+    };
+    let mut said = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+    child.wait().unwrap();
+    Some(said.replace("\r\n", "\n"))
+}
+
+#[test]
+fn colors_are_where_they_are_wanted() {
+    let file = example("coding-agent.json");
+    let compact = format!("compact {} --keep 50%", text(&file));
+    let with = |more: &str| format!("{compact} {more}");
+    let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let colored = |said: &str| said.contains("\u{1b}[32m");
+    assert!(colored(&done(&mut program(&words(&with("--color always")))).ok()));
+    assert!(!colored(&done(&mut program(&words(&compact))).ok()));
+    let Some(said) = on_a_terminal(&compact, &[]) else { return };
+    assert!(colored(&said), "{said}");
+    for (more, variables) in
+        [("--color never", &[][..]), ("", &[("NO_COLOR", "1")]), ("", &[("TERM", "dumb")])]
+    {
+        let said = on_a_terminal(&with(more), variables).unwrap();
+        assert!(!said.contains('\u{1b}') && said.contains("# kept"), "{more} {variables:?}: {said}");
+    }
+    let forced = on_a_terminal(&with("--color always"), &[("NO_COLOR", "1"), ("TERM", "dumb")]).unwrap();
+    assert!(colored(&forced), "{forced}");
+}
+
+#[test]
+fn long_texts_have_a_pager_on_a_terminal() {
+    let file = example("coding-agent.json");
+    let show = format!("show {}", text(&file));
+    let plain = done(&mut program(&["show", text(&file)])).ok();
+    let marked: String = plain.lines().map(|line| format!("paged {line}\n")).collect();
+    let pager = [("PAGER", "sed s/^/paged\\x20/")];
+    let Some(said) = on_a_terminal(&show, &pager) else { return };
+    assert_eq!(said, marked);
+    for (more, variables) in [
+        (" --no-pager", &pager[..]),
+        ("", &[("PAGER", "cat")]),
+        ("", &[("PAGER", "")]),
+        ("", &[("PAGER", "no-such-pager-here")]),
+        ("", &[pager[0], ("TERM", "dumb")]),
+    ] {
+        assert_eq!(
+            on_a_terminal(&format!("{show}{more}"), variables).unwrap(),
+            plain,
+            "{more} {variables:?}"
+        );
+    }
+    // Somebody who has seen enough; and a text that is short anyway.
+    let said = on_a_terminal(&format!("{show}; echo code $?"), &[("PAGER", "head -n 1")]).unwrap();
+    assert_eq!(said.lines().collect::<Vec<_>>(), [plain.lines().next().unwrap(), "code 0"]);
+    let stats = on_a_terminal(&format!("stats {}", text(&file)), &pager).unwrap();
+    assert!(!stats.contains("paged"), "{stats}");
+    // The settings come before the variable.
+    let folder = Folder::new();
+    let config = folder.file("config.toml", "pager = \"sed s/^/settings:/\"");
+    let said = on_a_terminal(&show, &[pager[0], ("EPITOME_CONFIG", text(&config))]).unwrap();
+    assert!(said.lines().all(|line| line.starts_with("settings:")), "{said}");
+}
+
+#[test]
+fn shells_and_manuals_know_each_command() {
+    let help = run(&["--help"]).ok();
+    let (_, list) = help.split_once("Commands:\n").unwrap();
+    let commands: Vec<_> = list
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' '))?.split(' ').next())
+        .filter(|name| *name != "help")
+        .collect();
+    assert!(commands.len() > 10 && commands.contains(&"compact"), "{commands:?}");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = run(&["completions", shell]).ok();
+        for name in commands.iter().chain(&["--require-goal", "uncompact"]) {
+            let name = if shell == "fish" { name.trim_start_matches("--") } else { name };
+            assert!(script.contains(name), "{shell}: {name}");
+        }
+    }
+    let folder = Folder::new();
+    let script = folder.file("completions", run(&["completions", "bash"]).ok());
+    if let Ok(done) = Command::new("bash").args(["-n", text(&script)]).output() {
+        assert!(done.status.success(), "{done:?}");
+    }
+    fs::remove_file(script).unwrap();
+    let said = run(&["man", "--output", text(&folder.path(""))]);
+    assert!(said.err.contains("wrote the manual pages"), "{}", said.err);
+    let pages = folder.names();
+    for name in &commands {
+        assert!(pages.contains(&format!("epitome-{name}.1")), "{name}: {pages:?}");
+    }
+    assert!(read(&folder.path("epitome.1")).contains("epitome\\-compact(1)"));
+    assert!(run(&["man"]).ok().contains("Exit codes: "));
+    assert_eq!(run(&["man", "--output", text(&folder.path("none"))]).code, 4);
+}
+
+#[test]
+fn a_vacuum_makes_the_file_smaller() {
+    let folder = Folder::new();
+    let path = folder.path("store.db");
+    let url = format!("sqlite:{}", text(&path));
+    let session = |command: &str, id: &str, more: &[&str]| {
+        run(&[&["session", command, "--store", &url, "--session", id], more].concat())
+    };
+    let file = folder.file("in.jsonl", jsonl(&messages(300)));
+    for id in ["one", "two", "three"] {
+        session("import", id, &[text(&file)]).ok();
+    }
+    let bytes = || fs::metadata(&path).unwrap().len();
+    let (shown, whole) = (session("show", "two", &["--json"]).ok(), bytes());
+    session("erase", "one", &[]).ok();
+    assert_eq!(bytes(), whole);
+    let erased = session("erase", "three", &["--vacuum"]);
+    assert!(bytes() < whole / 2, "{} of {whole}", bytes());
+    assert!(erased.err.contains("bytes, and has"), "{}", erased.err);
+    erased.ok();
+    assert_eq!(session("show", "two", &["--json"]).ok(), shown);
+    session("verify", "two", &[]).ok();
+    session("compact", "two", &["--keep", "10%"]).ok();
+    let before = bytes();
+    session("prune", "two", &["--all", "--vacuum"]).ok();
+    assert!(bytes() < before, "{} of {before}", bytes());
+    session("retain", "two", &["--messages", "2", "--vacuum"]).ok();
+    session("verify", "two", &[]).ok();
+
+    let lines = format!("jsonl:{}", text(&folder.path("lines")));
+    let other = ["--store", &lines, "--session", "one"];
+    run(&[&["session", "import", text(&file)][..], &other].concat()).ok();
+    let said = run(&[&["session", "erase", "--vacuum"][..], &other].concat()).fails(2);
+    assert!(said.contains("--vacuum: only the file of a sqlite: store"), "{said}");
+    assert!(run(&["session", "list", "--store", &lines, "--json"]).json()[0]["messages"] == json!(1_501));
+    assert!(
+        session("prune", "two", &["--all", "--vacuum", "--dry-run"]).fails(2).contains("cannot be used with")
+    );
+}
+
+#[test]
+fn errors_of_the_command_line_begin_as_all_others() {
+    for args in [&["shrink"][..], &["compact", "--keep", "x"], &["session", "list"]] {
+        let said = done(&mut program(args)).fails(2);
+        assert!(said.starts_with("epitome: ") && !said.contains("error: "), "{said}");
+    }
+    let version = run(&["--version"]).ok();
+    let (version, commit) =
+        version.trim().strip_prefix("epitome ").unwrap().split_once(' ').unwrap_or(("", ""));
+    let is_hash = |commit: &str| commit.len() == 10 && commit.chars().all(|c| c.is_ascii_hexdigit());
+    if !commit.is_empty() {
+        assert!(is_hash(commit.trim_matches(['(', ')'])), "{commit}");
+        assert_eq!(version, env!("CARGO_PKG_VERSION"));
+    }
+}
