@@ -17,7 +17,7 @@
 //!
 //! *Text is held once.* A message that is just as a wire reader made it is stored as its wire text alone, if a reader for the format is
 //! registered here and gives the same message again; that is tried before it is relied upon. Content that the text does not have
-//! (attribution, the ids of the message and of its response) stands beside it. The reading of a text by a registered reader is therefore
+//! (attribution, the ids of the message and of its response) is stored with it. The reading of a text by a registered reader is therefore
 //! part of the stored form. Any other message has its parts written out.
 //!
 //! This is not a format for exchange: see the other modules of [`wire`](super) for what providers read and write.

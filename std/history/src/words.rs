@@ -34,7 +34,7 @@ pub const READ_MAX: u64 = 1_024;
 const RANKED_MIN: usize = 64;
 const RANKED_PER_FOUND: usize = 4;
 
-/// Number of the best messages that are told from each other at once.
+/// Number of the best messages that are distinguished at once.
 const BEST: usize = 1_024;
 
 /// Some messages, by their numbers, that are indexed together.
@@ -308,7 +308,7 @@ pub struct Queue<'s, K> {
     asked: usize,
     /// Whether there are no others.
     is_all: bool,
-    /// Number of messages that were told from each other.
+    /// Number of messages that were distinguished.
     count: usize,
     /// Minimum number of messages that are read next: more each time, where many that are read are not searched.
     next: usize,

@@ -20,8 +20,8 @@
 //!   `{"input": ..}`, which is a loss; only in the format that they came from custom tools, shells and computers keep their
 //!   own form.
 //! - Sealed reasoning, and compactions of a provider, go back only to the format that they came from. Only its provider can read them, and
-//! content that was signed for one vendor is never sent to another. Readable reasoning goes to Chat Completions, where programs replay it;
-//! the other formats take only what they sealed themselves.
+//!   content that was signed for one vendor is never sent to another. Readable reasoning goes to Chat Completions, where programs replay
+//!   it; the other formats take only what they sealed themselves.
 //! - The result is legal for the target: messages that [`repair`](epitome_core::repair) leaves out, moves or invents are a loss too.
 //!
 //! To write messages back in the format that they came from, use [`write_back`](super::write_back): it loses nothing.

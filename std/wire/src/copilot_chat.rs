@@ -17,7 +17,7 @@
 //! ```
 //!
 //! - A request is a message of the user, and the answer to it. The model's texts of each round, its calls and their results are those of
-//! `result.metadata`, where they are there; otherwise the texts of the `response` are the answer, and calls are not known.
+//!   `result.metadata`, where they are there; otherwise the texts of the `response` are the answer, and calls are not known.
 //! - A result that is a tree to be rendered is read as the texts in it.
 //! - Requests that were undone (`isHidden`, `shouldBeRemovedOnSend`) are no messages. They stay in the file.
 //!

@@ -17,7 +17,7 @@
 //!
 //! How its parts are read:
 //!
-//! - `systemInstruction`, which stands beside the contents, is a system message before them.
+//! - `systemInstruction`, beside the contents, is a system message before them.
 //! - A user's content with function responses is split: each is a tool message, other parts between them are the user's.
 //! - A call without an id gets one, `gemini:STEP:ORDINAL`, and the responses of its step pair with it by name, in order.
 //!   Such an id is never written.

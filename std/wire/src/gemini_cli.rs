@@ -16,7 +16,7 @@
 //!
 //! - A record of type `gemini` is a message of the model, and then a tool message for each call that has a `result`.
 //! - A `content` is a text, or parts as in [Gemini's contents](super::gemini). Where it has calls or thoughts in it, the record's
-//! `thoughts` repeat these; otherwise they are reasoning without a signature, and `toolCalls` the calls.
+//!   `thoughts` repeat these; otherwise they are reasoning without a signature, and `toolCalls` the calls.
 //! - A user's record that answers calls is tool messages. The `result` of the same calls says that again, and is none.
 //! - Records of other types (`info`, `error`) are no messages. `tokens` is the report, `summary` the label.
 //!
@@ -26,9 +26,9 @@
 //!
 //! - A record is a message, in the place of an earlier one of the same `id`.
 //! - `{"$rewindTo": ID}` takes out that record and all behind it (all, if there is none of that name). The removed records are a
-//! conversation of their own, if another does not have them too.
+//!   conversation of their own, if another does not have them too.
 //! - `{"$set": {"messages": [..]}}` puts these records in the place of all. If some are gone by it, that is a
-//! [`ToolCompaction`](super::ToolCompaction), and the records before it are a conversation of their own.
+//!   [`ToolCompaction`](super::ToolCompaction), and the records before it are a conversation of their own.
 //! - `{"$set": ..}` with anything else is no message.
 //!
 //! # Written back

@@ -18,9 +18,9 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - The first line describes the session; in a document, what stands beside `conversation` does.
+//! - The first line describes the session; in a document, the members beside `conversation` do.
 //! - A `toolResponse` is a tool message, whatever else its record holds. A part of its output for the user only (`annotations.audience`) is
-//! not sent to the model, and no part.
+//!   not sent to the model, and no part.
 //! - Messages that are not `agentVisible` are not sent to the model, and are none. Those before a message that is not
 //!   `userVisible`, a summary, were taken out by a compaction of the tool: a [`ToolCompaction`](super::ToolCompaction).
 //! - Questions to the user and notices (`toolConfirmationRequest`, `actionRequired`, `systemNotification` and the like) are

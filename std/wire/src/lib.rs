@@ -32,7 +32,7 @@
 //! - *The same key twice*: where it is a key that a reader looks at, a `DuplicateKey` error, because programs disagree on
 //!   which one counts; any other is carried like the rest of the text.
 //! - *Half a surrogate pair* (`\ud83d` alone), which a program leaves when it cuts a text in the middle of an emoji, is read as U+FFFD. In
-//! the text that is written back it stays, as long as its part is not changed.
+//!   the text that is written back it stays, as long as its part is not changed.
 //! - *Depth*: nothing here recurses with the depth of the text, except for results within results, which end at
 //!   [`NESTING_MAX`](epitome_message::NESTING_MAX).
 //! - *A byte order mark* is passed over, and stays in the text that is written back.

@@ -17,8 +17,8 @@
 //! ```
 //!
 //! - A `tool` part is a call and its result: the result is a tool message behind the message of its step. A call that has no result was
-//! interrupted, and the model sees a note of that. A result that OpenCode has pruned (`compacted`) is the note that the model sees in its
-//! place.
+//!   interrupted, and the model sees a note of that. A result that OpenCode has pruned (`compacted`) is the note that the model sees in its
+//!   place.
 //! - Before the last `compaction` part that has its summary, or before the `tail_start_id` that it names, messages are not sent to
 //!   the model, and are none: a [`ToolCompaction`](super::ToolCompaction) counts them. The compaction and its summary cannot be left
 //!   out of such a file, because OpenCode would send those messages again.

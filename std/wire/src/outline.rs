@@ -76,7 +76,7 @@ pub(crate) struct TreeLines {
 
 /// The work of a format on the lines of a file, one after another.
 pub(crate) trait Outliner: Debug {
-    /// Takes note of the line `text`, which begins at `offset`. Errors are about the line.
+    /// Adds the line `text`, which begins at `offset`. Errors are about the line.
     fn push(&mut self, text: &Arc<str>, offset: u64) -> Result<(), WireError>;
 
     /// The outline, of the conversation that goes on or that ends with `leaf`.
@@ -163,7 +163,7 @@ impl OutlinedConversation {
 }
 
 impl TreeLines {
-    /// Takes note of the next line.
+    /// Adds the next line.
     pub(crate) fn push(&mut self, offset: u64, reports: bool) {
         self.offsets.push(offset);
         self.reports.push(reports);

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! - A request is several messages: system prompts, the user's message, and a tool message for each `tool-return` and each `retry-prompt`
-//! with a tool. A `retry-prompt` without a tool is a text of the framework in the user's place.
+//!   with a tool. A `retry-prompt` without a tool is a text of the framework in the user's place.
 //! - The `instructions` of the first request that has some are a system message. Those of later requests, of which the framework
 //!   sends the last, mostly repeat them, and are none.
 //! - An output of a tool that is no text is read as its JSON.

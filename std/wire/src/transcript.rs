@@ -197,7 +197,7 @@ impl Conversation {
         self
     }
 
-    /// Takes note of what was read, to know later what has been changed.
+    /// Keeps the places of the entries as they were read, to recognise later changes.
     pub(crate) fn seal(&mut self) {
         if matches!(self.as_read, AsRead::Own(_)) {
             self.as_read = AsRead::Own(self.entries.iter().filter_map(Entry::place).collect());

@@ -287,7 +287,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Takes note that a line which answers calls is on the way, or is left.
+    /// Enters or leaves a line on the way that answers calls.
     fn answers(&mut self, top: usize, is_entered: bool) {
         let Some(calls) = self.tree.answers(top) else { return };
         // A spur is on the way in its own place.
@@ -300,7 +300,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Takes note that something on the way answers the call of a spur, or that it is left: the spur goes, or comes back.
+    /// Enters or leaves an answer on the way to the call of a spur: the spur goes, or comes back.
     fn answer(&mut self, spur: u32, is_entered: bool) {
         let Some(state) = self.states.get_mut(&spur) else { return };
         let messages = self.tree.messages(spur as usize);

@@ -96,7 +96,7 @@ pub(super) fn label(compaction: usize) -> Str {
 }
 
 impl<R: Copy> Session<R> {
-    /// Takes note of the line `raw`, a slice of `source`, and gives its messages; `None` if it is no record of any. `earlier` are
+    /// Adds the line `raw`, a slice of `source`, and gives its messages; `None` if it is no record of any. `earlier` are
     /// all messages before it, where they are held. `keep` says what is kept of a report.
     pub(super) fn push(
         &mut self,

@@ -126,7 +126,7 @@ impl<R: Copy> Thread<R> {
         is_first
     }
 
-    /// Takes note of a report on a response nearby, whose request had this size.
+    /// Adds a report on a response nearby; `input` is the size of its request.
     pub(super) fn reported(&mut self, report: R, input: Option<u64>) {
         self.open.push(Report { at: self.len(), stage: self.timeline.now(), report, input });
     }

@@ -270,7 +270,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Takes note of what there is now, and begins the next stage.
+    /// Keeps the present conversation, and begins the next stage.
     fn leave(&mut self, label: Str) {
         let (last, stage) = (self.now.last().map(|last| last.read), self.timeline.now());
         let (messages, compaction) = (self.messages, self.last_compaction);

@@ -35,7 +35,7 @@ pub(super) enum Content<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Takes note in `spans` of what is long in it.
+    /// Reads a line, and adds its long values to `spans`.
     pub(super) fn of(spans: &mut Spans, raw: &'a str) -> Result<Self, WireError> {
         expect_object(raw, "an entry")?;
         let names = &["type", "id", "parentId", "message", "summary", "firstKeptEntryId", "tokensBefore"];

@@ -75,7 +75,7 @@ impl Transcript {
         }
     }
 
-    /// Takes note of the array `text`, a slice of the source, and gives its number.
+    /// Adds the array `text`, a slice of the source, and gives its number.
     pub(crate) fn array(&mut self, text: &str) -> Result<u32, WireError> {
         let outer = self.range(json::trim(text));
         let known = self.arrays.iter().position(|known| known.outer == outer);
@@ -90,14 +90,14 @@ impl Transcript {
         Ok(self.push_list(List { inner, separator: ",", free: false, elements }))
     }
 
-    /// Takes note of the lines of `text`, a slice of the source, and gives the number of the list.
+    /// Adds the lines of `text`, a slice of the source, and gives the number of the list.
     pub(crate) fn lines(&mut self, text: &str) -> u32 {
         let elements: Vec<_> = document::lines(text).map(|line| self.range(line.text())).collect();
         let inner = self.range(text);
         self.push_list(List { inner, separator: "\n", free: false, elements })
     }
 
-    /// Takes note of an array whose order is not that of a conversation, as [`array`](Self::array).
+    /// Adds an array whose order is not that of a conversation, as [`array`](Self::array).
     pub(crate) fn free_array(&mut self, text: &str) -> Result<u32, WireError> {
         let number = self.array(text)?;
         if let Some(list) = self.lists.get_mut(number as usize) {
@@ -106,7 +106,7 @@ impl Transcript {
         Ok(number)
     }
 
-    /// Takes note of lines that name their parents, as [`lines`](Self::lines).
+    /// Adds lines that name their parents, as [`lines`](Self::lines).
     pub(crate) fn forest(&mut self, text: &str) -> u32 {
         let number = self.lines(text);
         if let Some(list) = self.lists.get_mut(number as usize) {

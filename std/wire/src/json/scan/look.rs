@@ -18,7 +18,7 @@ pub(in crate::json) trait Look: Sized {
     /// The end of the value that begins at `start`, if it is known.
     fn end_of(&mut self, start: usize) -> Option<usize>;
 
-    /// Takes note of a string.
+    /// Notes the range of a string.
     fn note(&mut self, start: usize, end: usize);
 }
 
@@ -67,7 +67,7 @@ impl Spans {
 }
 
 impl<'n> Checked<'n> {
-    /// Takes note of what is long in `text`, which is looked at from its beginning.
+    /// A look that notes the long values of `text`, from its beginning.
     pub(in crate::json) fn noting(text: &str, spans: &'n mut Spans) -> Self {
         spans.passed = 0;
         spans.places.clear();
@@ -344,7 +344,7 @@ const LONG_BYTES: usize = 64;
 /// Number of notes that one value mostly has.
 const NEAR_SPANS: usize = 8;
 
-/// The arrays and objects around a value of which notes are taken, at most: readers open no deeper ones.
+/// Maximum number of arrays and objects around a noted value: readers open no deeper ones.
 const NOTED_DEPTH: usize = 4;
 
 /// Number of bytes of a string that are looked at eight at a time, up to its end or the next escape: few have more.
