@@ -9,13 +9,13 @@ use serde_json::{Map, Value, json};
 
 use crate::provider::{API_VERSION, TEXT_BYTES_MAX};
 
-/// How many neighbours a search by vectors considers at least, where a semantic configuration ranks them anew: as many as it takes.
+/// Minimum number of neighbours of a search by vectors, where a semantic configuration ranks them anew: as many as it takes.
 const NEIGHBOURS_RANKED: usize = 50;
 
-/// What the id of a document has beyond so many bytes is left out, with a mark.
+/// Maximum length of the id of a document in bytes: the rest is left out, with a mark.
 const ID_BYTES_MAX: usize = 512;
 
-/// Where the text of a document stands, the first that it has.
+/// Fields of the text of a document: the first that it has is shown.
 const TEXT_FIELDS: [&str; 5] = ["content", "text", "description", "body", "chunk"];
 
 #[derive(Debug, Clone)]

@@ -10,25 +10,25 @@ use serde_json::{Value, json};
 use crate::creation::{Creation, OF_INDEX};
 use crate::provider::{API_VERSION, TEXT_BYTES_MAX, checked_name};
 
-/// How many sources of a knowledge base are asked, and how many places of an answer are named.
+/// Maximum number of sources of a knowledge base, and of places that an answer names.
 const SOURCES_MAX: usize = 20;
 
-/// How many pieces of an answer are shown.
+/// Maximum number of pieces of an answer that are shown.
 const ENTRIES_MAX: usize = 50;
 
-/// Where the place of a source stands, the first that it has.
+/// Fields of the place of a source: the first that it has is shown.
 const PLACES: [&str; 5] = ["url", "blobUrl", "docUrl", "webUrl", "docKey"];
 
 #[derive(Debug, Clone)]
 pub(crate) struct KnowledgeBase {
     pub(crate) name: Box<str>,
-    /// How many of the latest messages of the input are asked about.
+    /// Maximum number of messages in a question: the latest of the input.
     pub(crate) messages_max: usize,
-    /// Which documents of its indexes are searched.
+    /// Filter of the documents of its indexes.
     pub(crate) filter: Option<Box<str>>,
-    /// How it is made, if the provider makes it.
+    /// Definition of the knowledge base, if the provider makes it.
     pub(crate) creation: Option<Creation>,
-    /// What is asked of each of its sources, once these were looked at.
+    /// Parameters for each of its sources, once these were looked at.
     pub(crate) sources: Arc<Mutex<Option<Vec<Value>>>>,
 }
 
@@ -56,7 +56,7 @@ impl KnowledgeBase {
         Ok(texts)
     }
 
-    /// What is asked of each of its sources.
+    /// The parameters for each of its sources.
     async fn sources(&self, endpoint: &Endpoint) -> Result<Vec<Value>, SessionError> {
         let known = self.sources.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(known) = known {
@@ -90,7 +90,7 @@ impl KnowledgeBase {
         }
     }
 
-    /// What is asked of the source of this name and kind.
+    /// The parameters for the source of this name and kind.
     fn asked_of(&self, name: &str, kind: Option<&Value>) -> Result<Value, SessionError> {
         let mut asked =
             json!({"knowledgeSourceName": name, "includeReferenceSourceData": true, "kind": kind});
@@ -132,7 +132,7 @@ fn entries(text: &str) -> Vec<String> {
     }
 }
 
-/// Where what was extracted stands: its texts have the numbers.
+/// The places of the extracted pieces: the texts of these have the numbers.
 fn places(answer: &Value) -> Option<String> {
     let place = |source: &Value| {
         let id = source.get("id")?.as_str()?;

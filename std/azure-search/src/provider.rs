@@ -21,24 +21,24 @@ pub const PROMPT: &str = "Use the following context to answer the question:";
 /// The version of the service's interface.
 pub(crate) const API_VERSION: &str = "api-version=2026-04-01";
 
-/// What a document has beyond so many bytes is left out, with a mark.
+/// Maximum length of a document in bytes: the rest is left out, with a mark.
 pub(crate) const TEXT_BYTES_MAX: usize = 16 << 10;
 
-/// How many documents are found, unless the caller says otherwise.
+/// Default number of documents that a search finds.
 const TOP: usize = 5;
 
-/// How many of the latest messages a knowledge base is asked about, unless the caller says otherwise.
+/// Default number of messages in a question to a knowledge base, the latest of the input.
 const MESSAGES_MAX: usize = 10;
 
-/// Before a run, adds what an index or a knowledge base of Azure AI Search has about the input.
+/// Before a run, adds the documents of an index or a knowledge base of Azure AI Search that match the input.
 ///
-/// What is found stands in one message of the context, of retrieved authority and ephemeral, each document an entry of a list with its id: it
-/// is data, and cannot pass for instructions or for another entry. A blank input asks nothing. The query is the texts of the user and of the
-/// model in the input.
+/// The found documents stand in one message of the context, of retrieved authority and ephemeral, each document an entry of a list with its
+/// id: they are data, and cannot pass for instructions or for another entry. A blank input asks nothing. The query is the texts of the user
+/// and of the model in the input.
 ///
 /// *Failures*: a search that fails ends the run before the model is called; a search that fails for a moment is made up to twice more. See
-/// [`Endpoint`] for errors and limits. What only an index has (vectors, a number of documents) is refused for a knowledge base, and the number of messages
-/// for an index: the hook is then `Invalid`.
+/// [`Endpoint`] for errors and limits. The options of an index alone (vectors, a number of documents) are refused for a knowledge base, and
+/// the number of messages for an index: the hook is then `Invalid`.
 ///
 /// ```
 /// use epitome_azure_search::{AzureAISearchContextProvider, Credential};

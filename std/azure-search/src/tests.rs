@@ -25,7 +25,7 @@ use tokio::net::TcpListener;
 
 use crate::{AzureAISearchContextProvider, Credential, Embedder, Key, KnowledgeModel};
 
-/// What was asked: the path, the key, and the body of what is no question for a definition.
+/// The requests: their path, key and body, without the questions for a definition.
 type Asked = Arc<Mutex<Vec<(String, String, Value)>>>;
 
 /// By path, statuses and bodies.
@@ -333,7 +333,7 @@ async fn a_search_that_fails_ends_the_run_and_tells_no_text() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is said, it is the text that is searched for and nothing else of the request; whatever a document says, it is one entry.
+    /// The text of the input is searched for and is no other part of the request; each document stays one entry, with any text.
     #[test]
     fn no_text_leaves_its_place(input in "\\PC{1,30}", texts in prop::collection::vec("\\PC{0,9}\n?[-# a-z\"]{0,9}", 1..5)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -12,7 +12,7 @@ use super::support::{
     orphan, range, record, summarized, uncompact, user,
 };
 
-/// The same record, whose first summary claims this.
+/// The record with this claim in its first summary.
 fn claiming(mut record: CompactionRecord, claim: impl FnOnce(&mut Attribution)) -> CompactionRecord {
     let message = record.summaries[0].message.clone();
     let mut claimed = message.attribution().clone();

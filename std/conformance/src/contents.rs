@@ -1,4 +1,4 @@
-//! What messages and records hold: all of it comes back as it was given.
+//! Scenarios of the content of messages and records: all of it comes back as it was given.
 
 use epitome_core::attribution::{Authority, Retention, SourceKind};
 use epitome_core::message::{CallKind, MediaKind, Role};
@@ -13,7 +13,7 @@ use super::support::{
     Room, append, commit, edit, edited, entry, load, log, range, record, records, summarized, user,
 };
 
-/// What databases, formats and languages take for something else.
+/// Texts that databases, formats and languages take for something else.
 const TEXTS: [&str; 12] = [
     "",
     "\0",

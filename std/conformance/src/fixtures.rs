@@ -1,4 +1,4 @@
-//! What the scenarios say and commit: short names for what they need again and again, for tests of your own too.
+//! Messages, summaries and records of the scenarios, under short names, for tests of your own too.
 //!
 //! Every message counts ten tokens by a counter named `test`, a summary three. A message's text is worked out from its
 //! number, so that a test can say what has to stand where.
@@ -12,7 +12,7 @@ use epitome_history::{
     CompactionRecord, Entry, MessageEdit, PartStandIn, Summary, TokenCount, UnansweredCall,
 };
 
-/// So many tokens, by the counter `test`.
+/// A count of `tokens` by the counter `test`.
 #[must_use]
 pub fn count(tokens: u32) -> TokenCount {
     TokenCount::new(Tokens(tokens), Basis::Estimated, "test".into())
@@ -88,7 +88,7 @@ pub fn summarized(mut record: CompactionRecord, summaries: &[&[(u64, u64)]]) -> 
     record
 }
 
-/// These texts in place of the parts of a message that has so many tokens then.
+/// An edit of message `seq`: these texts in place of its parts, and `tokens` as its new size.
 #[must_use]
 pub fn edit(seq: u64, stand_ins: &[(u32, Option<&str>)], tokens: u32) -> MessageEdit {
     let stand_ins = stand_ins.iter().map(|(ordinal, text)| PartStandIn::new(*ordinal, text.map(Into::into)));

@@ -17,7 +17,7 @@ use epitome_message::{Message, Part, ToolCall};
 pub struct Dice(u64);
 
 impl Dice {
-    /// Those of a seed other than 0.
+    /// The numbers of a seed other than 0.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)

@@ -1,8 +1,8 @@
-//! What every [`HistoryStore`](epitome_history::HistoryStore) must do, as scenarios that any implementation runs with one call.
+//! The contract of every [`HistoryStore`](epitome_history::HistoryStore), as scenarios that any implementation runs with one call.
 //!
-//! A [`Subject`] opens the store that is looked at; a [`Suite`] runs the scenarios on it and gives a [`Report`], which names
-//! each scenario that failed. Each has sessions of its own, with names that nobody uses, and deletes them: a database that
-//! holds something else may be used. Nothing is skipped but what [`Suite::with_skip`] declares.
+//! A [`Subject`] opens the store that is looked at; a [`Suite`] runs the scenarios on it and gives a [`Report`], which names each scenario
+//! that failed. Each scenario makes sessions of its own, with unique names, and deletes them: a database that holds something else may be
+//! used. Only the scenarios that [`Suite::with_skip`] declares are skipped.
 //!
 //! This is for tests: scenarios are assertions, and a failed one is a panic that the suite catches. It needs unwinding
 //! panics, and no particular executor: it waits for nothing but the store.

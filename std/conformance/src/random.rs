@@ -45,7 +45,7 @@ async fn failure(handles: &mut Vec<Room<'_>>, ops: &[Op], counts: &mut Counts) -
     ran.err().map(|panic| said(&*panic))
 }
 
-/// The same failure of fewer operations: as few as can be had by leaving out one after another.
+/// A failing series with fewer operations: as few as can be had by leaving out one after another.
 async fn shrunk(handles: &mut Vec<Room<'_>>, mut ops: Vec<Op>, mut why: String) -> (Vec<Op>, String) {
     for at in (0..ops.len()).rev() {
         let mut fewer = ops.clone();
@@ -85,7 +85,7 @@ async fn check(room: &Room<'_>, state: &State) {
     }
 }
 
-/// What a list says of the only session.
+/// Checks the list, of at most one session, against `state`.
 async fn check_list(room: &Room<'_>, state: &State) {
     let listed = room.list(None, 9).await.unwrap();
     assert_eq!(listed.len(), usize::from(state.loaded.head > Seq(0)));
@@ -99,7 +99,7 @@ async fn check_list(room: &Room<'_>, state: &State) {
     }
 }
 
-/// How often each nasty case was met.
+/// Number of times that each nasty case was met.
 #[derive(Default)]
 struct Counts(BTreeMap<&'static str, u32>);
 
@@ -239,7 +239,7 @@ fn claiming(op: &Commit, state: &State, covers: &[(u64, u64)]) -> Summary {
     summary
 }
 
-/// What of these ranges is visible, or stands behind a visible summary; a record that need not fit takes all of them.
+/// The part of these ranges that is visible or behind a visible summary; a record that need not fit takes all of them.
 fn shown(op: &Commit, state: &State, hides: &[(u64, u64)]) -> Vec<(u64, u64)> {
     if !op.whole {
         return hides.to_vec();

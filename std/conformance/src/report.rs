@@ -1,4 +1,4 @@
-//! What came of the scenarios.
+//! The report of a suite: the outcome of each scenario.
 
 use core::fmt;
 
@@ -14,9 +14,9 @@ pub struct Report {
 pub enum Outcome {
     /// The store does what the contract says.
     Passed,
-    /// It does not; and what was expected, as the failed assertion says it.
+    /// The store does something else: the text of the failed assertion.
     Failed(String),
-    /// It was declared beforehand that the store cannot do it, and why.
+    /// The suite declared that the store cannot do it: the reason.
     Skipped(String),
 }
 
@@ -38,7 +38,7 @@ impl Report {
         })
     }
 
-    /// How many scenarios passed.
+    /// Number of scenarios that passed.
     #[must_use]
     pub fn passed(&self) -> usize {
         self.outcomes().filter(|(_, outcome)| **outcome == Outcome::Passed).count()

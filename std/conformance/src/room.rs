@@ -1,4 +1,4 @@
-//! What a scenario gets: a store, and names for sessions that nobody else uses.
+//! The surroundings of a scenario: a store, and unique names for its sessions.
 
 use core::ops::Deref;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use super::Subject;
 pub(super) struct Room<'a> {
     store: Arc<dyn HistoryStore>,
     subject: &'a dyn Subject,
-    /// Where the subject opens the store.
+    /// Place of the store, as the subject opens it.
     place: String,
-    /// What the names of all sessions of the scenario begin with; nothing where the place is its own.
+    /// Prefix of the names of all sessions of the scenario; empty where the place is its own.
     prefix: String,
-    /// How many cases of the random scenario are run.
+    /// Number of cases of the random scenario.
     pub(super) cases: u32,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Room<'a> {
         Self { store, subject: self.subject, place, prefix, cases: self.cases }
     }
 
-    /// The same sessions, after this handle was closed.
+    /// The sessions in the store that is opened again, after this handle was closed.
     pub(super) async fn reopened(self) -> Self {
         let Self { store, subject, place, prefix, cases } = self;
         drop(store);
@@ -61,7 +61,7 @@ impl<'a> Room<'a> {
         SessionId::new(format!("{}{name}", self.prefix))
     }
 
-    /// What `session` was named.
+    /// The name that the scenario gave `session`.
     pub(super) fn name_of(&self, session: &SessionId) -> String {
         session.as_str().strip_prefix(&self.prefix).unwrap().to_owned()
     }

@@ -255,7 +255,7 @@ pub(super) async fn a_search_stays_in_its_numbers_and_its_time(room: &Room<'_>) 
     assert_eq!(sorted(ranges(&[(0, 5)]).since(Timestamp(150))).await, [4]);
 }
 
-/// As many messages as an index has in several of its blocks, some of them pruned, some of sessions that are deleted.
+/// Searches a log of several blocks of the index, with pruned messages, and with messages of deleted sessions.
 pub(super) async fn a_long_log_is_searched_as_a_short_one(room: &Room<'_>) {
     let (session, other) = (room.session(), room.named("t"));
     let text = |seq: u64| Message::user(format!("message has {} and {}", seq % 7, seq % 1_009));

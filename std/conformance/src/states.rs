@@ -1,4 +1,4 @@
-//! What is kept of a session beside its log, and that it comes and goes with it.
+//! Scenarios of the states that a session keeps beside its log: they come and go with it.
 
 use core::future::Future;
 

@@ -13,7 +13,7 @@ use super::{Outcome, Report, Subject};
 
 /// One sentence of the contract.
 pub(super) struct Scenario {
-    /// What it is about.
+    /// Subject of the sentence.
     pub(super) group: &'static str,
     /// The sentence.
     pub(super) name: &'static str,
@@ -73,8 +73,7 @@ impl Suite {
         of.fold(self, |suite, (_, scenario)| suite.with_skip(scenario, reason))
     }
 
-    /// So many series of operations are compared with the naive twin's answers, instead of 200. They are the same series
-    /// each time.
+    /// Compares `cases` series of operations with the naive twin's answers, instead of 200. They are the same series each time.
     #[must_use]
     pub const fn with_cases(mut self, cases: u32) -> Self {
         self.cases = cases;
@@ -129,7 +128,7 @@ impl Suite {
     }
 }
 
-/// What a panic said.
+/// The text of a panic.
 pub(super) fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -1,4 +1,4 @@
-//! What the scenarios do again and again to the session that each of them has.
+//! Common steps of the scenarios, on the session that each of them has.
 
 use epitome_core::{Revision, Seq};
 
@@ -71,7 +71,7 @@ pub(super) async fn hidden(room: &Room<'_>) -> Vec<Option<u64>> {
     log(room).await.iter().map(|logged| logged.hidden_by.map(|revision| revision.0)).collect()
 }
 
-/// What must not have changed after a failure.
+/// Everything that a failed operation must leave unchanged.
 pub(super) async fn everything(room: &Room<'_>) -> (Loaded, Vec<Logged>, Vec<Committed>, Vec<SessionInfo>) {
     (load(room).await, log(room).await, records(room).await, room.list(None, 10).await.unwrap())
 }

@@ -1,4 +1,4 @@
-//! What a session remembers of its appends: tokens and times.
+//! Scenarios of the receipts that a session keeps of its appends: tokens and times.
 
 use epitome_core::Seq;
 use epitome_history::StoreErrorKind::NotFound;

@@ -13,7 +13,7 @@ use epitome_history::{
     TokenCount,
 };
 
-/// What happened to one session.
+/// The events of one session.
 #[derive(Default)]
 pub(super) struct Twin {
     events: Vec<Event>,
@@ -24,7 +24,7 @@ enum Event {
     Commit(CompactionRecord),
 }
 
-/// What follows from what happened.
+/// The state of a session after its events.
 pub(super) struct State {
     pub(super) loaded: Loaded,
     pub(super) log: Vec<Logged>,

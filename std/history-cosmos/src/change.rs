@@ -245,5 +245,5 @@ async fn set_hidden(
     Ok(())
 }
 
-/// What a message has beside its text, at most.
+/// Maximum size of a message without its text, in bytes.
 const ROW_BYTES: usize = 2048;

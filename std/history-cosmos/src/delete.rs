@@ -63,5 +63,5 @@ struct Marked {
     epitome: Kind,
 }
 
-/// How often a session is looked at that others change or delete too.
+/// Maximum number of looks at a session that others change or delete too.
 const ROUNDS_MAX: u32 = 64;

@@ -4,9 +4,9 @@ use azure_data_cosmos::{CosmosError, CosmosStatus};
 use epitome_history::rules::corrupt;
 use epitome_history::{StoreError, StoreErrorKind};
 
-/// What `operation` has come to, for its caller.
+/// The error of `operation`, for its caller.
 ///
-/// Of the words of the service none go along: they may repeat what was sent.
+/// It has no words of the service: they may repeat the request.
 pub(crate) fn of_cosmos(operation: &str, error: &CosmosError) -> StoreError {
     of_status(operation, error.status())
 }

@@ -1,4 +1,4 @@
-//! What Microsoft Agent Framework for Python writes into the same container.
+//! The messages that Microsoft Agent Framework for Python writes into the same container.
 
 use azure_data_cosmos::feed::FeedScope;
 use azure_data_cosmos::{ContainerClient, Query};

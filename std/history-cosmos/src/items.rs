@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     Message,
     Append,
     Record,
-    /// What stands in messages since a revision.
+    /// Stand-ins of messages, from a revision on.
     StandIns,
     Prune,
     State,
@@ -184,7 +184,7 @@ pub(crate) struct Row {
     /// The revision that deleted what it said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pruned_by: Option<u64>,
-    /// It counts only if an append has this stage.
+    /// Stage of the row: the row counts only if an append has this stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stage: Option<String>,
     #[serde(default)]
@@ -253,12 +253,12 @@ pub(crate) struct RecordItem {
     pub(crate) body: Text,
     /// Its summaries, as [`SummaryRow`]s.
     pub(crate) summaries: Text,
-    /// What is hidden by it, or by its undoing, and can be pruned.
+    /// Messages and summaries that are hidden by it, or by its undoing, and can be pruned.
     pub(crate) hidden: Text,
     /// The revision that hid it, if there is such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) hidden_at: Option<u64>,
-    /// What it hides and was pruned.
+    /// Messages and summaries that it hides and that were pruned.
     pub(crate) pruned: Text,
     /// The first and the last message that is hidden by it.
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "first_seq")]
@@ -280,14 +280,14 @@ pub(crate) struct SummaryRow {
     pub(crate) text: String,
 }
 
-/// What stands in messages since a revision, as [`StandInRow`]s.
+/// The stand-ins of messages, from a revision on, as [`StandInRow`]s.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StandInsItem {
     pub(crate) revision: u64,
     pub(crate) rows: Text,
 }
 
-/// What stands in a message.
+/// The stand-ins of a message.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StandInRow {
     pub(crate) seq: u64,
@@ -350,7 +350,7 @@ pub(crate) struct Staged {
     pub(crate) text: String,
 }
 
-/// What a session that is being deleted leaves.
+/// The content of the item that a session leaves while it is being deleted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Nothing {}
 

@@ -70,20 +70,20 @@ use self::transaction::Job;
 /// The container has the partition key `/session_id`: all items of a session are in one logical partition, of which the service stores up to
 /// 20 GB. `docs/cosmos.md` has the command that makes a container, the items, and what operations cost.
 ///
-/// *Atomic steps*: an operation is one transactional batch with the item of the session, which is replaced only if its etag is the one
-/// that was read. An append of more than 25 messages or about 1 MB writes them first, where nobody sees them before that batch. A prune
-/// is decided in one batch; its texts are deleted after it and before the answer, and if that is interrupted, before the next change.
+/// *Atomic steps*: an operation is one transactional batch with the item of the session, which is replaced only if its etag is the one that
+/// was read. An append of more than 25 messages or about 1 MB writes them first, invisible until that batch. A prune is decided in one
+/// batch; its texts are deleted after it and before the answer, and if that is interrupted, before the next change.
 ///
 /// *Concurrency*: any number of stores, also in several processes, may use one container. Others in the partition of a session are left alone.
 ///
-/// *Consistency*: the account needs one region for writes, and session consistency, the service's default, or a stronger one: where two regions write, the
-/// service chooses one of two changes, and the other is lost. A store sees what it has written. What
-/// another store has written may come later to a reading; a change that rests on something older is refused by the service and decided anew.
+/// *Consistency*: the account needs one region for writes, and session consistency, the service's default, or a stronger one: where two
+/// regions write, the service chooses one of two changes, and the other is lost. A store sees its own writes. A write of another store may
+/// come later to a reading; a change that rests on something older is refused by the service and decided anew.
 ///
-/// *Cancel safety*: operations run on a tokio runtime, and may be awaited on any executor. One whose future is dropped is dropped there:
-/// a batch that was sent is done whole, one that was not sent is not done. A repetition finds out.
+/// *Cancel safety*: operations run on a tokio runtime, and may be awaited on any executor. One whose future is dropped is dropped there: a
+/// batch that was sent is done whole, one that was not sent is not done. A repetition finds out.
 ///
-/// *Durability*: what is acknowledged is on a quorum of replicas in a region, and in others as the account says.
+/// *Durability*: an acknowledged write is on a quorum of replicas in a region, and in others as the account says.
 pub struct CosmosStore {
     container: ContainerClient,
     remote: RemoteOptions,
@@ -316,7 +316,7 @@ async fn list(
 /// The partition key of the container, that of Agent Framework's too.
 const PARTITION_KEY: &str = "/session_id";
 
-/// What a list says of a session.
+/// Fields of a session that a list reads.
 const LISTED: &str =
     "c.layout, c.name, c.head, c.revision, c.live_messages, c.live_tokens, c.created, c.appended";
 

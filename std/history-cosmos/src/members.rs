@@ -12,7 +12,7 @@ use epitome_history::rules::corrupt;
 pub(crate) struct Members {
     /// Ascending and apart, with the last number of each.
     runs: Vec<(Seq, Seq)>,
-    /// Of shortened messages: ascending.
+    /// Stand-ins of shortened messages, ascending.
     pub(crate) edited: Vec<Shortened>,
     /// By key.
     pub(crate) summaries: Vec<SummaryPlace>,

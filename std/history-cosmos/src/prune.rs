@@ -53,7 +53,7 @@ struct Rest<'a> {
     partition: &'a Partition,
     guard: Guard,
     revision: Revision,
-    /// What is pruned.
+    /// The messages and summaries that are pruned.
     hidden: Members,
 }
 
@@ -201,7 +201,7 @@ impl Rest<'_> {
         self.guard.write(partition, batches(changes.into_iter())).await
     }
 
-    /// What these records hide was pruned.
+    /// Moves the hidden messages and summaries of these records to the pruned ones.
     async fn move_hidden(&mut self, records: &[Found<RecordItem>]) -> Result<bool, StoreError> {
         let partition = self.partition;
         for made in records.iter().map(|record| Revision(record.fields.revision)) {
@@ -241,5 +241,5 @@ impl Rest<'_> {
     }
 }
 
-/// How often the rest of a prune is begun anew because another one deletes it too.
+/// Maximum number of restarts of the rest of a prune that another operation deletes too.
 const ROUNDS_MAX: u32 = 64;

@@ -109,7 +109,7 @@ impl Partition {
         Ok(hiding)
     }
 
-    /// What stands in those messages of `members` that are wanted.
+    /// The stand-ins in those messages of `members` that are wanted.
     pub(crate) async fn stand_ins(
         &self,
         members: &Members,
@@ -203,7 +203,7 @@ pub(crate) async fn load(partition: &Partition, extent: Extent) -> Result<Loaded
     steady(partition, |session| async move { projection(partition, &session, extent).await }).await
 }
 
-/// What is visible of a session.
+/// The visible messages and summaries of a session.
 pub(crate) async fn projection(
     partition: &Partition,
     session: &Session,
@@ -404,13 +404,13 @@ pub(crate) fn ranges(seqs: &[Seq]) -> Vec<(Seq, Seq)> {
     runs(seqs).collect()
 }
 
-/// How often a session that changes is read anew.
+/// Maximum number of reads of a session that changes.
 const ROUNDS_MAX: u32 = 32;
 
-/// How many messages are read in search of the last turn, at first.
+/// Initial number of messages that are read in search of the last turn.
 const TAIL_MESSAGES: u64 = 32;
 
-/// How many messages a page of the log has at most.
+/// Maximum number of messages of a page of the log.
 const PAGE_MESSAGES_MAX: u32 = 10_000;
 
 /// Numbers are exact up to here.

@@ -40,7 +40,7 @@ pub(crate) enum Written {
     Moved,
 }
 
-/// An item that every batch of a long work replaces by itself: the work goes on only as long as nobody else has changed the item.
+/// An item that every batch of a long work replaces by itself: the work goes on only as long as the item is unchanged by others.
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
     pub(crate) id: String,
@@ -273,7 +273,7 @@ impl Change {
         }
     }
 
-    /// How many bytes it has in a request.
+    /// Size of the change in a request, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let item = match self {
             Self::Create(item) | Self::Upsert(item) | Self::Replace(_, item, _) => item.to_string().len(),
@@ -293,7 +293,7 @@ const fn is_moved(status: u16) -> bool {
     matches!(status, 404 | 409 | 412)
 }
 
-/// What stands around an item in a batch, with its id and its etag.
+/// Size of a change in a batch beside its item, in bytes, with its id and its etag.
 const CHANGE_BYTES: usize = 256;
 
 /// A query has at most 512 KiB; shorter ones are planned faster.
@@ -302,5 +302,5 @@ const RANGES_MAX: usize = 50;
 /// About the time of a request in the region of the account.
 const STEP_ASIDE: Duration = Duration::from_millis(5);
 
-/// How many pieces of a text are read at once.
+/// Maximum number of pieces of a text that are read at once.
 const REQUESTS_MAX: usize = 8;

@@ -52,13 +52,13 @@ impl Job {
 /// A session while an operation on it is decided.
 pub(crate) struct Survey<'a> {
     pub(crate) job: &'a Job,
-    /// As it was found first. Every change of the session is one of this item.
+    /// The session as it was found first. Every change of the session is one of this item.
     pub(crate) opened: Option<Opened>,
     visible: Option<Members>,
     /// The records that hide a group of an append, or that is to be undone.
     pub(crate) records: BTreeMap<Revision, Found<RecordItem>>,
     pub(crate) state: Option<Found<StateItem>>,
-    /// How often the session had moved when the changes were to be written.
+    /// Number of times that the session had moved when the changes were to be written.
     moved: u32,
 }
 
@@ -128,7 +128,7 @@ impl Survey<'_> {
         if is_same { Err(error) } else { Ok(Attempt::Moved) }
     }
 
-    /// What is visible of the session.
+    /// The visible messages and summaries of the session.
     pub(crate) async fn visible(&mut self) -> Result<Members, StoreError> {
         if self.visible.is_none()
             && let Some(session) = self.session()
@@ -202,7 +202,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// These messages as they were appended, and what stands in them.
+    /// The messages `seqs` as they were appended, with their stand-ins.
     async fn edited(&mut self, seqs: &[Seq]) -> Result<Vec<Edited>, StoreError> {
         let partition = &self.job.partition;
         let visible = self.visible().await?;
@@ -243,7 +243,7 @@ impl Survey<'_> {
     }
 }
 
-/// What a commit needs of these members.
+/// The facts about these members that a commit needs.
 async fn seen(partition: &Partition, members: &Members) -> Result<Visible, StoreError> {
     let rows = partition.rows(NUMBERS, members.runs()).await?;
     let stand_ins = partition.stand_ins(members, |_| true).await?;

@@ -145,7 +145,7 @@ pub(crate) async fn discard_all(partition: &Partition) -> Result<(), StoreError>
     Ok(())
 }
 
-/// How many bytes of a text a piece has: so many that an item takes, with the escapes of JSON.
+/// Length of the first piece of a text, in bytes: so many that an item takes, with the escapes of JSON.
 fn piece_length(text: &str) -> usize {
     let mut bytes = 0_usize;
     for (at, char) in text.char_indices() {
@@ -198,7 +198,7 @@ const PIECE_BYTES_MAX: usize = 1_500_000;
 /// The pieces of a text are deleted by the batch that replaces it.
 const PIECES_MAX: u32 = 80;
 
-/// How often the rest of a stage is looked at anew.
+/// Maximum number of looks at the rest of a stage.
 const ROUNDS_MAX: u32 = 64;
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use super::sql;
 use super::transaction::SessionTransaction;
 
 impl SessionTransaction<'_> {
-    /// Begins the transaction and locks the session: what is read then stays so. What is found by its name goes along.
+    /// Begins the transaction, locks the session against changes, and reads the facts that are found by its name.
     pub(super) async fn begin(&mut self, needs: &Needs<'_>, facts: &mut Facts) -> Result<(), Failure> {
         let [lock, token, record, state] =
             self.lease.prepare([sql::LOCK_SESSION, sql::TOKEN, sql::RECORD, sql::STATE_REVISION]).await?;
@@ -80,7 +80,7 @@ impl SessionTransaction<'_> {
         Ok(Receipt { appended, said })
     }
 
-    /// What is found by the number of the session.
+    /// Reads the facts that are found by the number of the session.
     pub(super) async fn read(&mut self, needs: &Needs<'_>, facts: &mut Facts) -> Result<(), Failure> {
         let Some(id) = self.row.map(|row| row.id) else { return Ok(()) };
         let (visible, edited, anchors, turns) = try_join4(
@@ -138,7 +138,7 @@ impl SessionTransaction<'_> {
         self.lease.rows(&unanswered, &[&id]).await?.iter().map(unanswered_call).collect()
     }
 
-    /// What is visible, in the order of keys.
+    /// The visible messages and summaries, in the order of keys.
     async fn visible(&self, id: i64, wanted: bool) -> Result<Visible, Failure> {
         if !wanted {
             return Ok(Visible::default());
@@ -226,7 +226,7 @@ impl SessionTransaction<'_> {
     }
 }
 
-/// Where a message of the log is.
+/// The place of a message of the log.
 struct Place {
     anchor: Anchor,
     turn: epitome_core::Turn,

@@ -11,7 +11,7 @@ use epitome_history::StoreErrorKind::{self, Corrupt, Invalid, Unavailable};
 use epitome_history::rules::corrupt;
 use epitome_history::{StoreError, remote};
 
-/// What stops an operation inside: the way to the server, the server, or a rule of the store.
+/// The cause of a failed operation: the way to the server, the server, or a rule of the store.
 #[derive(Debug)]
 pub(super) enum Failure {
     Pool(PoolError),
@@ -38,7 +38,7 @@ impl From<StoreError> for Failure {
 }
 
 impl Failure {
-    /// What it means for the caller of `operation`.
+    /// The error for the caller of `operation`.
     pub(super) fn of(self, operation: &str) -> StoreError {
         match self {
             Self::Store(error) => error,
@@ -183,7 +183,7 @@ impl fmt::Display for Code {
 
 impl Error for Code {}
 
-/// What kind of trouble there was with a socket: its words may name who was asked for.
+/// The kind of an error of a socket: its words may name the server.
 #[derive(Debug)]
 struct Cause(io::ErrorKind);
 

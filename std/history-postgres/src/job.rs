@@ -15,7 +15,7 @@ use super::options::Names;
 
 /// An operation with all that it needs: it can be done again.
 pub(super) trait Job: Send + Sync + 'static {
-    /// What it is called in errors.
+    /// Its name in errors.
     fn name(&self) -> &'static str;
 
     /// Whether the tables must be there.
@@ -26,7 +26,7 @@ pub(super) trait Job: Send + Sync + 'static {
     fn run(&self, lease: &Lease<'_>) -> impl Future<Output = Result<Self::Answer, Failure>> + Send;
 }
 
-/// What the operations of one store share.
+/// The shared parts of all operations of a store.
 pub(super) struct Shared {
     pool: Pool,
     names: Names,
@@ -83,7 +83,7 @@ impl Shared {
     }
 }
 
-/// As Postgres takes it: none would be no bound.
+/// The time as Postgres takes it: 0 would be no bound.
 fn milliseconds(time: Duration) -> u32 {
     u32::try_from(time.as_millis()).unwrap_or(u32::MAX).clamp(1, i32::MAX.unsigned_abs())
 }

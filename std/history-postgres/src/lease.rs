@@ -16,7 +16,7 @@ use super::failure::Failure;
 use super::options::Names;
 use super::sql;
 
-/// What a transaction may do.
+/// The access of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     /// All that is read is of one moment.
@@ -55,7 +55,7 @@ impl<'a> Lease<'a> {
         client.ok_or_else(|| remote::unavailable("the connection was given back").into())
     }
 
-    /// Begins a transaction. The server ends one that takes too long, or that nobody goes on with.
+    /// Begins a transaction. The server ends one that takes too long, or that is left idle.
     pub(super) async fn begin(&self, access: Access) -> Result<(), Failure> {
         self.open.store(true, Ordering::Relaxed);
         let mode = match access {
@@ -72,8 +72,7 @@ impl<'a> Lease<'a> {
         Ok(self.client()?.batch_execute(&begin).await?)
     }
 
-    /// Ends the transaction. What was done in it has all succeeded: a statement that has failed, or was never sent, must
-    /// not be followed by this.
+    /// Ends the transaction. All its statements must have succeeded: this must not follow a statement that has failed, or was never sent.
     pub(super) async fn commit(&self) -> Result<(), Failure> {
         self.client()?.batch_execute("COMMIT").await?;
         self.open.store(false, Ordering::Relaxed);
@@ -85,8 +84,8 @@ impl<'a> Lease<'a> {
         Ok(self.client()?.batch_execute(sql).await?)
     }
 
-    /// The statements, each prepared once on a connection. What has one at hand sends it as soon as it is polled, and so in
-    /// the order of a join.
+    /// The statements, each prepared once on a connection. A future that has one at hand sends it as soon as it is polled, and so in the
+    /// order of a join.
     pub(super) async fn prepare<const N: usize>(
         &self,
         sql: [&'static str; N],
@@ -131,7 +130,7 @@ impl<'a> Lease<'a> {
         Ok(self.rows(statement, parameters).await?.into_iter().next())
     }
 
-    /// How many rows were changed.
+    /// Runs `statement`, and returns the number of rows that it changed.
     pub(super) async fn execute(
         &self,
         statement: &Statement,

@@ -75,19 +75,19 @@ use self::words::ReindexJob;
 /// they are called in, which must be there for as long as the store is; [`PostgresStore::open`] starts a thread with one.
 /// Either way the store's futures may be awaited on any executor.
 ///
-/// *Concurrency*: any number of stores, also in several processes, may use the same tables. What changes a session locks its
-/// row, and waits for others who do; sessions do not wait for each other. The server must see the prepared statements of one
-/// connection as one session's: a pooler in between must not share it out by transaction, or know of prepared statements.
+/// *Concurrency*: any number of stores, also in several processes, may use the same tables. A change of a session locks its row, and waits
+/// for other changes; sessions do not wait for each other. The server must see the prepared statements of one connection as one session's:
+/// a pooler in between must not share it out by transaction, or know of prepared statements.
 ///
 /// *Time and repetition*: see [`RemoteOptions`](epitome_history::RemoteOptions). Up to half of the time of an attempt may go by in wait
 /// for a connection; if all are in use until then, that is `Unavailable`. The server itself ends a statement that takes
 /// longer than an attempt may. A `delete` that is tried again after its connection was lost answers for the last attempt.
 ///
-/// *Cancel safety*: with a dropped future its operation ends, at the latest when the server has ended what it was doing. A
-/// connection in the middle of one is closed; nothing of a transaction is left on those in the pool.
+/// *Cancel safety*: with a dropped future its operation ends, at the latest when the server has ended the statement in hand. A connection
+/// in the middle of one is closed; nothing of a transaction is left on those in the pool.
 ///
-/// *Durability*: that of the server. What is acknowledged survives its crash with `fsync` and `synchronous_commit` on, which
-/// are Postgres' defaults.
+/// *Durability*: that of the server. An acknowledged write survives its crash with `fsync` and `synchronous_commit` on, which are Postgres'
+/// defaults.
 ///
 /// *Secrets*: neither the url, nor a password, nor anything of a message is in errors, in `Debug` or in what is logged.
 pub struct PostgresStore {
@@ -146,8 +146,8 @@ impl PostgresStore {
         Ok(store)
     }
 
-    /// A store over a pool of the caller's, on the tokio runtime that this is called in. How many connections there are and
-    /// how one waits for them is the pool's affair.
+    /// A store over a pool of the caller's, on the tokio runtime that this is called in. The pool sets the number of connections and the
+    /// wait for them.
     ///
     /// # Errors
     /// As [`PostgresStore::connect`].
@@ -202,7 +202,7 @@ impl fmt::Debug for PostgresStore {
     }
 }
 
-/// How many sessions are listed at once while the index is made anew.
+/// Number of sessions that are listed at once while the index is made anew.
 const REINDEXED_AT_ONCE: u32 = 1_000;
 
 impl Tables for PostgresStore {

@@ -47,8 +47,7 @@ fn manager(server: &PostgresServer, config: Config, connect: impl Connect + 'sta
     }
 }
 
-/// A server that is gone without a word is noticed soon, and its connections are not given out. What the url says of that
-/// stays.
+/// Sets `config` to notice a dead server soon, so that its connections are not given out. Settings of the url stay.
 fn notice_dead_connections(config: &mut Config, timeout: Duration) {
     let by_default = Config::new();
     if config.get_keepalives_idle() == by_default.get_keepalives_idle() {
@@ -75,7 +74,7 @@ fn needs_tls(config: &Config) -> bool {
     config.get_ssl_mode() != SslMode::Disable && config.get_hosts().iter().any(is_remote)
 }
 
-/// Whoever is spoken to over TLS must have a certificate of an issuer that the system trusts, or one of `pem`.
+/// TLS settings that accept a server with a certificate of an issuer that the system trusts, or of one in `pem`.
 fn tls(pem: &[u8]) -> Result<MakeRustlsConnect, StoreError> {
     let mut roots = RootCertStore::empty();
     // A system without any still has those that are named here; with none at all every server is refused.

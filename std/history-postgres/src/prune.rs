@@ -47,7 +47,7 @@ async fn prune_messages(lease: &Lease<'_>, id: i64, seqs: &[Seq], by: Revision) 
     Ok(())
 }
 
-/// So that no more than the texts of so many messages are in memory at once.
+/// Maximum number of messages whose texts are in memory at once.
 const PIECE_MESSAGES_MAX: usize = 500;
 
 async fn prune_summaries(lease: &Lease<'_>, session: i64, done: Pruned) -> Result<(), Failure> {

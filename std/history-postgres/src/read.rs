@@ -40,7 +40,7 @@ async fn found(lease: &Lease<'_>, session: &SessionId, operation: &str) -> Resul
     Ok(found.ok_or_else(|| rules::not_found(operation))?)
 }
 
-/// What is visible: everything, or from where the last turn begins.
+/// Loads the visible messages and summaries: all, or those of the last turn.
 #[derive(Debug)]
 pub(super) struct LoadJob {
     pub(super) session: SessionId,
@@ -60,7 +60,7 @@ impl Job for LoadJob {
     }
 }
 
-/// Where the last turn begins among the messages.
+/// Beginning of the last turn among the messages.
 async fn message_turn_begins(
     lease: &Lease<'_>,
     session: &SessionRow,
@@ -82,7 +82,7 @@ async fn message_turn_begins(
     }
 }
 
-/// Where the last turn begins among the summaries.
+/// Beginning of the last turn among the summaries.
 async fn summary_turn_begins(lease: &Lease<'_>, session: i64) -> Result<Option<(Seq, Turn)>, Failure> {
     let [turns] = lease.prepare([sql::SUMMARY_TURNS]).await?;
     let (mut before, mut limit, mut read) = (i64::MAX, TURN_ROWS_FIRST, Vec::new());
@@ -115,7 +115,7 @@ fn is_whole(read: &[(Seq, Turn, bool)]) -> bool {
 /// More than most turns have.
 const TURN_ROWS_FIRST: i64 = 64;
 
-/// What is visible of a session; `end` is sent behind what reads it.
+/// The visible messages and summaries of a session; `end` is sent behind the statements that read them.
 pub(super) async fn projection(
     lease: &Lease<'_>,
     (session, runs): (&SessionRow, &Runs),

@@ -14,7 +14,7 @@ use super::read::find;
 use super::row::{digest, number, text, time};
 use super::sql;
 
-/// What was appended under a token.
+/// Finds the result of the append with a token.
 #[derive(Debug)]
 pub(super) struct AppendedJob {
     pub(super) session: SessionId,

@@ -14,7 +14,7 @@ use super::lease::{Lease, Parameters};
 use super::runs::Runs;
 use super::sql;
 
-/// What finds a text in an index, however long it is.
+/// The key of a text in an index, of the same length for every text.
 pub(super) fn digest(text: &str) -> [u8; 32] {
     Sha256::digest(text).into()
 }
@@ -71,12 +71,12 @@ pub(super) fn session(row: &Row) -> Result<SessionRow, Failure> {
     })
 }
 
-/// Where the visible messages stand, by the same row.
+/// The runs of the visible messages, by the same row.
 pub(super) fn runs(row: &Row) -> Result<Runs, Failure> {
     Ok(Runs::stored(row.try_get(7)?, row.try_get(8)?))
 }
 
-/// Writes where the visible messages stand, behind the session.
+/// Writes the runs of the visible messages, behind the session.
 pub(super) async fn save_runs(lease: &Lease<'_>, row: &SessionRow, runs: &Runs) -> Result<(), Failure> {
     let [update] = lease.prepare([sql::MOVE_LIVE]).await?;
     let ((first, last), revision) = (runs.columns(), int(row.counters.revision.0));
@@ -93,7 +93,7 @@ pub(super) async fn save_session(lease: &Lease<'_>, row: &SessionRow) -> Result<
     changed_one(lease.execute(&update, columns).await?)
 }
 
-/// What is to change a row that is known to be there must have changed it.
+/// Checks that a statement has changed its one row, which is known to be there.
 pub(super) fn changed_one(changed: u64) -> Result<(), Failure> {
     if changed == 1 { Ok(()) } else { Err(corrupt("a row of the session is missing").into()) }
 }

@@ -1,8 +1,8 @@
-//! Where the visible messages of a session stand.
+//! Runs of the sequence numbers of a session's visible messages.
 //!
-//! An index of the visible messages has entries of what was hidden until the server tidies up, and who looks through it walks
-//! over them: after many compactions that is most of what a load costs. So the session's row says where visible messages are,
-//! in a few runs of numbers, and only there they are looked for.
+//! An index of the visible messages has entries of hidden ones until the server tidies up, and a scan of it walks over them: after many
+//! compactions that is most of what a load costs. So the session's row has the places of visible messages, in a few runs of numbers, and a
+//! load looks for them only there.
 
 use core::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ pub(super) struct Runs {
 /// To look over so many numbers costs less than to look for the next run: they are in one page of the index.
 const GAP_MAX: i64 = 64;
 
-/// So that a session's row stays small: each run takes 16 bytes of it.
+/// Maximum number of runs, so that a session's row stays small: each takes 16 bytes of it.
 const RUNS_MAX: usize = 32;
 
 impl Runs {
@@ -30,7 +30,7 @@ impl Runs {
         Self { first: vec![0], last: vec![i64::MAX] }
     }
 
-    /// As a row has them; everything, if it has none.
+    /// The runs of a row; everything, if it has none.
     pub(super) fn stored(first: Option<Vec<i64>>, last: Option<Vec<i64>>) -> Self {
         match (first, last) {
             (Some(first), Some(last)) if first.len() == last.len() => Self { first, last },
@@ -60,7 +60,7 @@ impl Runs {
         few
     }
 
-    /// What of them is not before `from`.
+    /// The part of them from `from` on.
     pub(super) fn starting(&self, from: Seq) -> Self {
         let from = int(from.0);
         let kept = self.pairs().filter(|(_, last)| *last >= from);
@@ -85,7 +85,7 @@ impl Runs {
         Self::joined(pairs.into_iter().rev(), 0)
     }
 
-    /// The same as two columns.
+    /// The runs as two columns.
     pub(super) const fn columns(&self) -> (&Vec<i64>, &Vec<i64>) {
         (&self.first, &self.last)
     }
@@ -112,7 +112,7 @@ impl Runs {
         self.first.iter().copied().zip(self.last.iter().copied())
     }
 
-    /// How many numbers lie between each and the next.
+    /// Count of the numbers between each run and the next.
     fn gaps(&self) -> impl Iterator<Item = i64> {
         let next = self.first.iter().skip(1);
         self.last.iter().zip(next).map(|(last, next)| next.saturating_sub(*last).saturating_sub(1))

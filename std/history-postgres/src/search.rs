@@ -18,16 +18,16 @@ use super::{sql, words};
 /// A search of more sessions reads every message.
 const SESSIONS_MAX: usize = 10_000;
 
-/// So many messages behind the blocks are read in the one attempt that a search is; of more, all messages are read page by page.
+/// Maximum number of messages behind the blocks in one attempt of a search: of more, all messages are read page by page.
 const BEHIND_MAX: u64 = 50_000;
 
-/// How many sessions are listed at once.
+/// Number of sessions that are listed at once.
 const PAGE: i64 = 1_000;
 
-/// How many rows of the index are read at once: each has some thousand bytes.
+/// Maximum number of rows of the index that are read at once: each has some thousand bytes.
 const ROWS_MAX: usize = 4_096;
 
-/// How many texts are read at once, at least those of one session behind its last block.
+/// Maximum number of texts that are read at once, but at least those of one session behind its last block.
 const TEXTS_MAX: i64 = 1_024;
 
 /// A search; `None` where all messages are to be read.

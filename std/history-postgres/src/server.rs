@@ -68,7 +68,7 @@ impl PostgresServer {
         self.password.as_ref()
     }
 
-    /// Where it is, as it may be shown.
+    /// The address, as it may be shown.
     pub(super) fn place(&self) -> &str {
         &self.place
     }

@@ -1,18 +1,18 @@
 //! Every statement that the store runs on its tables; the tests hold the plan of each. `@` stands for the schema and the
 //! prefix of a table's name.
 
-/// How the server plans and waits within a transaction of the store, after `BEGIN`: by the indexes that the schema has for
-/// each statement, whatever the tables' statistics say at the time, and without compiling a plan to machine code.
+/// Settings of the server within a transaction of the store, after `BEGIN`: it plans by the indexes that the schema has for each statement,
+/// whatever the tables' statistics say at the time, and without compiling a plan to machine code.
 pub(super) const SETTINGS: &str = "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL jit = off;
     SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off;
     SET LOCAL enable_mergejoin = off; SET LOCAL enable_material = off; SET LOCAL enable_sort = off";
 
-/// Where what is visible stands holds for the revision that it was written with.
+/// The row of a session. It has the runs of visible messages only if they were written for its revision.
 pub(super) const SESSION: &str = "SELECT id, head, revision, live_messages, live_tokens, created, appended,
     CASE WHEN live_at = revision THEN live_first END, CASE WHEN live_at = revision THEN live_last END
     FROM @sessions WHERE digest = $1";
 
-/// The same for who changes it: until the transaction ends, nobody else does.
+/// The row of a session that this transaction changes: until it ends, no other one does.
 pub(super) const LOCK_SESSION: &str =
     "SELECT id, head, revision, live_messages, live_tokens, created, appended,
     CASE WHEN live_at = revision THEN live_first END, CASE WHEN live_at = revision THEN live_last END
@@ -29,7 +29,7 @@ pub(super) const MOVE_SESSION: &str = "UPDATE @sessions
     live_at = CASE WHEN live_at = revision THEN $3::bigint END
     WHERE id = $1";
 
-/// Where what is visible at a revision stands.
+/// Sets the runs of visible messages, with their revision.
 pub(super) const MOVE_LIVE: &str = "UPDATE @sessions SET live_first = $2, live_last = $3, live_at = $4
     WHERE id = $1";
 
@@ -40,7 +40,7 @@ pub(super) const LIST: &str = "SELECT name, head, revision, live_messages, live_
     FROM @sessions
     WHERE place >= substring($1::bytea FROM 1 FOR 512) AND name > $1 ORDER BY place, name LIMIT $2";
 
-/// The same from the beginning: no name comes before the empty one.
+/// The list from the beginning: no name comes before the empty one.
 pub(super) const LIST_ALL: &str = "SELECT name, head, revision, live_messages, live_tokens, created, appended
     FROM @sessions
     WHERE place >= ''::bytea ORDER BY place, name LIMIT $1";
@@ -63,7 +63,7 @@ pub(super) const APPENDS: &str = "SELECT token, first, head, revision, time FROM
 pub(super) const PRUNED_IN: &str = "SELECT 1 FROM @messages
     WHERE session = $1 AND seq >= $2 AND seq < $3 AND pruned_by IS NOT NULL LIMIT 1";
 
-/// Where a message of the log is.
+/// The place of a message of the log.
 pub(super) const ANCHOR: &str =
     "SELECT anchor, hidden_by, turn FROM @messages WHERE session = $1 AND seq = $2";
 
@@ -89,7 +89,7 @@ pub(super) const LIVE_MESSAGES: &str = "SELECT it.* FROM unnest($2::bigint[], $3
     hidden_by, body, NULL::text, part_tokens, edited_by, edit_tokens, edit_basis, edit_counter, stand_ins, pruned_by
     FROM @messages WHERE session = $1 AND live BETWEEN low AND high OFFSET 0) it";
 
-/// The same columns as [`LIVE_MESSAGES`]: a summary is a group of its own.
+/// The visible summaries, in the columns of [`LIVE_MESSAGES`]: a summary is a group of its own.
 pub(super) const LIVE_SUMMARIES: &str =
     "SELECT key, key, turn, tokens, basis, counter, false, false, hidden_by,
     body, covers, NULL::text, NULL::bigint, NULL::bigint, NULL::text, NULL::bytea, NULL::text, pruned_by
@@ -103,7 +103,7 @@ pub(super) const TURNS: &str = "SELECT it.* FROM unnest($2::bigint[], $3::bigint
 pub(super) const SUMMARY_TURNS: &str = "SELECT live, turn, false FROM @summaries
     WHERE session = $1 AND live < $2 ORDER BY live DESC LIMIT $3";
 
-/// The same columns; what stands in place of parts is not asked for, only which revision put it there.
+/// The log, in the columns of [`LIVE_MESSAGES`]. Of stand-ins it reads only the revision that put them there.
 pub(super) const LOG: &str =
     "SELECT seq, anchor, turn, tokens, basis, counter, late, orphan, hidden_by, body,
     NULL::text, part_tokens, edited_by, NULL::bigint, NULL::text, NULL::bytea, NULL::text, pruned_by
@@ -128,12 +128,12 @@ pub(super) const DROP_EDIT: &str =
     "UPDATE @messages SET edited_by = NULL, edit_tokens = NULL, edit_basis = NULL,
     edit_counter = NULL, stand_ins = NULL WHERE session = $1 AND seq = $2";
 
-/// What one revision has hidden: the same columns as [`VISIBLE_MESSAGES`].
+/// The messages that one revision has hidden, in the columns of [`VISIBLE_MESSAGES`].
 pub(super) const HIDDEN_MESSAGES: &str =
     "SELECT seq, anchor, coalesce(edit_tokens, tokens), standing FROM @messages
     WHERE session = $1 AND hidden_by = $2 AND pruned_by IS NULL";
 
-/// The same columns as [`VISIBLE_SUMMARIES`].
+/// The summaries that one revision has hidden, in the columns of [`VISIBLE_SUMMARIES`].
 pub(super) const HIDDEN_SUMMARIES: &str = "SELECT key, tokens, covers, standing, revision FROM @summaries
     WHERE session = $1 AND hidden_by = $2 AND pruned_by IS NULL";
 
@@ -217,7 +217,7 @@ pub(super) const KEEP_STATE: &str = "INSERT INTO @states (session, revision, hea
 pub(super) const STATE_REVISION: &str = "SELECT t.revision
     FROM @sessions s JOIN @states t ON t.session = s.id WHERE s.digest = $1";
 
-/// Of a session that has none, NULL.
+/// The state of a session; NULL if it has none.
 pub(super) const STATE: &str = "SELECT t.revision, t.head, t.body
     FROM @sessions s LEFT JOIN @states t ON t.session = s.id WHERE s.digest = $1";
 
@@ -230,7 +230,7 @@ pub(super) const NEW_VERSION: &str = "INSERT INTO @migrations (version) VALUES (
 
 pub(super) const HAS_SCHEMA: &str = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
 
-/// Of those who migrate at once, one does.
+/// A lock that lets one of several migrations run at a time.
 pub(super) const LOCK_MIGRATIONS: &str = "SELECT pg_advisory_xact_lock($1)";
 
 pub(super) const ENCODING: &str = "SELECT pg_encoding_to_char(encoding) FROM pg_database
@@ -270,7 +270,7 @@ pub(super) const TEXTS_BEHIND: &str =
     LATERAL (SELECT seq, body, anchor FROM @messages
         WHERE session = s.id AND seq >= s.first AND pruned_by IS NULL OFFSET 0) it";
 
-/// The same columns as [`LOG`], of these messages, and behind them which of these it is.
+/// Messages of several sessions, in the columns of [`LOG`], and behind them their numbers in the question.
 pub(super) const FOUND: &str =
     "SELECT it.*, f.number FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY f (session, seq, number),
     LATERAL (SELECT seq, anchor, turn, tokens, basis, counter, late, orphan, hidden_by, body,

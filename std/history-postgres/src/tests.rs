@@ -1,4 +1,4 @@
-//! What no caller sees: the plan and the cost of each statement, and the index of words.
+//! Tests of the plan and the cost of each statement, and of the index of words, which no caller sees.
 
 #[path = "tests/words.rs"]
 mod words;
@@ -51,8 +51,8 @@ impl Server {
         Some(Self { store: PostgresStore::open_with(&url, options).unwrap(), names, client, schema, runtime })
     }
 
-    /// Waits until no other transaction can see what was there before the latest change: as long as one could, nobody tidies
-    /// up behind changes. Other tests have theirs in the same database.
+    /// Waits until no other transaction can see the rows before the latest change: while one can, the server does not tidy up behind
+    /// changes. Other tests have transactions in the same database.
     fn until_settled(&self) {
         let now = &self.lines("SELECT txid_current() % 4294967296")[0];
         let older = format!(
@@ -81,7 +81,7 @@ impl Server {
         messages.iter().filter_map(first).collect()
     }
 
-    /// How the store's own transactions plan `statement`.
+    /// The plan of `statement` in the store's own transactions.
     fn plan(&self, statement: &str) -> String {
         self.run(&format!("BEGIN; {}; PREPARE planned AS {statement}", sql::SETTINGS));
         let plan = self.lines(&format!("EXPLAIN (COSTS OFF) EXECUTE planned{}", nulls(statement)));
@@ -115,7 +115,7 @@ const SUMMARY: &str = "Index Scan using epitome_summaries_pkey on epitome_summar
 const UNANSWERED: &str = "Index Scan using epitome_unanswered_pkey on epitome_unanswered";
 const RECORD: &str = "Index Scan using epitome_records_pkey on epitome_records";
 const PLACE: &str = "Index Scan using epitome_sessions_place on epitome_sessions";
-/// What was sent in arrays is gone through once.
+/// Plan of the arrays of a statement: they are gone through once.
 const EACH: &str = "Function Scan on run";
 const IN_RUN: &str = "((session = $1) AND (live >= run.low) AND (live <= run.high))";
 const WORDS: &str = "Index Scan using epitome_words_pkey on epitome_words";
@@ -282,7 +282,7 @@ fn fill(server: &Server, stored: u64) {
     futures::executor::block_on(server.store.commit(&session(), &record)).unwrap();
 }
 
-/// What a statement is to be given that looks for visible messages: the runs in which they are.
+/// Parameters of a statement that looks for visible messages: the runs in which they are.
 fn runs(server: &Server) -> String {
     let columns = "live_first::text || '::bigint[], ' || quote_literal(live_last::text)";
     let found = server.lines(&format!("SELECT {columns} FROM @sessions WHERE live_at = revision"));
@@ -374,7 +374,7 @@ fn a_row_that_the_index_of_the_visible_lacks_is_corrupt() {
     assert_eq!(commit(&record).kind(), StoreErrorKind::Corrupt);
 }
 
-/// What two stores have of the session: the whole projection, and its tail.
+/// Compares the session in two stores: the whole projection, and its tail.
 fn assert_same(one: &dyn HistoryStore, other: &dyn HistoryStore) -> usize {
     let of = |store: &dyn HistoryStore| {
         let id = session();

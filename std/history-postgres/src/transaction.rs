@@ -64,7 +64,7 @@ pub(super) struct SessionTransaction<'a> {
     is_open: bool,
     /// The row of the session, once it was read.
     pub(super) row: Option<SessionRow>,
-    /// Where the visible messages stand.
+    /// Runs of the visible messages.
     pub(super) runs: Runs,
     /// The visible messages, once they were read: ascending.
     pub(super) visible: Vec<Seq>,
@@ -112,7 +112,7 @@ impl SessionTransaction<'_> {
         row.as_ref().map(row::session).transpose()
     }
 
-    /// What is hidden leaves its key before another thing is shown there; all else goes together.
+    /// Writes the changes. Hidden messages leave their keys before others are shown there; all else goes together.
     async fn write(&self, before: SessionRow, changes: &Changes<'_>) -> Result<(), Failure> {
         let id = before.id;
         self.hide(id, changes).await?;

@@ -56,7 +56,7 @@ async fn index(
 /// A group: its session, and its first message.
 pub(super) type Group = (i64, i64);
 
-/// Adds the terms of the stored message `seq` of a group. One that cannot be read has none: whoever reads the message is told.
+/// Adds the terms of the stored message `seq` of a group. One that cannot be read has none: a reader of the message gets the error.
 pub(super) fn add(indexed: &mut Indexed<Group>, place: u32, (session, anchor): Group, seq: i64, text: &str) {
     let Ok(message) = stored::decode(text) else { return };
     indexed.add(place, &message);
@@ -125,7 +125,7 @@ async fn forget_all(lease: &Lease<'_>, id: i64, block: Block) -> Result<(), Fail
     Ok(())
 }
 
-/// How many rows a statement writes: each has some thousand bytes.
+/// Maximum number of rows that a statement writes: each has some thousand bytes.
 const PIECE_ROWS_MAX: usize = 1_024;
 
 /// Rows of a block by their keys.

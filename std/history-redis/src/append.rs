@@ -14,8 +14,8 @@ use super::script::{Args, Call, SCRIPTS};
 use super::survey::Survey;
 use super::{read, row};
 
-/// What the script answers: whether it has written, head and revision, the receipt of the token, the places of the groups, the
-/// hidden calls, and the revision of the state.
+/// Answer of the script: whether it has written, head and revision, the receipt of the token, the places of the groups, the hidden calls,
+/// and the revision of the state.
 pub(super) type Found =
     (String, Option<u64>, Option<u64>, String, Vec<String>, Vec<(String, String)>, String);
 
@@ -86,7 +86,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// What an append has to know that goes behind what others have appended.
+    /// Reads the facts that an append needs which goes behind appends of others.
     pub(super) async fn place_facts(
         &mut self,
         needs: &Needs<'_>,

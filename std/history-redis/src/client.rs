@@ -42,8 +42,8 @@ impl RedisClient {
         Ok(Self { connections, remote, place: server.place() })
     }
 
-    /// The answer to this command, which may be sent again if the server did not answer. What the server refuses is shown to `explain`, which
-    /// may know a better error for it than this does.
+    /// The answer to this command, which may be sent again if the server did not answer. A refusal of the server is shown to `explain`,
+    /// which may know a better error for it than this does.
     ///
     /// # Errors
     /// `Unavailable` if the server is away, starting or full, after the retries of the options; `Invalid` if it refuses the command or the

@@ -80,7 +80,7 @@ impl Maker {
         }
     }
 
-    /// A connection that is made when it is first used. Who uses it tries again, not the connection.
+    /// A connection that is made when it is first used. Its user tries again, not the connection.
     fn make_lazy(&self) -> RedisResult<Connection> {
         let config = ConnectionManagerConfig::new()
             .set_number_of_retries(0)
@@ -145,7 +145,7 @@ impl Connections {
         Ok(Lease { epoch, connection })
     }
 
-    /// How often all connections were given up, and the slot whose turn it is.
+    /// Number of times that all connections were given up, and the slot whose turn it is.
     fn turn(&self) -> (u64, Option<Slot>) {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         let at = pool.next;

@@ -6,9 +6,9 @@ use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use epitome_history::{StoreError, StoreErrorKind};
 
-/// What `operation` has come to, for its caller.
+/// The error of `operation`, for its caller.
 ///
-/// Of what the server says only the first word goes along: the rest may repeat what it was sent, a message or a password.
+/// It has only the first word of the server's answer: the rest may repeat what the server was sent, a message or a password.
 pub(super) fn of_redis(operation: &str, error: &RedisError) -> StoreError {
     let (kind, advice) = meaning(error);
     let failed = StoreError::new(kind, format!("{operation}: {advice}"));
@@ -87,7 +87,7 @@ fn meaning(error: &RedisError) -> (StoreErrorKind, &'static str) {
     }
 }
 
-/// What the first word of an answer means.
+/// The meaning of the first word of an answer.
 fn meaning_of_code(code: &str) -> Option<(StoreErrorKind, &'static str)> {
     use StoreErrorKind::{Corrupt, Invalid, Unavailable};
     Some(match code {
@@ -113,7 +113,7 @@ fn meaning_of_code(code: &str) -> Option<(StoreErrorKind, &'static str)> {
     })
 }
 
-/// How the server refuses a database, and then the connection to it is not made.
+/// Beginning of the words by which the server refuses a database; then the connection to it is not made.
 const NO_DATABASE: &str = "DB index is out of range";
 
 const REFUSED: &str = "the server refuses this name and password";

@@ -6,7 +6,7 @@ use epitome_history::files;
 use epitome_history::rules::invalid;
 use epitome_history::{SessionId, StoreError};
 
-/// What begins the names of all keys of a store.
+/// The prefix of the names of all keys of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Prefix(String);
 

@@ -71,14 +71,14 @@ pub use self::server::RedisServer;
 /// does nothing else: a commit takes as long as what it changes is large, a load as what is visible. A list is not of one
 /// moment: a session that comes or goes meanwhile may be in it or not.
 ///
-/// *Cancel safety*: operations run on a tokio runtime, and may be awaited on any executor. One whose future is dropped is
-/// dropped there: what was not sent by then is not done, what was sent is done whole, and its answer is lost.
+/// *Cancel safety*: operations run on a tokio runtime, and may be awaited on any executor. One whose future is dropped is dropped there: an
+/// unsent command is not done, a sent one is done whole, and its answer is lost.
 ///
-/// *Durability*: as the server is set up. What was acknowledged survives the end of this process in any case. It survives
-/// the end of the server with `appendonly yes` and `appendfsync always`; with `everysec`, Redis' default for its log, up to
-/// the last second of it may be lost, and without a log all since the last snapshot. A change is in the log whole or not at
-/// all. Where replicas take over, what they had not received is lost. The server must not evict keys
-/// (`maxmemory-policy noeviction`, its default): a session of which keys are missing is `Corrupt`.
+/// *Durability*: as the server is set up. An acknowledged write survives the end of this process in any case. It survives the end of the
+/// server with `appendonly yes` and `appendfsync always`; with `everysec`, Redis' default for its log, up to the last second of it may be
+/// lost, and without a log all since the last snapshot. A change is in the log whole or not at all. Where replicas take over, writes that
+/// they had not received are lost. The server must not evict keys (`maxmemory-policy noeviction`, its default): a session of which keys are
+/// missing is `Corrupt`.
 pub struct RedisStore {
     shared: Arc<Shared>,
     home: Home,
@@ -173,14 +173,14 @@ impl RedisStore {
     }
 }
 
-/// What operations use.
+/// The shared parts of all operations of a store.
 struct Shared {
     connections: Connections,
     prefix: Prefix,
-    /// How long sessions last, as scripts have it.
+    /// Lifetime of sessions, as scripts have it.
     ttl: String,
     remote: RemoteOptions,
-    /// Where the server is, as it may be shown.
+    /// Address of the server, as it may be shown.
     place: String,
 }
 

@@ -54,7 +54,7 @@ async fn page(store: &Shared, after: Option<&SessionId>, limit: usize) -> Result
     ids.into_iter().map(id).collect()
 }
 
-/// What there is to say of a session; nothing if it has ended by itself, and then it leaves the index.
+/// The information of a session; `None` if it has ended by itself, and then it leaves the index.
 async fn info(store: &Shared, id: &SessionId) -> Result<Option<SessionInfo>, StoreError> {
     let keys = store.prefix.keys(id);
     let mut command = cmd("HMGET");
@@ -77,8 +77,8 @@ async fn info(store: &Shared, id: &SessionId) -> Result<Option<SessionInfo>, Sto
 /// The last two are there if a time is known.
 const FIELDS: [&str; 6] = ["head", "revision", "live_messages", "live_tokens", "created", "appended"];
 
-/// How many ids are looked at together: so many that the requests for them are worth their number.
+/// Number of ids that are looked at together: so many that the requests for them are worth their number.
 const PAGE_SESSIONS_MAX: usize = 1_000;
 
-/// How many ids more than its share a part of the index is asked for: parts are not quite even.
+/// Number of ids beyond its share that a part of the index is asked for: parts are not quite even.
 const SHARE_SPARE: usize = 8;

@@ -42,7 +42,7 @@ impl Member {
         Self::Message { seq, anchor, turn, tokens, edited: false, late, standing }
     }
 
-    /// Where it stands among the others.
+    /// Its position among the others.
     pub(super) const fn key(&self) -> Seq {
         match *self {
             Self::Message { seq, .. } => seq,
@@ -58,7 +58,7 @@ impl Member {
         }
     }
 
-    /// The same message, shortened or not, which has so many tokens then.
+    /// The message as it is shown: shortened or not, with this number of tokens.
     pub(super) fn shown(&self, tokens: Tokens, edited: bool) -> Self {
         match *self {
             Self::Message { seq, anchor, turn, late, standing, .. } => {
@@ -72,7 +72,7 @@ impl Member {
         parse(text).ok_or_else(|| corrupt("what is visible cannot be read"))
     }
 
-    /// What a commit needs of messages and of summaries.
+    /// The messages and summaries as a commit needs them.
     pub(super) fn visible(members: &[Self]) -> Visible {
         let (mut messages, mut summaries) = (Vec::new(), Vec::new());
         for member in members {
@@ -174,7 +174,7 @@ impl Place {
         Anchor { anchor: self.anchor, hidden_by: self.hidden_by }
     }
 
-    /// How a text with this anchor and this fate begins.
+    /// Beginning of a text with this anchor and this fate.
     pub(super) fn beginning(anchor: Anchor) -> String {
         format!("{} {}", anchor.anchor, anchor.hidden_by.unwrap_or_default())
     }
@@ -186,8 +186,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// What was answered to an append, and when it was: `DIGEST FIRST HEAD REVISION TIME`. Of messages of which one was pruned
-/// the digest is `-`, and an unknown time too.
+/// The answer to an append, and its time: `DIGEST FIRST HEAD REVISION TIME`. The digest of messages of which one was pruned is `-`, and so
+/// is an unknown time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Receipt {
     pub(super) digest: String,
@@ -201,7 +201,7 @@ impl Receipt {
         format!("{digest} {first} {head}")
     }
 
-    /// How messages with this digest compare with those that it is of.
+    /// The comparison of messages with this digest with those of the receipt.
     pub(super) fn compared(&self, digest: &str) -> SaidBefore {
         match self.digest.as_str() {
             PRUNED => SaidBefore::Pruned,
@@ -210,7 +210,7 @@ impl Receipt {
         }
     }
 
-    /// The same when one of the messages was pruned.
+    /// The receipt after one of its messages was pruned.
     pub(super) fn into_pruned(self) -> Self {
         Self { digest: PRUNED.into(), ..self }
     }

@@ -1,4 +1,4 @@
-//! How a store is reached, and which keys are its own.
+//! Options of a store: its connections, and the names of its keys.
 
 use core::time::Duration;
 
@@ -46,7 +46,7 @@ impl RedisOptions {
         self
     }
 
-    /// In milliseconds, as scripts have it: at least one, and `0` for ever. What is longer than a century is a century.
+    /// Lifetime in milliseconds, as scripts have it: at least one, and `0` for ever. A longer time than a century is a century.
     pub(super) fn ttl_text(&self) -> String {
         let millis = |ttl: Duration| ttl.as_millis().clamp(1, TTL_MILLIS_MAX);
         self.ttl.map_or(0, millis).to_string()

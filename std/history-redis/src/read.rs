@@ -26,7 +26,7 @@ pub(super) struct Projection {
     /// The values of messages and of summaries, in the order of the members.
     messages: Vec<Option<String>>,
     summaries: Vec<Option<String>>,
-    /// What stands in those messages that are shortened.
+    /// The stand-ins of those messages that are shortened.
     edits: Vec<Option<String>>,
     open: Vec<(String, String)>,
 }
@@ -150,7 +150,7 @@ pub(super) async fn records(
     found.ok_or_else(|| rules::not_found("records"))
 }
 
-/// What comes after a revision. Nothing makes the revision 0.
+/// Arguments for the entries after a revision. Nothing makes the revision 0.
 fn page(after: Option<Revision>, limit: u32) -> Args {
     Args::of([after.unwrap_or_default().to_string(), limit.to_string()])
 }
@@ -197,7 +197,7 @@ pub(super) async fn appends(
     tokens.into_iter().zip(receipts).map(logged).collect()
 }
 
-/// What was appended under a token.
+/// The result of the append with a token.
 pub(super) async fn appended(
     store: &Shared,
     keys: &SessionKeys,
@@ -227,5 +227,5 @@ pub(super) async fn delete(store: &Shared, session: &SessionId) -> Result<bool, 
     store.connections.call("delete", &Call { script: &SCRIPTS.delete, keys: &keys, args }).await
 }
 
-/// How many messages a page of the log has at most: so long the server does nothing else.
+/// Maximum number of messages of a page of the log: the server does nothing else meanwhile.
 const PAGE_MESSAGES_MAX: u32 = 10_000;

@@ -60,7 +60,7 @@ pub(super) fn pruned_text(pruned: &Pruned) -> String {
     format!("{revision} {through} {messages} {summaries}")
 }
 
-/// What [`pruned_text`] has written.
+/// Reads a text of [`pruned_text`].
 pub(super) fn read_pruned(text: &str) -> Result<Pruned, StoreError> {
     let numbers: Option<Vec<u64>> = text.split(' ').map(|word| word.parse().ok()).collect();
     let Some(&[revision, through, messages, summaries]) = numbers.as_deref() else {

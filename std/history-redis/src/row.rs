@@ -33,7 +33,7 @@ pub(super) struct Row<'a> {
     message: &'a RawValue,
 }
 
-/// What stands in place of a message's parts.
+/// The stand-ins of a message's parts.
 #[derive(Debug, Serialize, Deserialize)]
 struct EditRow<'a> {
     /// The revision that put it there.
@@ -84,7 +84,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// What a value says of the message at `key`.
+    /// Reads the value of the message at `key`.
     pub(super) fn read(key: Seq, value: Option<&'a String>) -> Result<Self, StoreError> {
         let value = value.ok_or_else(|| corrupt(format!("the text of message {key} is missing")))?;
         parse(value, || format!("message {key} cannot be read"))
@@ -130,7 +130,7 @@ pub(super) fn edited(restored: &Restored) -> Result<String, StoreError> {
     })
 }
 
-/// What a value says of what stands in place of a message's parts.
+/// Reads the value of the stand-ins of a message's parts.
 pub(super) fn read_edit(value: &str) -> Result<Restored, StoreError> {
     let unread = || "what stands in place of a part cannot be read";
     let row: EditRow<'_> = parse(value, || unread().into())?;

@@ -70,7 +70,7 @@ impl Args {
         &self.0
     }
 
-    /// So many arguments, behind their number.
+    /// Adds these arguments, behind their number.
     pub(super) fn list(&mut self, args: impl IntoIterator<Item = String>) {
         let at = self.0.len();
         self.0.push(String::new());

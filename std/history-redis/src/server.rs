@@ -33,7 +33,7 @@ pub struct RedisServer {
 
 #[derive(Clone)]
 enum Address {
-    /// As a url says it, options and a password of its own included.
+    /// The address of a url, with its options and its password.
     Url(Box<ConnectionInfo>, Box<str>),
     Host {
         host: Box<str>,
@@ -106,7 +106,7 @@ impl RedisServer {
         self.password.as_ref()
     }
 
-    /// Where it is, as it may be shown.
+    /// The address, as it may be shown.
     pub(super) fn place(&self) -> String {
         match &self.address {
             Address::Url(_, shown) => shown.to_string(),
@@ -140,7 +140,7 @@ impl RedisServer {
         Client::open(info.set_redis_settings(settings)).map_err(|error| of_redis("open", &error))
     }
 
-    /// The same server, whose answers come in the older form of the protocol whatever a url says.
+    /// The server, with answers in the older form of the protocol, whatever a url says.
     pub(super) fn in_resp2(mut self) -> Self {
         if let Address::Url(info, _) = &mut self.address {
             let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);

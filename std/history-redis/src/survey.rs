@@ -26,7 +26,7 @@ pub(super) struct Survey<'a> {
     pub(super) is_asked: bool,
     /// Whether an append has other places than it was sent with.
     pub(super) is_placed_anew: bool,
-    /// What an append that was not written has found.
+    /// Answer to an append that was not written.
     pub(super) found: Option<super::append::Found>,
     pub(super) counters: Counters,
     /// Tells this life of the session from one before or after it.
@@ -36,7 +36,7 @@ pub(super) struct Survey<'a> {
     pub(super) state: StateRevision,
     /// In the order of keys.
     pub(super) visible: Vec<Member>,
-    /// What the record that is to be undone has hidden, or what is to be pruned.
+    /// The members that the record to be undone has hidden, or that are to be pruned.
     pub(super) hidden: Vec<Member>,
     /// The sizes of edited messages as they were appended.
     pub(super) sizes: BTreeMap<Seq, Tokens>,
@@ -44,11 +44,11 @@ pub(super) struct Survey<'a> {
     pub(super) prunable: PrunableTexts,
 }
 
-/// What the store has of what is to be pruned.
+/// The stored texts that are to be pruned.
 #[derive(Default)]
 pub(super) struct PrunableTexts {
     pub(super) members: Vec<String>,
-    /// Of messages, and of summaries, each in the order of the members.
+    /// Values of messages, and of summaries, each in the order of the members.
     pub(super) messages: Vec<Option<String>>,
     pub(super) edits: Vec<Option<String>>,
     pub(super) summaries: Vec<Option<String>>,
@@ -231,7 +231,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// What the record that is to be undone has edited, and the earlier edits of that.
+    /// Reads the messages that the record to be undone has edited, and their earlier edits.
     async fn edit_facts(
         &mut self,
         before: Revision,

@@ -55,7 +55,7 @@ impl SessionTransaction<'_> {
         self.read_for_records(row, needs, facts)
     }
 
-    /// What commits, their undoing and prunes want.
+    /// Reads the facts that commits, their undoing and prunes need.
     fn read_for_records(&self, row: SessionRow, needs: &Needs<'_>, facts: &mut Facts) -> Result<(), Failure> {
         let (connection, session, id) = (self.connection, self.session, row.id);
         if let Some(revision) = needs.record_id {

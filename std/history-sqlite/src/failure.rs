@@ -4,7 +4,7 @@ use rusqlite::ErrorCode;
 
 use epitome_history::{StoreError, StoreErrorKind};
 
-/// What stops an operation inside: SQLite, or a rule of the store.
+/// The cause of a failed operation: SQLite, or a rule of the store.
 #[derive(Debug)]
 pub(super) enum Failure {
     Sqlite(rusqlite::Error),
@@ -24,7 +24,7 @@ impl From<StoreError> for Failure {
 }
 
 impl Failure {
-    /// What it means for the caller of `operation`.
+    /// The error for the caller of `operation`.
     pub(super) fn of(self, operation: &str) -> StoreError {
         match self {
             Self::Store(error) => error,

@@ -68,10 +68,10 @@ use self::worker::{Access, Worker};
 /// # }).unwrap();
 /// ```
 ///
-/// One thread owns the connection and does one thing after another; reads wait behind writes. Appends and commits that
-/// wait together share a transaction, and with it one write to the disk. One that is refused fails by itself; if the
-/// transaction cannot begin or end (the file is locked, the disk full), all in it fail, and reads waiting beside them do
-/// not. At most 4,096 jobs wait, those included that nobody waits for any more; one more is `Unavailable`.
+/// One thread owns the connection and does one thing after another; reads wait behind writes. Appends and commits that wait together share
+/// a transaction, and with it one write to the disk. A refused one fails by itself. If the transaction cannot begin or end (the file is
+/// locked, the disk full), all in it fail, and waiting reads do not. At most 4,096 jobs wait, with those whose callers have given up; one
+/// more is `Unavailable`.
 ///
 /// *Concurrency*: several stores, also in several processes, may have one file open. One that finds the file locked
 /// waits for up to five seconds, and then answers `Unavailable`. The file must not lie on a network file system. A file that
@@ -80,16 +80,16 @@ use self::worker::{Access, Worker};
 /// *Cancel safety*: a dropped future either has not sent its job, and nothing happens, or the job is done and its
 /// answer lost.
 ///
-/// *Durability*: what is acknowledged survives the end of the process and a loss of power, as far as the drive keeps
-/// its promises: WAL mode with `synchronous = FULL`, so the log is on the disk before the answer is given. What is pruned or
-/// deleted is written over in the file (`secure_delete`); what the write-ahead log and the drive itself still have of it
-/// is theirs. The file keeps its size, and later messages use the space; [`vacuum`](HistoryStore::vacuum) makes it smaller.
+/// *Durability*: an acknowledged write survives the end of the process and a loss of power, as far as the drive keeps its promises: WAL
+/// mode with `synchronous = FULL`, so the log is on the disk before the answer is given. A pruned or deleted text is written over in the
+/// file (`secure_delete`); the write-ahead log and the drive itself may still have copies. The file
+/// keeps its size, and later messages use the space; [`vacuum`](HistoryStore::vacuum) makes it smaller.
 ///
-/// *Damage*: every row has a checksum, which each statement that reads the row looks at. What is read is what was written, or
-/// `Corrupt`; a record or a prune whose row is lost whole is found by `verify`.
+/// *Damage*: every row has a checksum, which each statement that reads the row looks at. A read returns the written content, or `Corrupt`;
+/// a record or a prune whose row is lost whole is found by `verify`.
 ///
-/// *Dropping* it: what was sent is still done, then the thread closes the file and ends, and dropping waits for
-/// that: it blocks for as long as the last write takes.
+/// *Dropping* it: the jobs that were sent are still done, then the thread closes the file and ends, and dropping waits for that: it blocks
+/// for as long as the last write takes.
 pub struct SqliteStore {
     worker: Worker,
     access: Access,
@@ -108,8 +108,8 @@ impl SqliteStore {
         Self::open_in(path.as_ref(), Vault::Plain)
     }
 
-    /// As [`SqliteStore::open`], of a file whose texts are encrypted with `key`. What is not is in `docs/encryption.md`: the
-    /// names of sessions, the tokens of appends, and all that is a number.
+    /// Does what [`SqliteStore::open`] does, for a file whose texts are encrypted with `key`. `docs/encryption.md` lists the plain content:
+    /// the names of sessions, the tokens of appends, and all that is a number.
     ///
     /// ```
     /// use epitome_history::StoreKey;
@@ -141,8 +141,8 @@ impl SqliteStore {
         Ok(Self { worker: Worker::start(connection, place)?, access, vault, file })
     }
 
-    /// Opens the file at `path` to load, list and read logs, also where neither it nor its directory can be written.
-    /// What would change it is `Unavailable`. Blocks while it does so.
+    /// Opens the file at `path` to load, list and read logs, also where neither it nor its directory can be written. An operation that
+    /// would change it is `Unavailable`. Blocks while it does so.
     ///
     /// # Errors
     /// As [`SqliteStore::open`]; `Unavailable` if there is no file, `Invalid` if it is empty.
@@ -150,7 +150,7 @@ impl SqliteStore {
         Self::start(open::open_read_only(path.as_ref(), &Vault::Plain)?, Access::Read, Vault::Plain)
     }
 
-    /// As [`SqliteStore::open_read_only`], of a file whose texts are encrypted with `key`.
+    /// Does what [`SqliteStore::open_read_only`] does, for a file whose texts are encrypted with `key`.
     ///
     /// # Errors
     /// As [`SqliteStore::open_read_only`]; `Invalid` if the file is not encrypted, or with another key.

@@ -20,19 +20,19 @@ use super::schema::{APPLICATION_ID, SCHEMA, SCHEMA_VERSION};
 use super::sql;
 use super::sums;
 
-/// How long an operation waits for another process that is writing.
+/// Maximum time that an operation waits for another process that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long it waits before it tries again: shorter than a write with its flush.
+/// Delay between two attempts: shorter than a write with its flush.
 const BUSY_WAIT: Duration = Duration::from_millis(1);
 
 /// More than the number of statements there are: none is ever prepared twice.
 const STATEMENTS_MAX: usize = 96;
 
-/// How often the change to WAL is tried: each time it fails, another of those who open a new file has come further.
+/// Maximum number of attempts to change to WAL: each time it fails, another process that opens the new file has come further.
 const WAL_ATTEMPTS_MAX: usize = 32;
 
-/// Where an open file lies. SQLite goes on with a file that was removed or replaced, and what is written there is lost.
+/// The place of an open file. SQLite goes on with a file that was removed or replaced, and loses later writes.
 #[derive(Debug)]
 pub(super) struct Place {
     path: PathBuf,
@@ -69,7 +69,7 @@ impl Place {
 pub(super) struct Opened {
     pub(super) connection: Connection,
     pub(super) file: Uuid,
-    /// Where it lies, unless in memory.
+    /// Place of the file, unless it is in memory.
     pub(super) place: Option<Place>,
 }
 
@@ -104,9 +104,9 @@ pub(super) fn open_in_memory() -> Result<Opened, StoreError> {
     open().map_err(|failure| failure.of("open"))
 }
 
-/// Where the directory cannot be written either, SQLite refuses to read a file that was written in WAL mode, because
-/// it cannot tell readers from writers there. If no log lies beside the file, no writer has it open, and it is read as
-/// a file that does not change: whoever makes it writable again opens it anew.
+/// Opens a file to read. Where the directory cannot be written either, SQLite refuses to read a file that was written in WAL mode, because
+/// it cannot tell readers from writers there. If no log lies beside the file, no writer has it open, and it is read as a file that does not
+/// change: a process that makes it writable again opens it anew.
 pub(super) fn open_read_only(path: &Path, vault: &Vault) -> Result<Opened, StoreError> {
     let path = resolve(path)?;
     let place = Place::of(&path)?;

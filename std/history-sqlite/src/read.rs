@@ -73,7 +73,7 @@ fn projection(
     })
 }
 
-/// What is found must be as much as the session's row says: a row that a damaged tree has lost leaves no other trace.
+/// Compares the rows and tokens that were read with the session's row: a row that a damaged tree has lost leaves no other trace.
 pub(super) fn check_counts(
     found: &Counters,
     (rows, tokens): (usize, impl Iterator<Item = Tokens>),
@@ -138,7 +138,7 @@ fn summaries(
     })
 }
 
-/// What was appended under a token.
+/// The result of the append with a token.
 pub(super) fn appended(
     connection: &Connection,
     session: &Session,

@@ -47,9 +47,9 @@ pub(super) fn search(
 
 /// The sessions that are searched.
 enum Sessions {
-    /// These, by their ids. The index names their messages.
+    /// The sessions with these ids. The index names their messages.
     Few(Vec<i64>),
-    /// So many that each message that is found is asked for its session.
+    /// Too many sessions for a list: each message that is found is asked for its session.
     Many,
 }
 

@@ -86,7 +86,7 @@ impl Session {
         self.open(Place::message(seq.0), stored)
     }
 
-    /// What stands in place of a message's parts, as it is stored.
+    /// The stand-ins of a message's parts, as they are stored.
     pub(super) fn stand_ins(&self, seq: Seq, stored: String) -> Result<String, StoreError> {
         self.open(Place::stand_ins(seq.0), stored)
     }

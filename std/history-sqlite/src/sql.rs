@@ -2,7 +2,7 @@
 
 use super::sums::intact;
 
-/// How the texts of the file are encrypted: no row if they are not.
+/// The encryption of the texts of the file: no row if they are not encrypted.
 pub(super) const ENCRYPTION: &str = "SELECT file, cipher, sealed FROM encryption WHERE id = 1";
 
 pub(super) const NEW_ENCRYPTION: &str =
@@ -72,7 +72,7 @@ pub(super) const NEW_BODY: &str = "INSERT INTO bodies (session, seq, body, part_
 pub(super) const ANSWERED: &str =
     "DELETE FROM unanswered WHERE session = ?1 AND anchor = ?2 AND ordinal = ?3";
 
-/// How many there are of them.
+/// Number of unanswered calls of a session.
 pub(super) const UNANSWERED_COUNT: &str =
     concat!("SELECT unanswered FROM sessions WHERE id = ?1 AND ", intact!(sessions));
 
@@ -98,7 +98,8 @@ pub(super) const LIVE_MESSAGES: &str = concat!(
     " ORDER BY m.seq"
 );
 
-/// The same columns as [`LIVE_MESSAGES`], but for the second: a summary is a group of its own, and named by its revision.
+/// The visible summaries, in the columns of [`LIVE_MESSAGES`] but for the second: a summary is a group of its own, and named by its
+/// revision.
 pub(super) const LIVE_SUMMARIES: &str = concat!("SELECT key, revision, turn, tokens, basis, counter, 0, 0, hidden_by, body, covers, NULL, NULL, NULL, NULL, NULL, NULL
     FROM summaries INDEXED BY summaries_live WHERE session = ?1 AND key >= ?2 AND hidden_by IS NULL AND ", intact!(summaries), "
     ORDER BY key");
@@ -118,8 +119,8 @@ pub(super) const SUMMARY_TURNS: &str = concat!(
     " ORDER BY key DESC"
 );
 
-/// The same columns, and which revision pruned it; what stands in place of parts is not asked for, only which revision put
-/// it there.
+/// The log, in the columns of [`LIVE_MESSAGES`], and the revision that pruned a message. Of stand-ins it reads only the revision that put
+/// them there.
 pub(super) const LOG: &str = concat!(
     "SELECT m.seq, m.anchor, m.turn, m.tokens, m.basis, m.counter, m.late, m.orphan,
     m.hidden_by, b.body, NULL, b.part_tokens, e.revision, NULL, NULL, NULL, NULL, m.pruned_by
@@ -160,7 +161,7 @@ pub(super) const VISIBLE_SUMMARIES: &str = concat!(
     " ORDER BY key"
 );
 
-/// What one revision has hidden: the same columns as [`VISIBLE_MESSAGES`].
+/// The messages that one revision has hidden, in the columns of [`VISIBLE_MESSAGES`].
 pub(super) const HIDDEN_MESSAGES: &str = concat!(
     "SELECT m.seq, m.anchor, coalesce(e.tokens, m.tokens), m.standing
     FROM messages m INDEXED BY messages_hidden LEFT JOIN edits e ON e.session = m.session AND e.seq = m.seq
@@ -169,7 +170,7 @@ pub(super) const HIDDEN_MESSAGES: &str = concat!(
     " ORDER BY m.seq"
 );
 
-/// The same columns as [`VISIBLE_SUMMARIES`], in no order.
+/// The summaries that one revision has hidden, in the columns of [`VISIBLE_SUMMARIES`], in no order.
 pub(super) const HIDDEN_SUMMARIES: &str = concat!(
     "SELECT key, tokens, covers, standing, revision FROM summaries INDEXED BY summaries_hidden
     WHERE session = ?1 AND hidden_by = ?2 AND pruned_by IS NULL AND ",
@@ -354,7 +355,7 @@ pub(super) const SESSIONS: &str = concat!(
     " ORDER BY name"
 );
 
-/// Where the last append ends that is known to be older than a time.
+/// The head after the last append that is known to be older than a time.
 pub(super) const APPENDED_BEFORE: &str = concat!(
     "SELECT head FROM tokens INDEXED BY tokens_first WHERE session = ?1 AND time < ?2 AND ",
     intact!(tokens),

@@ -1,4 +1,4 @@
-//! What no caller sees: the plan and the cost of each statement.
+//! Tests of the plan and the cost of each statement, which no caller sees.
 
 use epitome_core::attribution::{Authority, SeqRange, SourceKind};
 use epitome_core::{Basis, Revision, Seq, Tokens, Turn};

@@ -41,8 +41,8 @@ pub(super) fn written(connection: &Connection, id: i64) -> Result<(), Failure> {
     Block::wide_ended_by(id).map_or(Ok(()), |wide| widen(connection, wide))
 }
 
-/// The terms of the texts of a block, but for those of which `is_gone` says so. A text that cannot be read has none: whoever reads the
-/// message is told.
+/// The terms of the texts of a block, without those for which `is_gone` is true. A text that cannot be read has none: a reader of the
+/// message gets the error.
 pub(super) fn of_texts(
     connection: &Connection,
     block: Block,

@@ -17,14 +17,14 @@ use super::failure::{Failure, unavailable};
 use super::open::Place;
 use super::schema::APPLICATION_ID;
 
-/// How many jobs may wait. Each has a text in memory, and a caller that gives up while another process keeps the file
-/// locked leaves its job behind; far more than callers that wait at once.
+/// Maximum number of waiting jobs, far more than callers that wait at once. Each has a text in memory, and a caller that gives up while
+/// another process keeps the file locked leaves its job behind.
 const WAITING_JOBS_MAX: usize = 4096;
 
-/// How many jobs one transaction holds, so that the first of them is not kept waiting by an endless row of others.
+/// Maximum number of jobs in one transaction, so that the first of them is not kept waiting by an endless row of others.
 const BATCH_JOBS_MAX: usize = 64;
 
-/// What a job does to the file.
+/// The access of a job to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
@@ -235,11 +235,11 @@ fn commit(connection: &Connection, batch: &mut [Box<dyn Job>]) -> Result<(), Los
     step(connection, "COMMIT")
 }
 
-/// What a job has done to the file.
+/// The effect of a job on the file.
 enum Done {
-    /// It has read, or was refused.
+    /// The job has read, or was refused.
     Nothing,
-    /// It was acknowledged for what the file says already.
+    /// The job was acknowledged: the file had its result already.
     Unchanged,
     Changed,
 }

@@ -18,7 +18,7 @@ pub struct Texts {
     pub messages: Vec<String>,
     /// The number of the first of them, for which they were encrypted.
     pub first: Seq,
-    /// What tells appends under one token apart: the messages, which alone are the caller's.
+    /// Digest of the messages, which alone are the caller's: it tells appends under one token apart.
     pub digest: [u8; 32],
     /// The record that is committed, without its summaries.
     pub record: String,

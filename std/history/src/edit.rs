@@ -20,7 +20,7 @@ pub struct MessageEdit {
 }
 
 impl MessageEdit {
-    /// These stand-ins in the message `seq`, which has `count` then.
+    /// An edit that puts these stand-ins into the message `seq`; `count` is its new size.
     #[must_use]
     pub const fn new(seq: Seq, stand_ins: Vec<PartStandIn>, count: TokenCount) -> Self {
         Self { seq, stand_ins, count }
@@ -29,7 +29,7 @@ impl MessageEdit {
 
 /// The stand-in of one part.
 ///
-/// A store takes any text for what the model or a tool said. Of what a user said, or an instruction, it takes an excerpt: the
+/// A store takes any text in the place of a text of the model or a tool. For a text of a user, or an instruction, it takes an excerpt: the
 /// beginning and the end of the text around one word in brackets of at most 24 bytes, or such a word alone.
 ///
 /// ```

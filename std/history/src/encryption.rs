@@ -1,4 +1,4 @@
-//! What stores in files do to texts before they write them: nothing, or encryption.
+//! The form of texts in the files of stores: plain, or encrypted.
 
 #[cfg(feature = "encryption")]
 mod key;
@@ -15,10 +15,10 @@ use super::rules::invalid;
 /// The cipher, as files name it.
 pub const CIPHER: &str = "XChaCha20-Poly1305";
 
-/// How a store keeps texts.
+/// The form in which a store keeps texts.
 #[derive(Debug, Clone, Default)]
 pub enum Vault {
-    /// As they are.
+    /// Texts as they are.
     #[default]
     Plain,
     /// Encrypted.
@@ -31,7 +31,7 @@ impl Vault {
         matches!(self, Self::Plain)
     }
 
-    /// How the texts of `session` are kept in the file with this id of its own.
+    /// The form of the texts of `session` in the file with this id of its own.
     #[cfg_attr(not(feature = "encryption"), expect(unused_variables, reason = "there are no keys"))]
     pub fn seal(&self, file: Uuid, session: &[u8]) -> Seal {
         match self {
@@ -42,7 +42,7 @@ impl Vault {
     }
 }
 
-/// How the texts of one session are kept in one file.
+/// The form of the texts of one session in one file.
 #[derive(Debug, Clone, Default)]
 pub enum Seal {
     #[default]
@@ -69,7 +69,7 @@ impl Seal {
         }
     }
 
-    /// What was written at `place` as `stored`; `None` if that was another text, or elsewhere, or with another key.
+    /// The text that was written at `place` as `stored`; `None` if that was another text, or elsewhere, or with another key.
     #[cfg_attr(not(feature = "encryption"), expect(unused_variables, reason = "there are no keys"))]
     pub fn open(&self, place: Place, stored: String) -> Option<String> {
         match self {
@@ -79,7 +79,7 @@ impl Seal {
         }
     }
 
-    /// `digest` so that nobody without the key can tell what it is of.
+    /// A form of `digest` that does not show without the key which text it is of.
     pub fn digest(&self, digest: [u8; 32]) -> [u8; 32] {
         match self {
             Self::Plain => digest,
@@ -89,11 +89,11 @@ impl Seal {
     }
 }
 
-/// Where a text belongs: what stands elsewhere is not taken for it.
+/// The place of a text: a text from another place is not taken for it.
 #[derive(Debug, Clone, Copy)]
 pub struct Place(Kind, [u64; 2]);
 
-/// What a text is.
+/// The kind of a text.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Check = 0,
@@ -108,7 +108,7 @@ enum Kind {
 }
 
 impl Place {
-    /// What tells a key from a wrong one.
+    /// Place of the text that tells a key from a wrong one.
     pub const CHECK: Self = Self(Kind::Check, [0, 0]);
 
     /// The line at a byte.

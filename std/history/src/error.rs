@@ -1,4 +1,4 @@
-//! What can go wrong in a store, by what the caller does next.
+//! Errors of a store, by the caller's next step.
 
 use core::error::Error;
 use core::fmt;

@@ -1,4 +1,4 @@
-//! What can be done with any store: written once, over the contract.
+//! Operations of any store: written once, over the contract.
 
 mod events;
 mod expand;
@@ -88,11 +88,10 @@ pub trait HistoryStoreExt: HistoryStore {
         hide::clear(self, session).await
     }
 
-    /// Takes back the message `at` and all that came after it, in one commit: all groups that begin there or later are hidden,
-    /// with instructions and pins. An answer that came later stays with its call. Nothing is deleted:
-    /// [`HistoryStore::uncompact`] shows all of it again, before what was said since. Where the next message goes and what the
-    /// log holds does not change, and a kept state is not touched. Returns the revision: the one that was there if none of it
-    /// is visible.
+    /// Takes back the message `at` and all that came after it, in one commit: all groups that begin there or later are hidden, with
+    /// instructions and pins. An answer that came later stays with its call. Nothing is deleted: [`HistoryStore::uncompact`] shows all of
+    /// it again, before the messages since then. The place of the next message and the log do not change, and a kept state is not touched.
+    /// Returns the revision: the one that was there if none of it is visible.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -117,8 +116,8 @@ pub trait HistoryStoreExt: HistoryStore {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` if there is no message `at`, if it stands inside a group, or if a summary stands for messages before it and
-    /// others behind it: the text says where it can be done. Otherwise as [`HistoryStoreExt::clear`].
+    /// `Invalid` if there is no message `at`, if it stands inside a group, or if a summary stands for messages before it and others behind
+    /// it: the text names a possible place. Otherwise as [`HistoryStoreExt::clear`].
     async fn rewind(&self, session: &SessionId, at: Seq) -> Result<Revision, StoreError> {
         hide::rewind(self, session, at).await
     }
@@ -136,7 +135,7 @@ pub trait HistoryStoreExt: HistoryStore {
     /// Makes the session `new` of the first messages of `session`, up to before `at`, with the compactions that hold and
     /// were made from no more than these. The two have nothing in common from then on.
     ///
-    /// It takes many steps. What fails takes back what it has made; what is dropped on the way, or killed, leaves a beginning of
+    /// It takes many steps. A failed one takes back what it has made; a call that is dropped on the way, or killed, leaves a beginning of
     /// `new`, which [`HistoryStore::delete`] removes.
     ///
     /// # Errors
@@ -168,14 +167,12 @@ pub trait HistoryStoreExt: HistoryStore {
         export::export(self, session, out).await
     }
 
-    /// Makes the session `session` of what [`HistoryStoreExt::export`] wrote. If it has a beginning of that already, because
-    /// an import was interrupted, the rest is added. What is damaged may be noticed only at its end: look at a file with
-    /// [`check_export`] first.
+    /// Makes the session `session` of the output of [`HistoryStoreExt::export`]. If it has a beginning of that already, because an import
+    /// was interrupted, the rest is added. Damage may be noticed only at the end of the file: look at a file with [`check_export`] first.
     ///
     /// # Errors
-    /// `Invalid` names the line that is no line of an export, or that is missing, or that says what is not believed: then nothing
-    /// is left of a session that this call has begun. `Conflict` if there is another session of
-    /// that name.
+    /// `Invalid` names the line that is no line of an export, or that is missing, or whose claims are not believed: then nothing is left of
+    /// a session that this call has begun. `Conflict` if there is another session of that name.
     async fn import(
         &self,
         session: &SessionId,

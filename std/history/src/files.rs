@@ -8,11 +8,11 @@ use std::thread;
 use futures::channel::oneshot;
 use sha2::{Digest, Sha256};
 
-/// How many bytes of an id are its file's name; the rest of a name (suffixes, temporary names) fits into the 255 that file
+/// Maximum length of an id that is its file's name, in bytes; the rest of a name (suffixes, temporary names) fits into the 255 that file
 /// systems have.
 const NAME_BYTES_MAX: usize = 128;
 
-/// How many characters of an id one recognises a file by, where the id itself cannot be the name.
+/// Maximum number of characters of an id in the name of a file, where the id itself cannot be the name.
 const SLUG_CHARS_MAX: usize = 32;
 
 /// The file name, without its end, for the thing named `id`: `id` itself if it is a plain name on every file system, else
@@ -52,8 +52,8 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     sync_folder(folder)
 }
 
-/// Tells a file from every other one that is there at the time. Where the system has no such numbers, it tells nothing more
-/// than that there is a file.
+/// The identity of a file among all others that are there at the time. Where the system has no such numbers, it tells nothing more than
+/// that there is a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileId(u64, u64);
 
@@ -70,7 +70,7 @@ impl FileId {
         Self(0, 0)
     }
 
-    /// Of the file that `path` leads to now, if there is one.
+    /// The id of the file that `path` leads to now, if there is one.
     pub fn at(path: &Path) -> io::Result<Option<Self>> {
         match fs::metadata(path) {
             Ok(metadata) => Ok(Some(Self::of(&metadata))),
@@ -85,8 +85,7 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-/// Does blocking work on a thread of its own, so that no executor waits for a disk. The work is done also if nobody waits
-/// for it any more.
+/// Does blocking work on a thread of its own, so that no executor waits for a disk. The work is done also if its caller has given up.
 pub async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
     let (done, answer) = oneshot::channel();
     thread::Builder::new().name("epitome-files".to_owned()).spawn(move || {

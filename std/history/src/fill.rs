@@ -1,4 +1,4 @@
-//! What stands in place of shortened parts, where no model has to write it.
+//! Stand-ins of shortened parts that are made without a model.
 
 mod excerpt;
 mod handles;
@@ -240,8 +240,7 @@ fn cut(text: &str, clamp: Clamp, handle: Option<Handle>, counter: &dyn TokenCoun
     }
 }
 
-/// The largest of 0..=`max` that `fits`, at a cost that grows with it and not with `max`. What fits should fit if it is
-/// smaller.
+/// The largest of 0..=`max` that `fits`, at a cost that grows with it and not with `max`. If a number fits, smaller ones should fit.
 fn longest(max: usize, fits: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, 64.min(max));
     while high > low && fits(high) {

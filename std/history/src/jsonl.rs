@@ -62,31 +62,31 @@ use super::{
 /// # }).unwrap();
 /// ```
 ///
-/// *Cost*: the first operation of a handle on a session reads its file from end to end. From then on the handle knows
-/// where everything is (some 60 bytes a message, no texts), reads only what others have added since, and loads no more
-/// than what is visible. It remembers up to a million messages over all sessions; those that were used longest ago are
-/// forgotten, and read again. A list reads every session of its page so.
+/// *Cost*: the first operation of a handle on a session reads its file from end to end. From then on the handle knows the places of all
+/// lines (some 60 bytes a message, no texts), reads only the additions of others, and loads only visible messages. It remembers up to a
+/// million messages over all sessions; those that were used longest ago are forgotten, and read again. A list reads every session of its
+/// page so.
 ///
 /// *Files*: a session whose id is a plain name (lower-case letters, digits, `-` and `_`, at most 128 of them) is in a file of
 /// that name; any other id has a file whose name ends in its digest. On Unix a new directory is for its owner only
 /// (mode 0700), and so is every file (0600).
 ///
-/// *Damage*: every line has a checksum. What an interrupted write has left at the end of a file was never acknowledged;
-/// it is cut off, and [`JsonlStore::cut_tails`] tells. Anything else that is not as it was written is `Corrupt`, with the
-/// byte where the damage begins. That whole lines are missing at the end cannot be noticed.
+/// *Damage*: every line has a checksum. The rest of an interrupted write at the end of a file was never acknowledged; it is cut off, and
+/// [`JsonlStore::cut_tails`] tells. Any other difference from the written text is `Corrupt`, with the byte where the damage begins. Whole
+/// lines that are missing at the end cannot be noticed.
 ///
-/// *Concurrency*: any number of stores, also in several processes, may have one directory open. A file is locked while it
-/// is read or written; who finds it locked waits for as long as that takes. The directory must not lie on a network file
-/// system. Elsewhere than on Unix, a session may be deleted only while no other process writes to it.
+/// *Concurrency*: any number of stores, also in several processes, may have one directory open. A file is locked while it is read or
+/// written; an operation on a locked file waits for as long as that takes. The directory must not lie on a network file system. Elsewhere
+/// than on Unix, a session may be deleted only while no other process writes to it.
 ///
 /// *Cancel safety*: a dropped future either has not sent its job, and nothing happens, or the job is done and its
 /// answer lost.
 ///
-/// *Durability*: what is acknowledged survives the end of the process, and with [`Fsync::Always`], the default, a loss
-/// of power, as far as the drive keeps its promises.
+/// *Durability*: an acknowledged write survives the end of the process, and with [`Fsync::Always`], the default, a loss of power, as far as
+/// the drive keeps its promises.
 ///
-/// *Dropping* it: what was sent is still done, then its thread ends, and dropping waits for that. One thread serves a store,
-/// one operation after another.
+/// *Dropping* it: the jobs that were sent are still done, then its thread ends, and dropping waits for that. One thread serves a store, one
+/// operation after another.
 pub struct JsonlStore {
     worker: Worker,
     options: JsonlOptions,
@@ -102,7 +102,7 @@ impl JsonlStore {
         Self::open_with(folder, JsonlOptions::default())
     }
 
-    /// As [`JsonlStore::open`], with options.
+    /// Does what [`JsonlStore::open`] does, with options.
     ///
     /// ```
     /// use epitome_history::{Fsync, JsonlOptions, JsonlStore};
@@ -119,8 +119,8 @@ impl JsonlStore {
         Self::open_in(folder.as_ref(), options, Vault::Plain)
     }
 
-    /// As [`JsonlStore::open_with`], of sessions that are encrypted with `key`. What is not is in `docs/encryption.md`: the names of
-    /// sessions, and how many lines of which lengths there are.
+    /// Does what [`JsonlStore::open_with`] does, for sessions that are encrypted with `key`. `docs/encryption.md` lists the plain content:
+    /// the names of sessions, and the number and lengths of lines.
     ///
     /// ```
     /// use epitome_history::{JsonlOptions, JsonlStore, StoreKey};

@@ -88,7 +88,7 @@ pub use time::Timestamp;
 pub use url::shown_url;
 use visible::Visible;
 
-/// What the runs of `epitome-std` use of a history. It may change with any release.
+/// The parts of a history that the runs of `epitome-std` use. They may change with any release.
 #[doc(hidden)]
 pub mod inner {
     pub use crate::live::{Beside, Exchange, exchange};

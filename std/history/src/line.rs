@@ -60,7 +60,7 @@ pub(crate) struct SessionLine {
     pub(crate) id: String,
     /// Tells this file from others of the same name, earlier or elsewhere.
     pub(crate) file: String,
-    /// How the other lines are encrypted, if they are.
+    /// The encryption of the other lines, if they are encrypted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sealed: Option<SealedLine>,
 }
@@ -89,7 +89,7 @@ pub(crate) struct MessageLine<'a> {
     /// The revision that had hidden its group when it was appended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) hidden_by: Option<u64>,
-    /// What a commit has to know of its attribution, so that a file is read without decoding its messages.
+    /// Standing of its attribution, which a commit needs: so a file is read without decoding its messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) standing: Option<u8>,
     /// Its stored form.
@@ -173,11 +173,11 @@ pub(crate) struct UncompactLine {
 pub(crate) struct PruneLine {
     /// The revision that it made.
     pub(crate) revision: u64,
-    /// What was hidden at this revision or before was to be deleted.
+    /// Last revision whose hidden messages were to be deleted, with those of all before it.
     pub(crate) through: u64,
-    /// Of how many messages it deleted what they said.
+    /// Number of messages whose texts it deleted.
     pub(crate) messages: u64,
-    /// Of how many summaries.
+    /// Number of summaries whose texts it deleted.
     pub(crate) summaries: u64,
 }
 

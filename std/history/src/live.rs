@@ -24,13 +24,13 @@ use super::{
 pub use hidden::Unseen;
 pub use late::{Beside, Exchange, exchange};
 
-/// A session in use: what its next request would contain, and the store that keeps all of it.
+/// A session in use: the content of its next request, and the store that keeps all of it.
 ///
-/// Messages are grouped and counted once, when they are appended. What a fresh process loads is what this one holds: the
-/// groups, the sizes and the projection are the same.
+/// Messages are grouped and counted once, when they are appended. A fresh process loads the same groups, the same sizes and the same
+/// projection.
 ///
-/// Several histories, also in several processes, may use one session. What one of them shows is what was stored when it
-/// last changed or reloaded the session; one that is behind learns it by `Conflict`, or takes in what the others did.
+/// Several histories, also in several processes, may use one session. Each shows the session as it was stored when that history last
+/// changed or reloaded it; one that is behind learns it by `Conflict`, or takes in the changes of the others.
 ///
 /// *Cancel safety*: if the future of a changing method is dropped, or fails, this shows what it showed before, and the
 /// next changing method loads the session again first, and so sees whether the store went through with it.
@@ -389,7 +389,7 @@ impl History {
     }
 }
 
-/// How many texts' recounts are remembered: of more than a window holds, in half a megabyte.
+/// Maximum number of texts whose recounts are remembered: of more than a window holds, in half a megabyte.
 const RECOUNTS_MAX: usize = 4_096;
 
 impl fmt::Debug for History {

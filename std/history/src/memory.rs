@@ -42,7 +42,7 @@ use crate::stored;
 /// # }).unwrap();
 /// ```
 ///
-/// *Durability*: none. What is in it ends with it.
+/// *Durability*: none. Its sessions end with it.
 #[derive(Default)]
 pub struct MemoryStore {
     sessions: Mutex<BTreeMap<SessionId, Session>>,
@@ -153,7 +153,7 @@ impl Tables for MemoryStore {
     }
 }
 
-/// What is kept must have a stored form, here too.
+/// Checks that all entries have a stored form, here too.
 pub(super) fn check(op: &Op<'_>) -> Result<(), StoreError> {
     let Op::Append(Append { entries, .. }, _) = op else { return Ok(()) };
     entries.iter().try_for_each(|entry| stored::check(&entry.message).map_err(rules::not_storable))

@@ -1,4 +1,4 @@
-//! How long a writer waits before it tries again what another writer was faster with.
+//! The pause of a writer after another one was faster, before it tries again.
 
 use core::hash::{BuildHasher as _, BuildHasherDefault};
 use core::time::Duration;

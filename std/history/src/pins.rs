@@ -1,4 +1,4 @@
-//! What a program pins, beside what is marked as pinned where it is stored.
+//! Pins of a program, beside messages that are stored as pinned.
 
 use core::fmt;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl Pins {
         self.0.is_empty()
     }
 
-    /// Whether a message is pinned. What is not stored yet has no number.
+    /// Whether a message is pinned. A message that is not stored yet has no number.
     #[must_use]
     pub fn holds(&self, seq: Option<Seq>, message: &Message) -> bool {
         self.0.iter().any(|pin| match pin {

@@ -1,4 +1,4 @@
-//! What a plan does to a stored session, as a record.
+//! The record of a plan: its changes of a stored session.
 
 use epitome_core::attribution::{Authority, Retention, SeqRange, SourceKind};
 use epitome_core::message::Role;
@@ -12,8 +12,7 @@ use super::{CompactionRecord, Live, MessageEdit, PartStandIn, Summary};
 /// The source id of summaries that a plan puts in the place of messages.
 const SOURCE_ID: &str = "compaction";
 
-/// How the part of a summary begins that a hook of a compaction has added. It is no part of what the
-/// summary says.
+/// Beginning of the part of a summary that a hook of a compaction has added. It is no part of the summary's own text.
 pub const RELOADED: &str = "[Reloaded after a compaction]\n";
 
 /// Whether a message holds nothing but such a part.
@@ -23,7 +22,7 @@ fn is_reloaded_only(message: &Message) -> bool {
 }
 
 impl Visible {
-    /// What `ready`, made from this index, does to the stored session. Without `parts`, a summary is the text that the plan has for it.
+    /// The changes of the stored session by `ready`, made from this index. Without `parts`, a summary is the text that the plan has for it.
     pub(super) fn record(
         &self,
         ready: &ReadyPlan<'_, '_>,
@@ -133,7 +132,7 @@ impl Visible {
         Some(Summary::new(key, message, count))
     }
 
-    /// What becomes of one message. `shown` counts the parts that are to be seen, a store those that were appended.
+    /// The edit of one message. `shown` counts the visible parts, a store those that were appended.
     fn message_edit(&self, position: u32, shown: Vec<PartStandIn>, counter: &Counter) -> Option<MessageEdit> {
         let live: &Live = self.live().get(position as usize)?;
         let edited = PartStandIn::apply(&shown, &live.entry.message);

@@ -1,4 +1,4 @@
-//! What one compaction did.
+//! The record of one compaction.
 
 use core::fmt;
 

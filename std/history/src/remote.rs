@@ -1,5 +1,4 @@
-//! What the stores on servers share: how long they wait, how often they try, where they run, the password of a server, and how they show
-//! where it is.
+//! Common parts of the stores on servers: time limits, retries, the runtime, the password of a server, and its address as it may be shown.
 
 mod home;
 mod retry;
@@ -35,7 +34,7 @@ pub struct RemoteOptions {
     pub retries: u32,
     /// The delay before the first retry; each further delay is twice as long. 50 milliseconds.
     pub retry_delay: Duration,
-    /// How many connections there are at most; who finds all in use waits for one. 8.
+    /// The maximum number of connections; if all are in use, an operation waits for one. 8.
     pub connections_max: NonZeroUsize,
 }
 

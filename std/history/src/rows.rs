@@ -1,4 +1,4 @@
-//! What stores in tables share: what is read from a row, and what is written into one.
+//! Common parts of stores in tables: reading a row, and writing one.
 
 use epitome_core::attribution::SeqRange;
 use epitome_core::{Basis, Head, Revision, Seq, Tokens, Turn};
@@ -38,7 +38,7 @@ pub struct MessageRow {
     pub late: bool,
     pub orphan: bool,
     pub body: Option<String>,
-    /// What a summary covers; `None` for a message.
+    /// Coverage of a summary; `None` for a message.
     pub covers: Option<String>,
     pub part_tokens: Option<String>,
     /// The revision that shortened it last.
@@ -48,7 +48,7 @@ pub struct MessageRow {
     pub pruned_by: Option<Revision>,
 }
 
-/// What stands in place of a message's parts, as it is stored.
+/// The stand-ins of a message's parts, as they are stored.
 #[derive(Debug)]
 pub struct EditRow {
     pub tokens: Tokens,
@@ -170,14 +170,14 @@ impl StoredRecord {
     }
 }
 
-/// What is left of a stored message that is pruned.
+/// The rest of a stored message that is pruned.
 pub fn pruned(body: &str) -> Result<String, StoreError> {
     let unread = |error| corrupt("prune: a message cannot be read").with_source(error);
     let message = stored::decode(body).map_err(unread)?;
     stored::encode(&message.into_pruned()).map_err(not_storable)
 }
 
-/// Where the last turn begins: `message` and `summary` are where the last one of the visible messages does, and of the
+/// The beginning of the last turn: `message` and `summary` have the beginning of the last turn of the visible messages, and that of the
 /// summaries.
 pub fn last_turn_begins(message: Option<(Seq, Turn)>, summary: Option<(Seq, Turn)>, head: Head) -> Seq {
     match (message, summary) {
@@ -218,20 +218,20 @@ fn part_tokens(text: &str) -> Result<Vec<Tokens>, StoreError> {
     Ok(sizes.into_iter().map(Tokens).collect())
 }
 
-/// What a summary covers: `[[first,last],..]`.
+/// The coverage of a summary as text: `[[first,last],..]`.
 pub fn covers_text(ranges: &[SeqRange]) -> Result<String, StoreError> {
     let pairs: Vec<[u64; 2]> = ranges.iter().map(|range| [range.first.0, range.last.0]).collect();
     serde_json::to_string(&pairs).map_err(|_| rules::invalid("commit: the coverage cannot be written"))
 }
 
-/// What a stored summary covers.
+/// The coverage of a stored summary.
 pub fn covers(text: &str) -> Result<Vec<SeqRange>, StoreError> {
     let pairs: Vec<[u64; 2]> =
         serde_json::from_str(text).map_err(|_| corrupt("the coverage of a summary cannot be read"))?;
     Ok(pairs.into_iter().map(|[first, last]| SeqRange { first: Seq(first), last: Seq(last) }).collect())
 }
 
-/// A number as a database keeps it. What does not fit is larger than any number that a session can have.
+/// A number as a database keeps it. One that does not fit is larger than any number that a session can have.
 pub fn int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! What a store checks and decides, the same for every store. Nothing here reads or writes one.
+//! The checks and decisions of every store. Nothing here reads or writes one.
 
 mod authority;
 mod place;
@@ -46,16 +46,16 @@ pub struct VisibleSummary {
     pub standing: Standing,
 }
 
-/// What a commit hides.
+/// The messages and summaries that a commit hides.
 #[derive(Debug, Default)]
 pub struct Edit {
     /// The messages, ascending.
     pub messages: Vec<Seq>,
     /// The keys of the summaries, ascending.
     pub summaries: Vec<Seq>,
-    /// How many messages and summaries are visible after the commit.
+    /// Number of messages and summaries that are visible after the commit.
     pub live_messages: u64,
-    /// How many tokens those have.
+    /// Number of tokens of those.
     pub live_tokens: u64,
 }
 
@@ -266,8 +266,8 @@ impl Edit {
     }
 }
 
-/// Groups are hidden whole. One that has grown since the record was made is a conflict: hiding the new message would
-/// hide what nobody has looked at.
+/// Groups are hidden whole. One that has grown since the record was made is a conflict: hiding the new message would hide one that no plan
+/// has seen.
 ///
 /// This is asked last, as it may be a conflict: a record that is wrong in itself is not worth another try.
 pub fn check_groups(record: &CompactionRecord, messages: &[VisibleMessage]) -> Result<(), StoreError> {
@@ -313,7 +313,7 @@ fn hides_some(ranges: &[SeqRange], range: SeqRange) -> bool {
     ranges.get(at).is_some_and(|hidden| hidden.first <= range.last)
 }
 
-/// Where the page after one that ends before `end` begins, in a log of which `range` was asked for.
+/// The beginning of the page after one that ends before `end`, in a log whose range up to `wanted` was asked for.
 pub fn next_page(end: Seq, wanted: Seq, head: Head) -> Option<Seq> {
     (end < wanted.min(head)).then_some(end)
 }
@@ -335,7 +335,7 @@ pub fn unsupported(operation: &str) -> StoreError {
     StoreError::new(StoreErrorKind::Unsupported, format!("{operation}: this store cannot do that"))
 }
 
-/// What is stored must be what its id names. Where something of a record was pruned, the id is that of what it was.
+/// Checks that a stored record is the one that its id names. Where something of a record was pruned, the id is that of the whole one.
 pub fn check_id(record: &CompactionRecord, id: RecordId) -> Result<(), StoreError> {
     if is_pruned_record(record) || stored::record_id(record).map_err(not_storable)? == id {
         return Ok(());
@@ -347,7 +347,7 @@ pub fn not_storable(error: StoredError) -> StoreError {
     invalid("a message has no stored form").with_source(error)
 }
 
-/// What is stored is not what the store has written.
+/// The error of a stored text that the store has not written so.
 pub fn corrupt(context: impl Into<String>) -> StoreError {
     StoreError::new(StoreErrorKind::Corrupt, context)
 }

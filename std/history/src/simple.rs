@@ -65,7 +65,7 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// These bytes in this version.
+    /// Saved bytes, in this version.
     #[must_use]
     pub fn new(bytes: Vec<u8>, version: impl Into<String>) -> Self {
         Self { bytes, version: version.into() }
@@ -75,15 +75,14 @@ impl Saved {
 /// A history store of anything that gets and saves a session's bytes: compactions, late answers, undoing and
 /// pruning included.
 ///
-/// A session is one piece of bytes, which is read for every operation and written anew for each that changes something:
-/// what it costs grows with the whole log. For sessions of thousands of messages take a store that reads only what is
-/// visible.
+/// A session is one piece of bytes, which is read for every operation and written anew for each that changes something: its cost grows with
+/// the whole log. For sessions of thousands of messages take a store that reads only visible messages.
 ///
-/// *Concurrency*: where the bytes are saved only in place of those that were read, any number of processes may use them. An
-/// operation that finds others written meanwhile begins again. Where they are saved blindly, this one value must be the
-/// only writer; its own operations on one session wait for each other.
+/// *Concurrency*: where the bytes are saved only in place of those that were read, any number of processes may use them. An operation that
+/// finds others written meanwhile begins again. Where they are saved blindly, this one value must be the only writer; its own operations on
+/// one session wait for each other.
 ///
-/// *Cancel safety*: as [`HistoryStore`](super::HistoryStore) says: what is dropped was saved whole or not at all.
+/// *Cancel safety*: as [`HistoryStore`](super::HistoryStore) says: a dropped operation was saved whole or not at all.
 ///
 /// *Durability*: that of the [`ByteStore`].
 ///
@@ -144,8 +143,8 @@ pub struct SimpleHistory<B> {
 /// Operations on so many sessions can be under way at once.
 const STRIPES: usize = 64;
 
-/// How often an operation begins again because somebody else has saved. Each time another one has got ahead: with fewer
-/// than this many writers at once it comes through.
+/// Maximum number of attempts of an operation. Each time another writer has saved first: with fewer than this many writers at once it comes
+/// through.
 const ATTEMPTS_MAX: u32 = 1_000;
 
 impl<B: ByteStore> SimpleHistory<B> {
@@ -197,7 +196,7 @@ fn overtaken() -> StoreError {
 }
 
 impl<B: ByteStore> Tables for SimpleHistory<B> {
-    /// Does `op` on the session and saves what has become of it, until nobody else has saved meanwhile.
+    /// Does `op` on the session and saves the result, until no other writer has saved meanwhile.
     async fn execute(&self, id: &SessionId, op: Op<'_>) -> Result<Reply, StoreError> {
         memory::check(&op)?;
         let _changing = self.lock(id).await;

@@ -28,19 +28,19 @@ use epitome_message::Message;
 
 /// Keeps sessions: for each an append-only log of messages, and the compactions that hide parts of it.
 ///
-/// Two counters describe a session. The *head* is the next sequence number and is moved only by appends. The *revision*
-/// counts changes of what is visible or can become so again: commits and their undoing, prunes, and appends of late
-/// answers (see [`Entry::late`]). Beside its log a session may have a *state*: a text that replaces the one before, with a
-/// counter of its own ([`StateRevision`]).
+/// Two counters describe a session. The *head* is the next sequence number and is moved only by appends. The *revision* counts changes of
+/// the messages that are visible or can become so again: commits and their undoing, prunes, and appends of late answers (see
+/// [`Entry::late`]). Beside its log a session may have a *state*: a text that replaces the one before, with a counter of its own
+/// ([`StateRevision`]).
 ///
-/// *For callers*: group and count a message before it is appended; what is stored is never grouped or counted again.
-/// After `Conflict`, load and decide anew. After `Unavailable`, repeat with the same token or record: if the first
-/// attempt went through after all, the answer is the same as it was then. Tokens and records are remembered for as long
-/// as the session is. A deletion cannot be told from its repetition: that a session is not there is the answer to both.
+/// *For callers*: group and count a message before it is appended; a stored message is never grouped or counted again. After `Conflict`,
+/// load and decide anew. After `Unavailable`, repeat with the same token or record: if the first attempt went through after all, the answer
+/// is the same as it was then. Tokens and records are remembered for as long as the session is. A deletion cannot be told from its
+/// repetition: that a session is not there is the answer to both.
 ///
-/// *For implementers*: each method is one atomic step. A failed one has changed nothing. Errors never hold message text.
-/// The methods that have a default answer may be left out by a store that cannot do more than append and load; the default
-/// is `Unsupported`. Who keeps states overrides [`HistoryStore::append_with_state`] too: its default is two steps.
+/// *For implementers*: each method is one atomic step. A failed one has changed nothing. Errors never hold message text. The methods that
+/// have a default answer may be left out by a store that cannot do more than append and load; the default is `Unsupported`. A store that
+/// keeps states overrides [`HistoryStore::append_with_state`] too: its default is two steps.
 ///
 /// *Concurrency*: any number of handles, threads and processes may use one store. Of two appends at one head, or two
 /// commits on one revision, exactly one succeeds and the other gets `Conflict`. An append never fails because of a
@@ -51,7 +51,7 @@ use epitome_message::Message;
 /// the call with the same token or record makes it the new one, once. A repeated `delete` leaves no session either, but
 /// does not tell which of the two deleted it.
 ///
-/// *Durability*: what has been acknowledged survives as each implementation's documentation says.
+/// *Durability*: an acknowledged change survives as each implementation's documentation says.
 #[async_trait]
 pub trait HistoryStore: Send + Sync + fmt::Debug {
     /// Appends messages at the session's head, creating the session if it is new (its head is then 0).
@@ -79,12 +79,11 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
     /// `NotFound` if there is no such session.
     async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError>;
 
-    /// Loads the last turn of the live projection only: enough to group what is appended, unless that answers a call of an
-    /// earlier turn. Who stores and never shows needs no more. Its cost should be that of the turn, however much is
-    /// visible; this default loads everything.
+    /// Loads the last turn of the live projection only: enough to group appended messages, unless these answer a call of an earlier turn. A
+    /// program that stores and never shows needs no more. Its cost should be that of the turn, however much is visible; this default loads
+    /// everything.
     ///
-    /// The last turn is that of the last visible message that is no late answer; what it holds is what
-    /// [`Loaded::into_last_turn`] leaves.
+    /// The last turn is that of the last visible message that is no late answer; its content is that of [`Loaded::into_last_turn`].
     ///
     /// # Errors
     /// As [`HistoryStore::load`].
@@ -103,12 +102,12 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
         token: &AppendToken,
     ) -> Result<Option<Appended>, StoreError>;
 
-    /// Hides what `record` hides, shows its summaries and shortens the parts that it edits, if the session is still at
+    /// Hides the messages that `record` hides, shows its summaries and shortens the parts that it edits, if the session is still at
     /// `record.parent`.
     ///
-    /// A range hides every visible message in it; a visible summary is hidden by the ranges that hold all it covers. What
-    /// is hidden already, and orphans, may lie between. A new summary stands at the lowest number that its attribution
-    /// says it is derived from, as a group of its own in the turn of the message there.
+    /// A range hides every visible message in it; a visible summary is hidden by the ranges that hold all it covers. Messages that are
+    /// hidden already, and orphans, may lie between. A new summary stands at the lowest number that its attribution says it is derived
+    /// from, as a group of its own in the turn of the message there.
     ///
     /// *Authority* never rises. A new summary is a message of the model from a compaction, not pinned; it covers what its
     /// record hides and was visible, number by number, and has no more authority than [`Authority::of_summary`] of that. A
@@ -123,25 +122,24 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
     /// made, whatever came after it: a lost acknowledgement is no conflict.
     ///
     /// # Errors
-    /// `Conflict` if the revision has moved, or if a group that the record hides has got another message since the
-    /// record was made. `Invalid` if a range hides nothing visible, if a range takes in a part of a group or a part of
-    /// what a visible summary covers, if the record names a head beyond the session's, if a new summary covers what is
-    /// not hidden or claims more than it may, if an instruction of the caller or a pin is touched, if an unanswered call is
-    /// not of a group that it hides, or if an edit is of a message that will not be visible, of a part that is not there or
-    /// cannot be shortened, or makes the message no smaller. `NotFound` if there is no such session.
+    /// `Conflict` if the revision has moved, or if a group that the record hides has got another message since the record was made.
+    /// `Invalid` if a range hides nothing visible, if a range takes in a part of a group or a part of a visible summary's coverage, if the
+    /// record names a head beyond the session's, if a new summary covers messages that are not hidden or claims more than it may, if an
+    /// instruction of the caller or a pin is touched, if an unanswered call is not of a group that it hides, or if an edit is of a message
+    /// that will not be visible, of a part that is not there or cannot be shortened, or makes the message no smaller. `NotFound` if there
+    /// is no such session.
     async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError>;
 
-    /// Reads at most `limit` messages of the full log from `range`, hidden ones included. What of the range lies beyond
-    /// the head is no error, and not there. A message that was pruned is in its place, without what it said: see
-    /// [`Logged::pruned_by`].
+    /// Reads at most `limit` messages of the full log from `range`, hidden ones included. A range beyond the head is no error, and gives no
+    /// messages there. A message that was pruned is in its place, without its text: see [`Logged::pruned_by`].
     ///
     /// # Errors
     /// `NotFound` if there is no such session.
     async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError>;
 
-    /// Reads at most `limit` of the committed records, oldest first, those that made a revision after `after`. One that was
-    /// undone is among them and says so. Of what was pruned a record keeps the places and the sizes: such a summary is
-    /// [pruned](Message::is_pruned), and the texts in such a message's stand-ins are empty.
+    /// Reads at most `limit` of the committed records, oldest first, those that made a revision after `after`. One that was undone is among
+    /// them and says so. A record keeps the places and the sizes of pruned messages: a pruned summary is [pruned](Message::is_pruned), and
+    /// the texts in a pruned message's stand-ins are empty.
     ///
     /// # Errors
     /// `NotFound` if there is no such session.
@@ -223,15 +221,14 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
         Err(rules::unsupported("appends"))
     }
 
-    /// Appends as [`HistoryStore::append`] does and keeps `state`, in one step: nobody sees the one without the other, also
-    /// after a crash. What is appended is appended whatever becomes of the state: one that is stale is not kept, and the
-    /// answer says so.
+    /// Appends as [`HistoryStore::append`] does and keeps `state`, in one step: no reader sees the one without the other, also after a
+    /// crash. The messages are appended whatever becomes of the state: one that is stale is not kept, and the answer says so.
     ///
-    /// Repeated, the append is done once, and the state is looked at anew: the same text, made from the same state, is kept
-    /// once too, and the answer is again that of then as long as no other was kept.
+    /// Repeated, the append is done once, and the state is looked at anew: the same text, made from the same state, is kept once too, and
+    /// the answer is again that of then as long as no other was kept.
     ///
-    /// This default appends and then keeps the state, in two steps: after a crash between them the log has what the state
-    /// does not know of, and [`KeptState::head`] tells.
+    /// This default appends and then keeps the state, in two steps: after a crash between them the log has messages that the state does not
+    /// know, and [`KeptState::head`] tells.
     ///
     /// # Errors
     /// As [`HistoryStore::append`]: then neither is stored. By the default also `Unavailable` or `Corrupt` after the append:

@@ -15,10 +15,10 @@
 //! add optional fields; whatever a reader must understand (a kind of part, another meaning) raises the version. A writer
 //! writes the lowest version that a message needs, so that an older release reads what it can understand.
 //!
-//! *Text is held once.* A message that is just as a wire reader made it is stored as its wire text alone, if a reader
-//! for the format is registered here and gives the same message again; that is tried before it is relied upon. What
-//! the text does not say (attribution, the ids of the message and of its response) stands beside it. What a registered
-//! reader makes of a text is therefore part of the stored form. Any other message has its parts written out.
+//! *Text is held once.* A message that is just as a wire reader made it is stored as its wire text alone, if a reader for the format is
+//! registered here and gives the same message again; that is tried before it is relied upon. Content that the text does not have
+//! (attribution, the ids of the message and of its response) is stored with it. The reading of a text by a registered reader is therefore
+//! part of the stored form. Any other message has its parts written out.
 //!
 //! This is not a format for exchange: see the other modules of [`wire`](super) for what providers read and write.
 
@@ -74,7 +74,7 @@ pub enum StoredError {
     },
     /// The text is damaged, or never was a stored form.
     Malformed {
-        /// How many bytes of it could be read, about.
+        /// Number of bytes of it that could be read, about.
         column: usize,
     },
     /// The message is stored as its wire text, and this build has no reader for that format, or one that fails on it.
@@ -198,7 +198,7 @@ impl StoredMessage {
     }
 }
 
-/// What a registered reader makes of the message's wire text, if that is this message but for what stands beside it.
+/// The message that a registered reader makes of the wire text, if it is this message but for the members beside the text.
 fn derived(message: &Message, readers: fn(&str) -> Option<Reader>) -> Option<Message> {
     let wire = message.wire().filter(|wire| !wire.touched)?;
     let read = readers(&wire.format).and_then(|read| read(&wire.text))?;

@@ -4,8 +4,8 @@ use epitome_core::{Seq, Turn};
 
 use super::Loaded;
 
-/// Where the last turn begins, and which one it is. `newest_first` has, of each visible message or summary, its key, its
-/// turn and whether it is a late answer, which stands among messages of a later turn. It is not read further than needed.
+/// The beginning of the last turn, and its number. `newest_first` has, of each visible message or summary, its key, its turn and whether it
+/// is a late answer, which stands among messages of a later turn. It is not read further than needed.
 pub fn last_turn(newest_first: impl Iterator<Item = (Seq, Turn, bool)>) -> Option<(Seq, Turn)> {
     let mut begins = None;
     for (key, turn, _) in newest_first.filter(|(_, _, late)| !late) {

@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// What the system's clock says; 1970 if that is set to an earlier time.
+    /// The time of the system's clock; 1970 if that is set to an earlier time.
     #[must_use]
     #[expect(
         clippy::disallowed_methods,

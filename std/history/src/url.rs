@@ -1,8 +1,7 @@
 //! Showing where a server is, and never who asks.
 
-/// The `url` of a server as it may be shown: the scheme, the hosts, the ports and the database; neither names nor passwords
-/// nor options. Of one that may be read in several ways only the scheme is left: there a part of a password may look like a
-/// host.
+/// The `url` of a server as it may be shown: the scheme, the hosts, the ports and the database; neither names nor passwords nor options.
+/// Only the scheme is left of a url that may be read in several ways: there a part of a password may look like a host.
 ///
 /// ```
 /// use epitome_history::shown_url;

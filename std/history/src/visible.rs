@@ -1,4 +1,4 @@
-//! What a session shows: its visible messages with their groups and sizes.
+//! The visible messages of a session, with their groups and sizes.
 
 use epitome_core::attribution::SeqRange;
 use epitome_core::message::PartView;
@@ -20,7 +20,7 @@ pub struct Visible {
     unanswered: Vec<UnansweredCall>,
     /// The answers to hidden calls that have come since this was loaded.
     late: Vec<Entry>,
-    /// What is pinned beside what is stored as pinned.
+    /// Pins beside those that are stored.
     pins: Pins,
 }
 
@@ -33,12 +33,12 @@ impl Default for Visible {
 }
 
 impl Visible {
-    /// What was loaded, in the groups that were stored; counted again where another counter has counted.
+    /// The loaded messages, in the groups that were stored; counted again where another counter has counted.
     pub fn of(loaded: Loaded, counter: &Counter) -> Result<Self, RestoreError> {
         Self::pinned(loaded, Pins::default(), counter)
     }
 
-    /// The same with these pins.
+    /// The loaded messages with these pins.
     pub(super) fn pinned(loaded: Loaded, pins: Pins, counter: &Counter) -> Result<Self, RestoreError> {
         let mut visible = Self::unindexed(loaded.live, loaded.unanswered);
         visible.pins = pins;
@@ -67,7 +67,7 @@ impl Visible {
         if same { Ok(()) } else { self.rebuild(self.head(), self.index().revision()) }
     }
 
-    /// What is pinned beside what is stored as pinned.
+    /// Pins beside those that are stored.
     pub(super) const fn pins(&self) -> &Pins {
         &self.pins
     }
@@ -244,8 +244,8 @@ impl Visible {
     }
 }
 
-/// Messages on their way into the log. Unless it is accepted, all is as it was before when this is dropped, be that
-/// because the store has refused them or because nobody waits for its answer any more.
+/// Messages on their way into the log. Unless it is accepted, all is as it was before when this is dropped, be that because the store has
+/// refused them or because the caller has given up.
 ///
 /// An index takes a message in constant time and cannot be forked in less than its length, so the way back is the slow
 /// one.
@@ -261,14 +261,14 @@ pub struct Placing<'a> {
 struct Before {
     head: Seq,
     revision: Revision,
-    /// How many messages were visible.
+    /// Number of messages that were visible.
     live: usize,
     late: usize,
     unanswered: Vec<UnansweredCall>,
 }
 
 impl Placing<'_> {
-    /// What goes into the log.
+    /// The entries for the log.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -278,7 +278,7 @@ impl Placing<'_> {
         self.entries.iter().any(|entry| entry.late || entry.orphan)
     }
 
-    /// Keeps the messages: nobody else has to agree.
+    /// Keeps the messages: no store has to agree.
     pub fn keep(mut self) {
         let late = self.entries.iter().any(|entry| entry.late && !entry.orphan);
         let before = self.before.take();
@@ -287,7 +287,7 @@ impl Placing<'_> {
         self.visible.index.resume(head, revision);
     }
 
-    /// Keeps the messages, if the store has done what they were placed for and nobody has come in between.
+    /// Keeps the messages, if the store has done what they were placed for and no other writer has come in between.
     pub(super) fn accept(mut self, appended: Appended) -> bool {
         let expected = self.before.as_ref().map(|before| {
             let late = self.entries.iter().any(|entry| entry.late && !entry.orphan);

@@ -21,20 +21,20 @@ use super::{FoundMessage, LogSearch, StoreError};
 
 pub use indexed::Indexed;
 
-/// How many messages a new block has.
+/// Number of messages of a new block.
 pub const SPAN: i64 = 256;
 
-/// How many messages a block has that is made of others.
+/// Number of messages of a block that is made of others.
 pub const WIDE_SPAN: i64 = 4_096;
 
-/// So many messages are read one by one, without the index.
+/// Maximum number of messages that are read one by one, without the index.
 pub const READ_MAX: u64 = 1_024;
 
 /// The least messages that are read to be ranked, and how many for each that is wanted.
 const RANKED_MIN: usize = 64;
 const RANKED_PER_FOUND: usize = 4;
 
-/// How many of the best messages are told from each other at once.
+/// Number of the best messages that are distinguished at once.
 const BEST: usize = 1_024;
 
 /// Some messages, by their numbers, that are indexed together.
@@ -82,7 +82,7 @@ impl Block {
     }
 }
 
-/// Where the complete blocks end, if `last` is the last message.
+/// The end of the complete blocks, if `last` is the last message.
 const fn ends(last: i64, span: i64) -> i64 {
     (last + 1) / span * span
 }
@@ -130,7 +130,7 @@ pub fn places_in_row(row: &[u8], term: Term) -> Result<Vec<u32>, StoreError> {
     Postings::find(row, term).map_err(torn)
 }
 
-/// The same in the rows of a block that is not written.
+/// The places in a block that have a term, in the rows of a block that is not written.
 ///
 /// # Errors
 /// `Corrupt` if a row is torn.
@@ -154,7 +154,7 @@ fn length(span: i64) -> usize {
     usize::try_from(span).unwrap_or_default()
 }
 
-/// How many messages are searched of a session with this head.
+/// Number of searched messages of a session with this head.
 pub fn searched(search: &LogSearch, head: Seq) -> u64 {
     let Some(ranges) = &search.ranges else { return head.0 };
     let within = ranges.iter().map(|range| range.end.min(head).0.saturating_sub(range.start.0));
@@ -178,12 +178,12 @@ pub struct Candidates<K> {
     marks: Vec<Term>,
     /// The terms of the words, and how many messages have each.
     terms: Vec<(Term, u64)>,
-    /// How many messages were looked at.
+    /// Number of messages that were looked at.
     messages: u64,
     blocks: Vec<Found<K>>,
 }
 
-/// What was found in a block.
+/// The findings in a block.
 #[derive(Debug)]
 struct Found<K> {
     block: K,
@@ -195,7 +195,7 @@ struct Found<K> {
 }
 
 impl<K: Copy + Ord> Candidates<K> {
-    /// Those of a search, before a block was looked at.
+    /// The candidates of a search, before a block was looked at.
     pub fn new(search: &LogSearch) -> Self {
         let terms = query_terms(&search.words).into_iter().map(|term| (term, 0)).collect();
         let marks = search.role.map(role_mark).into_iter().chain(search.tool.as_deref().map(tool_mark));
@@ -240,7 +240,7 @@ impl<K: Copy + Ord> Candidates<K> {
         Ok(())
     }
 
-    /// How many messages have a term.
+    /// Number of messages with a term.
     fn with(&self, term: Term) -> u64 {
         let at = self.terms.binary_search_by_key(&term, |(term, _)| *term).ok();
         at.and_then(|at| self.terms.get(at)).map_or(0, |(_, with)| *with)
@@ -308,9 +308,9 @@ pub struct Queue<'s, K> {
     asked: usize,
     /// Whether there are no others.
     is_all: bool,
-    /// How many were told from each other.
+    /// Number of messages that were distinguished.
     count: usize,
-    /// How many are read next at least: more each time, where many that are read are not searched.
+    /// Minimum number of messages that are read next: more each time, where many that are read are not searched.
     next: usize,
     read: Vec<((K, u32), FoundMessage)>,
 }

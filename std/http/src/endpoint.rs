@@ -14,10 +14,10 @@ use serde_json::Value;
 
 use crate::{Key, KeyHeader};
 
-/// How long a request is waited for, unless the caller says otherwise: the model of a service may be at work.
+/// Default timeout of a request: the model of a service may be at work.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often a request is made again, and how long is waited before the first of these; then twice as long.
+/// Maximum number of repetitions of a request, and the delay before the first of them; the next delay is twice as long.
 const REPETITIONS: u32 = 2;
 const DELAY: Duration = Duration::from_millis(500);
 
@@ -61,7 +61,7 @@ pub struct Endpoint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Repeat {
-    /// It only reads.
+    /// The request only reads.
     Always,
     /// A second time would do it twice: only if the service has done nothing (429, no connection).
     IfUndone,
@@ -72,7 +72,7 @@ struct Failed {
     error: SessionError,
     /// The repetitions that make sense; `None` if it fails again.
     repeat: Option<Repeat>,
-    /// How long the service asks to wait.
+    /// Delay that the service asks for.
     wait: Option<Duration>,
 }
 
@@ -157,7 +157,7 @@ impl Endpoint {
         self.parsed(&text)
     }
 
-    /// Makes or replaces what is at this path, and returns it as the service has it then. It may be repeated always.
+    /// Creates or replaces the resource at this path, and returns it as the service has it then. The request may always be repeated.
     ///
     /// # Errors
     /// As the type says. Where there was no answer, the service may have done it.
@@ -170,7 +170,7 @@ impl Endpoint {
         self.parsed(&self.repeated(&put, Repeat::Always, true).await?)
     }
 
-    /// Sends this body. Whatever the service answers beside a status of success is not read.
+    /// Sends this body. An answer of success is not read beyond its status.
     ///
     /// # Errors
     /// As the type says. Where there was no answer, the service may have done it.

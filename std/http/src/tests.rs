@@ -1,4 +1,4 @@
-//! An endpoint over a server of the tests. What a provider makes of its errors is tested with the providers.
+//! An endpoint over a server of the tests. The tests of the providers check how these report its errors.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex};

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::filter::Filter;
 
-/// Whose server it is: each has its own paths, and its own place for the key.
+/// The service: each has its own paths, and its own place for the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
     Hosted,

@@ -19,35 +19,35 @@ use crate::{Key, Scope};
 /// The text before the memories, unless the caller says otherwise.
 pub const PROMPT: &str = "## Memories\nConsider the following memories when answering user questions:";
 
-/// Where the hosted service is.
+/// Address of the hosted service.
 const HOSTED: &str = "https://api.mem0.ai";
 
 /// No more memories are added to a run: twice as many as a server of your own finds unless it is asked for a number.
 const MEMORIES_MAX: usize = 40;
 
-/// What a memory has beyond so many bytes is left out, with a mark.
+/// Maximum length of a memory in bytes: the rest is left out, with a mark.
 const MEMORY_BYTES_MAX: usize = 4 << 10;
 
 /// Under which key the token of the latest run that was stored stands in the provider's state.
 const LAST_RUN: &str = "last_run";
 
-/// Before a run, adds the memories of Mem0 that are nearest to the input; after it, gives Mem0 what was said.
+/// Before a run, adds the memories of Mem0 that are nearest to the input; after it, gives Mem0 the messages of the run.
 ///
-/// What is found stands in one message of the context, of retrieved authority and ephemeral, each memory an entry of a list: it is data,
-/// and cannot pass for instructions or for another entry. A blank input asks nothing. Of a message its texts are stored, of users, the
-/// model and systems, and not what is ephemeral; a run that was stored is not stored again, also where the hook is called again for it.
+/// The found memories stand in one message of the context, of retrieved authority and ephemeral, each memory an entry of a list: they are
+/// data, and cannot pass for instructions or for another entry. A blank input asks nothing. The texts of the messages of users, the model
+/// and systems are stored, without ephemeral ones; a run that was stored is not stored again, also where the hook is called again for it.
 ///
-/// *Scopes*: [`with_storage`](Self::with_storage) says what stored memories are stamped with, all its ids, and
-/// [`with_search`](Self::with_search) whose memories are looked at; the second never follows from the first. Without the first, both hooks are
-/// refused; without the second, nothing is searched. A search looks at the memories of the user and at those of the agent, each by itself: of
-/// the application (which only the service of mem0.ai knows) and of the thread (which Mem0 calls a run) too, if these are given. Without a user
-/// and an agent it looks at all memories of the application, or else of the thread. A memory that the service finds under another id than was
-/// asked for is not shown.
+/// *Scopes*: [`with_storage`](Self::with_storage) sets the ids that stored memories are stamped with, and
+/// [`with_search`](Self::with_search) the owners whose memories are searched; the second never follows from the first. Without the first,
+/// both hooks are refused; without the second, nothing is searched. A search looks at the memories of the user and at those of the agent,
+/// each by itself: of the application (which only the service of mem0.ai knows) and of the thread (which Mem0 calls a run) too, if these
+/// are given. Without a user and an agent it looks at all memories of the application, or else of the thread. A memory that the service
+/// finds under another id than was asked for is not shown.
 ///
-/// *Failures*: a search that fails adds nothing, and does not end the run; a `tracing` event says so, without any text. A store that
-/// fails is an error of the hook, and keeps no other provider from its part.
+/// *Failures*: a search that fails adds nothing, and does not end the run; a `tracing` event says so, without any text. A store that fails
+/// is an error of the hook, and keeps no other provider from its part.
 ///
-/// *Repetitions*: a search that fails for a moment is made up to twice more; what is stored only where the service has done nothing, since a
+/// *Repetitions*: a search that fails for a moment is made up to twice more; a store only where the service has done nothing, since a
 /// second time would be a second memory. Where the service gave no answer, or the future of the hook was dropped, the run may have been
 /// stored, and the next call of the hook stores it again. See [`Endpoint`], also for errors and limits.
 ///

@@ -25,7 +25,7 @@ use tokio::net::TcpListener;
 use crate::filter::filters;
 use crate::{Key, Mem0ContextProvider, Scope};
 
-/// What the service answers once.
+/// One answer of the service.
 #[derive(Debug, Clone)]
 enum Answer {
     Json(Value),
@@ -120,7 +120,7 @@ fn own(url: &str) -> Mem0ContextProvider {
     provider.with_storage(user()).with_search(user())
 }
 
-/// What the provider adds to a run with this input.
+/// The messages that the provider adds to a run with this input.
 async fn before(provider: &Mem0ContextProvider, input: Vec<Message>) -> Result<Vec<Message>, SessionError> {
     let mut session = AgentSession::new();
     let mut context = SessionContext::new(&session, "run-1", input);
@@ -308,7 +308,7 @@ async fn it_is_one_of_the_providers_of_an_agent() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever a memory says, it is one entry of the list; and no id is more than the value of its filter.
+    /// Each memory stays one entry of the list, with any text; each id is only the value of its filter.
     #[test]
     fn no_text_leaves_its_place(texts in prop::collection::vec("\\PC{0,12}[\n\r\u{2028}]?[-# a-z{}\"]{0,12}", 1..6), id in "\\PC{1,20}") {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

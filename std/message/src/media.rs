@@ -8,8 +8,8 @@
 //! assert_eq!(pixels_of_base64("no image"), None);
 //! ```
 //!
-//! A header says what it likes. What is read here is only ever used by
-//! [`MediaRules`](epitome_core::MediaRules), which never count an image as more than the largest that a provider looks at.
+//! A header can claim any extent. Only [`MediaRules`](epitome_core::MediaRules) use it: they never count an image as more than the largest
+//! that a provider looks at.
 
 /// A PNG of one transparent pixel, for a picture that was cleared where a format takes nothing else in its place.
 pub const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
@@ -62,7 +62,7 @@ fn value_of(symbol: u8) -> Option<u32> {
     }))
 }
 
-/// How much of a file is decoded, one attempt after the other.
+/// Lengths of the decoded beginning of a file in bytes, one attempt after the other.
 const HEADS_BYTES: [usize; 3] = [64, 4 * 1024, 256 * 1024];
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub struct Message {
 
 const _: () = assert!(size_of::<Message>() <= 104, "a conversation holds very many of these");
 
-/// What a message is called: most are called nothing.
+/// The names of a message: most messages have none.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Names {
     id: Option<Str>,
@@ -168,8 +168,8 @@ impl Message {
         self.touched()
     }
 
-    /// The message as `model` may be sent it: what a provider left for another of its models goes under a name that nobody has, so
-    /// that it is written as its text, as it is for another provider.
+    /// The message as it may be sent to `model`: a part that a provider left for another of its models gets the name of an unknown
+    /// provider, and so is written as its text, as it is for another provider.
     ///
     /// ```
     /// use epitome_core::message::Role;
@@ -217,7 +217,7 @@ impl Message {
         &self.parts
     }
 
-    /// Its text: that of all its text parts, behind each other. What stands in results of tools, reasoning and media is not in it.
+    /// The text of the message: its text parts, one behind the other, without the texts in results of tools, reasoning and media.
     ///
     /// ```
     /// use epitome_core::message::Role;
@@ -344,7 +344,7 @@ impl Message {
     }
 }
 
-/// What is said of a message of this role that the caller adds, held once.
+/// The attribution of a message of this role that the caller adds, held once.
 fn of_callers(role: Role) -> &'static Attribution {
     static EACH: LazyLock<[Attribution; 5]> = LazyLock::new(|| {
         [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool]

@@ -43,7 +43,7 @@ use crate::tokens::UnknownCounter;
 /// A table of models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Models {
-    /// Of two rows with one name, the first counts.
+    /// The rows of the table: the first row with a name counts.
     rows: Vec<Model>,
 }
 
@@ -173,8 +173,8 @@ impl Model {
         }
     }
 
-    /// The tokens that its provider counts for media: that of its profile, with its own rule for images. Of Gemini, a model that gives
-    /// every image the same is of the third generation, whose pages and videos count otherwise too.
+    /// The rules by which its provider counts media: those of its profile, with its own rule for images. A model of Gemini that gives every
+    /// image the same is of the third generation, whose pages and videos count otherwise too.
     #[must_use]
     pub fn media_rules(&self) -> MediaRules {
         let rules = match (self.profile, self.image) {

@@ -56,7 +56,7 @@ pub struct SearchIndex {
     room: Vec<u32>,
 }
 
-/// How often a text holds a term.
+/// Number of times that a text holds a term.
 #[derive(Debug, Clone, Copy)]
 struct Posting {
     text: u32,
@@ -84,7 +84,7 @@ impl SearchIndex {
         }
     }
 
-    /// How many texts it has.
+    /// Number of texts.
     #[must_use]
     pub fn len(&self) -> usize {
         self.counts.len()

@@ -1,5 +1,5 @@
-//! How far the estimator is off `o200k_base`: on texts of each kind written for this test, and on real transcripts where
-//! a copy of them lies beside the workspace (`shared/data`).
+//! Error of the estimator against `o200k_base`: on texts of each kind written for this test, and on real transcripts where a copy of them
+//! lies beside the workspace (`shared/data`).
 
 use std::fs;
 use std::path::{Path, PathBuf};

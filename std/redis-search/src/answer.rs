@@ -8,14 +8,14 @@ use redis::Value;
 use crate::filter::Filter;
 use crate::index::CONTENT;
 
-/// What a memory has beyond so many bytes is left out, with a mark.
+/// Maximum length of a memory in bytes: the rest is left out, with a mark.
 const MEMORY_BYTES_MAX: usize = 4 << 10;
 
 /// The memories of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) texts: Vec<String>,
-    /// How many of others were left out.
+    /// Number of memories of others that were left out.
     pub(crate) others: usize,
 }
 

@@ -34,7 +34,7 @@ impl Filter {
         }
     }
 
-    /// As the query language has it: in parentheses if there are several.
+    /// The filter in the query language: in parentheses if it has several conditions.
     pub(crate) fn expression(&self) -> String {
         let one = |(field, id): &(&str, Box<str>)| format!("@{field}:{{{}}}", escaped(id));
         let all = self.0.iter().map(one).reduce(|all, one| format!("({all} {one})"));

@@ -26,7 +26,7 @@ const TAGS: [&str; 9] = [
     "thread_id",
 ];
 
-/// How many differences of an index an error names, and how many bytes of each.
+/// Maximum number of differences of an index that an error names, and of bytes of each.
 const DIFFERENCES_MAX: usize = 4;
 const DIFFERENCE_BYTES_MAX: usize = 160;
 

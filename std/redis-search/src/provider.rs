@@ -28,28 +28,29 @@ pub const PROMPT: &str = "## Memories\nConsider the following memories when answ
 /// The name of the index and the prefix of keys, unless the caller says otherwise: those of Agent Framework.
 const NAME: &str = "context";
 
-/// How many memories are found, unless the caller says otherwise: as many as Agent Framework takes.
+/// Default number of memories that a search finds: as many as Agent Framework takes.
 const FOUND_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9);
 
 /// Under which key the token of the latest run that was stored stands in the provider's state.
 const LAST_RUN: &str = "last_run";
 
-/// Before a run, adds the memories in Redis that are nearest to the input; after it, stores what was said.
+/// Before a run, adds the memories in Redis that are nearest to the input; after it, stores the messages of the run.
 ///
-/// What is found stands in one message of the context, of retrieved authority and ephemeral, each memory an entry of a list: it is data,
-/// and cannot pass for instructions or for another entry. A blank input asks nothing. The query is the words of the input, and their vector
-/// [if there is a model for it](Self::with_vectors). Of a message its texts are stored, of users, the model and systems, and not what is
-/// ephemeral.
+/// The found memories stand in one message of the context, of retrieved authority and ephemeral, each memory an entry of a list: they are
+/// data, and cannot pass for instructions or for another entry. A blank input asks nothing. The query is the words of the input, and their
+/// vector [if there is a model for it](Self::with_vectors). The texts of the messages of users, the model and systems are stored, without
+/// ephemeral ones.
 ///
-/// *Scope*: [`with_scope`](Self::with_scope) says whose memories these are: what is stored has all its ids, and a search finds what has all of
-/// them, of all sessions. With a thread it finds that of the thread alone; without one, what is stored has the session's id for it. A scope
-/// needs an application, an agent or a user, or both hooks are refused. A memory that the server finds with another id is not shown.
+/// *Scope*: [`with_scope`](Self::with_scope) sets the owner of the memories: a stored memory has all ids of the scope, and a search finds
+/// the memories with all of them, of all sessions. With a thread it finds those of the thread alone; without one, a stored memory has the
+/// session's id for it. A scope needs an application, an agent or a user, or both hooks are refused. A memory that the server finds with
+/// another id is not shown.
 ///
-/// *Index*: the first hook makes the index, or looks at the one of that name: one of another schema is `Invalid`, and the error says where it
-/// differs.
+/// *Index*: the first hook makes the index, or looks at the one of that name: an index of another schema is `Invalid`, and the error names
+/// the differences.
 ///
-/// *Failures*: a search that fails ends the run before the model is called; a store that fails is an error of the hook. Both are made again as
-/// [`RemoteOptions`] say, if the server did not answer. Keys follow from the run, so that one that is stored again is stored once.
+/// *Failures*: a search that fails ends the run before the model is called; a store that fails is an error of the hook. Both are made again
+/// as [`RemoteOptions`] say, if the server did not answer. Keys follow from the run, so that one that is stored again is stored once.
 ///
 /// ```
 /// use epitome_redis_search::{Password, RedisContextProvider, RedisServer, RemoteOptions, Scope};

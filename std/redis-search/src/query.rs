@@ -6,13 +6,13 @@ use crate::filter::Filter;
 use crate::index::CONTENT;
 use crate::vectors::VectorSearch;
 
-/// How many words of the input are searched, the first: a text that somebody has pasted is no question.
+/// Maximum number of words of the input that are searched, the first: a text that somebody has pasted is no question.
 const WORDS_MAX: usize = 256;
 
-/// What is longer is no word.
+/// Maximum length of a word in bytes: a longer one is left out.
 const WORD_BYTES_MAX: usize = 128;
 
-/// What is read of a memory.
+/// Fields of a memory that a search reads.
 const RETURNED: [&str; 6] = [CONTENT, "role", "application_id", "agent_id", "user_id", "thread_id"];
 
 /// The vectors' share in the rank of what is found, seven tenths as in Agent Framework: of a similarity between 0 and 1.

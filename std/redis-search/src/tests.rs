@@ -38,7 +38,7 @@ fn alice() -> Scope {
     Scope::default().with_user("alice")
 }
 
-/// How often a text has each of these letters.
+/// An embedder whose vectors count three letters of a text.
 #[derive(Debug)]
 struct Letters;
 
@@ -53,7 +53,7 @@ fn vectors() -> VectorSearch {
     VectorSearch::new("vector", NonZeroUsize::new(3).unwrap(), Arc::new(Letters))
 }
 
-/// What the provider adds to a run with this input.
+/// The messages that the provider adds to a run with this input.
 async fn before(provider: &RedisContextProvider, input: Vec<Message>) -> Result<Vec<Message>, SessionError> {
     let mut session = AgentSession::with_id("s-1");
     let mut context = SessionContext::new(&session, "run-1", input);

@@ -117,7 +117,7 @@ impl VectorSearch {
         Ok(())
     }
 
-    /// As the definition of an index and its description have them.
+    /// The words of the algorithm and the metric in the definition of an index and in its description.
     pub(crate) const fn words(&self) -> (&'static str, &'static str) {
         let algorithm = match self.algorithm {
             VectorAlgorithm::Hnsw => "HNSW",

@@ -1,8 +1,8 @@
 //! Messages as Microsoft Agent Framework (Python, 1.x) writes them: `Message.to_dict`.
 //!
-//! They stand in the state of a session, under `messages` of a history provider. What nobody changed is written back as it
-//! was read, unknown fields included. [`read`](super::read) takes a list of messages, lines of them, and a session, in
-//! which the messages of each source are a conversation.
+//! They stand in the state of a session, under `messages` of a history provider. An unchanged message is written back as it was read,
+//! unknown fields included. [`read`](super::read) takes a list of messages, lines of them, and a session, in which the messages of each
+//! source are a conversation.
 //!
 //! Their framework refuses a message with a field that it does not know, so nothing of ours is written into one. A part
 //! that its content types cannot say (another format's unknown part, a provider's sealed compaction) is left out here; a

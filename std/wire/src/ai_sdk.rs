@@ -24,9 +24,9 @@
 //! - Data parts (`data-..`) and sources are not sent to a model, and are no parts. Files and approvals are parts.
 //! - The tool invocations of version 4 (`tool-invocation`, `args`, `result`) are read as those of later versions.
 //!
-//! Messages stand in an array, in an object under `messages`, or one in a line. Written back are changed texts, arguments and results,
-//! and parts and messages left out. The output of a tool stays JSON if it was an array or an object and its new text is one too; else
-//! it becomes a text. A new message is a text.
+//! Messages stand in an array, in an object under `messages`, or one in a line. Changed texts, arguments and results are written back, and
+//! parts and messages left out. The output of a tool stays JSON if it was an array or an object and its new text is one too; else it
+//! becomes a text. A new message is a text.
 //!
 //! The form is that of version 6 (<https://github.com/vercel/ai>, `ui-messages.ts` and `content-part.ts` of August 2026).
 

@@ -14,7 +14,7 @@ use super::transcript::Entry;
 pub(crate) struct AnsweredCalls<'p>(HashSet<&'p str>);
 
 impl<'p> AnsweredCalls<'p> {
-    /// Of the parts of a message of this role.
+    /// The answered calls among the parts of a message of this role.
     pub(crate) fn of(role: Role, parts: impl Iterator<Item = &'p Part> + Clone) -> Self {
         let is_result = |part: &Part| matches!(part, Part::ToolResult(_));
         if role != Role::Assistant || !parts.clone().any(is_result) {

@@ -24,7 +24,7 @@ pub(crate) struct Body<'a> {
     pub(crate) members: Vec<(Cow<'a, str>, &'a str, &'a str)>,
     /// The elements of the arrays in its object, or of the array that it is, where they were seen already.
     arrays: Vec<KnownArray>,
-    /// What is long in its text, where it was seen already.
+    /// The long values of its text, where they were seen already.
     spans: Spans,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Body<'a> {
         core::mem::take(&mut self.arrays)
     }
 
-    /// What is long in it, for the one who reads it.
+    /// The long values in it, for its reader.
     pub(crate) fn take_spans(&mut self) -> Spans {
         core::mem::take(&mut self.spans)
     }
@@ -199,5 +199,5 @@ pub(crate) fn first_of(list: &str) -> Option<Vec<&str>> {
     Some(sample)
 }
 
-/// How many elements of a list are looked at for signs of a format.
+/// Maximum number of elements of a list that are looked at for signs of a format.
 const SAMPLE_MAX: usize = 256;

@@ -25,7 +25,7 @@ struct Node {
     /// Its first entry, and the number of its entries.
     first: u32,
     own: u32,
-    /// How many messages there are on the way to it, its own among them.
+    /// Number of messages on the way to it, with its own.
     depth: u32,
     /// Its place in the file.
     at: u32,

@@ -19,8 +19,8 @@
 //! - A conversation is a tree: an edited question or a second answer begins a branch. The conversation goes on at its `current_node`; each
 //!   other end is a branch.
 //! - A message of the model to a `recipient` other than `all` is a tool call, and the message of the tool behind it is the result. A call
-//!   that has none on some way behind it waits for none. What a tool says without a call is read as context. The name of a tool has `_` in
-//!   the place of letters that no provider allows: `web.run` is `web_run`.
+//!   that has none on some way behind it waits for none. A message of a tool without a call is read as context. The name of a tool has `_`
+//!   in the place of letters that no provider allows: `web.run` is `web_run`.
 //! - The texts of `user_editable_context` and `model_editable_context` are context. A message without content, and how long the model
 //!   thought (`reasoning_recap`), are none. Pictures and sounds are in files of their own: they are unknown parts.
 //!

@@ -15,8 +15,8 @@
 //!
 //! - Where messages name the one before them (`parent_message_uuid`), the conversation goes on at `current_leaf_message_uuid`, or else at
 //!   the last message, and each other end is a branch.
-//! - `content` is what is said; a message without any text there says its `text`. What was extracted of `attachments` is text of the
-//!   message. `files` are unknown parts: the export has their names.
+//! - `content` is the content of a message; a message without any text there has its `text`. The extracted content of `attachments` is text
+//!   of the message. `files` are unknown parts: the export has their names.
 //! - A tool call that is answered in its message is a call with its result. Other calls wait for no result: claude.ai ran their tools.
 //! - `token_budget` blocks are none.
 //!

@@ -22,16 +22,16 @@
 //!   are still there after a compaction.
 //! - `response_item` is a message, read as by [`openai_responses`](super::openai_responses). Older files (before the
 //!   summer of 2025) have the items themselves as lines, between lines with a `record_type`.
-//! - What Codex says in the user's place is no request: the rules of `AGENTS.md`, the environment and an interrupted turn are
-//!   [context](epitome_core::attribution::SourceKind::Context), what a command or another agent returned is a tool's. The first copy
-//!   of the rules is pinned.
-//! - `compacted` begins a conversation anew: with its `replacement_history`, or, in files that have none, with what the
-//!   users said and the summary. What was before it is a branch of its own, and the compaction says how many messages went.
+//! - A text of Codex in the user's place is no request: the rules of `AGENTS.md`, the environment and an interrupted turn are
+//!   [context](epitome_core::attribution::SourceKind::Context), an output of a command or of another agent is a tool's. The first copy of
+//!   the rules is pinned.
+//! - `compacted` begins a conversation anew: with its `replacement_history`, or, in files that have none, with the users' messages and the
+//!   summary. The messages before it are a branch of their own, and the compaction has the number of messages that went.
 //! - `event_msg` with a `token_count` reports the response that stands next to it. Other events repeat for people what the
 //!   items say, and `turn_context`, `session_meta` and so on are no messages.
 //! - `ghost_snapshot` items are the tool's own notes, and never sent.
-//! - Turns that `thread_rolled_back` takes back are not told apart: such a file is refused, because what it holds is not
-//!   what the model saw.
+//! - Turns that `thread_rolled_back` takes back are not told apart: such a file is refused, because its messages are not those that the
+//!   model saw.
 //!
 //! All of it is written back. A new message becomes a line of its own, with the beginning of time as its `timestamp`.
 

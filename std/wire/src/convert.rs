@@ -19,10 +19,10 @@
 //! - Arguments are a JSON object in every target. Others, such as the text that a custom tool takes, become
 //!   `{"input": ..}`, which is a loss; only in the format that they came from custom tools, shells and computers keep their
 //!   own form.
-//! - Sealed reasoning, and compactions of a provider, go back only to the format that they came from. Nobody else can read
-//!   them, and what was signed for one vendor is never sent to another. Reasoning that can be read goes to Chat
-//!   Completions, where programs replay it; the other formats take only what they sealed themselves.
-//! - The result is legal for the target: what [`repair`](epitome_core::repair) leaves out, moves or invents is a loss too.
+//! - Sealed reasoning, and compactions of a provider, go back only to the format that they came from. Only its provider can read them, and
+//!   content that was signed for one vendor is never sent to another. Readable reasoning goes to Chat Completions, where programs replay
+//!   it; the other formats take only what they sealed themselves.
+//! - The result is legal for the target: messages that [`repair`](epitome_core::repair) leaves out, moves or invents are a loss too.
 //!
 //! To write messages back in the format that they came from, use [`write_back`](super::write_back): it loses nothing.
 
@@ -91,7 +91,7 @@ pub fn convert_continued<'m>(
     converted(messages, to, |prepared, _, _| prepared.into_iter().map(|prepared| prepared.message).collect())
 }
 
-/// What `settle` makes of the messages as the target can say them, as its text.
+/// Converts the messages to the form of the target, lets `settle` choose among them, and writes the text.
 fn converted<'m>(
     messages: impl IntoIterator<Item = &'m Message>,
     to: Format,

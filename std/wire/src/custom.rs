@@ -84,7 +84,7 @@ pub fn parse_in<'a, T: Deserialize<'a>>(record: &str, value: &'a str) -> Result<
     })
 }
 
-/// What serde says, without the values that it quotes and without its own place.
+/// The message of a serde error, without the values that it quotes and without its own place.
 fn without_values(what: &str) -> String {
     let what = what.rsplit_once(" at line ").map_or(what, |(what, _)| what);
     let quotes = ["unknown variant", "unknown field", "invalid type", "invalid value"];

@@ -102,7 +102,7 @@ pub struct Document<'a> {
     origin: Origin,
 }
 
-/// Where a text stands in a file: its first byte, and its first line.
+/// The place of a text in a file: its first byte, and its first line.
 #[derive(Debug, Clone, Copy)]
 struct Origin {
     offset: usize,

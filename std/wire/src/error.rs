@@ -1,4 +1,4 @@
-//! What can be wrong with a text, where it is wrong, and what to do about it.
+//! Errors of a text: their kind, their place, and a remedy.
 
 use core::error::Error;
 use core::fmt;
@@ -131,19 +131,19 @@ impl WireError {
         Self::new(WireErrorKind::Io, "reading failed").because(source)
     }
 
-    /// The same error, caused by `source`.
+    /// The error with `source` as its cause.
     pub(crate) fn because(mut self, source: std::io::Error) -> Self {
         self.source = Some(source);
         self
     }
 
-    /// The same error with what else to say appended.
+    /// The error with `more` behind its words.
     pub(crate) fn and(mut self, more: impl fmt::Display) -> Self {
         self.what = format!("{}; {more}", self.what).into();
         self
     }
 
-    /// The same error, moved from an offset in a text to the offset in what the text stands in, line and column known.
+    /// The error, moved from an offset in a text to the offset in a text around it, line and column known.
     pub(crate) const fn shifted(mut self, offset: usize) -> Self {
         if let Some(inner) = self.offset {
             self.offset = Some(inner.saturating_add(offset));
@@ -153,7 +153,7 @@ impl WireError {
 }
 
 impl WireErrorKind {
-    /// What to do about it; empty where the error itself says so.
+    /// The remedy; empty where the error itself says so.
     const fn remedy(self) -> &'static str {
         match self {
             Self::Truncated => "it was cut off: get the rest of it",

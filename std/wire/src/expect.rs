@@ -12,7 +12,7 @@ use super::json::known::Members;
 use super::json::{self, Kind};
 use super::openai_chat::split_data_url;
 
-/// What `read` makes of the value of `key` in the object `text`, if there is one that is not null.
+/// The value of `key` in the object `text`, as `read` gives it, if there is one that is not null.
 pub(crate) fn present<'a, T>(
     text: &str,
     value: Option<&'a str>,

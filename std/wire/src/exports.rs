@@ -1,4 +1,4 @@
-//! Files of many conversations, each of which is an object: exports and datasets. What a conversation holds, its format reads.
+//! Files of many conversations, each of which is an object: exports and datasets. The format of a conversation reads it.
 
 use std::sync::Arc;
 

@@ -69,7 +69,7 @@ impl Forest {
         core::iter::successors(Some(node), |node| self.parent(*node))
     }
 
-    /// The records that nobody calls a parent, in the order of the file.
+    /// The records that are no other record's parent, in the order of the file.
     pub(crate) fn leaves(&self) -> impl DoubleEndedIterator<Item = usize> {
         self.links.iter().enumerate().filter(|(_, links)| links.child == NONE).map(|(node, _)| node)
     }
@@ -86,7 +86,7 @@ pub(crate) fn wide(number: u32) -> Option<usize> {
     usize::try_from(number).ok().filter(|_| number != NONE)
 }
 
-/// What stands for a name, where names are only compared: 64 bits of its hash, with a secret that is drawn for each file.
+/// A key for a name, where names are only compared: 64 bits of its hash, with a secret that is drawn for each file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key(NonZero<u64>);
 

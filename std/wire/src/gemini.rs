@@ -17,8 +17,8 @@
 //!
 //! How its parts are read:
 //!
-//! - `systemInstruction`, which stands beside the contents, is a system message before them.
-//! - A user's content with function responses is split: each is a tool message, what stands between them the user's.
+//! - `systemInstruction`, beside the contents, is a system message before them.
+//! - A user's content with function responses is split: each is a tool message, other parts between them are the user's.
 //! - A call without an id gets one, `gemini:STEP:ORDINAL`, and the responses of its step pair with it by name, in order.
 //!   Such an id is never written.
 //! - A response that is only `{"output"}`, `{"result"}` or `{"error"}` with a text is that text; any other is its JSON.
@@ -41,7 +41,7 @@ pub(crate) use write::write_record as write_content;
 /// The format's name in [`WireText`](epitome_message::WireText), and of its unknown parts.
 pub const FORMAT: &str = super::Format::Gemini.as_str();
 
-/// How an id begins that the reader made, because the wire has none.
+/// Prefix of an id that the reader made, because the wire has none.
 const ASSIGNED: &str = "gemini:";
 
 /// Whether the id of a call was given by the reader, because the text has none. It depends on the calls before it, and is never written.

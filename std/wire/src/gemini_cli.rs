@@ -14,21 +14,21 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - A record of type `gemini` is what the model said, and then a tool message for each call that has a `result`.
-//! - A `content` is a text, or parts as in [Gemini's contents](super::gemini). Where it has calls or thoughts in it, the
-//!   record's `thoughts` say the same again; otherwise they are reasoning without a signature, and `toolCalls` the calls.
+//! - A record of type `gemini` is a message of the model, and then a tool message for each call that has a `result`.
+//! - A `content` is a text, or parts as in [Gemini's contents](super::gemini). Where it has calls or thoughts in it, the record's
+//!   `thoughts` repeat these; otherwise they are reasoning without a signature, and `toolCalls` the calls.
 //! - A user's record that answers calls is tool messages. The `result` of the same calls says that again, and is none.
 //! - Records of other types (`info`, `error`) are no messages. `tokens` is the report, `summary` the label.
 //!
 //! # The log
 //!
-//! The first line of JSONL says what the file is (`sessionId`, `projectHash`), and each line after it does something:
+//! The first line of JSONL describes the file (`sessionId`, `projectHash`), and each line after it does something:
 //!
 //! - A record is a message, in the place of an earlier one of the same `id`.
-//! - `{"$rewindTo": ID}` takes out that record and all behind it (all, if there is none of that name). What was there is a
-//!   conversation of its own, if another does not have it too.
+//! - `{"$rewindTo": ID}` takes out that record and all behind it (all, if there is none of that name). The removed records are a
+//!   conversation of their own, if another does not have them too.
 //! - `{"$set": {"messages": [..]}}` puts these records in the place of all. If some are gone by it, that is a
-//!   [`ToolCompaction`](super::ToolCompaction), and what was there before a conversation of its own.
+//!   [`ToolCompaction`](super::ToolCompaction), and the records before it are a conversation of their own.
 //! - `{"$set": ..}` with anything else is no message.
 //!
 //! # Written back
@@ -37,8 +37,8 @@
 //! refused, and so are changed thoughts and calls. New messages of users and of the model are texts, with neither `id` nor
 //! `timestamp`.
 //!
-//! A log is only added to: what has become of the conversation that goes on is a `$set` behind it, in which new messages
-//! are called `epitome-1` and so on. Nothing is taken out of the file. A change in another conversation of it is refused.
+//! A log is only added to: the new state of the conversation that goes on is a `$set` behind it, in which new messages are called
+//! `epitome-1` and so on. Nothing is taken out of the file. A change in another conversation of it is refused.
 //!
 //! The form is that of Gemini CLI's own sources (`packages/core/src/services/chatRecordingService.ts` of
 //! <https://github.com/google-gemini/gemini-cli>).

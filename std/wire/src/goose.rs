@@ -18,16 +18,16 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - The first line describes the session; in a document, what stands beside `conversation` does.
-//! - A `toolResponse` is a tool message, whatever else its record holds. What a tool returned for the user only
-//!   (`annotations.audience`) is not what the model sees, and no part.
+//! - The first line describes the session; in a document, the members beside `conversation` do.
+//! - A `toolResponse` is a tool message, whatever else its record holds. A part of its output for the user only (`annotations.audience`) is
+//!   not sent to the model, and no part.
 //! - Messages that are not `agentVisible` are not sent to the model, and are none. Those before a message that is not
 //!   `userVisible`, a summary, were taken out by a compaction of the tool: a [`ToolCompaction`](super::ToolCompaction).
 //! - Questions to the user and notices (`toolConfirmationRequest`, `actionRequired`, `systemNotification` and the like) are
 //!   no parts. A call that could not be read is an unknown part.
 //!
-//! Written back are changed texts and results, and messages left out. A new message is a text. The form is that of goose's
-//! own sources (`crates/goose/src/conversation` of <https://github.com/block/goose>).
+//! Changed texts and results are written back, and messages left out. A new message is a text. The form is that of goose's own sources
+//! (`crates/goose/src/conversation` of <https://github.com/block/goose>).
 
 mod message;
 mod spec;

@@ -1,9 +1,9 @@
 //! Messages in the user's place that the program around the agent has written: they are no request of the user.
 //!
-//! A coding agent tells its model about the folder, the project's rules, what a command printed, and what was interrupted, as if the
-//! user said it. Such a message is marked, so that a turn begins, and the first and the last request are found, where a person asks
-//! for something. What the program says again, and what says nothing of the work, is context; what was returned once is a tool's, and is
-//! summarized as a result is.
+//! A coding agent gives its model the folder, the project's rules, the output of a command and news of an interruption, as if the user said
+//! it. Such a message is marked, so that a turn begins, and the first and the last request are found, where a person asks for something. A
+//! text that the program repeats, or that does not concern the work, is context; an output that came once is a tool's, and is summarized as
+//! a result is.
 //!
 //! Source of the texts: `ContextualUserFragment` in openai/codex (October 2026); session files of Claude Code 1.0 and 2.0;
 //! `formatResponse` and `getEnvironmentDetails` of Roo Code (April 2026).
@@ -14,7 +14,7 @@ use epitome_message::{Attribution, Message, Part};
 
 use super::Format;
 
-/// How a text begins and ends that is no user's.
+/// Signs of a text that is no user's: its beginning and its end.
 #[derive(Debug)]
 struct Sign {
     begin: &'static str,
@@ -115,7 +115,7 @@ fn is_returned(message: &Message) -> bool {
 /// Tags around the words of a person.
 const SPOKEN: [&str; 5] = ["<task>", "<feedback>", "<answer>", "<user_message>", "<user-message>"];
 
-/// What a text is, if one of these signs is on it, and on nothing but it.
+/// The kind of a text, if one of these signs is on it, and on nothing but it.
 fn told_by(text: &str, signs: &[Sign]) -> Option<What> {
     let text = text.trim();
     let begins =

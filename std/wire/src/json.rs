@@ -59,7 +59,7 @@ pub fn check(text: &str) -> Result<(), WireError> {
     Err(broken(text, serde_json::from_str::<&RawValue>(text).err()))
 }
 
-/// As [`check`]. Takes note in `spans` of what is long.
+/// Does what [`check`] does, and adds the long values to `spans`.
 pub(crate) fn noted_check(spans: &mut Spans, text: &str) -> Result<(), WireError> {
     match scan::is_value_by(Checked::noting(text, spans), text) {
         true => Ok(()),
@@ -79,12 +79,12 @@ const fn is_blank(byte: &u8) -> bool {
     matches!(*byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Where `part`, a slice of `whole`, begins in it.
+/// The offset of `part`, a slice of `whole`, in it.
 pub(crate) fn offset_of(whole: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
 }
 
-/// Where `part`, a slice of `whole`, lies in it.
+/// The range of `part`, a slice of `whole`, in it.
 pub(crate) fn range_of(whole: &str, part: &str) -> Range<usize> {
     let start = offset_of(whole, part);
     start..start.saturating_add(part.len())
@@ -116,8 +116,8 @@ fn members_by<'a, S: Look>(
     scan::members(look, text, visit).map_err(|failed| failed.unwrap_or_else(|| no_object(text)))
 }
 
-/// As [`raw_members`], and before a value that is an array `visit_item` with each of its elements: for a text that is large. Takes
-/// note in `spans` of what is long.
+/// Does what [`raw_members`] does, calls `visit_item` with each element of an array before the array itself, and adds the long values to
+/// `spans`: for a large text.
 pub(crate) fn members_and_items<'a>(
     spans: &mut Spans,
     text: &'a str,
@@ -144,7 +144,7 @@ pub fn items<'a>(
     items_by(Checked::default(), text, visit)
 }
 
-/// As [`items`]. Takes note in `spans` of what is long.
+/// Does what [`items`] does, and adds the long values to `spans`.
 pub(crate) fn noted_items<'a>(
     spans: &mut Spans,
     text: &'a str,
@@ -213,7 +213,7 @@ pub(crate) fn fields<'a, const N: usize>(
     fields_by(Checked::default(), text, names)
 }
 
-/// As [`fields`]. Takes note in `spans` of what is long.
+/// Does what [`fields`] does, and adds the long values to `spans`.
 pub(crate) fn noted_fields<'a, const N: usize>(
     spans: &mut Spans,
     text: &'a str,
@@ -279,7 +279,7 @@ pub(crate) fn member<'a>(text: &'a str, name: &str) -> Result<Option<&'a str>, W
     Ok(found)
 }
 
-/// How many elements the array `text` has.
+/// Number of elements of the array `text`.
 pub(crate) fn count(text: &str) -> usize {
     let mut count = 0_usize;
     // A broken array counts up to where it breaks: the answer only appears in an error about something else.
@@ -290,7 +290,7 @@ pub(crate) fn count(text: &str) -> usize {
     count
 }
 
-/// What `text` is, in words, for an error: "an object with keys `a`, `b`", "an array of 3".
+/// A description of `text`, in words, for an error: "an object with keys `a`, `b`", "an array of 3".
 pub(crate) fn describe(text: &str) -> String {
     match Kind::of(text) {
         Kind::Object => describe_object(text),
@@ -330,7 +330,7 @@ pub(crate) fn duplicate(name: &str) -> WireError {
     WireError::new(WireErrorKind::DuplicateKey, format!("the key {} appears twice", quoted(name)))
 }
 
-/// The error for a text that is not JSON. Of `serde_json`'s words only those that never quote the text are used.
+/// The error for a text that is not JSON. It has only those words of `serde_json` that never quote the text.
 fn broken(text: &str, error: Option<serde_json::Error>) -> WireError {
     if trim(text).is_empty() {
         return WireError::new(WireErrorKind::Empty, "there is no JSON: the text is empty");

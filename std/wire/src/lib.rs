@@ -1,7 +1,7 @@
 //! Conversations as providers and agents write them: finding them in a text, reading their messages, writing them back.
 //!
-//! [`read`] gives the conversations of a text of any [`Format`] as owned messages; [`write_back`] gives the text with what
-//! they have become. What nobody changed is written byte for byte: unknown fields, key order and spelling of numbers.
+//! [`read`] gives the conversations of a text of any [`Format`] as owned messages; [`write_back`] gives the text with the present state of
+//! these. An unchanged part is written byte for byte: unknown fields, key order and spelling of numbers.
 //!
 //! This crate keeps no session (that is `epitome-history`) and decides nothing about what a request holds.
 //!
@@ -26,16 +26,16 @@
 //! [`openai_chat`] reads and writes one of them. The form in which stores keep messages is in `epitome-history`; it is no format for
 //! exchange.
 //!
-//! # What JSON leaves open
+//! # Questions that JSON leaves open
 //!
-//! - *Numbers* keep their text: no value is parsed that nobody asks for, `1.50` stays `1.50`, and there is no largest.
+//! - *Numbers* keep their text: a value is parsed only when it is needed, `1.50` stays `1.50`, and there is no largest.
 //! - *The same key twice*: where it is a key that a reader looks at, a `DuplicateKey` error, because programs disagree on
 //!   which one counts; any other is carried like the rest of the text.
-//! - *Half a surrogate pair* (`\ud83d` alone), which is what is left when a program cuts a text in the middle of an emoji,
-//!   is read as U+FFFD. In the text that is written back it stays, as long as its part is not changed.
+//! - *Half a surrogate pair* (`\ud83d` alone), which a program leaves when it cuts a text in the middle of an emoji, is read as U+FFFD. In
+//!   the text that is written back it stays, as long as its part is not changed.
 //! - *Depth*: nothing here recurses with the depth of the text, except for results within results, which end at
 //!   [`NESTING_MAX`](epitome_message::NESTING_MAX).
-//! - *A byte order mark* is passed over, and stays in what is written back.
+//! - *A byte order mark* is passed over, and stays in the text that is written back.
 //!
 //! # Adding a format
 //!

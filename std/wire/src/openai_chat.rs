@@ -1,10 +1,10 @@
 //! Messages of OpenAI's Chat Completions API, and of the many programs that speak or store the same format.
 //!
-//! [`ChatView`] reads one message and borrows from its text; [`read`] gives an owned [`Message`] that shares its source
-//! text; [`write()`] gives that text back for a message that nobody changed, and otherwise changes only what must change.
+//! [`ChatView`] reads one message and borrows from its text; [`read`] gives an owned [`Message`] that shares its source text; [`write()`]
+//! gives that text back for an unchanged message, and otherwise changes only what must change.
 //!
-//! This does not send anything, and it never believes what a message says of itself: a message read from a file comes
-//! from the caller, with its role's authority, whatever its unknown fields claim.
+//! This does not send anything, and it never believes a message's claims about itself: a message read from a file comes from the caller,
+//! with its role's authority, whatever its unknown fields claim.
 //!
 //! ```
 //! use epitome_message::Part;
@@ -19,7 +19,7 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! What differs between speakers of the format:
+//! Differences between speakers of the format:
 //!
 //! - `function_call` and the role `function`, the older form, are a call and a result with an empty id.
 //! - A tool message may name its call in `tool_call_ids`, a list of one.
@@ -100,7 +100,7 @@ impl<'a> ChatView<'a> {
         Self::of_fields(text, Fields::of(text)?)
     }
 
-    /// As [`parse`](Self::parse), of a text that is known to be JSON.
+    /// Does what [`parse`](Self::parse) does, for a text that is known to be JSON.
     fn of_known(value: Value<'a>) -> Result<Self, WireError> {
         match Kind::of(value.text()) {
             Kind::Object => Self::of_fields(value.text(), Fields::new(json::known::fields(value, &NAMES)?)),

@@ -16,9 +16,9 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - A `tool` part is a call and its result: the result is a tool message behind the message of its step. A call that has no
-//!   result was interrupted, and the model is told so. A result that OpenCode has pruned (`compacted`) is the note that the model
-//!   sees in its place.
+//! - A `tool` part is a call and its result: the result is a tool message behind the message of its step. A call that has no result was
+//!   interrupted, and the model sees a note of that. A result that OpenCode has pruned (`compacted`) is the note that the model sees in its
+//!   place.
 //! - Before the last `compaction` part that has its summary, or before the `tail_start_id` that it names, messages are not sent to
 //!   the model, and are none: a [`ToolCompaction`](super::ToolCompaction) counts them. The compaction and its summary cannot be left
 //!   out of such a file, because OpenCode would send those messages again.
@@ -27,9 +27,9 @@
 //! - Files of type `text/plain` and folders stand in the message as texts too, and are no parts. Snapshots, patches and the
 //!   beginnings and ends of steps are none.
 //!
-//! Written back are changed texts, arguments and results, and parts and messages left out. A call is left out together with its
-//! result. A new message is refused. The files of OpenCode's storage hold one part each, and are not read. The form is that of its
-//! sources (`packages/opencode/src/session/message-v2.ts` of <https://github.com/anomalyco/opencode>, April 2026).
+//! Changed texts, arguments and results are written back, and parts and messages left out. A call is left out together with its result. A
+//! new message is refused. The files of OpenCode's storage hold one part each, and are not read. The form is that of its sources
+//! (`packages/opencode/src/session/message-v2.ts` of <https://github.com/anomalyco/opencode>, April 2026).
 
 mod message;
 mod spec;

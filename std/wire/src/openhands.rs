@@ -14,23 +14,23 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - An action with `tool_call_metadata` is the call that the model made, as its recorded response says; what the model
-//!   said beside it stands with the first action of the response. An observation with it is the result.
+//! - An action with `tool_call_metadata` is the call that the model made, as its recorded response has it; the model's text beside it
+//!   stands with the first action of the response. An observation with it is the result.
 //! - An action of a version that did not record the calls, such as `run` or `read`, is a call with its `args` as arguments; the
 //!   observation that names it as its `cause` is the result.
-//! - `finish` is what the agent said at the end, because no result follows. An observation without a call, such as an
-//!   error, is told to the model in a user's message.
-//! - Changes of state, `recall`, and `null` are no messages. What a recall shows to the model is made from a template that
-//!   the file does not have.
-//! - A `condensation` takes the events that it names out of the conversation and puts its `summary` there; what was before
-//!   is a branch.
+//! - `finish` is the agent's last message, because no result follows. An observation without a call, such as an error, is given to the
+//!   model in a user's message.
+//! - Changes of state, `recall`, and `null` are no messages. The text of a recall for the model is made from a template that the file does
+//!   not have.
+//! - A `condensation` takes the events that it names out of the conversation and puts its `summary` there; the events before it are a
+//!   branch.
 //!
-//! Written back are changed texts of messages and results, and events left out. What a model said beside its calls, and
-//! the calls, stand in several places of the file, and a change to them is refused.
+//! Changed texts of messages and results are written back, and events left out. A text of the model beside its calls, and the calls, stand
+//! in several places of the file, and a change to them is refused.
 //!
 //! Events of version 1 have a `kind`, and an `id` that is a text:
 //!
-//! - A `SystemPromptEvent`, a `MessageEvent`, an `ActionEvent` (a call, and what the model thought and said beside it) and an
+//! - A `SystemPromptEvent`, a `MessageEvent`, an `ActionEvent` (a call, and the model's thoughts and text beside it) and an
 //!   `ObservationEvent` are messages, and so are `UserRejectObservation` and `AgentErrorEvent`, which are results. Others are none.
 //! - A `Condensation` is read as above; its summary stands where the first forgotten event stood.
 //! - The event behind one that is left out names, as its `parent_id`, the one before it.

@@ -19,9 +19,9 @@
 //! - The messages stand in an array, one in a line, in an object under `messages`, or in the attributes of a span or an event:
 //!   `gen_ai.system_instructions`, `gen_ai.input.messages`, then `gen_ai.output.messages`. An attribute that is a text with JSON in it is
 //!   refused: it has to be parsed first.
-//! - Each `tool_call_response` is a tool's message. What a server ran (`server_tool_call`) is a hosted call.
+//! - Each `tool_call_response` is a tool's message. A call that a server ran (`server_tool_call`) is a hosted call.
 //!
-//! Written back are changed texts, arguments and results, and parts and messages left out. A new message is a text.
+//! Changed texts, arguments and results are written back, and parts and messages left out. A new message is a text.
 //!
 //! The form is that of the schemas `gen-ai-input-messages.json` and `gen-ai-output-messages.json` of the semantic conventions (1.37 and
 //! later), with the names that earlier writers used (`result`, `thinking`).

@@ -33,7 +33,7 @@ use super::{Format, SessionLines, WireError, WireErrorKind};
 pub struct Outline {
     pub(crate) conversations: Vec<OutlinedConversation>,
     pub(crate) places: Vec<Place>,
-    /// Where providers reported of responses in it: the last message of each, and where the line begins that says it.
+    /// The reports of providers on responses in it: the last message of each, and the offset of the line that has it.
     pub(crate) reports: Vec<(usize, u64)>,
 }
 
@@ -47,18 +47,18 @@ pub struct OutlinedConversation {
     pub label: Str,
     /// Its relation to the other conversations.
     pub relation: Relation,
-    /// How many messages it has.
+    /// Number of messages.
     pub messages: usize,
     /// The compactions that the tool itself has made; of the conversation that goes on.
     pub compactions: Compactions,
-    /// Where the line begins that it has its name of.
+    /// Offset of the line that it has its name of, in bytes.
     pub(crate) named_by: Option<u64>,
 }
 
 /// Messages of a conversation that stand in one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Where the line begins, in bytes.
+    /// Offset of the line, in bytes.
     pub(crate) offset: u64,
     /// Which of its messages they are: the first, and the one behind the last.
     pub(crate) first: u32,
@@ -68,15 +68,15 @@ pub(crate) struct Place {
 /// The lines of a file that have a place in its tree, by their numbers there.
 #[derive(Debug, Default)]
 pub(crate) struct TreeLines {
-    /// Where each begins.
+    /// Offset of each line, in bytes.
     offsets: Vec<u64>,
     /// Which of them report on a response.
     reports: Vec<bool>,
 }
 
-/// What a format makes of the lines of a file, one after another.
+/// The work of a format on the lines of a file, one after another.
 pub(crate) trait Outliner: Debug {
-    /// Takes note of the line `text`, which begins at `offset`. Errors are about the line.
+    /// Adds the line `text`, which begins at `offset`. Errors are about the line.
     fn push(&mut self, text: &Arc<str>, offset: u64) -> Result<(), WireError>;
 
     /// The outline, of the conversation that goes on or that ends with `leaf`.
@@ -163,18 +163,18 @@ impl OutlinedConversation {
 }
 
 impl TreeLines {
-    /// Takes note of the next line.
+    /// Adds the next line.
     pub(crate) fn push(&mut self, offset: u64, reports: bool) {
         self.offsets.push(offset);
         self.reports.push(reports);
     }
 
-    /// Where a line begins.
+    /// The offset of a line.
     pub(crate) fn offset(&self, line: usize) -> Option<u64> {
         self.offsets.get(line).copied()
     }
 
-    /// The same of a line that reports on a response.
+    /// The offset of a line that reports on a response.
     pub(crate) fn report(&self, line: usize) -> Option<u64> {
         self.offset(line).filter(|_| self.reports.get(line) == Some(&true))
     }
@@ -186,7 +186,7 @@ impl Place {
         Self { offset, first: 0, end: messages }
     }
 
-    /// Those of the line's messages that it means.
+    /// The messages of the line that it means.
     fn of(self, messages: Vec<Message>) -> Vec<Result<Message, WireError>> {
         let mut messages = messages.into_iter().zip(0_u32..).filter(|(_, at)| *at >= self.first);
         let next = |_| messages.next().map(|(message, _)| message).ok_or_else(changed);

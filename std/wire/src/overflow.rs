@@ -115,7 +115,7 @@ pub(super) fn fields_of(body: &str) -> Vec<(&'static str, String)> {
     texts
 }
 
-/// The same, of an object and of those within it.
+/// Adds the texts of these fields of an object and of those within it.
 fn collect(text: &str, depth: usize, found: &mut Vec<(&'static str, String)>) {
     match Kind::of(text) {
         Kind::Object => {
@@ -158,7 +158,7 @@ fn numbered(body: &str) -> Option<ContextOverflow> {
     Some(ContextOverflow::new(limit, sent)).filter(|overflow| *overflow != ContextOverflow::default())
 }
 
-/// What one of the known messages says.
+/// The numbers of one of the known messages.
 fn numbers(text: &str) -> Option<ContextOverflow> {
     let text = text.to_ascii_lowercase();
     let after = |mark: &str| number_in(text.split_once(mark)?.1);
@@ -217,7 +217,7 @@ fn number_before(text: &str) -> Option<u64> {
 /// Codes and types that mean nothing else.
 const CODES: &[&str] = &["context_length_exceeded", "exceed_context_size_error"];
 
-/// What the messages have in common, in lower case.
+/// Phrases of the messages, in lower case.
 const MESSAGES: &[&str] = &[
     "maximum context length is",
     "prompt is too long",
@@ -229,13 +229,13 @@ const MESSAGES: &[&str] = &[
     "input is too long for requested model",
 ];
 
-/// Where providers say what is wrong.
+/// Fields in which providers describe an error.
 const FIELDS: &[&str] = &["error", "message", "Message", "type", "code", "metadata", "raw", "detail"];
 
 /// An error within an error within a body, twice.
 const DEPTH_MAX: usize = 6;
 
-/// How far behind its words a number stands: ` (`, `: `, ` about `.
+/// Maximum distance of a number behind its words, in bytes: ` (`, `: `, ` about `.
 const NEAR_MAX: usize = 12;
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use super::WireError;
 use super::json::{self, rebuild};
 use super::places::Places;
 
-/// How the elements of a list are known again and written. `U` is what one element says.
+/// The functions by which the elements of a list are known again and written. `U` is the content of one element.
 pub(crate) struct Elements<U> {
-    /// What makes an element the same as before with other content: the call that it makes or answers.
+    /// The identity of an element, which stays when its content changes: the call that it makes or answers.
     pub(crate) key: fn(&U) -> Option<(bool, &str)>,
     /// The text of a new element.
     pub(crate) fresh: fn(&U) -> Result<String, WireError>,

@@ -3,8 +3,8 @@
 use core::hash::Hash;
 use std::collections::HashMap;
 
-/// Where `keys` stand. Whoever looks for them in their order finds each in constant time; anybody else pays once for a
-/// map, so that a long list is never searched for every element.
+/// The places of `keys`. A search in their order finds each in constant time; any other pays once for a map, so that a long list is never
+/// searched for every element.
 #[derive(Debug)]
 pub(crate) struct Places<'k, K> {
     keys: &'k [K],
@@ -16,7 +16,7 @@ impl<'k, K: Eq + Hash> Places<'k, K> {
         Self { keys, map: None }
     }
 
-    /// Where `wanted` stands: at `next` or the first place after it, else the first of all.
+    /// The place of `wanted`: at `next` or the first place after it, else the first of all.
     pub(crate) fn find(&mut self, wanted: &K, next: usize) -> Option<usize> {
         if self.keys.get(next) == Some(wanted) {
             return Some(next);

@@ -15,15 +15,15 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - A request is several messages: system prompts, what the user says, and a tool message for each `tool-return` and each
-//!   `retry-prompt` with a tool. A `retry-prompt` without a tool is what the framework says in the user's place.
+//! - A request is several messages: system prompts, the user's message, and a tool message for each `tool-return` and each `retry-prompt`
+//!   with a tool. A `retry-prompt` without a tool is a text of the framework in the user's place.
 //! - The `instructions` of the first request that has some are a system message. Those of later requests, of which the framework
 //!   sends the last, mostly repeat them, and are none.
-//! - What a tool returned that is no text is read as its JSON.
+//! - An output of a tool that is no text is read as its JSON.
 //! - A `builtin-tool-call` is the provider's, as its return is, and stays in the message of the model.
 //!
-//! Written back are changed texts, results and arguments, and parts and messages left out. A new message is a text. Instructions
-//! that are left out stay. The form is that of the framework's sources (`pydantic_ai_slim/pydantic_ai/messages.py` of
+//! Changed texts, results and arguments are written back, and parts and messages left out. A new message is a text. Instructions that are
+//! left out stay. The form is that of the framework's sources (`pydantic_ai_slim/pydantic_ai/messages.py` of
 //! <https://github.com/pydantic/pydantic-ai>, version 2.33, August 2026).
 
 mod message;

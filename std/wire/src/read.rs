@@ -267,7 +267,7 @@ fn bodies<'a>(
     Ok(vec![body(Content::Value(at(Document::parse(text)?)?))])
 }
 
-/// What a spec makes of a body, without the source texts.
+/// The messages that a spec reads from a body, without the source texts.
 fn reading(spec: &'static FormatSpec, body: &Body<'_>) -> Result<Vec<Vec<Message>>, WireError> {
     let source: Arc<str> = Arc::from(body.text());
     let content = match &body.content {

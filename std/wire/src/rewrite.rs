@@ -18,7 +18,7 @@ pub(crate) struct Change<'m> {
     pub(crate) new: &'m Part,
 }
 
-/// What is to be changed in a record that was the messages `was` and is to be `now`.
+/// The changes of a record from the messages `was` to the messages `now`.
 pub(crate) fn changes<'m>(was: &[Message], now: &[&'m Message]) -> Result<Vec<Change<'m>>, WireError> {
     let mut found = Vec::new();
     if was.len() != now.len() {

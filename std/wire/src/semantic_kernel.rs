@@ -9,9 +9,9 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - A function is called by its plugin's name, a hyphen and its own, as the models are told.
-//! - A tool's message says its result twice, as text and as `FunctionResultContent`: the latter counts. One that is only
-//!   text names its call in `Metadata`. Several results in one message are several messages.
+//! - A function is called by its plugin's name, a hyphen and its own: the name that the models see.
+//! - A tool's message has its result twice, as text and as `FunctionResultContent`: the latter counts. One that is only text names its call
+//!   in `Metadata`. Several results in one message are several messages.
 //! - Usage stands in `Metadata`.
 //!
 //! Written back are changed texts and results, messages left out, and new messages.

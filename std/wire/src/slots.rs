@@ -27,7 +27,7 @@ pub struct RecordMessage<'a> {
     pub(crate) name: Str,
     /// The text that the message is counted and shown by where it is one of several of its record.
     text: &'a str,
-    /// Where the message comes from, if it does not come from the speaker of its role.
+    /// Origin of the message, if it does not come from the speaker of its role.
     pub(crate) attribution: Option<Attribution>,
     pub(crate) parts: Vec<RecordPart<'a>>,
 }
@@ -41,7 +41,7 @@ pub struct RecordPart<'a> {
     element: Option<(&'a str, &'a str)>,
     /// Values that say what the part says, and what is written there where the part is left out.
     absence: Vec<(&'a str, &'static str)>,
-    /// What a result holds, where its reader notes that too.
+    /// The parts of a result, where its reader notes them too.
     inner: Vec<Self>,
 }
 
@@ -181,7 +181,7 @@ impl<'a> RecordPart<'a> {
         Self::new(Part::ToolResult(ToolResult::new(call_id, parts))).with_slot(value, SlotForm::Value)
     }
 
-    /// The same call, of this kind.
+    /// The call, with this kind.
     pub(crate) const fn with_kind(mut self, kind: CallKind) -> Self {
         if let Part::ToolCall(call) = &mut self.part {
             call.kind = kind;

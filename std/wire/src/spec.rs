@@ -1,4 +1,4 @@
-//! What is known of a format: how a text of it is recognised, read and written.
+//! The description of a format: how its texts are recognised, read and written.
 
 use core::cmp::Ordering;
 use core::fmt;
@@ -31,11 +31,11 @@ pub struct FormatSpec {
     /// The text of a record that is new, where the writer does not give it: of this message, and with the fields that the record
     /// beside it has.
     pub(crate) fresh: Option<FreshRecord>,
-    /// How its records name each other, if they do.
+    /// The links between its records, if they name each other.
     pub(crate) chain: Option<Chain>,
-    /// How it says what has become of a conversation, where it is a log that is only added to.
+    /// The log of the format, where it is only added to.
     pub(crate) log: Option<Log>,
-    /// How its lines are outlined, where a file may be too long to hold.
+    /// The outliner of its lines, where a file may be too long to hold.
     pub(crate) outliner: Option<fn() -> Box<dyn Outliner>>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum FormatName {
     Custom { name: &'static str, profile: Profile },
 }
 
-/// How a text is recognised and read.
+/// The functions that recognise and read a text.
 pub(crate) enum Reader {
     /// By functions that look at all of it.
     Own {
@@ -55,11 +55,11 @@ pub(crate) enum Reader {
         /// Adds the conversations of a text. Errors carry paths and offsets in the body's text.
         read: fn(&mut Transcript, &Body<'_>) -> Result<(), WireError>,
     },
-    /// As one conversation, a list of records: under `key` of an object, an array, or lines.
+    /// A text is one conversation, a list of records: under `key` of an object, an array, or lines.
     List { key: &'static str, sign: fn(&Sample<'_>) -> Fit, record: ReadRecord },
 }
 
-/// How a record is written that has to change.
+/// The way in which a changed record is written.
 pub(crate) enum Writer {
     /// With other values in the slots that this function finds in it.
     Slots(ReadRecord),
@@ -156,7 +156,7 @@ impl FormatSpec {
         }
     }
 
-    /// How well `body` fits, and by which sign.
+    /// The fit of `body`, with its sign.
     pub(crate) fn fit(&self, body: &Body<'_>) -> Fit {
         match &self.reader {
             Reader::Own { sign, .. } => sign(body),
@@ -167,8 +167,8 @@ impl FormatSpec {
         }
     }
 
-    /// How well the object `body` fits as the only record of a text. `None` if it is an object around a list of records, no object, or
-    /// of a format that is not read as a list.
+    /// The fit of the object `body` as the only record of a text. `None` if it is an object around a list of records, no object, or of a
+    /// format that is not read as a list.
     pub(crate) fn fit_of_record(&self, body: &Body<'_>) -> Option<Fit> {
         let Reader::List { key, sign, .. } = &self.reader else { return None };
         let record = body.object().filter(|_| body.members.iter().all(|(name, ..)| name != key))?;

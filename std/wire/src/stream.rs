@@ -30,9 +30,9 @@ use super::{Format, WireError, codex};
 
 /// The records of JSONL, in the order of the file.
 ///
-/// A file of any length is read within the memory of its longest line, for sums, searches and tails. What one line alone
-/// cannot tell is left to [`read`](super::read): which of several branches goes on, and, in files that are a forest, the
-/// order of a conversation. A record names the record before it, so that a caller can follow a branch in a second pass.
+/// A file of any length is read within the memory of its longest line, for sums, searches and tails. Questions that one line alone cannot
+/// answer are left to [`read`](super::read): which of several branches goes on, and, in files that are a forest, the order of a
+/// conversation. A record names the record before it, so that a caller can follow a branch in a second pass.
 #[derive(Debug)]
 pub struct SessionLines<R> {
     lines: Lines<R>,
@@ -57,7 +57,7 @@ pub struct LineRecord {
     pub is_aside: bool,
     /// The usage that a provider reported in it. Every line of a response may repeat its report.
     pub usage: Option<Usage>,
-    /// The tool's own compaction that it is. What was dropped cannot be known from a line alone.
+    /// The tool's own compaction that it is. The dropped messages cannot be known from a line alone.
     pub compaction: Option<ToolCompaction>,
 }
 
@@ -111,7 +111,7 @@ impl<R: BufRead> SessionLines<R> {
         self.spec
     }
 
-    /// What `read` makes of the next line that is not blank, its number and its offset.
+    /// Calls `read` with the next line that is not blank, its number and its offset.
     fn next_with<T>(
         &mut self,
         read: impl FnOnce(&str, usize, usize) -> Result<T, WireError>,
@@ -121,7 +121,7 @@ impl<R: BufRead> SessionLines<R> {
         read(document.text(), line.number(), line.offset()).map(Some).map_err(|error| document.place(error))
     }
 
-    /// What `read` makes of the next line that is not blank, and its offset; errors get their place in the file.
+    /// Calls `read` with the next line that is not blank, and its offset; errors get their place in the file.
     pub(crate) fn next_text<T>(
         &mut self,
         read: impl FnOnce(&Arc<str>, u64) -> Result<T, WireError>,

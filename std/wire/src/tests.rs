@@ -1,4 +1,4 @@
-//! What holds for any conversation, and for every recorded one that is at hand.
+//! Properties of any conversation, tested on each recorded one that is at hand.
 
 mod answers;
 mod conversions;

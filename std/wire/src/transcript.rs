@@ -1,4 +1,4 @@
-//! What a text holds: conversations, and where each of their messages stands in it.
+//! The content of a text: conversations, and the place of each of their messages in it.
 
 mod compactions;
 mod container;
@@ -42,7 +42,7 @@ pub struct Transcript {
     pub(crate) conversations: Vec<Conversation>,
     /// Arrays that were looked at before there was a transcript.
     pub(crate) arrays: Vec<KnownArray>,
-    /// What is long in the text, where that was seen.
+    /// The long values in the text, where they were seen.
     pub(crate) spans: Spans,
 }
 
@@ -68,7 +68,7 @@ pub struct Conversation {
     pub compactions: Compactions,
     /// The usage that providers reported of the responses in it.
     pub usage: LazyList<UsageEntry>,
-    /// How many messages were read.
+    /// Number of messages that were read.
     pub(crate) pieces: usize,
     pub(crate) as_read: AsRead,
     /// Whether it stands in a log that is only added to.
@@ -77,7 +77,7 @@ pub struct Conversation {
     pub(crate) is_closed: bool,
 }
 
-/// Of which records the messages of a conversation were, and which message of those, when it was read.
+/// The records of a conversation's messages when it was read, and the number of each message in its record.
 #[derive(Debug, Clone)]
 pub(crate) enum AsRead {
     Own(Arc<[(RecordId, u32)]>),
@@ -119,7 +119,7 @@ pub struct ToolCompaction {
     pub at: usize,
     /// The reason for it, in the tool's words; empty where it does not say.
     pub trigger: Str,
-    /// How many messages of the text it took out of the conversation, where that can be known.
+    /// Number of messages of the text that it took out of the conversation, where that can be known.
     pub dropped: Option<u64>,
     /// The size before it, in tokens, as the tool says.
     pub tokens_before: Option<u64>,
@@ -189,7 +189,7 @@ impl Conversation {
         }
     }
 
-    /// The same, of the `len` messages of a stage of its file.
+    /// The conversation with the `len` messages of a stage of its file.
     pub(crate) fn with_stage(mut self, stage: &Stage, len: usize) -> Self {
         self.entries = LazyList::of(stage.clone(), len);
         self.usage = LazyList::of(stage.clone(), 0);
@@ -197,7 +197,7 @@ impl Conversation {
         self
     }
 
-    /// Takes note of what was read, to know later what has been changed.
+    /// Keeps the places of the entries as they were read, to recognise later changes.
     pub(crate) fn seal(&mut self) {
         if matches!(self.as_read, AsRead::Own(_)) {
             self.as_read = AsRead::Own(self.entries.iter().filter_map(Entry::place).collect());
@@ -222,7 +222,7 @@ impl Conversation {
                 || self.entries.iter().map(Entry::place).eq(self.as_read().map(Some)))
     }
 
-    /// Of which records its messages were, and which message of those, when it was read.
+    /// The records of its messages when it was read, and the number of each message in its record.
     pub(crate) fn as_read(&self) -> Box<dyn Iterator<Item = (RecordId, u32)> + '_> {
         match &self.as_read {
             AsRead::Own(places) => Box::new(places.iter().copied()),

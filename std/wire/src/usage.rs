@@ -1,4 +1,4 @@
-//! What providers report of a response, read from the texts that they send.
+//! Usage that providers report of a response, read from the texts that they send.
 //!
 //! ```
 //! use epitome_wire::usage::reported;
@@ -10,16 +10,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What Anthropic's own compactions cost is not in the totals of a report, and the size of nothing: [`compactions`] tells it. The
-//! report itself tells what the request has come to: see [`Usage::after_compaction`].
+//! The cost of Anthropic's own compactions is not in the totals of a report, and the size of nothing: [`compactions`] gives it. The report
+//! itself has the size of the compacted request: see [`Usage::after_compaction`].
 //!
-//! Whose report it is, its keys say: no two vendors mean different things by the same set of them.
+//! The keys of a report tell its vendor: no two vendors mean different things by the same set of them.
 //!
 //! | keys | vendor | meaning |
 //! |---|---|---|
-//! | `prompt_tokens` | Chat Completions and who speaks it | cached tokens are part of the input |
+//! | `prompt_tokens` | Chat Completions and its followers | cached tokens are part of the input |
 //! | `input_tokens` with `input_tokens_details` or `total_tokens` | Responses | the same |
-//! | `input_tokens` otherwise | Anthropic | what was read from and written to the cache stands beside it |
+//! | `input_tokens` otherwise | Anthropic | tokens that were read from and written to the cache are beside it |
 //! | `inputTokens` | Bedrock's Converse | the same |
 //! | `promptTokenCount` | Gemini | thoughts and server-side tools stand beside prompt and answer |
 
@@ -167,8 +167,8 @@ fn responses(raw: &str) -> Result<Usage, WireError> {
     Ok(usage)
 }
 
-/// Where the provider ran tools in steps of its own, the report adds their inputs up: then only the first step says what
-/// the request was. Where it compacted, the first step after that says what the request has come to.
+/// Reads a report of Anthropic. Where the provider ran tools in steps of its own, the report adds their inputs up: then only the first step
+/// has the size of the request. Where it compacted, the first step after that has the size of the compacted request.
 fn anthropic(raw: &str) -> Result<Usage, WireError> {
     let usage = Usage::anthropic(anthropic_tokens(raw)?);
     let mut ran = false;

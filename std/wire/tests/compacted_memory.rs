@@ -1,5 +1,4 @@
-//! What a session takes in memory that its tool has compacted thousands of times. A test of its own, because it counts what
-//! its process allocates.
+//! Memory of a session that its tool has compacted thousands of times. A test of its own, because it counts the allocations of its process.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,7 +20,7 @@ fn held() -> usize {
     stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
 }
 
-/// What stands between two compactions, by the number of the second, with that.
+/// The text of one compaction and of the lines up to it, by its number.
 type Round = fn(usize) -> String;
 
 fn claude_code(at: usize) -> String {
@@ -47,7 +46,7 @@ fn codex(at: usize) -> String {
     )
 }
 
-/// As older versions wrote it: what users said stays.
+/// A round as older versions wrote it: the users' messages stay.
 fn codex_older(at: usize) -> String {
     let item = codex_said("user", "go on");
     format!(
@@ -78,7 +77,7 @@ fn gemini_cli(at: usize) -> String {
     )
 }
 
-/// What is counted of a session of so many compactions.
+/// A count of a session with this number of compactions.
 type Measure = fn(Format, &str, usize) -> usize;
 
 /// A session of so many compactions.

@@ -15,12 +15,12 @@ use work::WORK;
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// How many lines or items the smaller text of a shape has.
+/// Number of lines or items of the smaller text of a shape.
 const SIZE: usize = 500;
-/// How much the peak may grow when the text is doubled, in percent: vectors and maps grow by doubling.
+/// Maximum growth of the peak when the text is doubled, in percent: vectors and maps grow by doubling.
 const GROWTH_PERCENT_MAX: usize = 240;
-/// What may be held beside the text while its conversations are listed: so often its bytes, and so many bytes for each line or
-/// item, which is what a message takes that says next to nothing. See `docs/formats.md`.
+/// Maximum memory beside the text while its conversations are listed: a multiple of its bytes, and bytes for each line or item, which a
+/// message with next to no content takes. See `docs/formats.md`.
 const PEAK_FACTOR: usize = 3;
 const LINE_BYTES: usize = 1_024;
 

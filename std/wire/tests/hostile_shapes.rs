@@ -18,9 +18,9 @@ use work::WORK;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// How many lines or items the smaller text of a shape has.
+/// Number of lines or items of the smaller text of a shape.
 const SIZE: usize = 500;
-/// How much the work may grow when the text is doubled, in percent: vectors and maps grow by doubling.
+/// Maximum growth of the work when the text is doubled, in percent: vectors and maps grow by doubling.
 const GROWTH_PERCENT_MAX: usize = 240;
 
 #[test]

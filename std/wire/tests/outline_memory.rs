@@ -1,4 +1,4 @@
-//! What the outline of a long session file takes in memory. A test of its own, because it counts what its process allocates.
+//! Memory of the outline of a long session file. A test of its own, because it counts the allocations of its process.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -28,7 +28,7 @@ fn held() -> usize {
 /// A line of a session file by its number, with `#` where its text stands.
 type Line = fn(usize) -> String;
 
-/// A file that is made while it is read, so that nobody holds it, and notes at every read how much is held.
+/// A file that is made while it is read, without a copy in memory, and that notes the held memory at every read.
 struct Made {
     line: Line,
     at: usize,

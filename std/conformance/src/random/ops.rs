@@ -1,4 +1,4 @@
-//! What may happen to a session, drawn from a seed: the same everywhere.
+//! The operations on a session, drawn from a seed: the same everywhere.
 
 /// One operation. Places of the log are given in 256ths of it, so that they fit whatever is there.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub(super) struct Commit {
     /// Instead of the places: all from this one on, with instructions, and nothing is edited or summarized.
     pub(super) takes_back_from: Option<u8>,
     pub(super) summarize: bool,
-    /// What its summary claims.
+    /// The claim of its summary.
     pub(super) claims: Claim,
     pub(super) parent_off: u8,
     pub(super) head_back: u8,

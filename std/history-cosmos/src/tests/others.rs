@@ -1,4 +1,4 @@
-//! What others have in the same container.
+//! Tests of foreign items in the same container.
 
 use epitome_history::{HistoryStore, SessionId, StoreErrorKind};
 use serde_json::{Value, json};

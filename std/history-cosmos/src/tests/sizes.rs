@@ -1,4 +1,4 @@
-//! What does not fit into one batch or one item.
+//! Tests of data that does not fit into one batch or one item.
 
 use std::sync::Arc;
 

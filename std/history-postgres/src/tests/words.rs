@@ -105,7 +105,7 @@ fn what_is_pruned_leaves_no_word_in_the_index() {
     });
 }
 
-/// Owners with many small sessions, and more messages found than are told from each other at once.
+/// Searches prefixes of many small sessions, with more messages found than are distinguished at once.
 #[test]
 fn the_texts_behind_the_blocks_of_many_sessions_are_searched() {
     let Some(server) = Server::new("small") else { return };

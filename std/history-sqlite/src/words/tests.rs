@@ -136,7 +136,7 @@ fn many_small_sessions_are_searched_by_the_index() {
     });
 }
 
-/// Damage of the index, or of somebody else's message, keeps nobody from writing, deleting and searching.
+/// Writes, deletes and searches while the index, or a message of another session, is damaged.
 #[test]
 fn damage_does_not_spread() {
     block_on(async {

@@ -14,7 +14,7 @@ use super::Place;
 use crate::rules::invalid;
 use crate::{StoreError, StoreErrorKind};
 
-/// The key that a store encrypts what it writes with: 32 bytes, which nobody could guess.
+/// The key with which a store encrypts: 32 random bytes, which cannot be guessed.
 ///
 /// ```
 /// use epitome_history::StoreKey;
@@ -24,18 +24,18 @@ use crate::{StoreError, StoreErrorKind};
 /// # Ok::<(), epitome_history::StoreError>(())
 /// ```
 ///
-/// *Not a password*: what people can remember can be guessed. `openssl rand -hex 32` makes a key.
+/// *Not a password*: a text that people can remember can be guessed. `openssl rand -hex 32` makes a key.
 ///
-/// *Lost* is what was written with it when it is lost.
+/// *Loss*: without the key, everything that was written with it is lost.
 ///
-/// Its memory is overwritten when it is dropped; what the caller made it of is the caller's.
+/// Its memory is overwritten when it is dropped; the caller's own copies are not.
 #[derive(Clone)]
 pub struct StoreKey(Zeroizing<[u8; KEY_BYTES]>);
 
-/// How many bytes a key has.
+/// Length of a key in bytes.
 const KEY_BYTES: usize = 32;
 
-/// What a session's key is derived for, before the session's name. Another version of the format has another one.
+/// Purpose of a session's key in its derivation, before the session's name. Another version of the format has another one.
 const SESSION: &[u8] = b"epitome history 1 session\0";
 
 impl StoreKey {
@@ -88,7 +88,7 @@ impl fmt::Debug for StoreKey {
     }
 }
 
-/// What one session's texts in one file are encrypted with.
+/// The keys of one session's texts in one file.
 #[derive(Clone)]
 pub struct SessionKey {
     cipher: XChaCha20Poly1305,
@@ -167,7 +167,7 @@ mod tests {
         assert_ne!(session.digest(&[1; 32]), key(7).of(Uuid::nil(), b"t").digest(&[1; 32]));
     }
 
-    /// What the documentation says, computed apart: HKDF by HMAC, and the cipher as it is.
+    /// Computes the documented format apart: HKDF by HMAC, and the cipher as it is.
     #[test]
     fn the_format_is_the_documented_one() {
         let file = Uuid::from_u128(0x1234);

@@ -11,7 +11,7 @@ use crate::{
     Pruned, SessionId, StateRevision, StoreError, StoreErrorKind, Timestamp,
 };
 
-/// How many appends, records or messages are asked for at once.
+/// Number of appends, records or messages that are asked for at once.
 const PAGE: u32 = 256;
 
 /// One step of a session's life.
@@ -39,7 +39,7 @@ pub(super) enum Event {
 /// The steps of a session up to where it was when this was made.
 #[derive(Debug)]
 pub(super) struct Events<'a, S: HistoryStore + ?Sized> {
-    /// What they are read for, in errors.
+    /// Name of the reading operation, in errors.
     operation: &'static str,
     store: &'a S,
     session: &'a SessionId,
@@ -54,7 +54,7 @@ pub(super) struct Events<'a, S: HistoryStore + ?Sized> {
     pub(super) state: Option<Box<str>>,
 }
 
-/// What was read ahead, the last that was read, and whether there may be more.
+/// The items that were read ahead, the last one, and whether there may be more.
 #[derive(Debug)]
 struct Ahead<T> {
     page: VecDeque<T>,
@@ -185,13 +185,13 @@ impl<'a, S: HistoryStore + ?Sized> Events<'a, S> {
 /// Does the steps of a session again in another, which is new or has come a part of the way.
 #[derive(Debug)]
 pub(super) struct Replay<'a, T: HistoryStore + ?Sized> {
-    /// What it is done for, in errors.
+    /// Name of the operation, in errors.
     operation: &'static str,
     target: &'a T,
     session: &'a SessionId,
-    /// Where the target stands: how far an earlier attempt has come, and this one since.
+    /// Position of the target: the progress of an earlier attempt, and of this one since.
     reached: (Head, Revision),
-    /// Where the session stood after the steps that have come.
+    /// Position of the session after the steps that have come.
     at: (Head, Revision),
     /// Whether there was nothing of the target when this was made.
     is_new: bool,
@@ -271,8 +271,8 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
         )))
     }
 
-    /// Deletes what this has made of a session that is refused, unless somebody has gone on with it. What failed for another
-    /// reason stays: the same call again goes on from there.
+    /// Deletes the part of a refused session that this has made, unless another writer has gone on with it. After another failure the part
+    /// stays: the same call again goes on from there.
     pub(super) async fn taken_back(&self, error: StoreError) -> StoreError {
         let refused = matches!(error.kind(), StoreErrorKind::Invalid | StoreErrorKind::Corrupt);
         if !refused || !self.is_new || self.reached == (Seq(0), Revision(0)) {
@@ -358,7 +358,7 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
         })
     }
 
-    /// Whether these entries were appended there. What was pruned on one side is not compared.
+    /// Whether these entries were appended there. Messages that were pruned on one side are not compared.
     async fn has(&self, appended: &Appended, entries: &[Entry]) -> Result<bool, StoreError> {
         let (mut from, mut rest) = (Some(appended.first), entries.iter());
         while let Some(first) = from {
@@ -375,7 +375,7 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
     }
 }
 
-/// Where a session stands: at its start, if there is none.
+/// The head and the revision of a session: those of its start, if there is none.
 async fn stands<T: HistoryStore + ?Sized>(
     store: &T,
     session: &SessionId,

@@ -1,4 +1,4 @@
-//! What a compaction has hidden.
+//! The messages that a compaction has hidden.
 
 use core::ops::Range;
 
@@ -7,7 +7,7 @@ use epitome_core::{Head, Revision, Seq};
 use crate::rules::invalid;
 use crate::{Committed, CompactionRecord, HistoryStore, LogPage, Logged, SessionId, StoreError};
 
-/// How many messages are read at once.
+/// Number of messages that are read at once.
 const PAGE: u32 = 256;
 
 pub(super) async fn expand<S: HistoryStore + ?Sized>(
@@ -46,8 +46,8 @@ pub(super) async fn expand<S: HistoryStore + ?Sized>(
     Ok(page)
 }
 
-/// Where what `record` hid and shortened stands: ascending. Only a call that had no answer then may have got one later,
-/// behind what the record was made from.
+/// The ranges of messages that `record` hid and shortened: ascending. Only a call that had no answer then may have got one later, behind
+/// the messages that the record was made from.
 fn ranges(record: &CompactionRecord, head: Head) -> Vec<Range<Seq>> {
     let mut ranges: Vec<_> = record.hides.iter().map(|range| range.first..range.last.next()).collect();
     ranges.extend(record.edits.iter().map(|edit| edit.seq..edit.seq.next()));

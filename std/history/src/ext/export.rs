@@ -36,9 +36,9 @@ pub struct Exported {
     pub head: Head,
     /// Its revision.
     pub revision: Revision,
-    /// How many appends.
+    /// Number of appends.
     pub appends: u64,
-    /// How many compactions, those included that were undone.
+    /// Number of compactions, with those that were undone.
     pub records: u64,
 }
 
@@ -76,13 +76,13 @@ struct Last {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct End {
-    /// How many lines stand before this one.
+    /// Number of lines before this one.
     lines: u64,
     /// The SHA-256 of them, with their line feeds, in hexadecimal.
     sha256: String,
 }
 
-/// What the last line begins with.
+/// Beginning of the last line.
 const END: &str = r#"{"end":"#;
 
 pub(super) async fn export<S: HistoryStore + ?Sized>(
@@ -130,7 +130,7 @@ fn write(out: &mut Out<'_>, event: &Event, head: Head) -> Result<(), StoreError>
     out.line(&line::encode(&line)?)
 }
 
-/// Where the lines go.
+/// The output of the lines.
 struct Out<'a> {
     out: &'a mut (dyn Write + Send),
     hash: Sha256,
@@ -205,14 +205,14 @@ struct Reader<'a> {
     input: &'a mut (dyn BufRead + Send),
     exported: Exported,
     hash: Sha256,
-    /// How many lines were read.
+    /// Number of lines that were read.
     lines: u64,
     /// The head after what was read.
     head: Head,
     state: Due,
     /// The line that was read last, its break included.
     text: String,
-    /// How many bytes a line may have, its break included.
+    /// Maximum length of a line, with its break, in bytes.
     line_bytes_max: usize,
 }
 

@@ -47,7 +47,7 @@ struct Forked<'a, S: HistoryStore + ?Sized> {
     revision: Revision,
     /// The revisions that the records make there, by those that they made here.
     from: BTreeMap<Revision, Revision>,
-    /// Whether there is something of it, and nobody else has written there.
+    /// Whether there is something of it, written only by this call.
     begun: bool,
 }
 
@@ -144,7 +144,7 @@ fn pruned(what: &str) -> StoreError {
     StoreError::new(StoreErrorKind::Pruned, format!("fork: {what} would be visible there, and was pruned"))
 }
 
-/// What is hidden by a record that does not go along would be visible, and must still be there.
+/// Checks that no pruned message would become visible: one that is hidden by a record that does not go along.
 async fn nothing_pruned<S: HistoryStore + ?Sized>(
     store: &S,
     session: &SessionId,
@@ -164,5 +164,5 @@ async fn nothing_pruned<S: HistoryStore + ?Sized>(
     Ok(())
 }
 
-/// How many records or messages are read at once.
+/// Number of records or messages that are read at once.
 const PAGE: u32 = 256;

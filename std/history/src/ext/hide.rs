@@ -17,17 +17,17 @@ pub(crate) const CLEAR: &str = "clear";
 /// The strategy that a record names which takes back the latest messages.
 pub(crate) const REWIND: &str = "rewind";
 
-/// How often a session is loaded anew because somebody was faster.
+/// Maximum number of times that a session is loaded anew because another writer was faster.
 const ATTEMPTS_MAX: usize = 8;
 
-/// How many appends are read at once.
+/// Number of appends that are read at once.
 const PAGE: u32 = 256;
 
 /// The limit of a session that [`retain`](super::HistoryStoreExt::retain) enforces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Keep {
-    /// So many of the newest visible messages, and those that no retention takes.
+    /// This number of the newest visible messages, and those that no retention takes.
     Messages(u64),
     /// The messages that were appended at this time or later. An append without a time counts as older than those after it that have one.
     Since(Timestamp),
@@ -37,13 +37,13 @@ pub enum Keep {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retained {
-    /// How many visible messages and summaries it has hidden.
+    /// Number of visible messages and summaries that it has hidden.
     pub hidden: u64,
     /// The deleted messages and summaries.
     pub pruned: Pruned,
 }
 
-/// What is hidden.
+/// The messages to be hidden.
 #[derive(Debug, Clone, Copy)]
 enum Hide {
     All,
@@ -191,7 +191,7 @@ fn last_request(visible: &Visible) -> Option<u32> {
     visible.live().iter().rposition(is_request).and_then(|at| u32::try_from(at).ok())
 }
 
-/// Where the newest groups begin that have no more than `count` messages together.
+/// The beginning of the newest groups that have no more than `count` messages together.
 fn behind_newest(visible: &Visible, count: u64) -> Seq {
     let groups: Vec<_> = visible.index().groups().collect();
     let (mut cut, mut kept) = (visible.head(), 0_u64);
@@ -205,8 +205,8 @@ fn behind_newest(visible: &Visible, count: u64) -> Seq {
     cut
 }
 
-/// Where the appends end that were before `time`, from the first visible message on. Of one without a time it is known only
-/// that it came before those that have one.
+/// The head after the appends before `time`, from the first visible message on. An append without a time only counts as earlier than those
+/// behind it that have one.
 pub(super) async fn before<S: HistoryStore + ?Sized>(
     store: &S,
     session: &SessionId,

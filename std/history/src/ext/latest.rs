@@ -2,7 +2,7 @@
 
 use crate::{Committed, HistoryStore, SessionId, StoreError};
 
-/// How many records are read at once.
+/// Number of records that are read at once.
 const PAGE: u32 = 256;
 
 pub(super) async fn latest<S: HistoryStore + ?Sized>(

@@ -14,10 +14,10 @@ use crate::{
     StoreErrorKind,
 };
 
-/// How many messages or sessions are read at once. A store that reads a whole session to answer is asked seldom.
+/// Number of messages or sessions that are read at once. A store that reads a whole session to answer is asked seldom.
 const PAGE: u32 = 1_024;
 
-/// Of the nearest messages, those with fewer others between them are read at once.
+/// Maximum number of other messages between two of the nearest that are read at once.
 const NEAR: u64 = 16;
 
 /// The nearest messages, by one pass over the logs that are searched. It keeps none of their texts.
@@ -77,7 +77,7 @@ fn is_recent(info: &SessionInfo, search: &LogSearch) -> bool {
 struct Scan<'s> {
     search: &'s LogSearch,
     nearest: MessageSearch,
-    /// How many messages were read. A message is known by the number that were read before it.
+    /// Number of messages that were read. A message is known by the number that were read before it.
     looked: u64,
     /// The pages that were read: the number of the first message, its session and its place there.
     pages: Vec<(u64, SessionId, Seq)>,

@@ -6,7 +6,7 @@ use super::Exported;
 use super::events::{conflict, copy};
 use crate::{HistoryStore, MemoryStore, SessionId, SessionInfo, StoreError, StoreErrorKind};
 
-/// How many messages are compared at once.
+/// Number of messages that are compared at once.
 const PAGE: u32 = 256;
 
 pub(super) async fn verify<S: HistoryStore + ?Sized>(
@@ -64,7 +64,7 @@ async fn compare_logs<S: HistoryStore + ?Sized>(
     Ok(())
 }
 
-/// What the list says of a session: the one after all that come before its name.
+/// The entry of a session in the list: the one after all that come before its name.
 async fn info<S: HistoryStore + ?Sized>(
     store: &S,
     session: &SessionId,

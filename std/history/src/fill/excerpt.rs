@@ -1,4 +1,4 @@
-//! What is shown of a long result: its beginning, its end, and of what is between them the lines that say the most.
+//! Excerpts of long results: their beginning, their end, and between them the lines with the most information.
 
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
@@ -35,22 +35,22 @@ pub(super) fn excerpt(
     chosen.finish()
 }
 
-/// What ends a line; where a tool returns its text in a string of JSON, an escape.
+/// Ends of a line; where a tool returns its text in a string of JSON, an escape.
 const LINE_ENDS: [&str; 2] = ["\n", "\\n"];
 
 /// Fewer lines are too long to choose from.
 const LINES_MIN: usize = 6;
 
-/// What a note of lines that are left out has at most, nearly always.
+/// Maximum number of tokens of a note of lines that are left out, nearly always.
 const NOTE_TOKENS: u64 = 6;
 
-/// So many lines that do not fit are passed over.
+/// Maximum number of lines that do not fit and are passed over.
 const MISSES_MAX: u32 = 32;
 
 /// The worth of a line that reports an error, in identifiers.
 const ERROR_WORTH: u64 = 4;
 
-/// What a line costs beside its text: often a note.
+/// Cost of a line beside its text, in bytes: often a note.
 const LINE_BYTES: u64 = 24;
 
 /// Words in lines that report an error, in lower case, by their first letter.
@@ -75,15 +75,15 @@ const fn half(tokens: Tokens) -> Tokens {
 /// The lines that are shown.
 struct Chosen<'t> {
     lines: &'t [&'t str],
-    /// What ends a note.
+    /// End of a note.
     end: &'static str,
-    /// What the first note says behind the number of lines.
+    /// Text of the first note behind the number of lines.
     named: &'t str,
     at: BTreeSet<usize>,
     /// In the order in which they were chosen.
     order: Vec<usize>,
     most: Tokens,
-    /// What they have with the notes between them, counted line by line.
+    /// Tokens of the lines with the notes between them, counted line by line.
     tokens: u64,
     counter: &'t dyn TokenCounter,
 }
@@ -94,7 +94,7 @@ impl<'t> Chosen<'t> {
         Self { lines, end, named: "", at, order, most, tokens: NOTE_TOKENS, counter }
     }
 
-    /// The same, in which the first note says this too.
+    /// Puts `named` into the first note.
     fn naming(mut self, named: &'t str) -> Self {
         self.named = named;
         if !named.is_empty() {
@@ -166,14 +166,14 @@ impl<'t> Chosen<'t> {
     }
 }
 
-/// What the lines say.
+/// The identifiers and errors of the lines.
 struct Facts<'t> {
     lines: &'t [&'t str],
     /// The identifiers of all lines, one line after another, by number.
     identifiers: Vec<u32>,
-    /// Where those of each line begin, and the end of the last.
+    /// Beginning of the identifiers of each line, and the end of the last.
     begins: Vec<usize>,
-    /// How many different ones there are.
+    /// Number of different identifiers.
     count: usize,
     /// Whether each line reports an error.
     errors: Vec<bool>,
@@ -198,7 +198,7 @@ impl<'t> Facts<'t> {
         self.lines.get(at).copied().unwrap_or_default()
     }
 
-    /// What a line that reports an error says.
+    /// The text of a line, if it reports an error.
     fn error(&self, at: usize) -> Option<&'t str> {
         self.errors.get(at).is_some_and(|is| *is).then(|| self.line(at).trim())
     }
@@ -246,7 +246,7 @@ impl<'t> Facts<'t> {
     }
 }
 
-/// What the chosen lines have said.
+/// The identifiers and errors of the chosen lines.
 struct Said<'t> {
     identifiers: Vec<bool>,
     errors: BTreeSet<&'t str>,
@@ -262,7 +262,7 @@ impl<'t> Said<'t> {
         self.errors.extend(facts.error(at));
     }
 
-    /// How much a line says that is new.
+    /// The worth of the new content of a line, in identifiers.
     fn new_in(&self, facts: &Facts<'_>, at: usize) -> u64 {
         let is_new = |number: &&u32| self.identifiers.get(**number as usize) == Some(&false);
         let count = facts.of_line(at).iter().filter(is_new).count() as u64;
@@ -373,7 +373,7 @@ mod tests {
         assert!(shown(&format!("{}\n", "word ".repeat(2_000)).repeat(9), 60).is_none());
     }
 
-    /// The same choice without a heap: all lines are weighed anew for each.
+    /// Chooses lines without a heap, for comparison: all lines are weighed anew for each.
     fn choose_naively(lines: &[&str], chosen: &mut Chosen<'_>) {
         let facts = Facts::of(lines);
         let (mut missed, mut misses) = (BTreeSet::new(), 0);

@@ -146,7 +146,7 @@ impl History {
     }
 }
 
-/// Whether a tool that shows texts shows this part. Instructions are shown to nobody again.
+/// Whether a tool that shows texts shows this part. Instructions are never shown again.
 fn is_shown(message: &Message, part: &IndexedPart<'_>) -> bool {
     if matches!(message.role(), Role::System | Role::Developer) {
         return false;
@@ -178,7 +178,7 @@ impl Handle {
         Self(number)
     }
 
-    /// What stands in a note behind what the note says.
+    /// The text of the handle in a note, behind the words of the note.
     pub(super) fn in_note(self) -> String {
         format!("; #{}", self.0)
     }

@@ -1,5 +1,4 @@
-//! What is shown of a long result that is JSON: still JSON, of arrays a few elements, of objects the first members, of strings
-//! the ends.
+//! Excerpts of long results that are JSON: still JSON, with a few elements of arrays, the first members of objects and the ends of strings.
 
 use epitome_core::{TokenCounter, Tokens};
 
@@ -34,7 +33,7 @@ pub(super) fn shortened(
 /// Deeper values are taken whole.
 const DEPTH_MAX: u32 = 32;
 
-/// How much stays.
+/// The limits of the content that stays.
 struct Limits {
     /// Elements of an array.
     elements: usize,
@@ -96,7 +95,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// How many bytes the longest string has.
+    /// Length of the longest string in bytes.
     fn longest_text(&self) -> usize {
         match self {
             Self::Array(elements) => elements.iter().map(Self::longest_text).max().unwrap_or(0),
@@ -248,7 +247,7 @@ mod tests {
         assert_eq!(left(&deep, 50), None);
     }
 
-    /// The same by a tree of values.
+    /// Cuts a tree of values, for comparison.
     fn cut(value: &Value, limits: &Limits) -> Value {
         match value {
             Value::Array(all) if all.len() > limits.elements => {

@@ -17,16 +17,16 @@ use crate::files::{self, FileId};
 use crate::rules::invalid;
 use crate::{SessionId, StoreError, StoreErrorKind};
 
-/// What a session's file is called behind its stem.
+/// Suffix of the name of a session's file, behind its stem.
 pub(super) const END: &str = ".jsonl";
 
-/// How much is remembered of all sessions together: messages, appends and records, of some 60 bytes each.
+/// Maximum size of the memory of all sessions together: messages, appends and records, of some 60 bytes each.
 const REMEMBERED_MAX: usize = 1_000_000;
 
-/// How often a file is opened anew because somebody has deleted it meanwhile.
+/// Maximum number of times that a file is opened anew because it was deleted meanwhile.
 const ATTEMPTS_MAX: usize = 100;
 
-/// What an operation does to a file.
+/// The access of an operation to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
@@ -41,14 +41,14 @@ pub(super) struct Directory {
     pub(super) vault: Vault,
     cuts: Cuts,
     known: HashMap<SessionId, Remembered>,
-    /// How much that is of all sessions together, and how much it may be.
+    /// Size of the memory of all sessions together, and its maximum.
     remembered: usize,
     pub(super) remembered_max: usize,
     /// Counts operations: what was used longest ago is forgotten first.
     clock: u64,
 }
 
-/// What is known of a session while nobody uses it.
+/// The knowledge of a session while no operation uses it.
 #[derive(Debug)]
 struct Remembered {
     known: Known,
@@ -89,8 +89,8 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Looks into one of the files whether the sessions here are kept as they are to be. What else may be wrong with a file is
-    /// said when it is used.
+    /// Looks into one of the files whether the sessions here are kept as they are to be. Other faults of a file are reported when it is
+    /// used.
     fn check_key(&self) -> Result<(), StoreError> {
         let found = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         for path in found.map(|found| found.path()) {
@@ -108,7 +108,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Of which sessions something is remembered.
+    /// The sessions that are remembered.
     #[cfg(test)]
     pub(super) fn remembered(&self) -> Vec<&str> {
         let mut ids: Vec<&str> = self.known.keys().map(SessionId::as_str).collect();
@@ -138,8 +138,8 @@ impl Directory {
         }
     }
 
-    /// Opens a session's file, waits until nobody else writes to it, and reads what has been written since. `None` if
-    /// there is no file. One that is open for writing ends with a whole append or commit.
+    /// Opens a session's file, waits until no other handle writes to it, and reads the lines that were written since. `None` if there is no
+    /// file. One that is open for writing ends with a whole append or commit.
     pub(super) fn opened(
         &mut self,
         operation: &'static str,
@@ -164,7 +164,7 @@ impl Directory {
         Ok(Some(opened))
     }
 
-    /// As [`Directory::opened`] to read a session that has messages. The rest of an interrupted write is cut off where the
+    /// Does what [`Directory::opened`] does, to read a session that has messages. The rest of an interrupted write is cut off where the
     /// file can be written, and passed over where it cannot.
     pub(super) fn readable(
         &mut self,
@@ -294,8 +294,7 @@ pub(super) fn wait_for(file: &File, access: Access) -> io::Result<()> {
     }
 }
 
-/// Whether `path` still leads to `file`: who had the lock before may have deleted it. What is written to a file without a
-/// name is lost.
+/// Whether `path` still leads to `file`: an earlier holder of the lock may have deleted it. A write to a file without a name is lost.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     Ok(FileId::at(path)? == Some(FileId::of(&file.metadata()?)))
 }

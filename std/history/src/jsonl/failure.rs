@@ -1,4 +1,4 @@
-//! What is wrong with a file, as the store's errors.
+//! Faults of a file, as the store's errors.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -13,7 +13,7 @@ pub(super) struct Here<'a> {
 }
 
 impl Here<'_> {
-    /// What the system said.
+    /// The error for this error of the system.
     pub(super) fn failed(self, error: io::Error) -> StoreError {
         let advice = match error.kind() {
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {

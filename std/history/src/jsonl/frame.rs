@@ -9,11 +9,11 @@ use uuid::Uuid;
 use crate::StoreError;
 use crate::encryption::{Place, Seal};
 
-/// How many bytes stand before a line's data, at most.
+/// Maximum number of bytes before a line's data.
 pub(super) const HEAD_BYTES_MAX: usize =
     OPEN.len() + SUM_BYTES + LENGTH.len() + LENGTH_DIGITS_MAX + DATA.len();
 
-/// How many bytes a checksum has as text.
+/// Length of a checksum as text, in bytes.
 pub(super) const SUM_BYTES: usize = 32;
 
 /// The data of a line whose text is encrypted stands between these.
@@ -55,7 +55,7 @@ impl Origin {
     }
 }
 
-/// What stands before a line's data.
+/// The beginning of a line, before its data.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
     sum: Sum,
@@ -84,13 +84,13 @@ impl Head {
         self.sum
     }
 
-    /// How many bytes the line has, its end included.
+    /// Length of the line, with its end, in bytes.
     pub(super) const fn line_len(&self) -> u64 {
         (self.data_at as u64).saturating_add(self.data_len).saturating_add(CLOSE.len() as u64)
     }
 }
 
-/// Where the data of `line` is, the line at `at` of the file `file`; `None` if it is not as it was written.
+/// The range of the data of `line`, the line at `at` of the file `file`; `None` if it is not as it was written.
 pub(super) fn data(file: Uuid, at: u64, line: &[u8]) -> Option<Range<usize>> {
     let head = head(line)?;
     let end = line.len().checked_sub(CLOSE.len())?;
@@ -111,7 +111,7 @@ pub(super) fn seal(file: &Origin, at: u64, data: &str, out: &mut Vec<u8>) -> Res
     Ok(sum)
 }
 
-/// What begins a line with this checksum.
+/// The beginning of a line with this checksum.
 pub(super) fn begin(sum: &Sum) -> Vec<u8> {
     [OPEN, sum].concat()
 }

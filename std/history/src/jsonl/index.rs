@@ -1,5 +1,4 @@
-//! What a handle knows of a session without its texts: where each line is, what is visible, and what was done under
-//! which token.
+//! The index of a session without its texts: the place of each line, the visible messages, and the append of each token.
 
 mod undo;
 
@@ -97,7 +96,7 @@ pub(super) struct Kept {
     pub(super) undone_by: Option<Revision>,
 }
 
-/// What is visible at a key.
+/// The visible item at a key.
 #[derive(Debug)]
 pub(super) enum Shown {
     Message,
@@ -145,7 +144,7 @@ impl Index {
         }
     }
 
-    /// How much memory it takes, about, in entries.
+    /// Size of its memory, about, in entries.
     pub(super) fn weight(&self) -> usize {
         self.slots.len().saturating_add(self.receipts.len()).saturating_add(self.records.len())
     }
@@ -182,12 +181,12 @@ impl Index {
         self.state = Some(StateSlot { revision, line });
     }
 
-    /// What is visible from `from` on, in the order of keys.
+    /// The visible items from `from` on, in the order of keys.
     pub(super) fn live(&self, from: Seq) -> impl Iterator<Item = (Seq, &Shown)> {
         self.live.range(from..).map(|(key, shown)| (*key, shown))
     }
 
-    /// Where in the file the last line ends of what is visible from `from` on, summaries left aside: their texts are here.
+    /// The end of the last line of the messages that are visible from `from` on; the texts of summaries are here.
     pub(super) fn live_end(&self, from: Seq) -> Result<u64, StoreError> {
         let last = self.live.range(from..).rev().find(|(_, shown)| matches!(shown, Shown::Message));
         last.map_or(Ok(0), |(key, _)| Ok(self.slot(*key)?.line.end()))
@@ -209,7 +208,7 @@ impl Index {
         self.records.get(from..).unwrap_or_default()
     }
 
-    /// Where the last turn begins.
+    /// The beginning of the last turn.
     pub(super) fn last_turn(&self) -> Result<Seq, StoreError> {
         let mut failed = None;
         let newest_first = self.live.iter().rev().map_while(|(key, shown)| match shown {

@@ -1,4 +1,4 @@
-//! What a handle has read of a session's file, and reading on from there.
+//! A handle's knowledge of a session's file, and reading on from there.
 
 use epitome_core::{Revision, Seq, Tokens, Turn};
 use uuid::Uuid;
@@ -18,15 +18,15 @@ use crate::rules::{self, Standing, invalid};
 use crate::stored;
 use crate::{CompactionRecord, RecordId, SessionId, StoreError, StoreErrorKind, Timestamp};
 
-/// What was read of a file, up to `end`. What others have written since is read when it is next asked for.
+/// The knowledge of a file up to `end`. Later lines of other writers are read by the next operation.
 #[derive(Debug)]
 pub(super) struct Known {
     /// The file's own id, zero if it has no first line yet, and how its lines are kept.
     pub(super) file: Origin,
-    /// Where the last append or commit ends.
+    /// End of the last append or commit, in bytes.
     pub(super) end: u64,
-    /// Where the last line before that begins, and its checksum. As long as that stands there it is the same file, whose
-    /// id is in the checksum, and nothing was taken away.
+    /// Offset of the last line before that, and its checksum. As long as that stands there it is the same file, whose id is in the
+    /// checksum, and nothing was taken away.
     pub(super) last: (u64, Sum),
     pub(super) index: Index,
     /// The version of its lines; 0 if it has none yet.
@@ -36,7 +36,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Of a file without a line.
+    /// The knowledge of a file without a line.
     pub(super) fn empty() -> Self {
         Self {
             file: Origin::default(),
@@ -48,7 +48,7 @@ impl Known {
         }
     }
 
-    /// Of the file that `lines` reads, which should be the one of `session`: its first line only.
+    /// The knowledge of the file that `lines` reads, which should be the one of `session`: its first line only.
     ///
     /// # Errors
     /// `Invalid` if a newer release wrote it, or it is kept in another way than in `vault`; `Corrupt` if it is not the file
@@ -82,7 +82,7 @@ impl Known {
         self.end <= lines.size() && self.has_begun() && lines.holds(*at, &frame::begin(sum)).unwrap_or(false)
     }
 
-    /// Reads what was written since. What is left then behind `end` is the rest of a write that was interrupted.
+    /// Reads the lines that were written since. The text behind `end` is then the rest of a write that was interrupted.
     ///
     /// # Errors
     /// `Corrupt` if anything else stands there.

@@ -6,15 +6,15 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use super::frame::{self, HEAD_BYTES_MAX, Origin, Sum};
 
-/// How many bytes are read at once where fewer are asked for: some tens of messages.
+/// Minimum number of bytes that are read at once: some tens of messages.
 const READ_BYTES: u64 = 16 * 1024;
 
-/// Reads a file that nobody writes to meanwhile.
+/// Reads a file that has no writer meanwhile.
 #[derive(Debug)]
 pub(super) struct Lines<'a> {
     file: &'a File,
     size: u64,
-    /// Where reading ahead ends: behind it nothing is wanted.
+    /// End of the text that is read ahead: nothing behind it is wanted.
     ahead_to: u64,
     buffer: Vec<u8>,
     buffer_at: u64,
@@ -22,7 +22,7 @@ pub(super) struct Lines<'a> {
     clear: String,
 }
 
-/// What stands at a place of a file.
+/// The content at a place of a file.
 #[derive(Debug)]
 pub(super) enum Next<'a> {
     /// A whole line of so many bytes, and its data.
@@ -85,7 +85,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Where in the line at `at` its data are, if it is as it was written.
+    /// The range of the data in the line at `at`, if it is as it was written.
     fn checked(&mut self, file: &Origin, at: u64, len: u64) -> io::Result<Option<Range<usize>>> {
         let line = self.bytes(at, len)?;
         let data = frame::data(file.id, at, line);
@@ -107,7 +107,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// What stands at `at`.
+    /// The content at `at`.
     pub(super) fn next(&mut self, file: &Origin, at: u64) -> io::Result<Next<'_>> {
         let left = self.size.saturating_sub(at);
         if left == 0 {

@@ -1,4 +1,4 @@
-//! How a store writes.
+//! Options of a store's writes.
 
 /// The durability and size options of a [`JsonlStore`](super::JsonlStore).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,8 +25,7 @@ pub enum Fsync {
     /// Before any append or commit is acknowledged.
     #[default]
     Always,
-    /// Before a commit is acknowledged, with all that was appended before it. Of the appends since, a loss of power takes
-    /// the latest.
+    /// Before a commit is acknowledged, with all that was appended before it. A loss of power takes the latest appends since then.
     OnCommit,
     /// Never: whenever the system does it.
     Never,

@@ -1,10 +1,10 @@
-//! What was found at the end of files.
+//! The report of interrupted writes at the end of files.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::SessionId;
 
-/// How many cuts are remembered: far more than crashes between two looks.
+/// Maximum number of cuts that are remembered: far more than crashes between two looks.
 const CUTS_MAX: usize = 1_000;
 
 /// The rest of a write that was interrupted, cut off the end of a session's file: it was never acknowledged.
@@ -15,7 +15,7 @@ pub struct CutTail {
     pub session: SessionId,
     /// The new end of the file.
     pub at: u64,
-    /// How many bytes were cut off.
+    /// Number of bytes that were cut off.
     pub bytes: u64,
 }
 

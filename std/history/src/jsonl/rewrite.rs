@@ -19,7 +19,7 @@ use crate::line::{self, AppendLine, CommitLine, Line, MessageLine, StateLine};
 use crate::stored;
 use crate::{SessionId, StoreError, rules};
 
-/// How many bytes are written at once.
+/// Number of bytes that are written at once.
 const WRITE_BYTES: usize = 64 * 1024;
 
 /// Puts a new file in the place of the one that is `opened` for writing: with the same lines, but for what a prune through
@@ -146,7 +146,7 @@ fn without(
     }
 }
 
-/// What is left of a state in whose place there is another.
+/// The rest of a state that another one has replaced.
 fn replaced(known: &Known, state: &StateLine) -> Option<StateLine> {
     let is_replaced = state.revision < known.index.state_revision().0 && !state.text.is_empty();
     is_replaced.then(|| StateLine { text: Box::default(), ..state.clone() })
@@ -156,7 +156,7 @@ fn replaced(known: &Known, state: &StateLine) -> Option<StateLine> {
 struct Out {
     file: File,
     origin: Origin,
-    /// Where the next line begins.
+    /// Offset of the next line, in bytes.
     at: u64,
     bytes: Vec<u8>,
 }

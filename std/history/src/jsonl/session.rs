@@ -97,11 +97,11 @@ impl Transaction for SessionFile<'_> {
     }
 }
 
-/// How changes were written.
+/// The way in which changes were written.
 enum Written {
     /// Behind the other lines.
     Added,
-    /// With a new file. What is known is of the old one.
+    /// With a new file. The known places are those of the old one.
     Anew,
 }
 
@@ -239,7 +239,7 @@ impl Opened {
         self.read_for_records(needs, facts, (&mut lines, here))
     }
 
-    /// What commits, their undoing and prunes want.
+    /// Reads the facts that commits, their undoing and prunes need.
     fn read_for_records(
         &self,
         needs: &Needs<'_>,

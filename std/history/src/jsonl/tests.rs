@@ -1,4 +1,4 @@
-//! What is remembered, and what it spares.
+//! Tests of the memory of sessions, and of the reads that it spares.
 
 use std::fs;
 use std::path::Path;
@@ -68,7 +68,7 @@ fn what_was_used_longest_ago_is_forgotten_and_read_again() {
     assert_eq!(load(&mut directory, &ids[2]).live.len(), 400);
 }
 
-/// What this thread has read of files so far: bytes and calls.
+/// Reads of files by this thread so far: bytes and calls.
 #[cfg(target_os = "linux")]
 fn reads() -> [u64; 2] {
     let counters = fs::read_to_string("/proc/thread-self/io").unwrap();

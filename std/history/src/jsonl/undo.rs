@@ -11,7 +11,7 @@ use super::lines::Lines;
 use super::read;
 use crate::{Entry, MessageEdit, StoreError, rules};
 
-/// What comes back when the record that made `made` is undone: it is there, and may be.
+/// The content that comes back when the record that made `made` is undone, after a check that it is there, and may.
 ///
 /// # Errors
 /// `Pruned` if something that it hid was pruned.

@@ -9,7 +9,7 @@ use futures::channel::oneshot;
 use super::directory::Directory;
 use crate::{StoreError, StoreErrorKind};
 
-/// How many jobs may wait, each with its texts in memory: far more than callers that wait at once.
+/// Maximum number of waiting jobs, each with its texts in memory: far more than callers that wait at once.
 const WAITING_JOBS_MAX: usize = 4096;
 
 type Job = Box<dyn FnOnce(&mut Directory) + Send>;

@@ -46,7 +46,7 @@ fn sync_names(directory: &Directory, here: Here<'_>) -> Result<(), StoreError> {
     done.map_err(|error| here.failed(error))
 }
 
-/// What a write is that is to be acknowledged.
+/// The kind of a write that is to be acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Acknowledges {
     Append,
@@ -84,9 +84,9 @@ fn sync(directory: &Directory, opened: &mut Opened) -> io::Result<()> {
 struct Batch {
     bytes: Vec<u8>,
     file: Origin,
-    /// Where each line is, but for the first of the file.
+    /// Spans of the lines, but for the first of the file.
     spans: Vec<Span>,
-    /// Where the last one begins, and its checksum.
+    /// Offset of the last line, and its checksum.
     last: (u64, Sum),
 }
 

@@ -10,10 +10,10 @@ use super::History;
 use crate::ext::{CLEAR, REWIND};
 use crate::{Committed, LogSearch, Logged, StoreError, StoreErrorKind};
 
-/// How many messages or records are read at once.
+/// Number of messages or records that are read at once.
 const PAGE: u32 = 256;
 
-/// The messages of a log that are hidden or shortened. What was pruned is not among them, nor what a user took back with
+/// The messages of a log that are hidden or shortened, but for those that were pruned and those that a user took back with
 /// [`clear`](crate::HistoryStoreExt::clear) or [`rewind`](crate::HistoryStoreExt::rewind).
 #[derive(Debug)]
 pub struct Unseen<'h> {

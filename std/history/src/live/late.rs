@@ -13,7 +13,7 @@ use crate::{Entry, HistoryStore, Logged, SessionId, StoreError};
 /// A call and the answer to it.
 pub type Exchange = Vec<Message>;
 
-/// How many messages of the log are read at once.
+/// Number of messages of the log that are read at once.
 const PAGE: u32 = 256;
 
 impl History {

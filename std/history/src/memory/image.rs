@@ -18,16 +18,16 @@ use crate::{
     UnansweredCall,
 };
 
-/// What every image begins with, and the version of what follows.
+/// Beginning of every image, with the version of its content.
 const MAGIC: &str = "epitome-session 2 ";
 
-/// What images of an earlier version begin with, which are not read.
+/// Beginning of images of an earlier version, which are not read.
 const EARLIER: &[u8] = b"epitome-session 1 ";
 
-/// How many bytes the checksum has as text: it is a SHA-256.
+/// Length of the checksum as text, in bytes: it is a SHA-256.
 const SUM_BYTES: usize = 64;
 
-/// What stands behind the checksum and the end of its line.
+/// The content of an image, behind the checksum and the end of its line.
 #[derive(Serialize, Deserialize)]
 struct Image<'a> {
     /// The session's name: an image that was saved under another one is none of this.
@@ -90,7 +90,7 @@ impl Session {
     }
 }
 
-/// What the bytes of an image say, if their checksum is right.
+/// The content of an image, if its checksum is right.
 fn sealed(bytes: &[u8]) -> Option<&str> {
     let rest = core::str::from_utf8(bytes).ok()?.strip_prefix(MAGIC)?;
     let (said, rest) = rest.split_at_checked(SUM_BYTES)?;
@@ -174,9 +174,9 @@ impl Session {
         Ok(session)
     }
 
-    /// The record with its summaries as entries. `pruned` is the latest revision through which the session was pruned: what
-    /// that or an earlier one hides was there then. What a summary says tells nothing of it: one that was imported may be
-    /// empty, and is still to be pruned.
+    /// The record with its summaries as entries. `pruned` is the latest revision through which the session was pruned: the messages that
+    /// this or an earlier one hides were there then. The text of a summary tells nothing of that: an imported summary may be empty, and is
+    /// still to be pruned.
     fn read_record(&self, image: &RecordImage<'_>, pruned: Option<Revision>) -> Result<Kept, StoreError> {
         let record = stored::decode_record(image.line.record.get()).map_err(unreadable)?;
         let id = RecordId::parse(&image.line.id).ok_or_else(|| corrupt("a record has no id"))?;
@@ -218,7 +218,7 @@ impl Session {
         }
     }
 
-    /// What is visible follows from what is hidden.
+    /// Makes the list of visible messages and summaries from those that are hidden.
     fn show_all(&mut self) {
         let log = (0..).map(Seq).zip(&self.log);
         let shown = log.filter(|(_, slot)| slot.hidden_by.is_none() && !slot.entry.orphan);

@@ -1,8 +1,8 @@
-//! Where the visible messages of a session are kept.
+//! Places of the visible messages and summaries of a session.
 
 use epitome_core::Seq;
 
-/// Where a visible message is kept.
+/// The place of a visible message or summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Log,
@@ -61,7 +61,7 @@ impl Places {
         self.0.iter().copied()
     }
 
-    /// Those from a key on.
+    /// The places from a key on.
     pub(super) fn from(&self, first: Seq) -> impl Iterator<Item = (Seq, Place)> {
         let start = self.0.partition_point(|(key, _)| *key < first);
         self.0.get(start..).unwrap_or_default().iter().copied()

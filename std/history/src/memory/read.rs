@@ -21,7 +21,7 @@ impl Session {
         }
     }
 
-    /// Where the last turn begins.
+    /// The beginning of the last turn.
     fn last_turn(&self) -> Seq {
         let newest_first = self.live.iter().rev().map_while(|(key, place)| {
             let entry = self.entry(key, place).ok()?;
@@ -91,7 +91,7 @@ impl Session {
         self.appends.iter().skip(begin).take(limit as usize).cloned().collect()
     }
 
-    /// What was appended under `token`.
+    /// The append under `token`.
     pub(crate) fn receipt(&self, token: &AppendToken) -> Option<&LoggedAppend> {
         let at = usize::try_from(*self.receipts.get(token)?).ok()?;
         self.appends.get(at)

@@ -30,17 +30,17 @@ pub struct Step(StepKind, Revision, Head);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum StepKind {
-    /// Of the record that made this revision.
+    /// The undoing of the record that made this revision.
     Undo(Revision),
-    /// Of what was hidden at this revision or before.
+    /// A prune of the messages that were hidden at this revision or before.
     Prune(Revision),
 }
 
 impl MemoryStore {
-    /// What would be sent of a session, in its order; nothing if there is no such session.
+    /// The messages of a session that would be sent, in their order; none if there is no such session.
     ///
     /// # Errors
-    /// `Corrupt` if what is stored contradicts itself.
+    /// `Corrupt` if the stored session contradicts itself.
     #[doc(hidden)]
     pub fn sent(&self, session: &SessionId) -> Result<Vec<Live>, StoreError> {
         let sessions = self.sessions();
@@ -110,7 +110,7 @@ impl MemoryStore {
 }
 
 impl Session {
-    /// What has moved the revision beside appends and commits.
+    /// The steps that moved the revision beside appends and commits.
     fn steps(&self) -> Vec<Step> {
         let undone = self
             .records

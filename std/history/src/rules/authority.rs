@@ -8,7 +8,7 @@ use super::{Edit, VisibleMessage, VisibleSummary, hides, hides_all, hides_some, 
 use crate::visible::joined;
 use crate::{CompactionRecord, StoreError, Summary};
 
-/// What a commit has to know of a message's attribution. A store keeps it beside the message's size, as a number.
+/// The part of a message's attribution that a commit needs. A store keeps it beside the message's size, as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
     authority: Authority,
@@ -20,7 +20,7 @@ pub struct Standing {
 const AUTHORITIES: [Authority; 5] =
     [Authority::Retrieved, Authority::Assistant, Authority::User, Authority::Developer, Authority::System];
 
-/// What is added to the number of an authority where the message stays.
+/// Bit beside the number of an authority, for a message that stays.
 const STAYS: usize = 8;
 
 impl Standing {
@@ -37,7 +37,7 @@ impl Standing {
         u8::try_from(if self.stays { authority | STAYS } else { authority }).unwrap_or_default()
     }
 
-    /// What [`Standing::number`] has made a number of.
+    /// Reads a number of [`Standing::number`].
     pub fn parse(number: u64) -> Option<Self> {
         let number = usize::try_from(number).ok().filter(|number| *number < STAYS.saturating_mul(2))?;
         let authority = *AUTHORITIES.get(number % STAYS)?;

@@ -1,4 +1,4 @@
-//! Where appended messages go.
+//! Placement of appended messages.
 
 use epitome_core::{Revision, Seq};
 use epitome_message::Part;
@@ -6,7 +6,7 @@ use epitome_message::Part;
 use super::invalid;
 use crate::{Entry, StoreError};
 
-/// What a store knows of a stored message that an entry names as its anchor.
+/// A store's facts about a stored message that an entry names as its anchor.
 #[derive(Debug, Clone, Copy)]
 pub struct Anchor {
     /// The first message of that message's own group: itself, if entries may name it.
@@ -15,16 +15,16 @@ pub struct Anchor {
     pub hidden_by: Option<Revision>,
 }
 
-/// Where appended entries go.
+/// The placement of appended entries.
 #[derive(Debug)]
 pub struct Placement {
     /// For each entry the revision that hides it from the start.
     pub hidden_by: Vec<Option<Revision>>,
     /// Whether the append moves the revision.
     pub moves_revision: bool,
-    /// How many of the entries are visible.
+    /// Number of the entries that are visible.
     pub live_messages: u64,
-    /// How many tokens those have.
+    /// Number of tokens of those.
     pub live_tokens: u64,
 }
 

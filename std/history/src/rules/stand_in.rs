@@ -6,14 +6,13 @@ use epitome_core::message::Role;
 
 use epitome_message::{Message, Part};
 
-/// How many bytes may stand between the brackets of a note: room for a word such as `cleared` in any language.
+/// Maximum length of the text between the brackets of a note, in bytes: room for a word such as `cleared` in any language.
 const NOTE_BYTES_MAX: usize = 24;
 
-/// Whether `text` may stand in place of `part` of `message`, where `shown` stands now, if anything does.
+/// Whether `text` may stand in place of `part` of `message`, in whose place `shown` stands now, if there is a stand-in.
 ///
-/// What the model or a tool says may become any text, such as a digest. Of what a user says, or an instruction, it is the text
-/// itself that may be left, its beginning and its end around a note; or a note alone. Of a text that was cut it is the same of
-/// what is left.
+/// A text of the model or a tool may become any text, such as a digest. A text of a user, or an instruction, may become an excerpt of
+/// itself, its beginning and its end around a note, or a note alone. For a text that was cut the same holds of the rest.
 pub(super) fn may_stand(message: &Message, part: &Part, shown: Option<&str>, text: &str) -> bool {
     let is_guarded = !matches!(message.role(), Role::Assistant | Role::Tool)
         || message.attribution().authority >= Authority::User;

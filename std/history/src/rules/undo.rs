@@ -8,7 +8,7 @@ use super::{VisibleMessage, VisibleSummary, invalid};
 use crate::edit::merged;
 use crate::{CompactionRecord, MessageEdit, PartStandIn, StoreError, StoreErrorKind, TokenCount};
 
-/// What a store knows when it is asked to undo the record that made a revision.
+/// A store's facts about the undoing of the record that made a revision.
 #[derive(Debug, Clone, Copy)]
 pub struct Undoing {
     /// Whether a record made it, and then by which revision that is undone.
@@ -32,8 +32,8 @@ pub fn check_uncompact(made: Revision, undoing: Undoing) -> Result<Option<Revisi
     }
 }
 
-/// What `record`, which made `made`, has hidden must still be there. `pruned_since` says whether there was a prune after
-/// it, through it or a later revision: that took all that the record had hidden, if it has hidden anything.
+/// Checks that nothing which `record` has hidden was pruned; it made the revision `made`. `pruned_since` says whether there was a prune
+/// after it, through it or a later revision: that took all that the record had hidden, if it has hidden anything.
 pub fn nothing_pruned(
     record: &CompactionRecord,
     made: Revision,
@@ -46,7 +46,7 @@ pub fn nothing_pruned(
     Err(StoreError::new(StoreErrorKind::Pruned, context))
 }
 
-/// How many messages and summaries are visible, and how many tokens they have.
+/// Number of visible messages and summaries, and number of their tokens.
 pub fn live(messages: &[VisibleMessage], summaries: &[VisibleSummary]) -> (u64, u64) {
     let tokens = messages.iter().map(|it| it.tokens).chain(summaries.iter().map(|it| it.tokens));
     let total = tokens.map(|tokens| tokens.as_u64()).fold(0, u64::saturating_add);
@@ -61,7 +61,7 @@ pub fn check_prune(through: Revision, revision: Revision) -> Result<(), StoreErr
     Err(invalid(format!("prune: the session is at revision {revision}, and has not come to {through} yet")))
 }
 
-/// What stands in place of a message's parts.
+/// The stand-ins of a message's parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Restored {
     /// The latest record that put something there.
@@ -71,8 +71,8 @@ pub struct Restored {
     pub count: TokenCount,
 }
 
-/// What stands in place of the parts of the messages `wanted` after `edits`: those of the records that hold, oldest
-/// first, each with the revision that it made.
+/// The stand-ins of the parts of the messages `wanted` after `edits`: those of the records that hold, oldest first, each with the revision
+/// that it made.
 pub fn restored_edits<'a>(
     wanted: &BTreeSet<Seq>,
     edits: impl Iterator<Item = (Revision, &'a MessageEdit)>,

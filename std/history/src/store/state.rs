@@ -1,4 +1,4 @@
-//! What is kept of a session beside its log.
+//! The state of a session, which is kept beside its log.
 
 use core::fmt;
 
@@ -76,7 +76,7 @@ impl fmt::Debug for KeptState {
     }
 }
 
-/// It may hold what was said.
+/// Writes the state without its text, which may hold messages.
 fn debug(f: &mut fmt::Formatter<'_>, name: &str, revision: StateRevision, text: &str) -> fmt::Result {
     f.debug_struct(name).field("revision", &revision).field("bytes", &text.len()).finish_non_exhaustive()
 }

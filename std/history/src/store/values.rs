@@ -1,4 +1,4 @@
-//! What goes into a store and what comes out of it.
+//! Values that go into a store and come out of it.
 
 use core::fmt;
 use std::sync::Arc;
@@ -355,9 +355,9 @@ pub struct SessionInfo {
     pub head: Head,
     /// Its revision.
     pub revision: Revision,
-    /// How many messages and summaries are visible.
+    /// Number of visible messages and summaries.
     pub live_messages: u64,
-    /// How many tokens they have.
+    /// Number of tokens of those.
     pub live_tokens: u64,
     /// When its first append of a known time was.
     pub created: Option<Timestamp>,

@@ -232,12 +232,12 @@ fn from_stored(stored: Vec<StoredStandIn>) -> Vec<PartStandIn> {
     stored.into_iter().map(|StoredStandIn(ordinal, text)| PartStandIn::new(ordinal, text)).collect()
 }
 
-/// What stands in place of a message's parts, for a store that keeps it beside the message: `[[ordinal,text],..]`.
+/// The stand-ins of a message's parts, for a store that keeps them beside the message: `[[ordinal,text],..]`.
 pub fn encode_stand_ins(stand_ins: &[PartStandIn]) -> Result<String, StoredError> {
     to_json(&to_stored(stand_ins))
 }
 
-/// What [`encode_stand_ins`] wrote.
+/// Reads a text of [`encode_stand_ins`].
 pub fn decode_stand_ins(text: &str) -> Result<Vec<PartStandIn>, StoredError> {
     serde_json::from_str(text).map(from_stored).map_err(|error| super::malformed(&error))
 }

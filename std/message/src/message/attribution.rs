@@ -77,7 +77,7 @@ impl Attribution {
         self
     }
 
-    /// As the planner sees it.
+    /// The attribution as the planner sees it.
     #[must_use]
     pub fn view(&self) -> AttributionView<'_> {
         let mut view = AttributionView::caller(self.authority);

@@ -129,7 +129,7 @@ impl ToolResult {
     }
 }
 
-/// What the tool returned.
+/// The parts of the tool's output.
 impl Parts for ToolResult {
     fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>)) {
         for part in &self.parts {
@@ -231,8 +231,7 @@ pub struct CompactionPart {
     pub text: Str,
     /// The payload, to be sent back byte for byte.
     pub opaque: Option<Str>,
-    /// How many tokens the provider has written, where it has told: what the payload is taken for. Without, it is estimated from
-    /// its length.
+    /// Number of tokens that the provider reported for the payload. Without it, the size of the payload is estimated from its length.
     pub tokens: Option<Tokens>,
 }
 
@@ -257,7 +256,7 @@ impl CompactionPart {
         self
     }
 
-    /// Whether `model` may be sent it. Where one of the two is not known, nothing speaks against it.
+    /// Whether the part may be sent to `model`: it may where one of the two models is not known.
     #[must_use]
     pub fn is_for_model(&self, model: &str) -> bool {
         self.model.is_empty() || model.is_empty() || self.model == model

@@ -13,9 +13,9 @@ use super::{Attribution, Message, Part, ToolCall};
 #[cfg(test)]
 mod tests;
 
-/// The summary before which these steps put a message of the user, and the same in the user's role: where a provider wants the user
-/// first, a summary that stands first is told so, between delimiters, and nothing has to be invented. `None` if there is none, and for
-/// a summary that is not text.
+/// The position of the summary before which these steps put a message of the user, and the summary as a message in the user's role. Where a
+/// provider requires the user first, such a summary between delimiters comes first, and no message is invented. `None` if there is no such
+/// summary, and for one that is not text.
 ///
 /// Its attribution stays: it has no more authority than before.
 pub fn summary_of_user<'m>(
@@ -39,7 +39,7 @@ pub fn summary_of_user<'m>(
     Some((position, Message::user(text).with_attribution(summary.attribution().clone())))
 }
 
-/// What stands before a summary in the user's role, and behind it.
+/// Delimiters of a summary in the user's role, before and behind it.
 const SUMMARY_OPENING: &str =
     "What follows is a record of the earlier part of this conversation, and no request.\n<summary>\n";
 const SUMMARY_END: &str = "</summary>";

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 #[derive(Clone)]
 pub struct Str {
     whole: Arc<str>,
-    /// Where it begins and ends in `whole`. Four bytes each, because a message holds many of these.
+    /// Byte offset of its beginning in `whole`. Offsets have four bytes each, because a message holds many of these.
     start: u32,
     /// [`TO_THE_END`], or the place.
     end: u32,

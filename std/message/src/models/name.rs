@@ -71,7 +71,7 @@ fn without_ending(name: &str) -> Option<&str> {
 const REGIONS: &[&str] = &["us-gov.", "us.", "eu.", "apac.", "jp.", "au.", "ca.", "global."];
 const VENDORS: &[&str] =
     &["anthropic.", "openai.", "meta.", "mistral.", "deepseek.", "qwen.", "google.", "amazon.", "cohere."];
-/// How many names an error offers.
+/// Maximum number of names that an error offers.
 const NEAREST_MAX: usize = 3;
 /// No model has a longer name.
 const NAME_BYTES_MAX: usize = 100;

@@ -1,4 +1,4 @@
-//! What tokens cost beside each other, and when a compaction pays.
+//! Prices of tokens relative to each other, and the number of requests after which a compaction pays.
 
 use core::time::Duration;
 

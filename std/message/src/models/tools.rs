@@ -1,4 +1,4 @@
-//! What the tools of a request count.
+//! The size of the tools of a request.
 
 use core::error::Error;
 use core::fmt;

@@ -2,7 +2,7 @@
 
 use super::log2::log2;
 
-/// What BM25 knows of all texts.
+/// The statistics of all texts that BM25 needs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Bm25 {
     pub(super) texts: u64,
@@ -17,7 +17,7 @@ impl Bm25 {
         self.length = self.length.saturating_add(length);
     }
 
-    /// How rare a term is that `with` of the texts have.
+    /// The rarity of a term that `with` of the texts have.
     pub(super) fn rarity(self, with: u64) -> u64 {
         rarity(self.texts, with)
     }

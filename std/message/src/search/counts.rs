@@ -1,9 +1,9 @@
-//! How often texts have terms.
+//! Counts of the terms of texts.
 
 use super::bm25::Bm25;
 use super::log2::Rarities;
 
-/// How often each text has which terms.
+/// The terms of each text, with their counts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
     /// By the number of a term.
@@ -12,12 +12,12 @@ pub(super) struct Counts {
     counts: Vec<Count>,
     /// By text, where its counts end, and how many terms it has, repeated ones too.
     texts: Vec<(usize, u64)>,
-    /// How many the text has that is being added.
+    /// Number of terms of the text that is being added.
     length: u64,
     all: Bm25,
 }
 
-/// How many texts have a term, and the newest of them, counted from 1, with the place of its count.
+/// Number of texts with a term, and the newest of them, counted from 1, with the place of its count.
 #[derive(Debug, Clone, Copy, Default)]
 struct Row {
     with: u32,
@@ -25,7 +25,7 @@ struct Row {
     at: u32,
 }
 
-/// How often a text has a term.
+/// Number of times that a text has a term.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Count {
     pub(super) term: u32,
@@ -91,7 +91,7 @@ impl Counts {
         (0..self.len()).map(score).collect()
     }
 
-    /// How rare a term is.
+    /// The rarity of a term.
     pub(super) fn rarity(&self, term: u32) -> u64 {
         self.all.rarity(self.rows.get(term as usize).map_or(0, |row| u64::from(row.with)))
     }
@@ -102,7 +102,7 @@ impl Counts {
         self.all.score(count, length, rarity)
     }
 
-    /// Those of a text.
+    /// The counts of a text.
     pub(super) fn of_text(&self, text: usize) -> &[Count] {
         let start = text.checked_sub(1).and_then(|before| self.texts.get(before)).map_or(0, |(end, _)| *end);
         let end = self.texts.get(text).map_or(start, |(end, _)| *end);

@@ -18,13 +18,13 @@ pub(super) fn log2(number: u64) -> u64 {
     log
 }
 
-/// How rare something is that so many of `all` have: `log2(1 + all / with)`, in units of 1 / 65,536. Each is computed once.
+/// The rarity of something that `with` of `all` have: `log2(1 + all / with)`, in units of 1 / 65,536. Each is computed once.
 pub(super) struct Rarities {
     all: u64,
     known: Vec<Option<u64>>,
 }
 
-/// What more have is computed each time.
+/// Number of rarities that are remembered: one of a greater `with` is computed each time.
 const KNOWN_MAX: usize = 4_096;
 
 impl Rarities {

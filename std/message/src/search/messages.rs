@@ -63,7 +63,7 @@ impl MessageSearch {
         }
     }
 
-    /// How many messages said something.
+    /// Number of messages with a text.
     #[must_use]
     pub const fn messages(&self) -> u64 {
         self.messages
@@ -89,7 +89,7 @@ impl MessageSearch {
         nearest
     }
 
-    /// Whether a message has a word of the query. Where a piece of it ends within a word, that can be near and have none.
+    /// Whether a message has a word of the query. A message whose piece ends within a word can be near and have none.
     #[must_use]
     pub fn has_word(&self, message: &Message) -> bool {
         self.search.has_term(without_role(&said(message)))

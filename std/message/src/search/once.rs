@@ -41,7 +41,7 @@ pub struct Search {
 struct Candidate {
     text: u64,
     length: u64,
-    /// Where its counts end.
+    /// End of its counts.
     end: usize,
 }
 
@@ -123,7 +123,7 @@ impl Search {
         has_one
     }
 
-    /// How many texts were looked at.
+    /// Number of texts that were looked at.
     #[must_use]
     pub const fn len(&self) -> u64 {
         self.all.texts

@@ -285,7 +285,7 @@ mod tests {
             prop_assert_eq!(merged.into_rows(), postings(&all).into_rows());
         }
 
-        /// Whatever the bytes are: no panic, and what can be read is a row of the same postings.
+        /// Reads any bytes without a panic: the readable part is a row of the same postings.
         #[test]
         fn any_bytes_are_a_row_or_torn(bytes in prop::collection::vec(prop_oneof![0..6_u8, any::<u8>()], 0..90)) {
             let mut read = Postings::new();

@@ -7,16 +7,16 @@ const LETTERS_MAX: usize = 5;
 
 /// Calls `visit` with a hash of each term of a text, in order, repeated ones too.
 ///
-/// A term is a word in lower case. One of letters alone is cut to its first five: `invoice` and `invoices` are one term. Words
-/// end where the text has ASCII characters that are neither letters nor digits, and beyond ASCII as Unicode says (UAX #29). Of
-/// Chinese, Japanese and Korean each pair of neighbouring characters is a term, and a character that stands alone.
+/// A term is a word in lower case. One of letters alone is cut to its first five: `invoice` and `invoices` are one term. Words end where
+/// the text has ASCII characters that are neither letters nor digits, and beyond ASCII as Unicode says (UAX #29). In Chinese, Japanese and
+/// Korean each pair of neighbouring characters is a term, and a character that stands alone.
 ///
 /// *Cost*: one pass over the text, without allocation.
 pub fn for_each_term(text: &str, visit: &mut dyn FnMut(u64)) {
     each_term(text, visit);
 }
 
-/// The same for what is inlined into the pass.
+/// Does the work of [`for_each_term`], for callers that inline `visit` into the pass.
 #[inline]
 pub(super) fn each_term(text: &str, mut visit: impl FnMut(u64)) {
     let (bytes, mut begin, mut classes) = (text.as_bytes(), 0, BORDER);
@@ -122,7 +122,7 @@ fn hash(word: impl Iterator<Item = char>) -> u64 {
 struct Hash {
     hash: u64,
     block: u64,
-    /// How many bytes are in the block.
+    /// Number of bytes in the block.
     length: usize,
 }
 
@@ -187,7 +187,7 @@ mod tests {
             prop_assert_eq!(terms(&text), naive(&text));
         }
 
-        /// Wherever it stands in a text, and by whichever way its hash is made.
+        /// Compares the hashes of a word at the beginning of a text, before other characters, and by each way of hashing.
         #[test]
         fn a_word_of_ascii_has_the_hash_of_its_characters(word in "[a-zA-Z0-9]{1,20}", behind in "[ é]{0,9}") {
             let lower = word.to_lowercase();

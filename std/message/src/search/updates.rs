@@ -93,14 +93,14 @@ pub(super) struct Sentences {
     terms: Vec<u32>,
     sentences: Vec<Sentence>,
     texts: usize,
-    /// How many sentences were looked at, those too that say too little or too much.
+    /// Number of sentences that were looked at, also of those with too few or too many distinct terms.
     seen: u32,
 }
 
 /// The sentences with a term.
 #[derive(Debug, Clone, Copy, Default)]
 struct Row {
-    /// How many they are.
+    /// Number of the sentences.
     with: u32,
     /// The last that was looked at, counted from 1.
     seen: u32,
@@ -110,7 +110,7 @@ struct Row {
 #[derive(Debug, Clone, Copy)]
 struct Sentence {
     text: usize,
-    /// Where its terms end; they begin where those of the one before end.
+    /// End of its terms; they begin at the end of those of the sentence before.
     end: usize,
     is_question: bool,
 }
@@ -198,7 +198,7 @@ impl Sentences {
 
 /// By the number of a term that few sentences have, these sentences.
 struct Rare {
-    /// Where those of each term begin, and the end of the last.
+    /// Beginning of the sentences of each term, and the end of the last.
     begins: Vec<usize>,
     sentences: Vec<u32>,
 }
@@ -280,7 +280,7 @@ struct Older<'w> {
     number: u32,
 }
 
-/// What another sentence has in common with it.
+/// The overlap of another sentence with it.
 #[derive(Clone, Copy)]
 struct Shared {
     weight: u64,

@@ -14,7 +14,7 @@ pub(super) struct Vocabulary {
     /// A power of two, at most two thirds of them taken.
     slots: Vec<Slot>,
     len: u32,
-    /// Who writes a text can choose the hashes of its terms, but not this, and so cannot have many of them in one place.
+    /// Random key of the places. The author of a text can choose the hashes of its terms, but cannot put many of them in one place.
     random: [u64; 2],
     /// Room for the hashes of some terms.
     hashes: Vec<u64>,

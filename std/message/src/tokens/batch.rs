@@ -10,11 +10,11 @@ use epitome_core::{Amount, TokenCounter, Tokens, measure_message};
 
 use super::measure_with_parts;
 
-/// The sizes of `messages`, in order: [`measure_message`] of each, on as many threads as there are cores. `progress` is told
-/// from time to time how many are done, on the calling thread, which waits.
+/// The sizes of `messages`, in order: [`measure_message`] of each, on as many threads as there are cores. From time to time `progress` gets
+/// the number of finished messages, on the calling thread, which waits.
 ///
-/// Few messages are counted where they are: a thread costs more than they do. So does whatever a system that starts no
-/// threads leaves.
+/// Few messages are counted on the calling thread: another thread costs more than they do. The same holds for messages that are left by a
+/// system that starts no threads.
 ///
 /// ```
 /// use epitome_core::ClassEstimator;
@@ -113,7 +113,7 @@ fn chunk<M>(messages: &[M], number: usize) -> Option<(usize, &[M])> {
     Some((first, messages.get(first..end)?))
 }
 
-/// How many messages a thread takes at a time: tens of kilobytes, a fraction of a millisecond.
+/// Number of messages that a thread takes at a time: tens of kilobytes, a fraction of a millisecond.
 const CHUNK_MESSAGES: usize = 64;
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ impl CachedCounter {
         Self { counter, entries_max: entries_max.max(1), counts: Mutex::default() }
     }
 
-    /// How many counts were remembered.
+    /// Number of counts that the cache has answered.
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.locked(|counts| counts.hits)

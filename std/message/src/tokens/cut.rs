@@ -1,29 +1,28 @@
-//! Where OpenAI's encodings always end a piece, so that counts add up there, and what that says about an amount.
+//! Cuts: the places at which OpenAI's encodings always end a piece, so that counts add up there, and the bounds that follow for an amount.
 //!
-//! An encoding splits text into pieces by a regular expression and makes tokens of each piece alone. A *cut* is a place
-//! between two characters at which a piece ends whatever stands around them, and left of which nothing looks further: then
-//! the two sides have, counted apart, what they have together. `o200k_base`, `o200k_harmony` and `cl100k_base` agree on the
-//! cuts below; the letters name the alternatives of their patterns:
+//! An encoding splits text into pieces by a regular expression and makes tokens of each piece alone. A *cut* is a place between two
+//! characters at which a piece ends in every text, and left of which nothing looks further: then both sides have as many tokens apart as
+//! together. `o200k_base`, `o200k_harmony` and `cl100k_base` agree on the cuts below; the letters name the alternatives of their patterns:
 //!
 //! - *word*: at most one character that is no letter, digit or newline, then letters (and marks), then perhaps a
 //!   contraction (`'s`, `'re`); *number*: one to three digits;
-//! - *signs*: at most one space, then what is neither space, letter nor digit, then newlines (and slashes);
+//! - *signs*: at most one space, then characters that are neither space, letter nor digit, then newlines (and slashes);
 //! - *blank*: white space up to its last newline, or without its last character where something follows.
 //!
-//! One more cut takes a third character to see: before the last character of *blank* that something else follows, if it is
-//! no newline. What stands before it is the same piece as at the end of a text. [`last_cut`] and [`bounds`] know it, among
-//! ASCII alone: there is one in each line that is indented.
+//! One more cut takes a third character to see: before the last character of *blank* that something else follows, if it is no newline. The
+//! text before it is the same piece as at the end of a text. [`last_cut`] and [`bounds`] know it, among ASCII alone: there is one in each
+//! line that is indented.
 
 use epitome_core::{TokenBounds, Tokens};
 
-/// What is known of a character.
+/// Class of a character, as far as it matters for cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Class {
     /// A letter that is in every encoding's class of letters, and no mark.
     Letter,
     Digit,
-    /// What only *signs* can take, but for the first of a word.
+    /// A character that only *signs* can take, but for the first of a word.
     Sign,
     /// A sign that may begin a contraction.
     Apostrophe,
@@ -152,7 +151,7 @@ pub(super) fn count_up_to(text: &str, limit: Tokens, count: impl Fn(&str) -> Tok
     Some(Tokens::from_u64(sum))
 }
 
-/// What the amount of `text` lies between, in one pass over its bytes.
+/// The bounds of the amount of `text`, in one pass over its bytes.
 ///
 /// *Lower*: every cut ends a piece, and every piece has a token; and no token is longer than [`TOKEN_BYTES_MAX`].
 ///
@@ -226,7 +225,7 @@ const BITS: [u16; 256] = {
 };
 /// The bits of white space.
 const BLANK: u16 = 1 << Space as u16 | 1 << Newline as u16;
-/// How far up a class has another bit, if what follows it is known to be no white space.
+/// Shift of the second bit of a class: set if the following character is known to be no white space.
 const FOLLOWED: u16 = 8;
 /// By byte, the bits of the classes before which there is a cut after it: of any, and of those that are so followed.
 #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
@@ -269,7 +268,7 @@ const UNPAIRED_SECONDS: [&str; 26] = [
     "", "q", "", "", "", "jz", "jkq", "j", "", "gvwxyz", "qxz", "q", "z", "q", "q", "", "fgjkovyz", "j", "",
     "jq", "q", "qz", "qvz", "ghjkquvw", "fjqv", "gjqrv",
 ];
-/// How much is counted between two looks at a limit.
+/// Minimum length of the text that is counted between two checks of a limit, in bytes.
 const PART_BYTES_MIN: usize = 4096;
 /// The longest token of either encoding: 128 spaces.
 const TOKEN_BYTES_MAX: u64 = 128;

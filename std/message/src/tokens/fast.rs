@@ -159,9 +159,9 @@ static CL100K: Tables = Tables { name: "cl100k_base", found: OnceLock::new() };
 const LONG_S: &str = "'\u{17f}";
 /// The first byte of the long s.
 const LONG_S_BYTE: u8 = 0xC5;
-/// How much is looked at as one word.
+/// Maximum length of a text that is counted as one word, in bytes.
 const WORD_BYTES_MAX: usize = 16;
-/// How much is counted at a time.
+/// Minimum length of a part, in bytes: a longer text is counted part by part.
 const PART_BYTES_MIN: usize = 16_384;
 /// A part of more than this has a piece that is longer than what one merge can hold in fast memory.
 const LONG_BYTES_MIN: usize = 2 * PART_BYTES_MIN;

@@ -61,14 +61,14 @@ impl TokenCounter for Bracket<'_> {
     }
 }
 
-/// An index of messages whose sizes lie between bounds, until they matter: [`LazyIndex::settle`] counts what a plan depends
-/// on and no more, so that the plan is the one that counting everything would give.
+/// An index of messages whose sizes lie between bounds, until they matter: [`LazyIndex::settle`] counts only the messages that a plan
+/// depends on, so that the plan is the one that counting everything would give.
 ///
-/// It holds two indexes, one with the lower and one with the upper bounds. Where a trigger, a floor and a strategy decide
-/// alike on both, they decide alike on every sizes in between, if the strategy is monotone ([`Strategy::is_monotone`]); for
-/// another strategy everything is counted. It knows no parts: a strategy that shortens some finds none here, and where what is
-/// protected does not fit, no results are cut. What is kept is always counted, newest first: a plan that keeps 100,000
-/// tokens counts little more than those, however long the conversation is.
+/// It holds two indexes, one with the lower and one with the upper bounds. Where a trigger, a floor and a strategy decide alike on both,
+/// they decide alike on all sizes in between, if the strategy is monotone ([`Strategy::is_monotone`]); for another strategy everything is
+/// counted. It knows no parts: a strategy that shortens some finds none here, and where the protected messages do not fit, no results are
+/// cut. Kept messages are always counted, newest first: a plan that keeps 100,000 tokens counts little more than those, however long the
+/// conversation is.
 ///
 /// Positions are those of the index, in the order of [`LazyIndex::push`].
 #[derive(Debug, Clone, Default)]
@@ -253,7 +253,7 @@ impl LazyIndex {
     }
 }
 
-/// How a plan comes out, as far as sizes must not change it.
+/// The outcome of a plan, as far as sizes must not change it.
 #[derive(Debug, PartialEq, Eq)]
 enum Decision {
     Infeasible,
@@ -282,5 +282,5 @@ impl Decision {
     }
 }
 
-/// How many messages are counted at least between two looks at the plan; twice as many the next time.
+/// Minimum number of messages that are counted between two looks at the plan; twice as many the next time.
 const BATCH_MESSAGES: usize = 64;

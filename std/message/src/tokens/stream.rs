@@ -4,10 +4,10 @@ use core::fmt;
 
 use epitome_core::{TokenCounter, Tokens};
 
-/// Counts a text that comes piece by piece: after each piece, what a count of all of it would give.
+/// Counts a text that comes piece by piece: after each piece, the amount that a count of all of it would give.
 ///
-/// Counts add up where the counter says so ([`TokenCounter::last_cut`]). What lies before the last such place is counted
-/// once and forgotten; only what lies after it, mostly a word, is counted again with the next piece.
+/// Counts add up where the counter says so ([`TokenCounter::last_cut`]). The text before the last such place is counted once and forgotten;
+/// only the text after it, mostly a word, is counted again with the next piece.
 ///
 /// *Cost*: asked after every piece, about three times one count of the whole by the same counter, because every unfinished
 /// word is counted too; with `FastTiktoken` that is about half of one count by `tiktoken-rs`. Asked once at the end, hardly
@@ -36,12 +36,12 @@ pub struct StreamCounter<C> {
     counter: C,
     /// The amount of what has been forgotten.
     done: u64,
-    /// What comes after it, from `start` on.
+    /// The text after it, from `start` on.
     tail: String,
     start: usize,
-    /// How far into the tail is known to hold no cut.
+    /// Length of the beginning of the tail that is known to hold no cut.
     scanned: usize,
-    /// How far into the tail it was counted when it was last asked for, and the amount from `start` to there.
+    /// End in the tail of the last count, and the amount from `start` to there.
     counted: (usize, Tokens),
 }
 
@@ -143,9 +143,9 @@ impl<C: TokenCounter> fmt::Debug for StreamCounter<C> {
     }
 }
 
-/// What begins a word, and has one byte.
+/// Characters that begin a word, and have one byte.
 const BLANK: [char; 2] = [' ', '\n'];
-/// How much is held before it is counted unasked.
+/// Maximum length of the text that is held before it is counted unasked, in bytes.
 const HELD_BYTES_MAX: usize = 4_096;
-/// How much of what is counted is kept before memory is moved.
+/// Maximum length of the counted text that is kept before memory is moved, in bytes.
 const KEPT_BYTES_MAX: usize = 256;

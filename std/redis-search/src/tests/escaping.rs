@@ -9,7 +9,7 @@ use super::*;
 use crate::filter::Filter;
 use crate::query::{Search, words};
 
-/// Whatever means something to the query language, among letters.
+/// Texts with all signs of the query language, among letters.
 pub(super) fn odd() -> impl Strategy<Value = String> {
     prop_oneof![
         "\\PC{0,24}",
@@ -78,7 +78,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever a memory and the ids are, it is one entry of the list of its owner, and of nobody else's.
+    /// Each memory is one entry of the list of its owner alone, with any text and any ids.
     #[test]
     fn a_memory_is_one_entry_of_its_owner(texts in prop::collection::vec("\\PC{0,12}[\n\r\u{2028}]?[-# a-z{}\"]{0,12}", 1..4), ids in prop::collection::btree_set(odd(), 2..4), input in odd()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

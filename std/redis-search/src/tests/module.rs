@@ -15,7 +15,7 @@ use super::*;
 use crate::filter::Filter;
 use crate::query::{Search, words};
 
-/// Where Debian has it, unless `EPITOME_TEST_REDISEARCH` says otherwise.
+/// Path of the module in Debian, unless `EPITOME_TEST_REDISEARCH` names another.
 const MODULE: &str = "/usr/lib/redis/modules/redisearch.so";
 
 /// A server with the module, which ends with this.

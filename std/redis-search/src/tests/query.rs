@@ -155,7 +155,7 @@ fn sign(tokens: &mut Vec<Token>, sign: char) -> Result<(), String> {
     }
 }
 
-/// How often a hash has the words of the query; `None` if it is not found. What consists of stop words alone does not count.
+/// Number of times that a hash has the words of the query; `None` if it is not found. A part of stop words alone does not count.
 pub(super) fn matches(node: &Node, field: Option<&str>, hash: &Hash) -> Option<usize> {
     match node {
         Node::All(nodes) => {

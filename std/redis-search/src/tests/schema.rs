@@ -3,7 +3,7 @@
 use super::*;
 use crate::{VectorAlgorithm, VectorDistance};
 
-/// What Agent Framework's provider makes.
+/// Definition of the index that Agent Framework's provider makes.
 const THEIRS: &str = "ON HASH PREFIX 1 context SCORE 1.0 SCHEMA role TAG SEPARATOR , mime_type TAG SEPARATOR , content TEXT WEIGHT 1 \
                       conversation_id TAG SEPARATOR , message_id TAG SEPARATOR , author_name TAG SEPARATOR , application_id TAG SEPARATOR , \
                       agent_id TAG SEPARATOR , user_id TAG SEPARATOR , thread_id TAG SEPARATOR ,";

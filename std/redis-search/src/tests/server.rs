@@ -1,5 +1,5 @@
-//! A server with the module, for tests: it takes the commands of this crate and of Agent Framework's provider, and nothing else. What it does
-//! not know is a fault, which its owner is shown when the server is dropped.
+//! A server with the module, for tests: it takes the commands of this crate and of Agent Framework's provider, and nothing else. An unknown
+//! command is a fault, which its owner is shown when the server is dropped.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -12,9 +12,9 @@ use super::query::{Hash, Nearest, matches, parse};
 /// An answer that is given in place of the server's.
 #[derive(Debug, Clone)]
 pub(super) enum Answer {
-    /// These bytes.
+    /// An answer of these bytes.
     Raw(String),
-    /// These bytes, and then the connection ends.
+    /// An answer of these bytes, and then the connection ends.
     Last(String),
     /// None, for longer than anybody waits.
     Never,
@@ -28,7 +28,7 @@ pub(super) struct Server {
 
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// What was asked, but for greetings.
+    /// The commands that were received, without greetings.
     pub(super) asked: Vec<Vec<Vec<u8>>>,
     pub(super) hashes: BTreeMap<String, Hash>,
     /// By name, the words of the command that made it.
@@ -270,7 +270,7 @@ impl Options {
     }
 }
 
-/// What `FT.INFO` says of this definition, which is checked on the way.
+/// The answer to `FT.INFO` for this definition, which is checked on the way.
 fn described(name: &str, definition: &[&str]) -> Result<String, String> {
     let ["ON", "HASH", "PREFIX", "1", prefix, "SCORE", "1.0", "SCHEMA", fields @ ..] = definition else {
         return Err("a definition".to_owned());

@@ -1,4 +1,4 @@
-//! What an event is, and which events the model sees.
+//! The kind of an event, and the events that the model sees.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::expect::{expect_object, member_text};
 use crate::json::{self, Kind};
 use crate::{WireError, usage};
 
-/// What an event says of itself.
+/// The members of an event that decide whether the model sees it.
 #[derive(Debug, Default)]
 pub(super) struct Head {
     invocation: Str,
@@ -69,7 +69,7 @@ fn nanoseconds(raw: &str) -> Option<u64> {
     seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(digits.parse().ok()?)
 }
 
-/// What has become of an event.
+/// The fate of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Seen,
@@ -79,7 +79,7 @@ pub(super) enum Fate {
     Rewound,
 }
 
-/// What has become of each event.
+/// The fate of each event.
 pub(super) fn fates(heads: &[Head]) -> Vec<Fate> {
     let mut first_of: HashMap<&str, usize> = HashMap::new();
     for (at, head) in heads.iter().enumerate().filter(|(_, head)| !head.invocation.is_empty()) {
@@ -178,7 +178,7 @@ fn is_said(parts: &str) -> Result<bool, WireError> {
     Ok(said && count > 0)
 }
 
-/// What the provider reported with an event.
+/// The usage that the provider reported with an event.
 pub(super) fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
     let report = object(either(raw, &["usageMetadata", "usage_metadata"])?);
     // A report that cannot be read is none: the messages are what counts.

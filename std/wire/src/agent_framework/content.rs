@@ -23,7 +23,7 @@ pub(super) fn read(whole: &Arc<str>, found: &Found<'_>) -> Result<Part, WireErro
     read_within(whole, found, NESTING_MAX)
 }
 
-/// The same; results within results end after so many levels, and what is below them stays as it is written.
+/// Reads a content with results up to `levels` deep; a deeper one stays as it is written.
 fn read_within(whole: &Arc<str>, found: &Found<'_>, levels: usize) -> Result<Part, WireError> {
     let raw = found.object();
     // Their constructor takes a bare text for a text content.
@@ -65,7 +65,7 @@ pub(super) fn read_list(whole: &Arc<str>, list: &str) -> Result<Vec<Part>, WireE
     Ok(parts)
 }
 
-/// What stands in a content.
+/// The known members of a content.
 pub(super) type Found<'a> = json::known::Members<'a, { NAMES.len() }>;
 
 /// The keys of a content that are read: one look at it, which may be long.

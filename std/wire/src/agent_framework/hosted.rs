@@ -32,7 +32,7 @@ impl Tool {
     }
 }
 
-/// Those whose calls and results name each other.
+/// The tools whose calls and results name each other.
 const TOOLS: [Tool; 5] = [
     Tool {
         call: "computer_tool_call",
@@ -78,7 +78,7 @@ pub(super) fn part(whole: &Arc<str>, raw: &str, kind: &str) -> Result<Option<Par
     Ok(Some(Part::ToolResult(ToolResult::new(id, parts))))
 }
 
-/// What a tool returned: a text, a content, a list of them, or what is no content.
+/// The output of a tool: a text, a content, a list of them, or a value that is no content.
 fn returned(whole: &Arc<str>, value: &str) -> Result<Vec<Part>, WireError> {
     match Kind::of(value) {
         Kind::Text => Ok(vec![Part::Text(share(whole, &json::decode(value)))]),

@@ -124,9 +124,8 @@ fn attribution(role: Role, properties: Option<&str>) -> Result<Attribution, Wire
     })
 }
 
-/// How many parts each piece of a message has, and its role: a piece answers at most one call. A tool's other contents stay
-/// with the answer before them; a person's, and the model's, are a piece of their own. The answer to a call in the model's
-/// own message is a tool's.
+/// Number of parts of each piece of a message, and its role: a piece answers at most one call. A tool's other contents stay with the answer
+/// before them; a person's, and the model's, are a piece of their own. The answer to a call in the model's own message is a tool's.
 fn lengths(role: Role, parts: &[Part]) -> Vec<(usize, Role)> {
     let own = AnsweredCalls::of(role, parts.iter());
     let mut lengths = vec![(0_usize, role)];

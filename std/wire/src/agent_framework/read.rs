@@ -12,9 +12,8 @@ use crate::{Format, WireError};
 /// Reads messages. One that answers several calls is split, so that each answers one; it is put together again when it is
 /// written.
 ///
-/// A message that a context provider of theirs has added says so in its `_attribution`: it is read as context of that
-/// source, of retrieved authority. What else stands in `additional_properties` is data, an `attribution` too:
-/// [`trust_marker`] gives it a meaning.
+/// A message that a context provider of theirs has added says so in its `_attribution`: it is read as context of that source, of retrieved
+/// authority. Other members of `additional_properties` are data, an `attribution` too: [`trust_marker`] gives it a meaning.
 ///
 /// # Errors
 /// [`WireError`] with the place, a JSON pointer into the list.

@@ -158,7 +158,7 @@ fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<St
     patch(source, &[("contents", Some(contents))]).map(Some)
 }
 
-/// What makes a content the same as before: the call that it makes or answers.
+/// The identity of a content, which stays when the content changes: the call that it makes or answers.
 fn key(part: &Part) -> Option<(bool, &str)> {
     match part {
         Part::ToolCall(call) => Some((true, &call.id)),

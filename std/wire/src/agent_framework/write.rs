@@ -10,8 +10,8 @@ use super::content::{self, Calls};
 use super::hosted;
 use super::{FORMAT, PIECE};
 
-/// Writes messages. What was read from this format and not changed is written as it was, and pieces of one message that
-/// follow each other are put together again.
+/// Writes messages. An unchanged message of this format is written as it was, and pieces of one message that follow each other are put
+/// together again.
 #[must_use]
 pub fn write_messages(messages: &[Message]) -> Vec<Value> {
     write_with_sources(messages).into_iter().map(|(value, _)| value).collect()
@@ -114,7 +114,7 @@ fn made(message: &Message, calls: Calls<'_>) -> Map<String, Value> {
     object
 }
 
-/// What the message was read from, and whether it was changed since; `None` if it is from elsewhere.
+/// The message's source text as an object, and whether the message was changed since; `None` if it is from elsewhere.
 fn theirs(message: &Message) -> Option<(Map<String, Value>, bool)> {
     let wire = message.wire().filter(|wire| wire.format == FORMAT)?;
     Some((serde_json::from_str(&wire.text).ok()?, wire.touched))
@@ -144,7 +144,7 @@ fn joined(messages: &[Message]) -> Option<(Value, usize)> {
     Some((Value::Object(whole), count))
 }
 
-/// Of how many pieces, if `piece` says that it is number `at`.
+/// Number of the pieces of its message, if `piece` says that it is number `at`.
 fn piece_of(piece: &Value, at: usize) -> Option<usize> {
     let number = |index: usize| piece.get(index)?.as_u64().and_then(|number| usize::try_from(number).ok());
     (number(0)? == at).then(|| number(1)).flatten()

@@ -67,13 +67,13 @@ pub(super) fn plain<'a>(
     Ok(steps.end().into_list())
 }
 
-/// What the model says in a step, and after it the results of the step.
+/// The parts of a step of the model, and after them the results of the step.
 struct Steps<'a> {
     pieces: RecordMessages<'a>,
     results: Vec<(&'a str, RecordPart<'a>)>,
     /// Whether a tool invocation of version 4 is in the step: there the next text begins another step.
     has_invocation: bool,
-    /// What version 4 repeats of results beside the parts, by call.
+    /// Copies of results that version 4 writes beside the parts, by call.
     copies: HashMap<Str, &'a str>,
 }
 
@@ -251,5 +251,5 @@ const TOOL: [&str; 11] = [
     "providerExecuted",
 ];
 
-/// Where providers seal reasoning: Anthropic (twice), OpenAI, Google.
+/// Members in which providers seal reasoning: Anthropic (twice), OpenAI, Google.
 const SEALS: [&str; 4] = ["signature", "redactedData", "reasoningEncryptedContent", "thoughtSignature"];

@@ -22,8 +22,8 @@ pub(super) fn parts<'a>(
     parts_in(whole, content.into(), Where::Message)
 }
 
-/// Where a block stands. A result within a result is no block of the format: it is kept as it is written, so that no
-/// text makes the reader recurse.
+/// The place of a block. A result within a result is no block of the format: it is kept as it is written, so that no text makes the reader
+/// recurse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Where {
     Message,
@@ -156,7 +156,7 @@ fn call(whole: &Arc<str>, raw: &str, fields: &Fields<'_>, kind: CallKind) -> Res
     Ok(Part::ToolCall(call))
 }
 
-/// A result. What the provider's own tools returned is read where it is text, and else kept as it is written, block by block.
+/// A result. A result of the provider's own tools is read where it is text, and else kept as it is written, block by block.
 fn result<'a>(whole: &Arc<str>, block: Value<'a>, fields: &Fields<'a>) -> Result<Part, WireError> {
     let raw = block.text();
     let id = optional_text(raw, fields.answers, "tool_use_id")?.unwrap_or_default();
@@ -206,9 +206,8 @@ fn media(
     Ok(found.flatten().map(|(mime, place)| new_media(kind, mime, place)))
 }
 
-/// What a compaction left: its text can be read, all else (`encrypted_content`, `signature`, `tool_changes`,
-/// `cache_control`) can only be sent back. Sealed content alone is the opaque part itself; with others beside it, an object
-/// of them as they are written.
+/// The part of a compaction block: its text can be read, all else (`encrypted_content`, `signature`, `tool_changes`, `cache_control`) can
+/// only be sent back. Sealed content alone is the opaque part itself; with others beside it, an object of them as they are written.
 fn compaction(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
     let [content] = json::known::fields(raw, &["content"])?;
     let text = optional_text(raw, content, "content")?.unwrap_or_default();

@@ -16,7 +16,7 @@ pub(super) fn content(parts: &[Part]) -> Result<String, WireError> {
     Ok(out)
 }
 
-/// The same, behind what is there: what was said is copied once.
+/// Writes the `content` of these parts behind `out`, so that texts are copied once.
 pub(super) fn push_content<'p>(
     out: &mut String,
     parts: impl IntoIterator<Item = &'p Part>,

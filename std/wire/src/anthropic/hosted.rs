@@ -1,4 +1,4 @@
-//! What Anthropic's own tools returned as an object: where its text is, and how another stands in its place.
+//! Outputs of Anthropic's own tools that are objects: the text in them, and its replacement.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::json::{self, Kind, patch, quote};
 
 /// An object whose text is known.
 enum Returned<'a> {
-    /// What a program has printed: a text for the output and one for errors. Files stay in the result, and the result with them.
+    /// The printed texts of a program: one for the output and one for errors. Files stay in the result, and the result with them.
     Printed([Option<&'a str>; 2]),
     /// A view of a file.
     Viewed(&'a str),
@@ -59,8 +59,8 @@ pub(super) fn texts(whole: &Arc<str>, raw: &str) -> Result<Option<Vec<Part>>, Wi
     Ok(Some(texts.map(|text| Part::Text(share(whole, &text))).collect()))
 }
 
-/// What stands under `content` of a block of the type `kind` in place of the object or list `content`, if not everything may: the
-/// API takes pages that were found only with what it has encrypted in them, or none.
+/// The new `content` of a block of the type `kind`, in place of the object or list `content`, if the API does not take every content: it
+/// takes pages that were found only with what it has encrypted in them, or none.
 pub(super) fn patched(kind: &str, content: &str, parts: &[Part]) -> Result<Option<String>, WireError> {
     let texts = parts.iter().map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None });
     let Some(texts) = texts.collect::<Option<Vec<_>>>() else { return Ok(None) };

@@ -18,7 +18,7 @@ pub(crate) fn messages<'a>(whole: &Arc<str>, text: impl Into<Value<'a>>) -> Resu
     messages_and_usage(whole, text.into()).map(|(messages, _)| messages)
 }
 
-/// The same, and the report in it, as it is written: one look at a message, which may be long.
+/// The messages of the object, and its report as it is written: one look at a message, which may be long.
 pub(crate) fn messages_and_usage<'a>(
     whole: &Arc<str>,
     text: Value<'a>,
@@ -73,7 +73,7 @@ pub(super) struct Run {
     pub(super) end: usize,
 }
 
-/// How the blocks of a message of this role are split: each result of a call of the caller's alone, what is between together.
+/// The runs of blocks of a message of this role: each result of a call of the caller's alone, others between them together.
 pub(super) fn runs(role: Role, blocks: &[(Option<Part>, &str)]) -> Vec<Run> {
     let answered = AnsweredCalls::of(role, blocks.iter().filter_map(|(part, _)| part.as_ref()));
     let is_result = |at: usize| match blocks.get(at) {

@@ -62,7 +62,7 @@ fn has_schemas(body: &Body<'_>) -> bool {
     found
 }
 
-/// What one message says of its format.
+/// The fit of one message.
 fn sign_of(message: &str) -> Fit {
     if Foreign::of(message).is_some() {
         return Fit::No;

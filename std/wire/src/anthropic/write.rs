@@ -57,7 +57,7 @@ fn patched_content(content: &str, parts: &[Part]) -> Result<String, WireError> {
 
 const BLOCKS: Elements<Part> = Elements { key, fresh: encode::block, patched: patched_block };
 
-/// What makes a block the same as before with other content: the call that it makes or answers.
+/// The identity of a block, which stays when its content changes: the call that it makes or answers.
 fn key(part: &Part) -> Option<(bool, &str)> {
     match part {
         Part::ToolCall(ToolCall { id, .. }) => Some((true, id)),

@@ -122,7 +122,7 @@ fn reasoning<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Option<RecordPart<'a>
     Ok(Some(RecordPart::new(Part::Reasoning(reasoning)).with_slot(slot, SlotForm::Text)))
 }
 
-/// An image, a document, a video or a sound whose bytes or place are told.
+/// An image, a document, a video or a sound with its bytes or its place.
 fn media<'a, const N: usize>(
     whole: &Arc<str>,
     block: &'a str,

@@ -12,7 +12,7 @@ use crate::expect::{expect_object, share};
 use crate::json::known::Members;
 use crate::json::{self, Kind, quote};
 
-/// What a message says.
+/// The content of a message.
 #[derive(Debug)]
 pub(super) struct Said {
     role: Role,
@@ -23,7 +23,7 @@ pub(super) struct Said {
     is_context: bool,
 }
 
-/// What a message is to the calls around it.
+/// The role of a message among the calls around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speech {
     Nothing,

@@ -88,7 +88,7 @@ fn the_message_that_stands_last_goes_on_and_names_may_be_missing() {
     assert_eq!(counts, [5, 2]);
 }
 
-/// What claude.ai writes for people who cannot see a block.
+/// Reads the text that claude.ai writes for clients which cannot show a block.
 #[test]
 fn a_text_beside_blocks_is_not_said() {
     let filler = "This block is not supported on your current device yet.";

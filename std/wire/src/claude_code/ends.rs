@@ -23,15 +23,15 @@ pub(super) struct Ends {
     first: HashMap<usize, (u32, u32)>,
 }
 
-/// What a walk over a tree knows at the line that it stands on.
+/// The state of a walk over a tree, at its line.
 struct Walk<'t> {
     tree: &'t Tree,
     ends: Ends,
     /// By lines: whether it is the last of a conversation.
     is_end: Vec<bool>,
-    /// How many messages a conversation has that ends here.
+    /// Number of messages of the conversation that ends here.
     messages: u32,
-    /// How many ends were passed.
+    /// Number of ends that were passed.
     passed: u32,
     /// The calls on the way, each with the lines that make it; and with the spur of each.
     calls: KeyMap<Vec<u32>>,
@@ -79,7 +79,7 @@ impl Ends {
         ends
     }
 
-    /// How many messages a conversation has that ends with a line.
+    /// Number of messages of the conversation that ends with `line`.
     pub(super) fn count(&self, tree: &Tree, line: usize) -> u32 {
         self.counts.get(tree.top(line)).copied().unwrap_or_default()
     }
@@ -287,7 +287,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Takes note that a line which answers calls is on the way, or is left.
+    /// Enters or leaves a line on the way that answers calls.
     fn answers(&mut self, top: usize, is_entered: bool) {
         let Some(calls) = self.tree.answers(top) else { return };
         // A spur is on the way in its own place.
@@ -300,7 +300,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Takes note that something on the way answers the call of a spur, or that it is left: the spur goes, or comes back.
+    /// Enters or leaves an answer on the way to the call of a spur: the spur goes, or comes back.
     fn answer(&mut self, spur: u32, is_entered: bool) {
         let Some(state) = self.states.get_mut(&spur) else { return };
         let messages = self.tree.messages(spur as usize);

@@ -1,4 +1,4 @@
-//! What a line says besides its message.
+//! The members of a line beside its message.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ pub(super) struct Line<'a> {
     pub(super) title: Option<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
-/// Where the tool compacted.
+/// A boundary at which the tool compacted.
 #[derive(Debug, Default)]
 pub(super) struct Boundary<'a> {
     pub(super) trigger: Cow<'a, str>,
@@ -30,7 +30,7 @@ pub(super) struct Boundary<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Takes note in `spans` of what is long in it.
+    /// Reads a line, and adds its long values to `spans`.
     pub(super) fn of(spans: &mut Spans, raw: &'a str) -> Result<Self, WireError> {
         expect_object(raw, "a line")?;
         let names = &[

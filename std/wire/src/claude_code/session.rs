@@ -118,7 +118,7 @@ impl Stages for Session {
     }
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Said {
     uuid: Str,

@@ -64,7 +64,7 @@ fn write_record(record: Option<&str>, messages: &[&Message]) -> Result<Option<St
     }
 }
 
-/// What every line of a file says in the same way.
+/// Keys that every line of a file has.
 const COMMON: [&str; 8] =
     ["isSidechain", "userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "timestamp"];
 

@@ -1,4 +1,4 @@
-//! Which lines are one conversation, and in which order. What they say is not held.
+//! The lines of each conversation, and their order, without their contents.
 
 use core::ops::Range;
 use std::collections::HashMap;
@@ -23,9 +23,9 @@ pub(super) struct Tree {
     cuts: HashMap<usize, Cut>,
     /// By the name of a conversation's last line.
     titles: KeyMap<Str>,
-    /// What sub-agents' tasks are called, by what they were asked.
+    /// Names of sub-agents' tasks, by their prompts.
     tasks: KeyMap<Str>,
-    /// What lines of side chains say that say one thing.
+    /// Keys of the texts of side-chain lines that have one text.
     asked: HashMap<usize, Key>,
 }
 
@@ -34,12 +34,12 @@ pub(super) struct Tree {
 struct Node {
     /// The response that it is a line of.
     response: Option<Key>,
-    /// Where its ids begin, how many calls it makes, and how many it answers.
+    /// Index of its first id, number of its calls, and number of its answers.
     ids: u32,
     calls: u32,
     answers: u32,
     messages: u32,
-    /// How many messages were read before it.
+    /// Number of messages that were read before it.
     entry: u32,
     /// The first line of its response that it hangs on by lines of the same; itself, if there is none.
     top: u32,
@@ -56,7 +56,7 @@ struct Node {
     holds: bool,
 }
 
-/// Where the conversation begins anew: what did it, and the line that it went on from before.
+/// A new beginning of the conversation: its cause, and the line that it went on from before.
 #[derive(Debug)]
 struct Cut {
     before: Option<usize>,
@@ -208,8 +208,8 @@ impl Tree {
         ordered
     }
 
-    /// What the tool compacted on the way to an end, by that end. All of it is before the first message. `count` is how many
-    /// messages the conversation has that ends with a line.
+    /// The tool's compactions on the way to an end, by that end. All are before the first message. `count` gives the number of messages of
+    /// the conversation that ends with a line.
     pub(super) fn compactions(&self, count: impl Fn(usize) -> u64) -> impl Fn(usize) -> Compactions {
         let mut cuts: Vec<_> = self.cuts.iter().collect();
         cuts.sort_unstable_by_key(|(line, _)| **line);
@@ -231,7 +231,7 @@ impl Tree {
         self.nodes.get(line).map_or(line, |node| node.root as usize)
     }
 
-    /// How the conversation that ends with `leaf` belongs to the one at the place `base`.
+    /// The relation of the conversation that ends with `leaf` to the one at the place `base`.
     pub(super) fn relation(&self, leaf: usize, base: usize) -> Relation {
         match self.nodes.get(leaf).is_some_and(|node| node.is_side) {
             true => Relation::SideChain(base),
@@ -239,8 +239,8 @@ impl Tree {
         }
     }
 
-    /// What to call the conversations by their ends, where they are not the one that goes on: a side chain without a title is
-    /// called what the task is that it was begun for.
+    /// Names of the conversations by their ends, where they are not the one that goes on: a side chain without a title has the name of the
+    /// task that it was begun for.
     pub(super) fn labels(&self) -> impl Fn(usize) -> Str {
         let titles = self.titles();
         move |end| match titles(end) {
@@ -274,12 +274,12 @@ impl Tree {
         self.nodes.get(line).map_or(0..0, |node| node.entry..node.entry.saturating_add(node.messages))
     }
 
-    /// How many lines there are.
+    /// Number of lines.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// How many messages a line holds.
+    /// Number of messages of a line.
     pub(super) fn messages(&self, line: usize) -> u32 {
         self.nodes.get(line).map_or(0, |node| node.messages)
     }
@@ -308,7 +308,7 @@ impl Tree {
     }
 }
 
-/// What a sub-agent was asked, and what its task is called.
+/// The prompt of a sub-agent, and the name of its task.
 fn task(arguments: &str, names: &Names) -> Option<(Key, Str)> {
     let [prompt, name] = json::fields(arguments, &["prompt", "description"]).ok()?;
     Some((names.key(&json::decode(prompt?)), Str::from(&*json::decode(name?))))

@@ -48,7 +48,7 @@ fn is_own(message: &str) -> bool {
     marks.iter().any(Option::is_some) || SIGNS.iter().any(|sign| content.contains(sign))
 }
 
-/// What only these programs write, as it stands in JSON.
+/// Signs that only these programs write, as they stand in JSON.
 const SIGNS: [&str; 3] = ["<environment_details>", "\"<task>", "\"<user_message>"];
 
 /// Which of the messages of a list are sent.
@@ -60,7 +60,8 @@ pub(super) struct Effective {
 }
 
 impl Effective {
-    /// Of the messages `records`, as Roo Code chooses them: from the last summary on, without what a marker of a truncation hides.
+    /// The effective history of the messages `records`, as Roo Code chooses it: from the last summary on, without messages that a marker of
+    /// a truncation hides.
     pub(super) fn of<'a>(
         whole: &Arc<str>,
         records: impl Iterator<Item = &'a str>,
@@ -88,7 +89,7 @@ impl Effective {
     }
 }
 
-/// How Roo Code marks a message.
+/// The marks of Roo Code on a message.
 #[derive(Debug, Default)]
 struct Marks {
     is_summary: bool,

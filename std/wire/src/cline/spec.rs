@@ -148,7 +148,7 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, 
     Ok(pieces.into_list())
 }
 
-/// What a message reports of its request.
+/// The usage that a message reports of its request.
 fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
     let metrics = json::known::field(raw, "metrics")?.filter(|metrics| Kind::of(metrics) == Kind::Object);
     let Some(metrics) = metrics else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! The outline of a Codex session: its thread, and where its lines begin. What they say is not held.
+//! The outline of a Codex session: its thread, and the offsets of its lines, without their contents.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::transcript::Relation;
 /// The lines of a file.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// Of a report it keeps where its line begins.
+    /// The session, with the offset of the line of each report.
     session: Session<u64>,
     /// The lines that hold messages: the number of the first message of each, and where the line begins.
     lines: Vec<(u32, u64)>,
@@ -53,7 +53,7 @@ impl Outliner for Lines {
 }
 
 impl Lines {
-    /// Where these messages stand, each run of one line together.
+    /// The places of these messages, each run of one line together.
     fn places(&self, numbers: &[u32]) -> Vec<Place> {
         let line = |number: u32| self.lines.partition_point(|(first, _)| *first <= number).checked_sub(1);
         let runs = numbers.chunk_by(|one, next| one.wrapping_add(1) == *next && line(*one) == line(*next));

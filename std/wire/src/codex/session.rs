@@ -15,7 +15,7 @@ use crate::openai_responses;
 use crate::transcript::{Conversation, Entry, Relation, Report, Stage, Stages, Transcript};
 use crate::{Format, WireError, injected, usage};
 
-/// What has been read of a file. A report is kept as an `R`.
+/// A session, as far as its file has been read. A report is kept as an `R`.
 #[derive(Debug)]
 pub(super) struct Session<R> {
     pub(super) thread: Thread<R>,
@@ -90,13 +90,13 @@ pub(super) fn read(transcript: &mut Transcript, text: &str) -> Result<(), WireEr
     Ok(())
 }
 
-/// What the conversation before a compaction is called, which are counted from 1.
+/// Label of the conversation before a compaction; compactions are counted from 1.
 pub(super) fn label(compaction: usize) -> Str {
     Str::from(format!("before compaction {compaction}"))
 }
 
 impl<R: Copy> Session<R> {
-    /// Takes note of the line `raw`, a slice of `source`, and gives its messages; `None` if it is no record of any. `earlier` are
+    /// Adds the line `raw`, a slice of `source`, and gives its messages; `None` if it is no record of any. `earlier` are
     /// all messages before it, where they are held. `keep` says what is kept of a report.
     pub(super) fn push(
         &mut self,
@@ -135,7 +135,7 @@ impl<R: Copy> Session<R> {
         })
     }
 
-    /// What a session begins with: its name, and the instructions that are sent beside the items.
+    /// Reads the beginning of a session: its name, and the instructions that are sent beside the items.
     fn begun(
         &mut self,
         source: &Arc<str>,
@@ -200,7 +200,7 @@ fn payload_path(line: &str, item: &str) -> &'static str {
     if core::ptr::eq(line, item) { "" } else { "/payload" }
 }
 
-/// What a `compacted` line puts in the place of the messages, if it says.
+/// The list that a `compacted` line puts in the place of the messages, if it has one.
 pub(super) fn history(payload: &str) -> Result<Option<&str>, WireError> {
     Ok(json::known::field(payload, "replacement_history")?.filter(|history| Kind::of(history) == Kind::Array))
 }
@@ -250,7 +250,7 @@ pub(super) fn replacement(whole: &Arc<str>, payload: &str) -> Result<Vec<Message
     Ok(messages)
 }
 
-/// What Codex says in the user's place is no request. A resumed session has the rules of the project again: they are pinned once.
+/// Marks a message of Codex in the user's place as no request. A resumed session has the project's rules again: they are pinned once.
 fn told(message: Message, has_rules: &mut bool) -> Message {
     let message = injected::marked(message, Format::Codex);
     if !is_pinned(&message) || !core::mem::replace(has_rules, true) {

@@ -1,4 +1,4 @@
-//! What goes on in a session and what compactions left behind, as places in its file. What is said is not held.
+//! The visible messages of a session and the stages that compactions ended, as places in its file, without contents.
 
 use core::hash::BuildHasher as _;
 use std::collections::HashMap;
@@ -14,13 +14,13 @@ use crate::transcript::{CompactionTree, Compactions, Entry, Timeline, ToolCompac
 pub(super) struct Thread<R> {
     /// Which messages a model sees from when to when. Each compaction begins a stage.
     pub(super) timeline: Timeline,
-    /// What goes on, of that what was there before the latest compaction.
+    /// The visible messages from before the latest compaction.
     kept: Vec<Slot>,
-    /// What came since.
+    /// The messages since the latest compaction.
     new: Vec<Slot>,
-    /// How many messages the file has.
+    /// Number of messages of the file.
     messages: u32,
-    /// How many of what goes on say what has this digest, of what was digested.
+    /// Number of visible messages with this digest, among those that were digested.
     said: HashMap<u64, u32>,
     /// The stages that compactions ended.
     pub(super) left: Vec<Left>,
@@ -41,7 +41,7 @@ pub(super) struct Left {
     pub(super) messages: usize,
 }
 
-/// What was reported of a response.
+/// A report on a response.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Report<R> {
     /// Its message: by its place in the stage, and once it is known whose report it is, by its number in the file.
@@ -60,7 +60,7 @@ struct Slot {
     role: Role,
     /// Whether it is the instructions, which every conversation of the file begins with.
     is_base: bool,
-    /// A digest of its parts. Where the messages are held, it is made when a compaction asks for it: most files have none.
+    /// A digest of its parts. Where the messages are held, it is made only for a compaction that needs it: most files have none.
     said: Option<u64>,
 }
 
@@ -112,7 +112,7 @@ impl<R: Copy> Thread<R> {
         self.new = new;
     }
 
-    /// How many messages the model sees now.
+    /// Number of messages that the model sees now.
     pub(super) fn len(&self) -> usize {
         self.kept.len().saturating_add(self.new.len())
     }
@@ -126,7 +126,7 @@ impl<R: Copy> Thread<R> {
         is_first
     }
 
-    /// Takes note of a report on a response nearby, whose request had this size.
+    /// Adds a report on a response nearby; `input` is the size of its request.
     pub(super) fn reported(&mut self, report: R, input: Option<u64>) {
         self.open.push(Report { at: self.len(), stage: self.timeline.now(), report, input });
     }
@@ -176,7 +176,7 @@ impl<R: Copy> Thread<R> {
         }
     }
 
-    /// What was compacted before each of the stages.
+    /// The compactions before each of the stages.
     pub(super) fn compactions(&self) -> impl Fn(u32) -> Compactions + use<R> {
         let mut tree = CompactionTree::default();
         // What stays of a conversation was said before all compactions but the last.
@@ -220,7 +220,8 @@ impl<R: Copy> Thread<R> {
         }
     }
 
-    /// Of each message since the latest compaction the last of those that the model said with it, one after the other.
+    /// For each message since the latest compaction, the last place of its run of the model's messages; its own place, if it is none of
+    /// these.
     fn run_ends(&self) -> Vec<usize> {
         let mut ends: Vec<_> = (0..self.new.len()).collect();
         let mut last = None;

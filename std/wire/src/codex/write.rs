@@ -83,7 +83,7 @@ fn compacted(payload: &str, messages: &[&Message]) -> Result<String, WireError> 
     patch(payload, &[("replacement_history", Some(history))])
 }
 
-/// Items as lines. Nobody knows when they were written: the clock is not read here.
+/// Items as lines. Their time is unknown: the clock is not read here.
 fn fresh(messages: &[&Message]) -> Result<String, WireError> {
     let mut lines = Vec::new();
     for message in messages {

@@ -14,7 +14,7 @@ use crate::json::{self, Kind};
 use crate::openai_chat::split_data_url;
 use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
 
-/// What `raw`, a slice of `whole`, holds, without a summary.
+/// The messages of `raw`, a slice of `whole`, without a summary.
 pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "an item")?;
     let [message, context, states] = json::fields(raw, &["message", "contextItems", "toolCallStates"])?;
@@ -83,7 +83,7 @@ pub(super) fn summary_of(raw: &str) -> Result<Option<&str>, WireError> {
     Ok(value.filter(|value| Kind::of(value) == Kind::Text && *value != "\"\""))
 }
 
-/// What the tool of a call has done.
+/// The state of a tool call.
 struct State<'a> {
     list: &'a str,
     raw: &'a str,
@@ -236,7 +236,7 @@ fn calls<'a>(
     Ok(found)
 }
 
-/// What the provider reported of an answer.
+/// The usage that the provider reported of an answer.
 pub(super) fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
     let message = json::field(raw, "message")?.filter(|message| Kind::of(message) == Kind::Object);
     let usage = json::field(message.unwrap_or("{}"), "usage")?;
@@ -252,6 +252,6 @@ pub(super) fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
     Ok(Some(report).filter(|report| report.total.is_some_and(|total| total > 0)))
 }
 
-/// How a result is written that is one text.
+/// Forms of a result that is one text.
 const ITEMS: SlotForm = SlotForm::Around(r#"[{"name":"Output","description":"","content":"#, "}]");
 const TEXT_PART: SlotForm = SlotForm::Around(r#"{"type":"text","text":"#, "}");

@@ -76,7 +76,7 @@ fn collect(text: &str, at: &str, levels: usize, found: &mut BTreeSet<String>) ->
     }
 }
 
-/// What the model or a tool wrote: its keys are no fields of the format.
+/// Members with content of the model or a tool: their keys are no fields of the format.
 const OPAQUE: &[&str] = &["input", "args", "arguments", "response", "action"];
 
 /// Deep enough for a field of a block within a result.

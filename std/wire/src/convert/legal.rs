@@ -42,7 +42,7 @@ pub(super) fn repaired<'m>(
     made
 }
 
-/// What the steps lose.
+/// Adds the losses of the steps.
 fn tell(steps: &[Repair], prepared: &[Prepared<'_>], target: &Target, losses: &mut Vec<Loss>) {
     let mut kept = vec![false; prepared.len()];
     let (mut newest, mut last) = (0, 0);

@@ -1,4 +1,4 @@
-//! What had no counterpart.
+//! Losses of a conversion: content that had no counterpart.
 
 use core::fmt;
 
@@ -51,7 +51,7 @@ pub enum LossKind {
     Moved,
     /// A message was left out because nothing was left of it, or because it answered no call.
     Message,
-    /// A message was put in that nobody said, because the target needs one there.
+    /// A message was invented, because the target needs one there.
     Invented,
 }
 

@@ -1,4 +1,4 @@
-//! What the targets take, and how they are written.
+//! The forms that each target takes, and the texts that it writes.
 
 use epitome_core::Profile;
 use epitome_core::message::{MediaKind, Role};
@@ -166,8 +166,8 @@ impl Target {
         self.hoists() && is_model(one) == is_model(next)
     }
 
-    /// How many bytes these messages are in a request, nearly: what is said, escaped, and what stands around it. If it is more, the
-    /// text grows.
+    /// Size of these messages in a request, nearly, in bytes: their content, escaped, and the text around it. If it is more, the text
+    /// grows.
     fn written_bytes(&self, messages: &[&Message]) -> usize {
         let around = if self.format == Format::OpenaiResponses { AROUND_ITEM_BYTES } else { AROUND_BYTES };
         let parts = messages.iter().flat_map(|message| message.parts());
@@ -189,7 +189,7 @@ fn push_items(out: &mut String, message: &Message) -> Result<(), WireError> {
     Ok(())
 }
 
-/// How many bytes of a part are what it says, ids and names included.
+/// Size of the content of a part in bytes, ids and names included.
 fn said_bytes(part: &Part) -> usize {
     let text = |text: &Option<Str>| text.as_deref().map_or(0, str::len);
     match part {
@@ -220,12 +220,12 @@ fn said_bytes(part: &Part) -> usize {
     }
 }
 
-/// What stands around a part: names of fields. It is least in Responses, which has no wrapper around a call.
+/// Size of the text around a part, in bytes: names of fields. It is least in Responses, which has no wrapper around a call.
 const AROUND_BYTES: usize = 112;
 const AROUND_ITEM_BYTES: usize = 88;
-/// What stands around a medium, or a part of a result, beside that.
+/// Size of the additional text around a medium, or a part of a result, in bytes.
 const AROUND_NESTED_BYTES: usize = 48;
-/// What stands around reasoning more than around others.
+/// Size of the additional text around reasoning, in bytes.
 const SUMMARY_BYTES: usize = 32;
 
 /// The texts of instructions.

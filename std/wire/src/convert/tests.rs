@@ -1,4 +1,4 @@
-//! What is converted, and what is said to be lost.
+//! Tests of conversions and of their listed losses.
 
 use epitome_core::{OpenCallTree, Validator};
 use epitome_message::{Media, MediaSource, Message, Part, Reasoning, ToolCall, ToolResult};
@@ -16,7 +16,7 @@ fn reading(text: &str) -> Transcript {
     read(text, &ReadOptions::default()).unwrap()
 }
 
-/// What `text` is in the format `to`: what can be read again, and is legal.
+/// The conversations of a transcript in the format `to`, checked to be readable and legal.
 pub(crate) fn converted(transcript: &Transcript, to: Format) -> Vec<Converted> {
     let of = |conversation: &crate::Conversation| {
         let converted = convert(conversation.messages(), to).unwrap();

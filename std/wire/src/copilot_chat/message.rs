@@ -11,7 +11,7 @@ use crate::expect::{expect_object, member_text, share};
 use crate::json::{self, Kind};
 use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
 
-/// What `raw`, a slice of `whole`, holds.
+/// The messages of `raw`, a slice of `whole`.
 pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "a request")?;
     let names = &["message", "response", "result", "isHidden", "shouldBeRemovedOnSend"];
@@ -75,7 +75,7 @@ fn by_call(results: Option<&str>) -> Result<HashMap<String, &str>, WireError> {
     Ok(found)
 }
 
-/// What the model said in a round, and the results of its calls.
+/// The messages of a round: the model's, and the results of its calls.
 fn round<'a>(
     whole: &Arc<str>,
     round: &'a str,
@@ -133,7 +133,7 @@ fn thought(thinking: &str) -> Result<String, WireError> {
     Ok(found)
 }
 
-/// What a tool returned: texts, and trees to be rendered.
+/// The output of a tool: texts, and trees to be rendered.
 fn returned<'a>(whole: &Arc<str>, raw: &'a str, result: ToolResult) -> Result<RecordPart<'a>, WireError> {
     let content = match object(Some(raw)) {
         Some(raw) => json::field(raw, "content")?.filter(|content| Kind::of(content) == Kind::Array),
@@ -205,5 +205,5 @@ fn shown<'a>(whole: &Arc<str>, list: &'a str) -> Result<Vec<RecordPart<'a>>, Wir
     Ok(found)
 }
 
-/// How a result is written that is one text.
+/// Form of a result that is one text.
 const TEXT: SlotForm = SlotForm::Around(r#"[{"$mid":21,"value":"#, "}]");

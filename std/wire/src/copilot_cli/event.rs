@@ -13,7 +13,7 @@ use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
 use crate::transcript::{Chain, NewRecord, NewRecords, ToolCompaction, uuid};
 use crate::{Format, WireError};
 
-/// How events name each other.
+/// Members by which events name each other.
 pub(super) const CHAIN: Chain = Chain {
     keys: ["id", "parentId"],
     first_kept: None,
@@ -22,7 +22,7 @@ pub(super) const CHAIN: Chain = Chain {
     new: Some(NewRecords { name: uuid, write: new_event }),
 };
 
-/// What an event does to the conversation.
+/// The effect of an event on the conversation.
 #[derive(Debug)]
 pub(super) enum Change {
     None,
@@ -193,7 +193,7 @@ fn result<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<RecordMes
     Ok(piece)
 }
 
-/// What a tool returned beside its text, if its bytes are in the file.
+/// The medium that a tool returned beside its text, if its bytes are in the file.
 fn media(whole: &Arc<str>, file: &str) -> Result<Option<Media>, WireError> {
     expect_object(file, "a file")?;
     let Some(data) = member_text(whole, file, "data")? else { return Ok(None) };

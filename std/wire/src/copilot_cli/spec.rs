@@ -52,9 +52,9 @@ fn sign(body: &Body<'_>) -> Fit {
 struct Thread {
     conversation: Conversation,
     compactions: Vec<ToolCompaction>,
-    /// How many messages a compaction that has begun will stand for.
+    /// Number of messages that a begun compaction will stand for.
     begun: Option<usize>,
-    /// What was taken out, once for each time.
+    /// Conversations that were taken out, one for each time.
     before: Vec<Conversation>,
 }
 
@@ -165,7 +165,7 @@ fn event(
     Ok(())
 }
 
-/// How many lines are looked at for signs of the format.
+/// Maximum number of lines that are looked at for signs of the format.
 const SAMPLE_MAX: usize = 256;
 
 /// Types of events by which the format is known, as they are written.

@@ -1,4 +1,4 @@
-//! A format of another crate: told, read, written back and converted. What is refused is in `refused`.
+//! A format of another crate: recognised, read, written back and converted. Refusals are in `refused`.
 
 mod refused;
 

@@ -98,7 +98,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// How many messages it has.
+    /// Number of messages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.elements.len()

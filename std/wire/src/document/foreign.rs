@@ -97,12 +97,12 @@ pub(crate) fn foreign_in_value(value: &str) -> Option<WireError> {
     found.map(|(error, (path, offset))| error.inside(path, offset))
 }
 
-/// As [`foreign_in_value`], for a message on every line.
+/// Does what [`foreign_in_value`] does, for a message on every line.
 pub(crate) fn foreign_in_lines(text: &str) -> Option<WireError> {
     lines(text).find_map(|line| Some(Foreign::of(line.text())?.error()?.inside("", line.offset())))
 }
 
-/// What a list of blocks under `content` says.
+/// The foreign format of a list of blocks under `content`.
 fn of_content(content: &str) -> Option<Foreign> {
     let mut found = None;
     each_block(content, |block, kind| {
@@ -121,7 +121,7 @@ fn of_content(content: &str) -> Option<Foreign> {
     found
 }
 
-/// What a list under `parts` says, where it stands alone or beside a `content`.
+/// The foreign format of a list under `parts`, where it stands alone or beside a `content`.
 fn of_parts(parts: &str, is_alone: bool) -> Option<Foreign> {
     let mut found = None;
     each_block(parts, |block, kind| {

@@ -125,8 +125,8 @@ impl<'a> Iterator for TextLines<'a> {
     }
 }
 
-/// How many bytes a line of a file may have, unless a reader is told otherwise: a line is held whole, and more than once while it
-/// is read. The largest that agents write have tens of megabytes, for the images in them.
+/// Maximum length of a line of a file, in bytes, unless a reader sets another: a line is held whole, and more than once while it is read.
+/// The largest that agents write have tens of megabytes, for the images in them.
 pub const LINE_BYTES_MAX: usize = 256 << 20;
 
 /// The lines of a file that are not blank, one in memory at a time.
@@ -276,7 +276,7 @@ mod tests {
 
     use super::*;
 
-    /// What each call of `next_line` gives: the number and the offset of the line, or the kind of the error.
+    /// The result of each call of `next_line`: the number and the offset of the line with its text, or the kind of the error.
     fn all<R: BufRead>(mut lines: Lines<R>) -> Vec<Result<(usize, usize, String), WireErrorKind>> {
         let mut found = Vec::new();
         loop {

@@ -1,10 +1,10 @@
-//! What a value looks like that is no conversation of any known format.
+//! Words for a value that is no conversation of any known format.
 
 use super::Pointer;
 use super::route::{LEVELS, children};
 use crate::json::{self, Kind};
 
-/// What the value at `at` looks like, in words, if it is something that people try.
+/// A description of the value at `at`, if it is something that people try.
 pub(super) fn looks_like(at: &Pointer, text: &str) -> Option<String> {
     let (place, count, first) = dialogue(at, text)?;
     let place = if place.is_root() { "this".to_owned() } else { place.to_string() };

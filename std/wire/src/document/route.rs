@@ -1,4 +1,4 @@
-//! Where the conversation is, when it is not where somebody looked.
+//! The place of a conversation, for an error about a place without one.
 
 use super::conversation::MESSAGES;
 use super::looks::looks_like;
@@ -34,7 +34,7 @@ pub(crate) fn refusal(document: &Document<'_>) -> WireError {
     })
 }
 
-/// Where below this line, one of many, there is a conversation, in words, if there is one.
+/// The place of a conversation below this line, one of many, in words, if there is one.
 pub(super) fn advice_for_lines(line: &str) -> Option<String> {
     let Route { at, each, messages } = search(line, LEVELS)?;
     let below = if each { Pointer::default().join("0") } else { Pointer::default() };
@@ -42,7 +42,7 @@ pub(super) fn advice_for_lines(line: &str) -> Option<String> {
     Some(format!("{at} in it holds {}: try --each --at {at}", count_of(messages)))
 }
 
-/// Where below this value there is a conversation, in words, if there is one.
+/// The place of a conversation below this value, in words, if there is one.
 pub(super) fn advice(document: &Document<'_>) -> Option<String> {
     if is_message(document.text()) {
         return Some("this is a single message".to_owned());
@@ -113,7 +113,7 @@ pub(super) fn children<'a>(at: &Pointer, text: &'a str) -> Vec<(Pointer, &'a str
     found
 }
 
-/// How many messages the conversation `text` has, if it is one.
+/// Number of messages of the conversation `text`, if it is one.
 fn messages_in(text: &str) -> Option<usize> {
     match Kind::of(text) {
         Kind::Array => first(text).filter(|item| is_message(item)).map(|_| json::count(text)),
@@ -149,7 +149,7 @@ fn has(text: &str, name: &str) -> bool {
     found
 }
 
-/// How far below a place a conversation is looked for: the history of a run in a list of runs, under a key or two.
+/// Maximum depth of a conversation below a place: the history of a run in a list of runs, under a key or two.
 pub(super) const LEVELS: usize = 4;
 
 /// Enough keys of one object to look under; a table with thousands of them is not where a conversation is.

@@ -19,7 +19,7 @@ use crate::{WireError, WireErrorKind};
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
     step: u64,
-    /// How many calls the latest step has had.
+    /// Number of calls that the latest step has had.
     calls: u64,
     /// The ids of the calls of the latest step that no response has answered yet, oldest first, by the name of the call.
     open: HashMap<Str, VecDeque<Str>>,
@@ -105,7 +105,7 @@ pub(super) fn instructions(whole: &Arc<str>, instruction: &str) -> Result<Messag
     Ok(Message::new(Role::System, parts).with_wire(WireText::new(NAME.clone(), share(whole, instruction))))
 }
 
-/// What the parts of a content say, each with its text.
+/// The units of the parts of a content, each with its text.
 pub(super) fn units<'a>(
     whole: &Arc<str>,
     content: &'a str,
@@ -114,7 +114,7 @@ pub(super) fn units<'a>(
     units_of(whole, content.into(), json::known::field(content, "parts")?, id)
 }
 
-/// The same of a content whose `parts` are known.
+/// The units of a content whose `parts` are known.
 fn units_of<'a>(
     whole: &Arc<str>,
     value: Value<'a>,
@@ -142,8 +142,8 @@ fn is_response(unit: &Unit) -> bool {
     unit.parts.iter().any(|part| matches!(part, Part::ToolResult(_)))
 }
 
-/// How the units of a content are split: each response to a call of the caller's alone, what is between together. With each
-/// whether it is such a response.
+/// The runs of units of a content: each response to a call of the caller's alone, others between them together. With each whether it is
+/// such a response.
 pub(crate) fn runs(role: Role, units: &[(Unit, &str)]) -> Vec<(core::ops::Range<usize>, bool)> {
     let answered = AnsweredCalls::of(role, units.iter().flat_map(|(unit, _)| &unit.parts));
     let answers = |part| answered.has_result(part);

@@ -1,4 +1,4 @@
-//! What is said as parts of the wire, in the shortest form that the format has for it.
+//! Parts of messages as parts of the wire, in the shortest form that the format has for them.
 
 use epitome_core::message::{CallKind, Role};
 use epitome_message::{Media, MediaSource, Message, Part, Str, ToolCall, ToolResult, UnknownPart};
@@ -115,7 +115,7 @@ pub(super) fn args(call: &ToolCall) -> Result<&str, WireError> {
     }
 }
 
-/// What the provider's own tools did, as it was written.
+/// The call of the provider's own tool, as it was written.
 fn hosted(name: &str, body: &str) -> Result<String, WireError> {
     match name {
         "executableCode" | "toolCall" if json::check(body).is_ok() => Ok(format!(r#""{name}":{body}"#)),
@@ -141,7 +141,7 @@ fn response(result: &ToolResult, name: Option<&str>) -> Result<String, WireError
     Ok(format!(r#""functionResponse":{{{id}"name":{name},"response":{response}{parts}}}"#))
 }
 
-/// What the provider's own code has printed.
+/// The printed text of the provider's own code.
 pub(super) fn printed(result: &ToolResult) -> Result<String, WireError> {
     let texts = result.parts.iter().map(|part| match part {
         Part::Text(text) => Ok(text.as_str()),
@@ -150,7 +150,7 @@ pub(super) fn printed(result: &ToolResult) -> Result<String, WireError> {
     Ok(texts.collect::<Result<Vec<_>, _>>()?.join("\n"))
 }
 
-/// What a result says as an object. A text that is one already stands as itself.
+/// The result as an object. A text that is one already stands as itself.
 pub(super) fn response_of(result: &ToolResult, key: Option<&str>) -> Result<String, WireError> {
     let mut texts = Vec::new();
     for part in &result.parts {
@@ -183,7 +183,7 @@ fn says(text: &str, is_error: bool) -> Result<bool, WireError> {
     Ok(part::only_text(text)?.is_none() && part::said(text)?.1 == is_error)
 }
 
-/// What a result has beside its text, as parts of the wire.
+/// The media of a result, as parts of the wire.
 pub(super) fn media_of(result: &ToolResult) -> Result<Vec<String>, WireError> {
     let media = result.parts.iter().filter(|part| !matches!(part, Part::Text(_)));
     media.map(|part| Ok(format!("{{{}}}", members(part, None)?))).collect()

@@ -11,7 +11,7 @@ use crate::WireError;
 use crate::expect::{expect_object, expect_text, kind_of_mime, new_media, optional_text, present, share};
 use crate::json::{self, Kind};
 
-/// What one part of the wire says: a part, or sealed reasoning and a part, or nothing.
+/// The content of one part of the wire: a part, or sealed reasoning and a part, or nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Unit {
     pub(crate) parts: Vec<Part>,
@@ -52,7 +52,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// What the part `raw` says. `id` gives the id of a call or response of this name that the wire has none for.
+/// The unit of the part `raw`. `id` gives the id of a call or response of this name that the wire has none for.
 pub(crate) fn unit(
     whole: &Arc<str>,
     raw: &str,
@@ -61,7 +61,7 @@ pub(crate) fn unit(
     unit_of(whole, raw, json::known::fields(raw, &MEMBERS), id)
 }
 
-/// The same of a part whose [`MEMBERS`] are known.
+/// The unit of a part whose [`MEMBERS`] are known.
 pub(super) fn unit_of(
     whole: &Arc<str>,
     raw: &str,
@@ -134,7 +134,7 @@ fn of_body(
     })
 }
 
-/// What code has printed, and whether it failed.
+/// The printed text of code, and whether it failed.
 fn printed(whole: &Arc<str>, body: &str) -> Result<Option<(Vec<Part>, bool)>, WireError> {
     if Kind::of(body) != Kind::Object {
         return Ok(None);
@@ -190,7 +190,7 @@ fn response(
     Ok((Part::ToolResult(result), Some(name).filter(|name| !name.is_empty())))
 }
 
-/// What a response says, and whether it is a failure.
+/// The text of a response, and whether it is a failure.
 pub(super) fn said(response: &str) -> Result<(Cow<'_, str>, bool), WireError> {
     match only_text(response)? {
         Some((key, text)) => Ok((text, key == "error")),
@@ -271,7 +271,7 @@ pub(super) const MEMBERS: [&str; 20] = [
     "tool_response",
 ];
 
-/// How many of [`MEMBERS`] do not say what a part is.
+/// Number of [`MEMBERS`] that do not tell the kind of a part.
 const BODY: usize = 4;
 
 /// The format's name, shared by all messages.

@@ -68,7 +68,7 @@ fn patched(source: &str, wanted: &[Unit]) -> Result<String, WireError> {
     patch(source, &[("parts", Some(units.patch(parts, &known, wanted)?))])
 }
 
-/// What makes a part the same as before with other content: the call that it makes or answers, by id or by name.
+/// The identity of a part, which stays when its content changes: the call that it makes or answers, by id or by name.
 fn key(unit: &Unit) -> Option<(bool, &str)> {
     unit.parts.iter().find_map(|part| match part {
         Part::ToolCall(call) if call.kind == CallKind::Function => {
@@ -125,7 +125,7 @@ fn patched_unit(raw: &str, unit: &Unit) -> Result<String, WireError> {
     patch(raw, &[(body_key, Some(patch(body, &changes)?))])
 }
 
-/// What the provider's own code has printed, replaced in its part; its outcome stays.
+/// The part of the provider's own code with another printed text; its outcome stays.
 fn patched_code(raw: &str, result: &ToolResult) -> Result<String, WireError> {
     for key in [CODE_RESULT, "code_execution_result"] {
         let Some(body) = json::field(raw, key)?.filter(|body| Kind::of(body) == Kind::Object) else {

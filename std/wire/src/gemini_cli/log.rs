@@ -19,7 +19,7 @@ use crate::transcript::{
 };
 use crate::{Format, WireError, WireErrorKind, document};
 
-/// What the lines of a log say together.
+/// The conversations of the lines of a log.
 #[derive(Debug)]
 pub(super) struct Log<'a> {
     timeline: Timeline,
@@ -30,11 +30,11 @@ pub(super) struct Log<'a> {
     places: HashMap<Cow<'a, str>, usize>,
     /// Every record that was read, and the one before it when it was.
     read: Vec<Read<'a>>,
-    /// What records of users answer.
+    /// Calls that records of users answer.
     answers: HashMap<Str, Answer>,
-    /// How many messages go on.
+    /// Number of messages that go on.
     messages: usize,
-    /// What a rewind or a checkpoint left behind, the oldest first.
+    /// Conversations that a rewind or a checkpoint ended, the oldest first.
     before: Vec<Before>,
     compactions: CompactionTree,
     last_compaction: Option<u32>,
@@ -49,11 +49,11 @@ struct Kept {
     read: usize,
     /// Its messages: the first of its lives, which are one behind the other.
     lives: Range<usize>,
-    /// How many of them are shown whatever is answered.
+    /// Number of them that are shown whatever is answered.
     shown: usize,
-    /// What its own calls returned, by their ids.
+    /// Ids of its own calls that have a result in it.
     own: Vec<Str>,
-    /// What it answers as the record of a user.
+    /// Ids of the calls that it answers as the record of a user.
     told: Vec<Str>,
     report: Option<usize>,
 }
@@ -270,7 +270,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Takes note of what there is now, and begins the next stage.
+    /// Keeps the present conversation, and begins the next stage.
     fn leave(&mut self, label: Str) {
         let (last, stage) = (self.now.last().map(|last| last.read), self.timeline.now());
         let (messages, compaction) = (self.messages, self.last_compaction);

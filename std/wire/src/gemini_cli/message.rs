@@ -14,13 +14,13 @@ use crate::json::known::Value;
 use crate::json::{self, Kind};
 use crate::{Format, WireError};
 
-/// What a record says.
+/// The content of a record.
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) messages: Vec<Message>,
-    /// How many parts, of all its messages, stand before those of its `content`.
+    /// Number of parts of all its messages before those of its `content`.
     pub(super) before_content: usize,
-    /// What was reported of it.
+    /// Usage that was reported of it.
     pub(super) usage: Option<Usage>,
 }
 
@@ -71,7 +71,7 @@ fn named(message: Message, id: Option<Str>) -> Message {
     }
 }
 
-/// Leaves out what calls of the model's own record returned, where `is_told` says that it is told elsewhere.
+/// Leaves out the results of calls in the model's own record, if `is_told` finds them elsewhere.
 pub(super) fn without_results(messages: &mut Vec<Message>, is_told: impl Fn(&Str) -> bool) {
     if messages.first().is_some_and(|first| first.role() == Role::Assistant) {
         messages.retain(|message| !results(message).any(&is_told));
@@ -86,7 +86,7 @@ pub(super) fn results(message: &Message) -> impl Iterator<Item = &Str> {
     })
 }
 
-/// What a user's record says: each response to a call is a message of its own.
+/// The messages of a user's record: each response to a call is a message of its own.
 fn turns(units: Vec<(Unit, &str)>, wire: &WireText) -> Vec<Message> {
     let mut messages = Vec::new();
     let runs = runs(Role::User, &units);
@@ -111,7 +111,7 @@ fn joined<'a>(units: impl IntoIterator<Item = (Unit, &'a str)>) -> Vec<Part> {
     parts
 }
 
-/// What the model says: thoughts, content and calls. Newer content has the calls and thoughts in it.
+/// The message of the model: thoughts, content and calls. Newer content has the calls and thoughts in it.
 fn answer(
     whole: &Arc<str>,
     raw: &str,
@@ -164,8 +164,8 @@ fn thought(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
     Ok(Part::Reasoning(Reasoning::new(texts.iter().map(Str::as_str).collect::<Vec<_>>().join("\n"))))
 }
 
-/// What a text, a part or a list of both says, each with its text. A call without an id is that of the same name among
-/// the record's `calls`.
+/// The units of a text, a part or a list of both, each with its text. A call without an id is that of the same name among the record's
+/// `calls`.
 fn said<'c>(whole: &Arc<str>, content: &'c str, calls: &[Call]) -> Result<Vec<(Unit, &'c str)>, WireError> {
     let mut open: Vec<&ToolCall> = calls.iter().map(|(call, _)| call).rev().collect();
     let mut id = |is_call: bool, name: &str| {
@@ -188,7 +188,7 @@ fn said<'c>(whole: &Arc<str>, content: &'c str, calls: &[Call]) -> Result<Vec<(U
     Ok(units)
 }
 
-/// What one element of a content says.
+/// The unit of one element of a content.
 pub(super) fn element(
     whole: &Arc<str>,
     raw: &str,
@@ -255,7 +255,7 @@ fn call(
     Ok((call, Some(answer)))
 }
 
-/// What a part of a result says: `output` of its response, or the response as it is written.
+/// The text of a part of a result: `output` of its response, or the response as it is written.
 fn returned(
     whole: &Arc<str>,
     raw: &str,
@@ -280,7 +280,7 @@ fn returned(
     }))
 }
 
-/// What `tokens` reports.
+/// The usage that `tokens` reports.
 fn reported(tokens: Option<&str>) -> Result<Option<Usage>, WireError> {
     let Some(tokens) = tokens.filter(|tokens| Kind::of(tokens) == Kind::Object) else { return Ok(None) };
     let names = &["input", "output", "cached", "thoughts", "tool", "total"];

@@ -73,7 +73,7 @@ fn logged(text: &str) -> Transcript {
     transcript
 }
 
-/// What the file says when it is read again.
+/// The transcript of the file after it is written and read again.
 fn read_again(transcript: &Transcript) -> Transcript {
     let text = written(transcript);
     assert!(text.starts_with(&**transcript.source()), "nothing in a log is taken out");

@@ -20,7 +20,7 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
     }
 }
 
-/// As [`write_record`], in a log: there, a result may be a record of its own.
+/// Does what [`write_record`] does, in a log: there, a result may be a record of its own.
 pub(super) fn write_logged(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
     let Some(source) = source else { return fresh(messages).map(Some) };
     let told: HashSet<&Str> = messages.iter().flat_map(|message| results(message)).collect();

@@ -11,17 +11,17 @@ use crate::expect::{expect_object, member_text, share};
 use crate::json::{self, Kind};
 use crate::slots::{RecordMessage, RecordMessages, RecordPart, SlotForm, blocks};
 
-/// Who sees a record.
+/// Audience of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
     ByAll,
     /// By the model only: a summary.
     ByModel,
-    /// By the user only, or by nobody.
+    /// By the user only, or by neither.
     NotByModel,
 }
 
-/// What `raw`, a slice of `whole`, holds.
+/// The messages of `raw`, a slice of `whole`.
 pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "a message")?;
     let [role, content] = json::fields(raw, &["role", "content"])?;

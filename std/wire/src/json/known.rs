@@ -1,6 +1,6 @@
-//! The same in a text that has been looked at, with [`check`](super::check) or a function that finds values in all of it: it is
-//! JSON, and of its strings only the ends are looked for. A reader opens a text level by level, so that most of what it looks
-//! at is known.
+//! The functions of the parent module for a text that has been looked at, with [`check`](super::check) or a function that finds values in
+//! all of it. It is JSON, and of its strings only the ends are looked for. A reader opens a text level by level, so that most of its texts
+//! are known.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl<'a> From<&'a Arc<str>> for Value<'a> {
     }
 }
 
-/// As [`items`](super::items).
+/// Does what [`items`](super::items) does.
 pub(crate) fn items<'a>(
     array: impl Into<Value<'a>>,
     visit: impl FnMut(&'a str) -> Result<(), WireError>,
@@ -52,7 +52,7 @@ pub(crate) fn items<'a>(
     super::items_by(look, known(text), visit)
 }
 
-/// As [`items_and_fields`](super::items_and_fields).
+/// Does what [`items_and_fields`](super::items_and_fields) does.
 pub(crate) fn items_and_fields<'a, const N: usize>(
     array: impl Into<Value<'a>>,
     names: &[&'static str; N],
@@ -62,7 +62,7 @@ pub(crate) fn items_and_fields<'a, const N: usize>(
     super::items_and_fields_by(look, known(text), names, visit)
 }
 
-/// As [`items_and_fields`], for readers to which some keys matter only beside others.
+/// Does what [`items_and_fields`] does, for readers to which some keys matter only beside others.
 pub(crate) fn items_and_members<'a, const N: usize>(
     array: impl Into<Value<'a>>,
     names: &'static [&'static str; N],
@@ -74,8 +74,8 @@ pub(crate) fn items_and_members<'a, const N: usize>(
     })
 }
 
-/// What stands under some keys of a value, which one look has found: nothing, where it is no object. A key that is there
-/// twice is an error for who asks for it, and for nobody else.
+/// The values of some keys of an object, found in one look: none, if the value is no object. A key that is there twice is an error only for
+/// a reader that asks for it.
 pub(crate) struct Members<'a, const N: usize> {
     object: Value<'a>,
     names: &'static [&'static str; N],
@@ -116,7 +116,7 @@ impl<'a, const N: usize> Members<'a, N> {
     }
 }
 
-/// As [`fields`](super::fields).
+/// Does what [`fields`](super::fields) does.
 pub(crate) fn fields<'a, const N: usize>(
     object: impl Into<Value<'a>>,
     names: &[&'static str; N],
@@ -125,7 +125,7 @@ pub(crate) fn fields<'a, const N: usize>(
     super::fields_by(look, known(text), names)
 }
 
-/// As [`field`](super::field).
+/// Does what [`field`](super::field) does.
 pub(crate) fn field<'a>(object: impl Into<Value<'a>>, name: &str) -> Result<Option<&'a str>, WireError> {
     let Value { text, look } = object.into();
     super::field_by(look, known(text), name)

@@ -17,7 +17,7 @@ pub(crate) struct ElementPlaces<'a> {
     pub(crate) end: usize,
     /// The elements, in order.
     pub(crate) elements: &'a [Range<usize>],
-    /// What separates two elements where the text has no example of it.
+    /// Separator of two elements where the text has no example of it.
     pub(crate) separator: &'a str,
 }
 

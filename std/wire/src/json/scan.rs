@@ -1,4 +1,4 @@
-//! Finding where values end. What is no JSON is told here from what is; why it is none, `serde_json` says.
+//! Finds the ends of values. It tells whether a text is JSON; the reason why it is none is left to `serde_json`.
 //!
 //! A text is looked at several times, once for each level that a reader opens, so that this is most of what reading costs:
 //! long strings are passed over by `memchr`, and nothing is kept but one bit for each open bracket. A first look can note where
@@ -40,7 +40,7 @@ pub(super) fn items<'a, S: Look, E>(
     scanner.end().ok_or(None)
 }
 
-/// As [`members`], and before each value that is an array `visit_item` with every element of it.
+/// Does what [`members`] does, and before each value that is an array calls `visit_item` with every element of it.
 pub(super) fn members_and_items<'a, S: Look, E>(
     look: S,
     text: &'a str,
@@ -63,7 +63,7 @@ pub(super) fn members_and_items<'a, S: Look, E>(
     scanner.end().ok_or(None)
 }
 
-/// As [`items`], and before each element that is an object `visit_member` with every key and value of it.
+/// Does what [`items`] does, and before each element that is an object calls `visit_member` with every key and value of it.
 pub(super) fn items_and_members<'a, S: Look, E>(
     look: S,
     text: &'a str,

@@ -70,7 +70,7 @@ pub fn push_quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// How many bytes [`push_quoted`] writes.
+/// Number of bytes that [`push_quoted`] writes.
 pub(crate) fn quoted_bytes(text: &str) -> usize {
     let escaped = text.bytes().filter(|byte| matches!(byte, ..0x20 | b'"' | b'\\')).count();
     // Those that have no letter of their own, as `\u001b`.
@@ -79,7 +79,7 @@ pub(crate) fn quoted_bytes(text: &str) -> usize {
     lengths.into_iter().fold(0, usize::saturating_add)
 }
 
-/// How many bytes `text` begins with that a JSON string has as they are: it is looked at eight at a time.
+/// Number of bytes at the beginning of `text` that a JSON string has as they are: it is looked at eight at a time.
 fn plain_bytes(text: &[u8]) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
@@ -97,7 +97,7 @@ fn plain_bytes(text: &[u8]) -> usize {
     words.saturating_add(rest.iter().take_while(is_plain).count())
 }
 
-/// What this letter after a backslash says; `None`, if it does not say it alone.
+/// The character of this letter after a backslash; `None` if it needs more than the letter.
 pub(super) const fn short(letter: u8) -> Option<char> {
     Some(match letter {
         b'n' => '\n',

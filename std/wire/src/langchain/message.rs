@@ -20,7 +20,7 @@ pub(super) struct Fields<'a> {
     /// The object that says what the message is, and the key that it stands under.
     pub(super) own: &'a str,
     pub(super) key: &'static str,
-    /// What it says that it is: a word, or the name of a class.
+    /// Its kind: a word, or the name of a class.
     kind: Cow<'a, str>,
     name: Option<&'a str>,
     id: Option<&'a str>,

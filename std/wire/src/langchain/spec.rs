@@ -55,7 +55,7 @@ fn sign(body: &Body<'_>) -> Fit {
     best.unwrap_or(Fit::No)
 }
 
-/// How well one message fits.
+/// The fit of one message.
 fn fit(item: &str) -> Fit {
     if Kind::of(item) != Kind::Object || !matches!(json::field(item, "role"), Ok(None)) {
         return Fit::No;

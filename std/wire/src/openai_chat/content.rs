@@ -1,4 +1,4 @@
-//! What stands under `content`: a text, or a list of parts.
+//! The `content` of a message: a text, or a list of parts.
 
 use std::borrow::Cow;
 
@@ -38,7 +38,7 @@ pub(super) struct ChatMedia<'a> {
     pub(super) pixels: Option<(u32, u32)>,
 }
 
-/// Where the bytes of a media part are.
+/// The bytes of a media part, or their place.
 #[derive(Debug, Clone)]
 pub(super) enum ChatSource<'a> {
     Base64(Cow<'a, str>),

@@ -79,7 +79,7 @@ pub(super) fn call(call: &ToolCall) -> Result<String, WireError> {
     Ok(format!(r#"{{"id":{},"type":"function","function":{function}}}"#, quote(&call.id)))
 }
 
-/// What stands under `function`, or under `function_call` in the older form.
+/// The value of `function`, or of `function_call` in the older form.
 pub(super) fn function(call: &ToolCall) -> Result<String, WireError> {
     if call.kind != CallKind::Function {
         return Err(unsupported("a call that the provider runs"));

@@ -29,7 +29,7 @@ impl<'a> Fields<'a> {
         json::fields(text, &NAMES).map(Self::new)
     }
 
-    /// What has been found under [`NAMES`].
+    /// The fields with these values of [`NAMES`].
     pub(super) fn new(found: [Option<&'a str>; NAMES.len()]) -> Self {
         let [
             role,
@@ -204,5 +204,5 @@ pub(super) const NAMES: [&str; 10] = [
     "tool_call_ids",
 ];
 
-/// What a message's `role` can be.
+/// Values of a message's `role`, for errors.
 const ROLES: &str = "system, developer, user, assistant, tool or function";

@@ -57,7 +57,7 @@ fn sign(body: &Body<'_>) -> Fit {
     if says_something { fit } else { Fit::No }
 }
 
-/// What one message says of its format; `None`, if it says nothing at all, as some do among others.
+/// The fit of one message; `None` if it has no sign at all, as some have among others.
 fn sign_of(message: &str) -> Option<Fit> {
     if Foreign::of(message).is_some() {
         return Some(Fit::No);

@@ -49,7 +49,7 @@ pub(super) fn part(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireErro
 /// The keys by which most parts are read.
 const FIELDS: [&str; 3] = ["type", "text", "refusal"];
 
-/// The same of a part of which all has been found that stands under [`FIELDS`].
+/// The part with these values of [`FIELDS`].
 fn part_of(
     whole: &Arc<str>,
     raw: &str,

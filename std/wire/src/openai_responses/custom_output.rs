@@ -19,7 +19,7 @@ const OUTPUT: &str = "custom_tool_call_output";
 pub struct CustomCalls(HashSet<Str>);
 
 impl CustomCalls {
-    /// Takes note of the calls of the next message.
+    /// Adds the calls of the next message.
     pub fn push(&mut self, message: &Message) {
         let is_custom = item(message, "custom_tool_call").is_some();
         for part in message.parts() {

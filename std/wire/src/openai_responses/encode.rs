@@ -103,7 +103,7 @@ pub(super) fn part(part: &Part, role: Role) -> Result<String, WireError> {
     Ok(out)
 }
 
-/// The same, behind what is there: what was said is copied once.
+/// Writes the content part behind `out`, so that texts are copied once.
 fn push_part(out: &mut String, part: &Part, role: Role) -> Result<(), WireError> {
     match part {
         Part::Text(text) => {
@@ -207,7 +207,7 @@ fn push_output(out: &mut String, result: &ToolResult) -> Result<(), WireError> {
     Ok(())
 }
 
-/// What stands under `output`: one text as itself, anything else as a list.
+/// The value of `output`: one text as itself, anything else as a list.
 pub(super) fn output_of(parts: &[Part]) -> Result<String, WireError> {
     match parts {
         [] => Ok(quote("")),

@@ -1,4 +1,4 @@
-//! What tools returned that are no plain functions, and the shortest form of it that the API still takes.
+//! Outputs of tools that are no plain functions, and the shortest form of each that the API still takes.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::WireError;
 use crate::expect::share;
 use crate::json::{self, Kind, patch, quote};
 
-/// Where an item holds what its tool returned.
+/// Members of an item that hold the output of its tool.
 const RESULTS: [&str; 5] = ["output", "outputs", "results", "result", "error"];
 
-/// What a tool that the provider ran has returned, if its item says so.
+/// The output of a tool that the provider ran, if its item has it.
 ///
-/// Texts are read: the output of an MCP server, what a program printed, what was found in files. What is no text stays as it is
-/// written, and the result with it as a whole: images, and what a later API adds.
+/// Texts are read: the output of an MCP server, the printed text of a program, the findings in files. Other content stays as it is written,
+/// and the result with it as a whole: images, and the additions of a later API.
 pub(super) fn result(whole: &Arc<str>, raw: &str, id: Str) -> Result<Option<Part>, WireError> {
     let found = json::known::fields(raw, &RESULTS)?;
     let mut result = ToolResult::new(id, Vec::new());
@@ -80,7 +80,7 @@ pub(super) fn patched(raw: &str, parts: &[Part]) -> Result<Option<String>, WireE
     Ok(if changes.is_empty() { None } else { Some(patch(raw, &changes)?) })
 }
 
-/// What stands under `output` in an item of the type `kind` in place of what is there; `None` where a list of texts may stand there.
+/// The new `output` of an item of the type `kind`, in place of the old one; `None` where a list of texts may stand there.
 ///
 /// A computer answers with a picture and nothing else: one of a single pixel stands for one that was cleared.
 pub(super) fn output(kind: &str, raw: &str, parts: &[Part]) -> Result<Option<String>, WireError> {

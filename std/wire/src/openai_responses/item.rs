@@ -28,7 +28,7 @@ pub(super) struct Fields<'a> {
     name: Option<&'a str>,
     output: Option<&'a str>,
     tools: Option<&'a str>,
-    /// What calls have their input under: see [`Fields::input`].
+    /// The inputs of calls: see [`Fields::input`].
     inputs: [Option<&'a str>; 6],
 }
 
@@ -69,7 +69,7 @@ pub(crate) const FIELDS: [&str; 15] = [
     "queries",
 ];
 
-/// What an item is, as far as its type says.
+/// The kind of an item, as far as its type tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemKind {
     Message,
@@ -78,7 +78,7 @@ pub(super) enum ItemKind {
     Output,
     Reasoning,
     Compaction,
-    /// What asks for a compaction: no message.
+    /// A request for a compaction: no message.
     Trigger,
     ApprovalRequest,
     ApprovalResponse,
@@ -143,7 +143,7 @@ pub(crate) fn message<'a>(
     message_of(whole, &Members::of(item, &FIELDS))
 }
 
-/// The same of an item of which all has been found that stands under [`FIELDS`].
+/// The message of an item whose [`FIELDS`] are known.
 pub(crate) fn message_of(
     whole: &Arc<str>,
     found: &Members<'_, { FIELDS.len() }>,

@@ -76,7 +76,7 @@ fn is_item(item: &str) -> bool {
 /// The roles of messages.
 const ROLES: &[&str] = &["\"user\"", "\"assistant\"", "\"system\"", "\"developer\""];
 
-/// How types of items that have no role end.
+/// Ends of the types of items that have no role.
 const KNOWN: &[&str] = &[
     "_call",
     "_output",

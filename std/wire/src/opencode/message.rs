@@ -13,7 +13,7 @@ use crate::json::{self, Kind};
 use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
 use crate::{Format, WireError};
 
-/// What `raw`, a slice of `whole`, holds.
+/// The messages of `raw`, a slice of `whole`.
 pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "a message")?;
     let [info, parts] = json::fields(raw, &["info", "parts"])?;
@@ -66,7 +66,7 @@ fn says_something(parts: &str) -> Result<bool, WireError> {
 struct Steps<'a> {
     role: Role,
     done: Vec<RecordMessage<'a>>,
-    /// What was said in the step that goes on, and the results of its calls.
+    /// The message of the step that goes on, and the results of its calls.
     said: Option<RecordMessage<'a>>,
     results: Vec<RecordMessage<'a>>,
     /// Whether OpenCode has written all that the user says.
@@ -159,7 +159,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// A thought. What the provider has added to it, for example a signature, seals it.
+/// A thought. Additions of the provider to it, for example a signature, seal it.
 fn thought<'a>(whole: &Arc<str>, block: &'a str) -> Result<RecordPart<'a>, WireError> {
     let [text, metadata] = json::fields(block, &["text", "metadata"])?;
     let said = optional_text(block, text, "text")?.unwrap_or_default();
@@ -184,7 +184,7 @@ fn file<'a>(whole: &Arc<str>, block: &'a str, mime: Str) -> Result<Option<Record
     Ok(Some(media.with_slot(json::member(block, "url")?, SlotForm::Around("\"text\":", ""))))
 }
 
-/// What the tool of a call returned, by the state of the call.
+/// The result of a call, by the state of the call.
 fn result<'a>(whole: &Arc<str>, state: &'a str, id: Str) -> Result<RecordPart<'a>, WireError> {
     let names = &["status", "output", "error", "time", "attachments", "metadata"];
     let [status, output, error, time, attachments, metadata] = json::fields(state, names)?;
@@ -240,7 +240,7 @@ fn result<'a>(whole: &Arc<str>, state: &'a str, id: Str) -> Result<RecordPart<'a
         .with_slot(attachments, SlotForm::Gone("[]")))
 }
 
-/// What `info` reports of the last step of a message.
+/// The usage that `info` reports of the last step of a message.
 pub(super) fn reported(info: &str) -> Result<Option<Usage>, WireError> {
     let tokens = json::field(info, "tokens")?.filter(|tokens| Kind::of(tokens) == Kind::Object);
     let Some(tokens) = tokens else { return Ok(None) };
@@ -272,7 +272,7 @@ const SILENT: &[&str] = &[
     "tool",
 ];
 
-/// What OpenCode says to the model in the place of something else.
+/// Texts of OpenCode to the model in the place of other content.
 const COMPACTED: &str = "What did we do so far?";
 const RAN: &str = "The following tool was executed by the user";
 const PRUNED: &str = "[Old tool result content cleared]";

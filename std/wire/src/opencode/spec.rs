@@ -46,7 +46,7 @@ fn sign(body: &Body<'_>) -> Fit {
     }
 }
 
-/// What decides which messages the model sees.
+/// The members of a message that decide which messages the model sees.
 #[derive(Debug, Default)]
 struct Head {
     id: Str,
@@ -111,7 +111,7 @@ struct Compacted {
 }
 
 impl Window {
-    /// Of the first `end` messages.
+    /// The window of the first `end` messages.
     fn of(heads: &[Head], end: usize) -> Self {
         let mut summarized: HashSet<&str> = HashSet::new();
         let mut summary = end;
@@ -217,7 +217,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Where the messages end that were not reverted. Of the message in which a revert begins, the first parts may stay: it is read whole.
+/// The end of the messages that were not reverted. The message in which a revert begins is read whole: its first parts may stay.
 fn end_of(heads: &[Head], info: &str) -> Result<usize, WireError> {
     let revert = json::field(info, "revert")?.filter(|revert| Kind::of(revert) == Kind::Object);
     let Some(revert) = revert else { return Ok(heads.len()) };

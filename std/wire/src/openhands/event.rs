@@ -11,7 +11,7 @@ use crate::json::known::Value;
 use crate::json::{self, Kind};
 use crate::{Format, WireError, usage};
 
-/// What an event is.
+/// The kind of an event.
 #[derive(Debug)]
 pub(super) enum Event {
     /// No message.
@@ -25,7 +25,7 @@ pub(super) enum Event {
         /// The number of an action whose call was not recorded: what it causes is its result.
         causes: Option<u64>,
     },
-    /// What an action caused: the result of a call, or words to the model, if there are any.
+    /// The effect of an action: the result of a call, or words to the model, if there are any.
     Caused {
         cause: u64,
         result: Message,

@@ -62,7 +62,7 @@ struct Run {
     timeline: Timeline,
     entries: Vec<Entry>,
     reports: Vec<Report>,
-    /// How many messages have each place in the order.
+    /// Number of messages at each place in the order.
     order: Counts,
     /// The messages that are still there, by their events and lives, and the place of each in the order.
     named: BTreeMap<(u64, usize), u32>,
@@ -189,7 +189,7 @@ impl Run {
     }
 }
 
-/// How many messages are at each place, and before it: a binary indexed tree.
+/// Number of messages at each place, and before it: a binary indexed tree.
 #[derive(Default)]
 struct Counts {
     tree: Vec<u32>,
@@ -219,7 +219,7 @@ impl Counts {
         }
     }
 
-    /// How many messages are before a place.
+    /// Number of messages before a place.
     fn before(&self, slot: u32) -> u32 {
         let (mut at, mut sum) = (slot as usize, 0_u32);
         while at > 0 {

@@ -125,5 +125,5 @@ fn read_run(transcript: &mut Transcript, whole: &str, place: &str) -> Result<(),
     session::read(transcript, (whole, number, Some(&path)), format!("{place}{path}"), label)
 }
 
-/// Where an object has its events.
+/// Keys of an object that may hold its events.
 const LISTS: &[&str] = &["history", "events", "items"];

@@ -14,7 +14,7 @@ use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks, messages};
 use crate::transcript::Chain;
 use crate::{Format, WireError, WireErrorKind};
 
-/// How events name each other.
+/// Members by which events name each other.
 pub(super) const CHAIN: Chain =
     Chain { keys: ["id", "parent_id"], first_kept: None, by_last: false, aside: None, new: None };
 
@@ -151,7 +151,7 @@ fn message<'a>(whole: &Arc<str>, raw: &'a str) -> Result<RecordMessage<'a>, Wire
     Ok(piece)
 }
 
-/// What the model thought. Where the blocks of Anthropic are there, the readable text only repeats them.
+/// The thoughts of the model. Where the blocks of Anthropic are there, the readable text only repeats them.
 fn thoughts<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordPart<'a>>, WireError> {
     let [said, list, item] =
         json::fields(raw, &["reasoning_content", "thinking_blocks", "responses_reasoning_item"])?;

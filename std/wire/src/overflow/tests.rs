@@ -6,7 +6,7 @@ fn of(status: u16, body: &str) -> Option<(Option<u64>, Option<u64>)> {
     context_overflow(status, body).map(|ContextOverflow { limit, sent, .. }| (limit, sent))
 }
 
-/// The same, with what is kept for the answer.
+/// The limit, the size of the request and the size that is kept for the answer.
 fn with_answer(body: &str) -> Option<(Option<u64>, Option<u64>, Option<u64>)> {
     context_overflow(400, body).map(|it| (it.limit, it.sent, it.answer_max))
 }

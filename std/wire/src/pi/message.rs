@@ -20,7 +20,7 @@ pub(super) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, Wi
 /// The keys of a message that are read.
 pub(super) const FIELDS: [&str; 5] = ["role", "content", "isError", "toolCallId", "usage"];
 
-/// The same of a message of which all has been found that stands under [`FIELDS`].
+/// The message whose [`FIELDS`] are known.
 pub(super) fn message_of(
     whole: &Arc<str>,
     found: &Members<'_, { FIELDS.len() }>,
@@ -106,7 +106,7 @@ pub(super) fn block(
     }))
 }
 
-/// What the message reports, if it reports anything.
+/// The usage that the message reports, if it reports any.
 pub(super) fn reported(found: &Members<'_, { FIELDS.len() }>) -> Result<Option<Usage>, WireError> {
     let Some(usage) = found.get("usage")?.filter(|usage| Kind::of(usage) == Kind::Object) else {
         return Ok(None);

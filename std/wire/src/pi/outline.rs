@@ -1,4 +1,4 @@
-//! The outline of a pi session: its tree, and where its entries begin. What they say is not held.
+//! The outline of a pi session: its tree, and the offsets of its entries, without their contents.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::transcript::Relation;
 pub(super) struct Lines {
     tree: Tree,
     lines: TreeLines,
-    /// Of the line that is read.
+    /// The long values of the line that is read.
     spans: Spans,
 }
 

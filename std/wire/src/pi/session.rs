@@ -106,7 +106,7 @@ impl Stages for Session {
     }
 }
 
-/// What an entry says.
+/// The content of an entry.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Said {
     name: Option<Str>,
@@ -151,5 +151,5 @@ pub(super) fn said(
     Ok(Some(said))
 }
 
-/// What a conversation is called that a compaction has shortened since.
+/// Label of a conversation that a compaction has shortened since.
 pub(super) const BEFORE: &str = "before a compaction";

@@ -1,4 +1,4 @@
-//! Which entries are one conversation, and in which order. What they say is not held.
+//! The entries of each conversation, and their order, without their contents.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ pub(super) struct Line<'a> {
     pub(super) content: Content<'a>,
 }
 
-/// What an entry says.
+/// The content of an entry.
 #[derive(Debug)]
 pub(super) enum Content<'a> {
     Nothing,
@@ -35,7 +35,7 @@ pub(super) enum Content<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Takes note in `spans` of what is long in it.
+    /// Reads a line, and adds its long values to `spans`.
     pub(super) fn of(spans: &mut Spans, raw: &'a str) -> Result<Self, WireError> {
         expect_object(raw, "an entry")?;
         let names = &["type", "id", "parentId", "message", "summary", "firstKeptEntryId", "tokensBefore"];
@@ -71,7 +71,7 @@ pub(super) struct Tree {
 struct Node {
     /// Whether it holds a message that a model is to see.
     holds: bool,
-    /// How many messages there are on the way, itself among them, without summaries.
+    /// Number of messages on the way, with its own, without summaries.
     depth: u32,
     /// The last of these; [`NONE`] if there is none.
     last: u32,
@@ -79,9 +79,9 @@ struct Node {
     cut: Option<u32>,
     /// An entry before it, so that a far one is found in a few steps.
     jump: u32,
-    /// How many entries there are on the way.
+    /// Number of entries on the way.
     steps: u32,
-    /// How many messages were read before it.
+    /// Number of messages that were read before it.
     entry: u32,
 }
 
@@ -89,11 +89,11 @@ struct Node {
 #[derive(Debug, Clone, Copy)]
 struct Cut {
     node: usize,
-    /// How many messages on the way it has dropped, by all that were before it too.
+    /// Number of messages on the way that it has dropped, with those that all before it dropped.
     dropped: u32,
 }
 
-/// What a model sees at some entry: a summary, and the messages behind what that tells. All of it follows from the entry.
+/// The visible entries at some entry: a summary, and the messages behind those that it covers. All of it follows from the entry.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Visible {
     /// The entry that it ends with.
@@ -166,7 +166,7 @@ impl Tree {
         self.compactions.push(before, compaction)
     }
 
-    /// How many messages a compaction and those before it have dropped.
+    /// Number of messages that a compaction and those before it have dropped.
     fn start(&self, cut: Option<u32>) -> u32 {
         cut.and_then(|cut| self.cuts.get(cut as usize)).map_or(0, |cut| cut.dropped)
     }
@@ -199,7 +199,7 @@ impl Tree {
         }
     }
 
-    /// What a model sees at `end` from: the summary, and how many messages on the way are not seen.
+    /// The beginning of the visible entries at `end`: the summary, and the number of messages on the way that are hidden.
     fn view(&self, end: usize) -> (Option<usize>, u32) {
         let cut = self.nodes.get(end).and_then(|node| self.cuts.get(node.cut? as usize));
         (cut.map(|cut| cut.node), cut.map_or(0, |cut| cut.dropped))
@@ -222,7 +222,7 @@ impl Tree {
         seen
     }
 
-    /// How many these are.
+    /// Number of the entries that a model sees at `end`.
     pub(super) fn count(&self, end: usize) -> usize {
         let (summary, start) = self.view(end);
         let spoken = self.depth(Some(end)).saturating_sub(start) as usize;
@@ -241,7 +241,7 @@ impl Tree {
         self.nodes.get(node).map_or(u32::MAX, |node| node.entry)
     }
 
-    /// What was compacted before an entry.
+    /// The compactions before an entry.
     pub(super) fn compactions(&mut self) -> impl Fn(&Self, usize) -> Compactions + use<> {
         let lists = core::mem::take(&mut self.compactions).lists();
         move |tree, end| lists(tree.nodes.get(end).and_then(|node| node.cut))
@@ -271,7 +271,7 @@ impl Tree {
         found
     }
 
-    /// How many of the conversations that end so have the message of each entry.
+    /// For each entry, the number of the conversations with these ends that have its message.
     pub(super) fn holders(&self, ends: &[usize]) -> Vec<u32> {
         let mut counts = vec![0_u32; self.nodes.len()];
         let mut minus = vec![0_u32; self.nodes.len()];

@@ -16,7 +16,7 @@ use crate::json::{self, Kind};
 use crate::slots::{RecordMessage, RecordMessages, RecordPart, SlotForm, blocks};
 use crate::{Format, WireError};
 
-/// What `raw`, a slice of `whole`, holds, without its instructions.
+/// The messages of `raw`, a slice of `whole`, without its instructions.
 pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "a message")?;
     let [kind, parts] = json::fields(raw, &["kind", "parts"])?;
@@ -39,7 +39,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMes
     Ok(pieces.into_list())
 }
 
-/// What `raw`, a slice of `whole`, holds, its instructions first.
+/// The messages of `raw`, a slice of `whole`, its instructions first.
 pub(super) fn pieces_and_instructions<'a>(
     whole: &Arc<str>,
     raw: &'a str,
@@ -189,7 +189,7 @@ impl<'a> Block<'_, 'a> {
         Ok(self.element(noted))
     }
 
-    /// What a tool returned: a text, a file, a list with files, or any JSON.
+    /// The output of a tool: a text, a file, a list with files, or any JSON.
     fn returned(&self) -> Result<Vec<RecordPart<'a>>, WireError> {
         let Some(content) = self.content()? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
@@ -214,7 +214,7 @@ impl<'a> Block<'_, 'a> {
         Ok(found)
     }
 
-    /// What the user says: a text, or a list of texts and files.
+    /// The user's prompt: a text, or a list of texts and files.
     fn prompt(&self) -> Result<Vec<RecordPart<'a>>, WireError> {
         let Some(content) = self.content()?.filter(|content| Kind::of(content) == Kind::Array) else {
             return Ok(self.said("content")?.into_iter().collect());
@@ -307,7 +307,7 @@ fn media(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
     Ok(Some(Part::Media(Media::new(kind, share(whole, &mime), MediaSource::Uri(place)))))
 }
 
-/// What a response reports: what was read from and written to the cache is part of the input.
+/// The usage that a response reports: tokens that were read from and written to the cache are part of the input.
 pub(super) fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
     let usage = json::field(raw, "usage")?.filter(|usage| Kind::of(usage) == Kind::Object);
     let Some(usage) = usage else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! What readers share that note where parts stand.
+//! Common functions of the readers that note the places of parts.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) struct RecordMessages<'a> {
 }
 
 impl<'a> RecordMessages<'a> {
-    /// Those of a message of this role.
+    /// Without pieces, for a message of this role.
     pub(crate) const fn new(role: Role) -> Self {
         Self { role, list: Vec::new() }
     }

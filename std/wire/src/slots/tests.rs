@@ -10,7 +10,7 @@ use serde_json::{Value, json as value};
 use super::*;
 use crate::json;
 
-/// A record of blocks: texts, and results in messages of their own. What a text says stands in it twice.
+/// A record of blocks: texts, and results in messages of their own. The content of a text stands in it twice.
 fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     let content = json::field(raw, "content")?.unwrap_or("[]");
     let mut pieces = RecordMessages::new(Role::User);

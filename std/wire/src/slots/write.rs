@@ -48,7 +48,7 @@ pub(crate) fn write(
     }
 }
 
-/// Where the text of a message stands in its record, if it is a part of this very text.
+/// The offset of the text of a message in its record, if it is a part of this very text.
 fn place_in(record: &str, message: &Message) -> Option<usize> {
     let text = message.wire()?.text.as_bytes();
     let is_in = record.as_bytes().as_ptr_range().contains(&text.as_ptr());
@@ -69,13 +69,13 @@ pub(crate) fn fresh_text(message: &Message, roles: &[Role]) -> Result<(String, S
     }
 }
 
-/// What is replaced in a record.
+/// The edits of a record.
 #[derive(Debug, Default)]
 struct Edits<'a> {
     values: Vec<(Range<usize>, String)>,
     /// Elements that are left out, each after its list.
     left_out: Vec<(&'a str, &'a str)>,
-    /// Where elements begin of which a part stays.
+    /// Offsets of the elements of which a part stays.
     staying: HashSet<usize>,
 }
 
@@ -271,5 +271,5 @@ fn said(part: &Part) -> Result<Cow<'_, str>, WireError> {
     }
 }
 
-/// How many parts behind one are looked at for what a changed message says: a message may have very many.
+/// Maximum number of parts behind one in which the text of a changed message is looked for: a message may have very many.
 const LATER_MAX: usize = 16;

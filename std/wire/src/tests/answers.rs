@@ -137,7 +137,7 @@ fn a_result_answers_its_call_wherever_it_stands() {
     }
 }
 
-/// What the caller ran is told to every target; what the provider ran is a listed loss.
+/// Checks conversions: a result of the caller goes to every target, a result of the provider is a listed loss.
 #[test]
 fn results_in_one_message_are_converted_with_their_calls() {
     for (place, format, text) in ANSWERED.iter().filter(|(place, ..)| place.starts_with("in one")) {

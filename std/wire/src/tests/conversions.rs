@@ -11,7 +11,7 @@ use super::generate;
 use crate::convert::tests::TARGETS;
 use crate::{ReadOptions, convert, read, write_back};
 
-/// What may follow in a conversation.
+/// The next step of a conversation.
 #[derive(Debug, Clone)]
 enum Step {
     User(String),
@@ -25,7 +25,7 @@ fn said() -> impl Strategy<Value = String> {
     prop_oneof![4 => text, 1 => select(JSON).prop_map(str::to_owned)]
 }
 
-/// What tools return that looks like what a format writes around it.
+/// Outputs of tools that look like the text that a format writes around them.
 const JSON: &[&str] = &[
     "{}",
     "{}\n",

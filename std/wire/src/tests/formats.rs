@@ -1,4 +1,4 @@
-//! What is true of every format: how it is told, and that what is read is written back.
+//! Tests of every format: how it is recognised, and that each text is written back as it was read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -193,7 +193,7 @@ fn a_message_that_was_only_read_is_not_changed() {
     assert!(messages > 100, "{messages}");
 }
 
-/// What can be read is written back as it was.
+/// Checks that a readable text is written back as it was.
 pub(super) fn same_text(text: &str, options: &ReadOptions) {
     let Ok(mut transcript) = read(text, options) else { return };
     // The bench does it with the large ones too.
@@ -216,7 +216,7 @@ pub(super) fn same_text(text: &str, options: &ReadOptions) {
     assert!(again == text.as_bytes(), "{}", first_difference(&again, text.as_bytes()));
 }
 
-/// Where two texts part, for a person who looks into it.
+/// The first difference of two texts, for a person who looks into it.
 pub(super) fn first_difference(one: &[u8], other: &[u8]) -> String {
     let at = one.iter().zip(other).take_while(|(one, other)| one == other).count();
     let around = |text: &[u8]| {

@@ -1,4 +1,4 @@
-//! What the provider's own tools returned, shortened where it stands, in the form that each API takes back.
+//! Outputs of the provider's own tools, shortened in their places, in the form that each API takes back.
 
 use epitome_core::{
     GroupKind, IndexBuf, OpenCallTree, Part as Row, PartKind, Pending, Profile, Repair, Span, Tokens, repair,
@@ -150,7 +150,7 @@ fn results_of_the_providers_tools_are_cleared_in_place_as_their_api_takes_them()
     }
 }
 
-/// What only the provider reads is no part that may be shortened.
+/// Checks that a part which only the provider reads is not shortened.
 #[test]
 fn results_that_only_the_provider_reads_stay_whole() {
     let whole = [
@@ -183,7 +183,7 @@ fn results_that_only_the_provider_reads_stay_whole() {
     }
 }
 
-/// What the caller ran and answered in an item or message of its own, where the format has more than a text for it.
+/// Clears results of the caller in items or messages of their own, where the format has more than a text for them.
 #[test]
 fn results_of_computers_and_shells_are_cleared_to_what_their_api_takes() {
     let computer = r#"[{"role":"user","contents":["a"]},{"role":"assistant","contents":[

@@ -22,7 +22,7 @@ fn seeds(format: Format) -> Vec<String> {
     paths.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
 }
 
-/// Those that are not refused as a whole.
+/// The seeds of a format that are not refused as a whole.
 fn readable(format: Format) -> impl Iterator<Item = String> {
     seeds(format).into_iter().filter(move |seed| answer(seed, format).is_none())
 }
@@ -224,7 +224,7 @@ const DEEP: usize = 2_000;
 /// Less than 132 bytes for each of [`DEEP`] levels.
 const STACK_BYTES: usize = 256 * 1024;
 
-/// Of these, a quadratic reader would be seen to hang.
+/// Number of elements at which a quadratic reader would be seen to hang.
 const MANY: usize = 20_000;
 
 /// A text of any format as each of them: an answer or an error. The fuzz target `wire_more` begins so.

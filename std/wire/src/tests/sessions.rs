@@ -77,7 +77,7 @@ fn other_files_are_refused_with_a_place_to_look() {
     }
 }
 
-/// What a refusal says to try is read, wherever it stands.
+/// Reads each text in the way that its refusal advises.
 #[test]
 fn what_a_refusal_says_to_try_works() {
     let mut tried = 0;
@@ -137,7 +137,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("pydantic-ai__recorded_requests.jsonl", "try --each --at /body"),
 ];
 
-/// What the files hold, and how many messages stand in side chains.
+/// The content of the files, and the number of messages in side chains.
 const KNOWN: &[(&str, Row, usize)] = &[
     ("adk-python__flow_complex_spark.session.json", (Format::Adk, 1, 9, 2, 0, 0), 0),
     ("agent-sessions__codex_small_scrubbed.jsonl", (Format::Codex, 7, 17, 1, 0, 6), 0),

@@ -1,4 +1,4 @@
-//! What the tests of formats have in common.
+//! Common functions of the tests of formats.
 
 use epitome_message::{Message, Part};
 

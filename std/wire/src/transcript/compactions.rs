@@ -21,7 +21,7 @@ pub struct Compactions {
     tree: Arc<[Linked]>,
     /// The last of them in the tree, and those before it; `None` if there is none.
     end: Option<u32>,
-    /// What is behind these, where no other conversation has it so.
+    /// The compaction behind these that no other conversation has.
     last: Option<Box<ToolCompaction>>,
 }
 
@@ -30,7 +30,7 @@ pub struct Compactions {
 struct Linked {
     compaction: ToolCompaction,
     before: Option<u32>,
-    /// How many are before it.
+    /// Number of compactions before it.
     depth: u32,
 }
 
@@ -56,13 +56,13 @@ impl CompactionTree {
 }
 
 impl Compactions {
-    /// The same, and this one behind them.
+    /// The compactions with this one behind them.
     pub(crate) fn and(mut self, last: Option<ToolCompaction>) -> Self {
         self.last = last.map(Box::new);
         self
     }
 
-    /// How many they are.
+    /// Number of compactions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared().saturating_add(usize::from(self.last.is_some()))
@@ -96,7 +96,7 @@ impl Compactions {
         self.last.as_deref().or_else(|| self.back(self.end).next().map(|linked| &linked.compaction))
     }
 
-    /// How many of them are in the tree.
+    /// Number of its compactions that are in the tree.
     fn shared(&self) -> usize {
         self.back(self.end).next().map_or(0, |last| (last.depth as usize).saturating_add(1))
     }

@@ -1,4 +1,4 @@
-//! Where records stand in a text.
+//! The places of records in a text.
 
 use core::ops::Range;
 use std::borrow::Cow;
@@ -17,9 +17,9 @@ use crate::json::{self, Spans};
 /// A list in the text: an array, or lines.
 #[derive(Debug, Clone)]
 pub(crate) struct List {
-    /// What lies between the brackets; for lines, all of them.
+    /// The text between the brackets; for lines, all of them.
     pub(crate) inner: Range<usize>,
-    /// What separates two elements where the text has no example of it.
+    /// Separator of two elements where the text has no example of it.
     pub(crate) separator: &'static str,
     /// Whether the order of its elements says nothing of a conversation's, because they name their parents.
     pub(crate) free: bool,
@@ -40,7 +40,7 @@ pub(crate) struct KnownArray {
 pub(crate) struct Record {
     pub(crate) place: Place,
     pub(crate) text: Range<usize>,
-    /// How many messages were read from it.
+    /// Number of messages that were read from it.
     pub(crate) pieces: u32,
     /// Whether the text says something else without it, though it holds no message any more.
     pub(crate) stays: bool,
@@ -50,7 +50,7 @@ pub(crate) struct Record {
     pub(crate) begins: bool,
 }
 
-/// How a record stands in the text.
+/// The place of a record in the text.
 #[derive(Debug, Clone)]
 pub(crate) enum Place {
     /// An element of a list: without messages it is left out.
@@ -75,7 +75,7 @@ impl Transcript {
         }
     }
 
-    /// Takes note of the array `text`, a slice of the source, and gives its number.
+    /// Adds the array `text`, a slice of the source, and gives its number.
     pub(crate) fn array(&mut self, text: &str) -> Result<u32, WireError> {
         let outer = self.range(json::trim(text));
         let known = self.arrays.iter().position(|known| known.outer == outer);
@@ -90,14 +90,14 @@ impl Transcript {
         Ok(self.push_list(List { inner, separator: ",", free: false, elements }))
     }
 
-    /// Takes note of the lines of `text`, a slice of the source, and gives the number of the list.
+    /// Adds the lines of `text`, a slice of the source, and gives the number of the list.
     pub(crate) fn lines(&mut self, text: &str) -> u32 {
         let elements: Vec<_> = document::lines(text).map(|line| self.range(line.text())).collect();
         let inner = self.range(text);
         self.push_list(List { inner, separator: "\n", free: false, elements })
     }
 
-    /// Takes note of an array whose order is not that of a conversation, as [`array`](Self::array).
+    /// Adds an array whose order is not that of a conversation, as [`array`](Self::array).
     pub(crate) fn free_array(&mut self, text: &str) -> Result<u32, WireError> {
         let number = self.array(text)?;
         if let Some(list) = self.lists.get_mut(number as usize) {
@@ -106,7 +106,7 @@ impl Transcript {
         Ok(number)
     }
 
-    /// Takes note of lines that name their parents, as [`lines`](Self::lines).
+    /// Adds lines that name their parents, as [`lines`](Self::lines).
     pub(crate) fn forest(&mut self, text: &str) -> u32 {
         let number = self.lines(text);
         if let Some(list) = self.lists.get_mut(number as usize) {
@@ -115,12 +115,12 @@ impl Transcript {
         number
     }
 
-    /// How many elements a list has.
+    /// Number of elements of a list.
     pub(crate) fn count(&self, list: u32) -> usize {
         self.lists.get(list as usize).map_or(0, |list| list.elements.len())
     }
 
-    /// Where the element `at` of a list lies in the source.
+    /// The range of the element `at` of a list in the source.
     pub(crate) fn place(&self, list: u32, at: usize) -> Range<usize> {
         let elements = self.lists.get(list as usize).map(|list| list.elements.as_slice());
         elements.and_then(|elements| elements.get(at)).cloned().unwrap_or_default()
@@ -278,7 +278,7 @@ impl Transcript {
         }
     }
 
-    /// Where `part`, a slice of the source, lies in it.
+    /// The range of `part`, a slice of the source, in it.
     pub(crate) fn range(&self, part: &str) -> Range<usize> {
         json::range_of(&self.source, part)
     }

@@ -1,4 +1,4 @@
-//! What a list of records holds when it is written back.
+//! The contents of a list of records when it is written back.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,14 @@ use super::relink::{Chain, left_out};
 use super::{List, Transcript};
 use crate::WireError;
 
-/// What stands in a list: an element of it as it is, or a text in the place of an element, or after one.
+/// An item of a list: an element of it as it is, or a text in the place of an element, or after one.
 #[derive(Debug)]
 pub(super) enum Output {
     Kept(usize),
     Text(Option<usize>, String),
 }
 
-/// What a list is to hold, with the element behind which each stands.
+/// The new contents of a list, with the element before each item.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     /// The element, the order behind it, and what stands there.

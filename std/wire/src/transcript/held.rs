@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{AsRead, RecordId, Stages, Transcript};
 
-/// The records that some conversation has which nobody changed.
+/// For each record, the number of the unchanged conversations that have it.
 pub(super) struct Held(Vec<u32>);
 
 impl Held {

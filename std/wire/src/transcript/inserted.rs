@@ -11,12 +11,12 @@ use super::{Conversation, Entry, Place, RecordId, Transcript};
 use crate::WireError;
 use crate::rewrite::form;
 
-/// What all conversations of a file have put between its records.
+/// The records and messages that conversations of a file have put between its records.
 #[derive(Debug, Default)]
 pub(super) struct Inserted {
     /// The names of new records.
     names: HashSet<String>,
-    /// Of each record that was written, what it was put behind: the name of a record, and new messages.
+    /// The place of each written record: the name of the record before it, and the new messages between them.
     behind: HashMap<RecordId, (Option<String>, Vec<Message>)>,
 }
 

@@ -8,7 +8,7 @@ use crate::WireError;
 use crate::rewrite::form;
 use crate::spec::WriteRecord;
 
-/// How a format's log says what has become of a conversation.
+/// The functions by which a format's log writes the new state of a conversation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Log {
     /// The text of a record that holds these messages, as [`FormatSpec::write`](crate::spec::FormatSpec::write).

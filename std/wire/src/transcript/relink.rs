@@ -9,7 +9,7 @@ use crate::WireError;
 use crate::json::{self, Kind};
 use crate::rewrite::form;
 
-/// How the records of a format name each other.
+/// The links between the records of a format, which name each other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Chain {
     /// The members with the name of a record, and with that of the record before it.
@@ -20,7 +20,7 @@ pub(crate) struct Chain {
     pub(crate) by_last: bool,
     /// The member that is `true` in records with which no conversation of the user goes on.
     pub(crate) aside: Option<&'static str>,
-    /// How a new record is written; `None` if a new message is refused.
+    /// The functions that write a new record; `None` if a new message is refused.
     pub(crate) new: Option<NewRecords>,
 }
 
@@ -75,7 +75,7 @@ impl Chain {
     }
 }
 
-/// How a format with names writes a new record.
+/// The functions by which a format with names writes a new record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewRecords {
     /// A name in the form of the format, of a number that looks random.
@@ -291,7 +291,7 @@ fn way(records: &HashMap<String, Known>, last: Option<u32>) -> HashSet<u32> {
     way
 }
 
-/// Of places in an order of their own, those with all smaller ones before them and all greater ones behind them.
+/// The places with all smaller ones before them and all greater ones behind them, in an order of their own.
 fn cuts(places: &[u32]) -> HashSet<u32> {
     let mut least_behind = vec![u32::MAX; places.len()];
     let mut least = u32::MAX;

@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 
 use super::{Entry, RecordId, UsageEntry};
 
-/// The messages of a file, and which of them each of its conversations has.
+/// The messages of a file, and the choice of them that each of its conversations has.
 ///
-/// A file of thousands of branches or compactions has thousands of conversations, most of which begin alike. What they hold
-/// in all grows with the square of the file, so that the list of one is made when somebody asks for it.
+/// A file of thousands of branches or compactions has thousands of conversations, most of which begin alike. The sum of their lengths grows
+/// with the square of the file, so that the list of one is made at its first use.
 pub(crate) trait Stages: fmt::Debug + Send + Sync {
     /// All messages of the file.
     fn entries(&self) -> &[Entry];
@@ -20,7 +20,7 @@ pub(crate) trait Stages: fmt::Debug + Send + Sync {
     /// The reports on the responses in a conversation, whose messages have these places.
     fn reports(&self, stage: u32, places: &[u32]) -> Vec<UsageEntry>;
 
-    /// How many conversations have each of the messages.
+    /// For each message, the number of the conversations that have it.
     fn holders(&self) -> Vec<u32>;
 }
 
@@ -61,11 +61,11 @@ impl Stage {
 #[derive(Clone)]
 pub struct LazyList<T> {
     own: Vec<T>,
-    /// What the list is made of until it is changed, how long it will be, and the list, once it is made.
+    /// Source of the list until it is changed, its length, and the list, once it is made.
     shared: Option<(Stage, usize, OnceLock<Vec<T>>)>,
 }
 
-/// What can be listed of a conversation.
+/// An element of a list that a conversation can have.
 pub(crate) trait Listed: Sized {
     fn list(stage: &Stage) -> Vec<Self>;
 }
@@ -98,7 +98,7 @@ impl<T> LazyList<T> {
 }
 
 impl LazyList<Entry> {
-    /// How many they are.
+    /// Number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.as_ref().map_or(self.own.len(), |(_, len, _)| *len)

@@ -6,14 +6,15 @@ use epitome_core::Usage;
 
 use super::{Entry, Stages, UsageEntry};
 
-/// From when to when each message of a file is part of the conversation that goes on. What that is between two changes, for
-/// example compactions, is a stage; stages are counted from 0, and the last goes on. Some twenty bytes for each message.
+/// The times at which each message of a file is part of the conversation that goes on. The conversation between two changes, for example
+/// compactions, is a stage; stages are counted from 0, and the last goes on. It takes some twenty bytes for each message.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
     /// In the order of their beginnings.
     lives: Vec<Life>,
     now: u32,
-    /// What is not shown while something else says the same: for each name since when it is hidden, shown and so on in turn.
+    /// Times at which messages are hidden, because another one says the same: for each name since when it is hidden, shown and so on in
+    /// turn.
     hidings: Vec<Vec<u32>>,
 }
 
@@ -57,7 +58,7 @@ impl Timeline {
         self.begin_hidden_by(entry, slot, NEVER)
     }
 
-    /// The same of a message that is not shown while `hiding` is on.
+    /// Adds a message that is not shown while `hiding` is on, and gives its number.
     pub(crate) fn begin_hidden_by(&mut self, entry: u32, slot: u32, hiding: u32) -> usize {
         self.lives.push(Life { entry, slot, from: self.now, until: NEVER, hiding });
         self.lives.len().saturating_sub(1)
@@ -92,14 +93,14 @@ impl Timeline {
         times.is_some_and(|times| times.partition_point(|time| *time <= stage) % 2 == 1)
     }
 
-    /// What a file is when all of it is read.
+    /// The finished timeline, when all of its file is read.
     pub(crate) fn finish(mut self, entries: Vec<Entry>, mut reports: Vec<Report>) -> Stored {
         self.lives.shrink_to_fit();
         reports.sort_by_key(|report| report.entry);
         Stored { latest: Latest::of(&self.lives), timeline: self, entries, reports }
     }
 
-    /// What is there at some stage, in its order, also what is hidden.
+    /// The messages at some stage, in their order, also hidden ones.
     pub(crate) fn at(&self, stage: u32) -> Vec<Life> {
         let is_there = |life: &&Life| life.from <= stage && stage < life.until;
         let mut lives: Vec<_> = self.lives.iter().filter(is_there).copied().collect();
@@ -108,7 +109,7 @@ impl Timeline {
     }
 }
 
-/// What was reported of a response: by its last message, for the stages from one to before another.
+/// A report on a response: by its last message, for the stages from one to before another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Report {
     pub(crate) entry: u32,
@@ -167,7 +168,7 @@ impl Stages for Stored {
 /// a look at all others.
 struct Latest {
     ends: Vec<u32>,
-    /// How many leaves it has, a power of two.
+    /// Number of its leaves, a power of two.
     leaves: usize,
 }
 

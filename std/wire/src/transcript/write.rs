@@ -16,11 +16,10 @@ use crate::{WireError, WireErrorKind};
 
 /// Writes the text that `transcript` was read from, with the entries that its conversations have now.
 ///
-/// What nobody changed is the source, byte for byte: a transcript that was only read gives its whole text back. A record
-/// whose messages were changed is patched; one that has none left is taken out, with its separator; an entry that the
-/// text did not have stands behind the one before it. A record that several conversations share is written as the first
-/// changed one that has it says, and stays while one has it that was not changed. Nothing is written before all of it is
-/// known to be writable.
+/// Unchanged records are the source, byte for byte: a transcript that was only read gives its whole text back. A record whose messages were
+/// changed is patched; one that has none left is taken out, with its separator; an entry that the text did not have stands behind the one
+/// before it. A record of several conversations is written as the first changed one has it, and stays while an unchanged one has it.
+/// Nothing is written before all of it is known to be writable.
 ///
 /// ```
 /// use epitome_wire::{ReadOptions, read, write_back};
@@ -35,7 +34,7 @@ use crate::{WireError, WireErrorKind};
 /// ```
 ///
 /// # Errors
-/// `Unsupported` for what the format cannot say, or a value that cannot be left out; `Io` when `out` fails.
+/// `Unsupported` for content that the format cannot hold, or a value that cannot be left out; `Io` when `out` fails.
 pub fn write_back(transcript: &Transcript, out: &mut (impl Write + ?Sized)) -> Result<(), WireError> {
     if transcript.is_as_read() {
         return emit(&transcript.source, out);
@@ -52,7 +51,7 @@ pub fn write_back(transcript: &Transcript, out: &mut (impl Write + ?Sized)) -> R
     emit(transcript.slice(here..transcript.source.len()), out)
 }
 
-/// What is written instead of parts of the source.
+/// The edits of the source.
 #[derive(Debug, Default)]
 struct Edits<'t>(Vec<Edit<'t>>);
 
@@ -273,7 +272,7 @@ impl Transcript {
         self.conversations.iter().all(|one| self.is_untouched(one))
     }
 
-    /// The same of one conversation.
+    /// Whether one conversation was not changed.
     pub(super) fn is_untouched(&self, conversation: &Conversation) -> bool {
         let is_untouched = |entry: &Entry| {
             let record = entry.record.and_then(|id| self.records.get(id.0 as usize));
@@ -294,7 +293,7 @@ impl Transcript {
         self.source.get(range).unwrap_or_default()
     }
 
-    /// How many messages were read from a record.
+    /// Number of messages that were read from a record.
     pub(super) fn pieces(&self, id: RecordId) -> usize {
         self.records.get(id.0 as usize).map_or(0, |record| record.pieces as usize)
     }

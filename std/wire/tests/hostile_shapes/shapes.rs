@@ -1,4 +1,4 @@
-//! Texts that nobody would write by hand, of a size that is asked for.
+//! Hostile texts of any size: no person or tool would write them.
 
 mod lines;
 

@@ -1,4 +1,4 @@
-//! What programs do with the texts.
+//! The work of programs on the texts.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use epitome_wire::{
     convert, read, write_back,
 };
 
-/// What is done with a text.
+/// The work on one text.
 pub(crate) type Work = fn(&str, Format);
 
 /// By what it is called in a table.
@@ -28,7 +28,7 @@ fn reading(text: &str, format: Format) -> Transcript {
     read(Arc::<str>::from(text), &ReadOptions::default().with_from(format)).unwrap()
 }
 
-/// What `stats` asks for.
+/// Lists the conversations of a text, as `stats` does.
 fn list(text: &str, format: Format) {
     let transcript = reading(text, format);
     let of = |one: &Conversation| one.entries.len() + one.compactions.len();
@@ -36,7 +36,7 @@ fn list(text: &str, format: Format) {
     assert!(transcript.active().is_none_or(|active| active.messages().count() == active.entries.len()));
 }
 
-/// What `sessions` asks for.
+/// Outlines a text, as `sessions` does.
 fn outline(text: &str, format: Format) {
     if !Outline::FORMATS.contains(&format) {
         return;

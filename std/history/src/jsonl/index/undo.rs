@@ -1,4 +1,4 @@
-//! What undoings and prunes change in an index.
+//! Changes of an index by undoings and prunes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,12 +9,12 @@ use crate::kernel::{Prunable, SummaryPlace, Visible};
 use crate::rules::{self, Restored, Undoing};
 use crate::{CompactionRecord, Entry, Pruned, StoreError};
 
-/// What the undoing of a record brings back.
+/// The content that the undoing of a record brings back.
 #[derive(Debug)]
 pub(in crate::jsonl) struct Undone {
     /// The revision that the record made.
     pub(in crate::jsonl) made: Revision,
-    /// What stands in place of the parts of messages then, if anything does.
+    /// Stand-ins of the parts of messages after the undoing, if there are any.
     pub(in crate::jsonl) edits: BTreeMap<Seq, Option<Restored>>,
     /// The summaries that it had hidden, each with the revision that its record made.
     pub(in crate::jsonl) summaries: Vec<(Revision, Entry)>,
@@ -103,7 +103,7 @@ impl Index {
         Ok(())
     }
 
-    /// What a prune through `through` would delete.
+    /// The messages and summaries that a prune through `through` would delete.
     pub(in crate::jsonl) fn prunable(&self, through: Revision) -> Prunable {
         let messages = (0..).map(Seq).zip(&self.slots).filter(|(_, slot)| slot.is_prunable(through));
         let summaries = self.summaries.iter().filter(|slot| slot.is_prunable(through));

@@ -1,4 +1,4 @@
-//! What the steps make, beside a twin that makes one message after the other, and how often messages are read.
+//! Tests of the repaired messages against a twin that makes one message after the other, and of how often messages are read.
 
 use core::convert::Infallible;
 use std::format;

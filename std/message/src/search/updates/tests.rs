@@ -121,7 +121,7 @@ proptest! {
         prop_assert_eq!(found, naive(&texts, |text| text != silent).into_iter().collect::<Vec<_>>());
     }
 
-    /// What both indexes say alone, of messages with a line that is no text between their texts.
+    /// Compares one index with the two that it replaces, for messages with lines that are no text between their texts.
     #[test]
     fn one_pass_for_both_says_what_both_say(
         messages in prop::collection::vec((texts(), "[w0-9 .]{0,20}"), 0..6), silent in 0_usize..14, asked in 0_usize..6,

@@ -71,13 +71,13 @@ fn no_other_byte_is_a_cut_that_is_none_as_a_character() {
     assert!(CLASSES[128..].iter().all(|class| *class == Other));
 }
 
-/// Where a text may be cut, by looking at every pair of neighbours.
+/// The cuts of a text, by looking at every pair of neighbours.
 fn cuts(text: &str) -> Vec<usize> {
     let pairs = text.char_indices().zip(text.char_indices().skip(1));
     pairs.filter(|((_, a), (_, b))| is_cut(class_of(*a), class_of(*b))).map(|(_, (at, _))| at).collect()
 }
 
-/// Where white space of two or more characters has its last, if all of this is ASCII.
+/// Places of the last character of white space of two or more characters, if all of this is ASCII.
 fn indents(text: &str) -> Vec<usize> {
     let is_blank = |byte: u8| byte.is_ascii() && char::from(byte).is_whitespace();
     let threes = (1..).zip(text.as_bytes().windows(3));
@@ -145,7 +145,7 @@ proptest! {
     }
 }
 
-/// What counting up to `limit` says where every byte is a token, and how long the parts are that it counts.
+/// The result of counting up to `limit` where every byte is a token, and the lengths of the parts that it counts.
 fn counted_up_to(text: &str, limit: usize) -> (Option<Tokens>, Vec<usize>) {
     let lengths = RefCell::new(Vec::new());
     let answer = count_up_to(text, Tokens::from_u64(limit as u64), |part| {

@@ -24,11 +24,11 @@ use tiktoken::CoreBpe;
 
 use super::super::cut::{Class, class_of};
 
-/// How long windows are, and how long before its end a window's last tokens are left to the next.
+/// Sizes of windows in bytes: a window's last tokens, in the overlap before its end, are left to the next.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     pub(super) window: usize,
-    /// What follows the window changes the tokens before its end; these few are not looked at.
+    /// The text after a window changes the tokens before its end; these few are not looked at.
     pub(super) overlap: usize,
 }
 
@@ -94,7 +94,7 @@ impl Run {
         }
     }
 
-    /// Where `run` may last be cut, with that character after it.
+    /// The last cut in `run`, with that character after it.
     fn end(self, run: &str, after: Option<char>) -> Option<usize> {
         let after = after.map(class_of);
         let is_all = match self {
@@ -111,7 +111,7 @@ impl Run {
     }
 }
 
-/// Where the run ends that goes through the character `from` bytes in, as far as it may be cut.
+/// The end of the run that goes through the character `from` bytes in, as far as it may be cut.
 fn end_of_run(text: &str, from: usize) -> Option<usize> {
     let from = text.ceil_char_boundary(from);
     let rest = text.get(from..)?;

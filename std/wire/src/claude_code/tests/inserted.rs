@@ -167,7 +167,7 @@ fn a_new_message_of_a_branch_leaves_the_other_as_it_was() {
     assert!(again.conversations().iter().all(|one| shown_in(one)[2] == "assistant: text note"), "{out}");
 }
 
-/// What `write_back` makes of a change of the first conversation, or that it refuses the change.
+/// The transcript after `write_back` of a change to the first conversation; `None` if the change is refused.
 fn changed(lines: &[String], change: impl FnOnce(&mut Transcript)) -> Option<Transcript> {
     let mut new = transcript(&text(lines));
     change(&mut new);

@@ -1,4 +1,4 @@
-//! What is refused of a text, of a change and of a reader, and how it is told.
+//! Refusals of a text, of a change and of a reader, and their errors.
 
 use super::*;
 

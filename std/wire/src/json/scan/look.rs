@@ -1,4 +1,4 @@
-//! How closely a value is looked at while it is passed over.
+//! The ways of passing over a value: with a check, or in a text that is known.
 
 use core::cmp::Ordering;
 
@@ -7,49 +7,49 @@ use memchr::{memchr, memchr2};
 use super::Scanner;
 use crate::json::text::short;
 
-/// How values are passed over.
+/// A way of passing over values.
 pub(in crate::json) trait Look: Sized {
-    /// How many bytes of `rest`, which begins behind the first quote, a string takes with its last quote.
+    /// Length of a string in `rest`, which begins behind the first quote, with its last quote, in bytes.
     fn string(rest: &[u8]) -> Option<usize>;
 
     /// Passes over an array or an object.
     fn container(scanner: &mut Scanner<'_, Self>) -> Option<()>;
 
-    /// Where the value ends that begins at `start`, if that is known.
+    /// The end of the value that begins at `start`, if it is known.
     fn end_of(&mut self, start: usize) -> Option<usize>;
 
-    /// Takes note of a string.
+    /// Notes the range of a string.
     fn note(&mut self, start: usize, end: usize);
 }
 
 /// Every byte is looked at.
 #[derive(Default)]
 pub(in crate::json) struct Checked<'n> {
-    /// What is long, for those who look at the text again.
+    /// The long values, for later looks at the text.
     spans: Option<&'n mut Vec<(u32, u32)>>,
 }
 
 /// In a text that has been looked at, only the ends of strings, arrays and objects are looked for.
 #[derive(Default, Clone, Copy)]
 pub(in crate::json) struct Known<'e> {
-    /// What is known to be long, and where the text begins in the one that they are of.
+    /// The known long values, and the offset of the text in the text around it, to which they belong.
     spans: &'e [(u32, u32)],
     start: usize,
 }
 
-/// Where strings, arrays and objects begin and end that are long, in the order of their beginnings. Of arrays and objects those
-/// near the outermost of the text.
+/// The ranges of long strings, arrays and objects, in the order of their beginnings. Arrays and objects are only those near the outermost
+/// of the text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Spans {
     places: Vec<(u32, u32)>,
-    /// Where the text that they are of begins in the whole.
+    /// Offset of their text in the whole.
     start: usize,
-    /// How many of them a reader that goes forward has passed.
+    /// Number of them that a reader that goes forward has passed.
     passed: usize,
 }
 
 impl Spans {
-    /// Of a text that begins at `start` in the whole.
+    /// The spans of a text that begins at `start` in the whole.
     pub(crate) const fn of_text_at(start: usize) -> Self {
         Self { places: Vec::new(), start, passed: 0 }
     }
@@ -67,7 +67,7 @@ impl Spans {
 }
 
 impl<'n> Checked<'n> {
-    /// Takes note of what is long in `text`, which is looked at from its beginning.
+    /// A look that notes the long values of `text`, from its beginning.
     pub(in crate::json) fn noting(text: &str, spans: &'n mut Spans) -> Self {
         spans.passed = 0;
         spans.places.clear();
@@ -107,7 +107,7 @@ impl<'e> Known<'e> {
     }
 }
 
-/// How many begin before `start`, which is mostly near: as many steps as their count has binary digits.
+/// Number of spans that begin before `start`, which is mostly near: as many steps as their count has binary digits.
 pub(super) fn count_before(spans: &[(u32, u32)], start: usize) -> usize {
     let is_before = |(begin, _): &(u32, u32)| (*begin as usize) < start;
     let mut reach = NEAR_SPANS;
@@ -257,7 +257,7 @@ struct Brackets {
     /// The innermost are the lowest.
     bits: u64,
     count: u32,
-    /// Those outside of a word that is full.
+    /// The brackets outside of a word that is full.
     outer: Vec<u64>,
 }
 
@@ -271,7 +271,7 @@ impl Brackets {
         self.count = self.count.saturating_add(1);
     }
 
-    /// How many are open.
+    /// Number of open brackets.
     const fn depth(&self) -> usize {
         self.outer.len().saturating_mul(u64::BITS as usize).saturating_add(self.count as usize)
     }
@@ -291,8 +291,8 @@ impl Brackets {
     }
 }
 
-/// How many bytes stand before the first quote or backslash; `None` if there is none, or a control character before it,
-/// which JSON escapes. Most strings are short: `memchr` pays behind the first few words.
+/// Number of bytes before the first quote or backslash; `None` if there is none, or a control character before it, which JSON escapes. Most
+/// strings are short: `memchr` pays behind the first few words.
 pub(super) fn plain_length(bytes: &[u8]) -> Option<usize> {
     let (mut length, mut rest) = (0_usize, bytes);
     while let Some((word, after)) = rest.split_first_chunk::<8>().filter(|_| length < NEAR_BYTES) {
@@ -307,15 +307,15 @@ pub(super) fn plain_length(bytes: &[u8]) -> Option<usize> {
     if has_control(rest.get(..more)?) { None } else { Some(length.saturating_add(more)) }
 }
 
-/// The highest bit of each byte of `word` that is a control character, a quote or a backslash. Those above the lowest may be
-/// wrong. With the bit of two turned, the first two of these kinds are all that is below `0x21`.
+/// The highest bit of each byte of `word` that is a control character, a quote or a backslash. Bits above the lowest one may be wrong. With
+/// the bit of two turned, the first two of these kinds are all that is below `0x21`.
 const fn special(word: u64) -> u64 {
     let low = (word ^ (EACH_BYTE * 0x02)).wrapping_sub(EACH_BYTE * 0x21);
     let backslash = (word ^ (EACH_BYTE * b'\\' as u64)).wrapping_sub(EACH_BYTE);
     (low | backslash) & !word & (EACH_BYTE * 0x80)
 }
 
-/// Where `byte` stands first. `memchr` pays behind the first `near` bytes.
+/// The first place of `byte`. `memchr` pays behind the first `near` bytes.
 pub(in crate::json) fn position(byte: u8, bytes: &[u8], near: usize) -> Option<usize> {
     let (mut length, mut rest) = (0_usize, bytes);
     while let Some((word, after)) = rest.split_first_chunk::<8>().filter(|_| length < near) {
@@ -338,19 +338,19 @@ pub(super) fn has_control(bytes: &[u8]) -> bool {
     bytes.iter().fold(u8::MAX, |lowest, byte| lowest.min(*byte)) < 0x20
 }
 
-/// What is not worth a note: its end is found as fast.
+/// Minimum length of a value that is noted, in bytes: the end of a shorter one is found as fast.
 const LONG_BYTES: usize = 64;
 
-/// How many notes one value has, mostly.
+/// Number of notes that one value mostly has.
 const NEAR_SPANS: usize = 8;
 
-/// The arrays and objects around a value of which notes are taken, at most: readers open no deeper ones.
+/// Maximum number of arrays and objects around a noted value: readers open no deeper ones.
 const NOTED_DEPTH: usize = 4;
 
-/// How many bytes of a string are looked at eight at a time, up to its end or the next escape: few have more.
+/// Number of bytes of a string that are looked at eight at a time, up to its end or the next escape: few have more.
 pub(in crate::json) const NEAR_BYTES: usize = 64;
 
-/// How many of them where only the end is looked for: most keys and names are short.
+/// Number of such bytes where only the end is looked for: most keys and names are short.
 const SHORT_BYTES: usize = 16;
 
 /// A word of eight bytes of one.

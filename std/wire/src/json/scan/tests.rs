@@ -70,7 +70,7 @@ fn same_with_notes(spans: &Spans, text: &str, value: &str) {
     values.for_each(|value| same_with_notes(spans, text, value));
 }
 
-/// Where the text that is noted begins in the whole.
+/// Offset of the noted text in the whole.
 const START: usize = 3;
 
 proptest! {
