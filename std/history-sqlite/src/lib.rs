@@ -74,7 +74,7 @@ use self::worker::{Access, Worker};
 /// more is `Unavailable`.
 ///
 /// *Concurrency*: several stores, also in several processes, may have one file open. One that finds the file locked
-/// waits for up to five seconds, and then answers `Unavailable`. The file must not lie on a network file system. A file that
+/// waits for up to 15 seconds, and then answers `Unavailable`. The file must not lie on a network file system. A file that
 /// is removed or replaced under an open store is noticed (on Unix): every operation is `Unavailable` from then on.
 ///
 /// *Cancel safety*: a dropped future either has not sent its job, and nothing happens, or the job is done and its

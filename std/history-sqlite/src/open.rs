@@ -21,7 +21,7 @@ use super::sql;
 use super::sums;
 
 /// Maximum time that an operation waits for another process that is writing.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Delay between two attempts: shorter than a write with its flush.
 const BUSY_WAIT: Duration = Duration::from_millis(1);
