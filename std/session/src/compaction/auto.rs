@@ -24,7 +24,7 @@ use crate::message::Str;
 #[non_exhaustive]
 #[expect(clippy::large_enum_variant, reason = "a run has one, and nobody keeps many")]
 pub enum Compaction {
-    /// As the agent does; if that says nothing, not at all.
+    /// The agent's setting; without one, no compaction.
     #[default]
     AgentDefault,
     /// Not in this run.

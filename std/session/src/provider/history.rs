@@ -68,7 +68,7 @@ pub struct HistoryProvider {
     keep_state: bool,
 }
 
-/// Where the messages are.
+/// Place of the messages.
 #[derive(Clone)]
 enum Backing {
     /// In a store.
@@ -231,7 +231,7 @@ impl HistoryProvider {
         .await
     }
 
-    /// The same to append only: where nothing is shown, nothing is loaded but what new messages are grouped with.
+    /// Opens the history to append only. If it shows no messages, it loads only those that new messages are grouped with.
     async fn open_to_append(
         &self,
         session: &mut AgentSession,

@@ -1,4 +1,4 @@
-//! What all runs of an agent share, and what one run says for itself.
+//! Settings that all runs of an agent share, and options of one run.
 
 mod model;
 

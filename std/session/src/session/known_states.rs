@@ -15,7 +15,7 @@ struct Known {
     revision: StateRevision,
     /// The SHA-256 of its text.
     digest: [u8; 32],
-    /// Those of the texts that were sent since and of which no answer came.
+    /// SHA-256 of each text that was sent since and has had no answer.
     sent: Vec<[u8; 32]>,
 }
 
