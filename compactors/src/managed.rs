@@ -281,7 +281,7 @@ impl Compactor for Managed {
         self.writer.as_ref().is_some_and(|writer| writer.able.kept_sessions)
     }
 
-    /// What the service keeps nobody else can compact: the fallback is not asked.
+    /// No other compactor can compact a session that the service keeps: the fallback is not called.
     async fn compact_kept(&self, session: &KeptSession<'_>) -> Result<Vec<Message>, SessionError> {
         match &self.writer {
             Some(writer) => Ok(Vec::from([writer.write_kept(session).await?])),

@@ -23,7 +23,7 @@ pub struct Texts {
     search: Option<Search>,
 }
 
-/// What each result is about.
+/// Subject of each result.
 #[derive(Debug, Clone, Default)]
 struct Things {
     /// The latest call with an id.
@@ -72,7 +72,7 @@ impl Texts {
         }
     }
 
-    /// What a result is about.
+    /// Subject of a result.
     pub(super) fn thing(&self, part: &IndexedPart<'_>) -> Option<u64> {
         self.things.as_ref()?.results.get(&(part.position(), part.ordinal())).copied()
     }

@@ -91,7 +91,7 @@ pub enum Swapped {
     Swapped {
         /// The request, block first.
         request: String,
-        /// How many messages the block stands for.
+        /// Number of messages that the block stands for.
         replaced: usize,
     },
     /// A block had come and cannot be used: send it as it is.
