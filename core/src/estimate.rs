@@ -127,7 +127,7 @@ pub fn visit_cells(text: &str, mut visit: impl FnMut(usize)) {
     text.bytes().for_each(|byte| visit(window.push(byte)));
 }
 
-/// How many cells the table has.
+/// Number of cells of the table.
 #[doc(hidden)]
 pub const CELLS_COUNT: usize = CELLS;
 

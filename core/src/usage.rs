@@ -1,4 +1,4 @@
-//! What providers report of their tokens, and what the next request will have.
+//! Token reports of providers, and the size of the next request.
 //!
 //! Three questions, three types: [`Ledger`] says how large the next request is, which is what triggers look at; its
 //! [`Spend`] says what has been paid for; [`Tally`] is the plain rule "the input of the latest report". None of them is

@@ -1,4 +1,4 @@
-//! How often a proactive pass may be made, and when to stop trying.
+//! Spacing of proactive passes, and the end of trying after failures.
 
 use core::fmt;
 
@@ -35,7 +35,7 @@ pub struct Pacing {
     compacted: Option<u32>,
     /// When the last pass failed.
     failed: Option<u32>,
-    /// How many have failed since one succeeded.
+    /// Number of failures since the last success.
     failures: u32,
     /// When the last pass was undone, if none has changed something since.
     undone: Option<u32>,

@@ -58,9 +58,9 @@ pub struct SavedLedger {
     model: ModelKey,
     anchor: Option<Anchor>,
     learned: Learned,
-    /// How many requests have begun: orders them.
+    /// Number of requests that have begun: orders them.
     begun: u64,
-    /// How many of them were for another model than the current, or for this one before it was left.
+    /// Number of these that were for another model than the current, or for this one before it was left.
     former: u64,
     /// The latest request whose report said something of its input.
     recorded: u64,
@@ -215,7 +215,7 @@ impl Ledger {
         Size { tokens, basis: self.basis() }
     }
 
-    /// How many tokens, by the counter, a pass must free so that a request of `size` comes down to `goal`:
+    /// The number of tokens, by the counter, that a pass must free so that a request of `size` comes down to `goal`:
     /// `ceil((size - goal) / k)`. Plans count in the counter's units.
     #[must_use]
     pub const fn must_free(&self, size: u64, goal: u64) -> u64 {
@@ -252,7 +252,7 @@ impl Ledger {
         self.known.compaction_spend
     }
 
-    /// How an amount of the counter is known: a correction makes an estimate of it.
+    /// Basis of an amount of the counter: a correction makes an estimate of it.
     fn basis(&self) -> Basis {
         if self.correction() == Correction::ONE { self.known.model.basis } else { Basis::Estimated }
     }

@@ -8,7 +8,7 @@ use super::report::or_zero;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Spend {
-    /// How many reports.
+    /// The number of reports.
     pub reports: u64,
     /// Their input, what came from a cache included.
     pub input: u64,

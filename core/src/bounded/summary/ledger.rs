@@ -17,7 +17,7 @@ use super::super::{ArenaMessage, BoundedHistory};
 pub const LEDGER_OPENING: &str =
     "[Conversation Summary]\nIdentifiers in parts that are not shown:\n\n[Identifiers]\nall:";
 
-/// Who has written a text. What users name comes first in a ledger, what only tools have written last.
+/// Writer of a text. In a ledger, identifiers that users name come first; those that only tools have written come last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Writer {
     User,
