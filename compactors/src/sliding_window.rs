@@ -23,9 +23,9 @@ pub enum Window {
     Turns(u32),
     /// A number of groups, system messages not counted.
     Groups(u32),
-    /// The newest groups with this number of tokens together, after what earlier stages have shortened, system messages not counted.
+    /// The newest groups with this number of tokens together, after earlier stages, system messages not counted.
     Tokens(u64),
-    /// The newest groups that meet the budget's goal together with what is protected.
+    /// The newest groups that meet the budget's goal together with the protected groups.
     Goal,
 }
 

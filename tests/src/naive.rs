@@ -166,7 +166,7 @@ impl<'a> Naive<'a> {
         }
     }
 
-    /// The size of a group: at most as much as one amount can hold.
+    /// The size of a group, up to the highest amount.
     #[must_use]
     pub fn tokens(&self, group: &Group) -> u64 {
         let sum: u64 = group.members.iter().map(|at| u64::from(self.messages[*at].tokens)).sum();

@@ -274,7 +274,7 @@ fn a_plan_says_whether_its_request_fits() {
     }
 }
 
-/// Each kind of table takes as many values as it has room for, forgets from a number on, and forgets all.
+/// Each kind of table takes values until it is full, forgets from a number on, and forgets all.
 #[test]
 fn tables_forget() {
     fn check(table: &mut impl Table<u8>) {

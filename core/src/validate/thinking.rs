@@ -5,7 +5,7 @@ use crate::index::ResponseId;
 use crate::profile::{Reasoning, Rules};
 use crate::shape::{Kind, Shape};
 
-/// State of the messages so far that the rules of reasoning depend on. It holds only what the profile's own rule needs.
+/// State of the messages so far that the rules of reasoning depend on. It holds only the state for the profile's own rule.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Thinking {
     /// The messages just before that end with reasoning.

@@ -42,7 +42,7 @@ enum Step {
     Due,
     /// A compaction is requested, or cannot wait.
     Now,
-    /// A compaction is requested, and its future is dropped after so many polls.
+    /// A compaction is requested, and its future is dropped after this number of polls.
     Dropped(usize),
 }
 

@@ -32,7 +32,7 @@ impl TokenCounter for Tenfold {
     }
 }
 
-/// Events of a run in which the user asks and the model answers with so many words.
+/// Events of a run in which the user asks and the model answers with `words` words.
 fn run(settings: &RunSettings, session: &mut AgentSession, words: usize) -> Vec<RunEvent> {
     block_on(async {
         let input = vec![Message::user("And then?")];

@@ -124,7 +124,7 @@ pub(super) fn newest(said: Vec<Said>) -> Vec<Said> {
 }
 
 impl Said {
-    /// The message with so much of its text that it has at most `tokens`; `None` if not even the rest of it fits.
+    /// The message with a part of its text, so that it has at most `tokens`; `None` if not even the rest of it fits.
     fn shortened(&self, tokens: u64) -> Option<Self> {
         let item: Value = serde_json::from_str(&self.0).ok()?;
         let bytes = texts_of(&item).map(str::len).sum::<usize>();

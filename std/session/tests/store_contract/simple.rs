@@ -166,7 +166,7 @@ fn the_bytes_of_another_session_are_not_taken() {
     fails(block_on(store.load(&SessionId::new("other"))), Corrupt);
 }
 
-/// A shelf that reads what is there, and refuses each save because of another version.
+/// A shelf that returns its bytes, and refuses each save because of another version.
 #[derive(Debug)]
 struct Overtaken(Shelf);
 
