@@ -4,9 +4,9 @@ use epitome_core::{Draft, Group, Protection, Strategy, Turn};
 
 /// Drops the oldest groups that are not protected, until the goal is met.
 ///
-/// *Keeps*: the newest turns as long as the goal can be met without them, and what [`Protection`] names. *Drops*: whole
-/// groups, oldest first, each request with the last step of its turn; where that is not enough, the oldest of the newest turns too, and
-/// summaries last. *Cost*: at most seven passes over the groups. *Stable prefix*: up to the first dropped group, which is usually the second turn.
+/// *Keeps*: the newest turns as long as the goal can be met without them, and what [`Protection`] names. *Drops*: whole groups, oldest
+/// first, each request with the last step of its turn; where that is not enough, the oldest of the newest turns too, and summaries last.
+/// *Cost*: at most seven passes over the groups. *Stable prefix*: up to the first dropped group, which is usually the second turn.
 ///
 /// Without a goal its [`Strength`] decides how many messages stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
