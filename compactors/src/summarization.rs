@@ -81,8 +81,8 @@ impl Summarization {
         self
     }
 
-    /// Sets the largest size of a summary in tokens, as a message, without the words of users. It also has at most half of the messages that
-    /// it replaces, and as much as the summary among them had.
+    /// Sets the largest size of a summary in tokens, as a message, without the words of users. It also has at most half of the messages
+    /// that it replaces, and as much as the summary among them had.
     #[must_use]
     pub const fn summary_tokens_max(mut self, tokens: Tokens) -> Self {
         self.summary_tokens_max = tokens;

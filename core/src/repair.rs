@@ -185,7 +185,7 @@ impl Repairer {
         self
     }
 
-    /// Takes note of the next message.
+    /// Reads the next message.
     pub fn push<M: MessageView + ?Sized>(&mut self, message: &M) {
         let position = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         let (open, turn) = (self.index.open_calls(), self.index.view().turn());

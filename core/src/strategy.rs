@@ -29,8 +29,8 @@ pub trait Strategy {
         false
     }
 
-    /// The tokens of the goal that the strategy needs for its own stand-ins. The stages before it in a pipeline leave that free, and it is run
-    /// even where they have met the goal.
+    /// The tokens of the goal that the strategy needs for its own stand-ins. The stages before it in a pipeline leave that free, and it is
+    /// run even where they have met the goal.
     fn reserve(&self, _draft: &Draft<'_>) -> u64 {
         0
     }

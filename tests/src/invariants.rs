@@ -310,8 +310,9 @@ fn task(subject: &Subject<'_>) -> Result<(), String> {
     ensure(kept, || format!("{first:?} or {last:?} is lost"))
 }
 
-/// Each replaces whole groups marked so, at least one of them no summary, of more than it may have itself; a ledger, which stands
-/// for all that goes, counts that too. What every such group says is in one. None nests: no summary stands next to what is replaced, but for one that may not be touched.
+/// Each replaces whole groups marked so, at least one of them no summary, of more than it may have itself; a ledger, which stands for all
+/// that goes, counts that too. What every such group says is in one. None nests: no summary stands next to what is replaced, but for one
+/// that may not be touched.
 fn summaries(subject: &Subject<'_>) -> Result<(), String> {
     let groups: Vec<(&Group, char)> = subject.groups.iter().zip(subject.plan.verdicts.chars()).collect();
     let covered = subject.plan.summaries.iter().flat_map(|(covered, _)| covered);

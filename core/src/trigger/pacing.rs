@@ -70,18 +70,18 @@ impl Pacing {
         self
     }
 
-    /// Takes note of a pass that changed something, at `now`.
+    /// Records a pass that changed something, at `now`.
     pub const fn compacted(&mut self, now: u32) {
         (self.compacted, self.failed, self.failures, self.undone) = (Some(now), None, 0, None);
     }
 
-    /// Takes note that the last pass was undone, at `now`: somebody wants what it hid, and so none is made for the rest that
+    /// Records that the last pass was undone, at `now`: somebody wants what it hid, and so none is made for the rest that
     /// follows failures.
     pub const fn undone(&mut self, now: u32) {
         self.undone = Some(now);
     }
 
-    /// Takes note of a pass that failed, at `now`.
+    /// Records a pass that failed, at `now`.
     pub const fn failed(&mut self, now: u32) {
         (self.failed, self.failures) = (Some(now), self.failures.saturating_add(1));
     }

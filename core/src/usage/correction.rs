@@ -127,7 +127,7 @@ const FADE: u64 = 4;
 const SPARE_BITS: u32 = 4;
 
 impl Learned {
-    /// Takes note of a request that was counted and reported. One that is off by more than the limits counts as off by
+    /// Records a request that was counted and reported. One that is off by more than the limits counts as off by
     /// the limit, so that a single odd report does not undo the others.
     pub(super) const fn add(&mut self, reported: u64, counted: u64) {
         let most = counted.saturating_mul(4);

@@ -136,7 +136,7 @@ impl Ledger {
         self.known
     }
 
-    /// Takes note of a request about to be sent: `counted` tokens by the counter, made from the history at `stamp`.
+    /// Records a request about to be sent: `counted` tokens by the counter, made from the history at `stamp`.
     /// A request without a report leaves no trace; its handle is dropped.
     #[must_use = "the report on this request is recorded with the handle"]
     pub const fn begin_request(&mut self, counted: u64, stamp: Stamp) -> RequestHandle {
@@ -144,11 +144,11 @@ impl Ledger {
         RequestHandle { number: self.known.begun, counted, stamp }
     }
 
-    /// Takes note of the report on a request. It always counts as spend. It is what later sizes are measured from if it
-    /// can be believed and its request is the latest one with a report; a report that cannot be believed (zero, below
-    /// its own cached part, or with steps that the provider made itself and does not list) leaves none to measure from.
-    /// After one of a request that the provider compacted itself, sizes are measured from what was left of it. One that says nothing of the input changes no size; nor does one on a request that began before the model was
-    /// changed.
+    /// Records the report on a request. It always counts as spend. It is what later sizes are measured from if it can be believed and
+    /// its request is the latest one with a report; a report that cannot be believed (zero, below its own cached part, or with steps that
+    /// the provider made itself and does not list) leaves none to measure from. After one of a request that the provider compacted itself,
+    /// sizes are measured from what was left of it. One that says nothing of the input changes no size; nor does one on a request that
+    /// began before the model was changed.
     pub fn record(&mut self, request: RequestHandle, usage: &Usage) {
         self.known.spend.add(usage);
         if request.number <= self.known.former || !usage.has_input() {
@@ -167,7 +167,7 @@ impl Ledger {
         }
     }
 
-    /// Takes note of the usage of a compaction's own calls: it is paid for, but the size of nothing.
+    /// Records the usage of a compaction's own calls: it is paid for, but the size of nothing.
     pub const fn record_compaction(&mut self, usage: &Usage) {
         self.known.compaction_spend.add(usage);
     }

@@ -105,7 +105,7 @@ impl BackgroundSwap {
         Self::default()
     }
 
-    /// Takes note that the first `cut` messages of `request` are being summarized. What was under way is given up.
+    /// Records that the first `cut` messages of `request` are being summarized. What was under way is given up.
     ///
     /// # Errors
     /// If it is no request, or has not so many messages. What was under way goes on.

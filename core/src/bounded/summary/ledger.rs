@@ -54,12 +54,11 @@ impl Writer {
 }
 
 impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
-    /// Writes the ledger of the messages in `span` into `room`: their identifiers (paths, URLs, ids, names in code, amounts, numbers)
-    /// that no other message has, as many as have room. A name within a longer path counts as shown: `src/a.rs` in `lib/src/a.rs.bak`;
-    /// `valve_1` in `valve_10` does not. First come those that the user has named, then those of the model and of its
-    /// calls, of an earlier ledger, and of tools (files, URLs and ids before the others); of each of these the newest first. `None` if there
-    /// is no such identifier, or no room for one. [`summarize`](Self::summarize) puts the text in the place of the messages: plan for a goal
-    /// that leaves room for it.
+    /// Writes the ledger of the messages in `span` into `room`: their identifiers (paths, URLs, ids, names in code, amounts, numbers) that
+    /// no other message has, as many as have room. A name within a longer path counts as shown: `src/a.rs` in `lib/src/a.rs.bak`; `valve_1`
+    /// in `valve_10` does not. First come those that the user has named, then those of the model and of its calls, of an earlier ledger,
+    /// and of tools (files, URLs and ids before the others); of each of these the newest first. `None` if there is no such identifier, or
+    /// no room for one. [`summarize`](Self::summarize) puts the text in the place of the messages: plan for a goal that leaves room for it.
     ///
     /// *Cost*: a few passes over the messages in `span`, and for each of their identifiers one pass over the other messages.
     ///

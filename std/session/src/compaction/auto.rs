@@ -198,8 +198,8 @@ impl AutoCompaction {
     /// a tool, as a part of its own. The line stays as it is in all later requests, so that the provider's prompt cache holds. The
     /// limit is the size at which a compaction is due.
     ///
-    /// A tool of the caller's or a provider's with the same name stays theirs. Where a service keeps the session there is nothing to compact, and
-    /// a call says so.
+    /// A tool of the caller's or a provider's with the same name stays theirs. Where a service keeps the session there is nothing to
+    /// compact, and a call says so.
     #[must_use]
     pub const fn with_tool(mut self) -> Self {
         self.is_tool = true;

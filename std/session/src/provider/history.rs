@@ -91,8 +91,8 @@ impl HistoryProvider {
         Self::with_backing(source_id::IN_MEMORY.into(), Backing::Session)
     }
 
-    /// A provider over a store on this Redis server. Its source id is `redis_memory`. It is made within a tokio runtime, on which the store then
-    /// runs. Over a store that is open already, [`HistoryProvider::new`] takes the same source id.
+    /// A provider over a store on this Redis server. Its source id is `redis_memory`. It is made within a tokio runtime, on which the store
+    /// then runs. Over a store that is open already, [`HistoryProvider::new`] takes the same source id.
     ///
     /// ```no_run
     /// use epitome_std::history::{Password, RedisOptions, RedisServer};

@@ -90,8 +90,8 @@ pub enum RunEvent {
         /// Why, in the compactor's words. A service's own words may be among them: this is not logged.
         reason: String,
     },
-    /// A compaction was due, and none was tried: the last ones failed, or the last one was undone. Told once in a run. A request that does not fit does
-    /// not wait.
+    /// A compaction was due, and none was tried: the last ones failed, or the last one was undone. Told once in a run. A request that does
+    /// not fit does not wait.
     Resting {
         /// Point of the run.
         point: Point,

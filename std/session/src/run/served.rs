@@ -61,12 +61,12 @@ impl Served {
         self.left.iter().chain(first).chain(missed).chain(rest)
     }
 
-    /// Takes note of a request that is made when so much has been `said` in the run.
+    /// Records a request that is made when so much has been `said` in the run.
     pub(super) const fn asked(&mut self, said: usize) {
         self.asked = said;
     }
 
-    /// Takes note of an answer: where it stands in what was said in the run. Returns whether a new session of the service has
+    /// Records an answer: where it stands in what was said in the run. Returns whether a new session of the service has
     /// begun with it.
     pub(super) fn answered(&mut self, answer: Range<usize>, id: Option<ServiceSessionId>) -> bool {
         if id.is_none() && !self.left.is_empty() {

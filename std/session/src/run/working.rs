@@ -291,7 +291,7 @@ impl Working {
         Some(PendingEdit { seq: at.first()?.first, seen: seen.to_vec(), stand_ins, count })
     }
 
-    /// Takes note that the stored history knows of the compactions.
+    /// Records that the stored history knows of the compactions.
     pub(super) fn committed(&mut self) {
         self.hidden.clear();
         self.made.clear();

@@ -238,18 +238,18 @@ impl AgentSession {
         self.context_size
     }
 
-    /// Takes note of a response's usage; `None` is ignored. Of a stream, it is told the last one.
+    /// Records a response's usage; `None` is ignored. Of a stream, it is told the last one.
     pub const fn record_usage(&mut self, usage: Option<&Usage>) {
         self.tally.record(usage);
     }
 
-    /// Takes note of a compaction: the latest report says nothing of what is left.
+    /// Records a compaction: the latest report says nothing of what is left.
     pub const fn note_compaction(&mut self) {
         self.tally.compacted();
         self.tenth_told = 0;
     }
 
-    /// Takes note of the size of the next request.
+    /// Records the size of the next request.
     pub const fn note_context_size(&mut self, size: Size) {
         self.context_size = Some(size);
     }

@@ -76,7 +76,7 @@ impl Progress {
         (!part.is_empty()).then_some(part)
     }
 
-    /// Takes note that `part` is stored, from `first` on.
+    /// Records that `part` is stored, from `first` on.
     pub(crate) fn stored(&mut self, part: &Range<usize>, first: Seq) {
         self.seqs.extend((first.0..).map(Seq).take(part.len()));
         self.attempted = None;
@@ -242,7 +242,7 @@ impl SessionContext {
         &self.states_not_kept
     }
 
-    /// Takes note that a history provider has not kept the session's state.
+    /// Records that a history provider has not kept the session's state.
     pub(crate) fn state_not_kept(&mut self, source_id: &str, why: SessionErrorKind) {
         if self.states_not_kept.iter().all(|(known, _)| **known != *source_id) {
             self.states_not_kept.push((source_id.into(), why));

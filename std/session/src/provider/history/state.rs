@@ -82,7 +82,7 @@ impl HistoryProvider {
         text.map(Some)
     }
 
-    /// Takes note of what has become of a state that was sent.
+    /// Records the outcome of a state that was sent.
     pub(super) async fn state_was(
         &self,
         outcome: StateOutcome,
