@@ -226,7 +226,7 @@ const BYTES_FREE: u64 = 16;
 
 /// Tokens between two identifiers of a list.
 const SPACE_TOKENS: u32 = 1;
-/// Maximum number of identifiers that are passed over because they are too long.
+/// The list ends when more identifiers than this were too long for it.
 const MISSES_MAX: u32 = 64;
 
 /// The texts in the arguments of a call, without the escapes of JSON.

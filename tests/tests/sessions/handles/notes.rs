@@ -1,4 +1,4 @@
-//! Numbers in notes: in the run and after it, forged ones, and those that stay within their allowance.
+//! Numbers in notes: in the run and after it, forged ones, and the allowance of notes.
 
 use core::future::ready;
 use std::sync::{Arc, Mutex};
