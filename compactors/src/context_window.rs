@@ -29,7 +29,7 @@ pub struct ContextWindow {
     then: Then,
 }
 
-/// What follows when clearing is not enough.
+/// Stage that follows when clearing is not enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     Truncate(Truncation),

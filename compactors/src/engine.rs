@@ -32,7 +32,7 @@ use written::Written;
 
 pub use background::{Background, BackgroundTask};
 
-/// What is tried.
+/// Rule that the engine tries.
 enum Rule {
     /// A strategy that needs to know no message.
     Fixed(Box<dyn Strategy + Send + Sync>),
@@ -109,7 +109,7 @@ impl Rule {
 /// ```
 pub struct Engine {
     name: Str,
-    /// What is tried, in this order.
+    /// Rules that the engine tries, in this order.
     rules: Vec<Rule>,
     texts: TextFiller,
     /// The filler of gaps in the place of `texts`, if there is one.
@@ -120,7 +120,7 @@ pub struct Engine {
 /// A strategy has found nothing to take.
 const NOTHING: UnchangedReason = UnchangedReason::Plan(Unchanged::NothingToDrop);
 
-/// How often it begins anew because somebody else has changed the session.
+/// Maximum number of new attempts after another writer has changed the session.
 const CONFLICTS_MAX: usize = 3;
 
 impl Engine {
@@ -160,7 +160,7 @@ impl Engine {
         self
     }
 
-    /// The same with another filler of the gaps that its strategy leaves.
+    /// Sets another filler of the gaps that the strategy leaves.
     pub(crate) fn with_filler(mut self, filler: Arc<dyn FillGap>) -> Self {
         self.filler = Some(filler);
         self

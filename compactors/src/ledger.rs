@@ -27,8 +27,8 @@ const SHARE: u32 = 15;
 /// Below this there is no room for a name besides what every ledger says, whatever the tokenizer.
 const LEDGER_TOKENS_MIN: u64 = 80;
 
-/// Of what goes for the first time, a ledger has at most a tenth: identifiers are no more of recorded work of agents, and what it
-/// does not need is lost to the stages before it.
+/// Divisor of the tokens that go for the first time: a ledger has at most a tenth of them. Recorded work of agents has no larger share of
+/// identifiers. Tokens that a ledger does not need are lost to the stages before it.
 const GONE_SHARE: u64 = 10;
 
 /// A ledger has at most half of what it stands for.
@@ -54,7 +54,7 @@ impl Ledger {
         self
     }
 
-    /// What it may have.
+    /// Maximum number of tokens of the ledger.
     fn most(&self, draft: &Draft<'_>) -> u64 {
         let all = draft.index().tokens();
         let goal = draft.budget().goal().unwrap_or(draft.tokens());
@@ -72,9 +72,9 @@ struct Run {
     last: u32,
     /// Whether a summary in it is shown.
     has_summary: bool,
-    /// Of such summaries, in tokens.
+    /// Tokens of these summaries.
     summaries: u64,
-    /// Of all in it that is shown.
+    /// Tokens of all groups in it that are shown.
     shown: u64,
 }
 

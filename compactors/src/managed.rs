@@ -1,7 +1,7 @@
 //! Compaction by the provider: what it leaves in the place of messages goes back to it byte for byte, and to nobody else.
 //!
-//! [`Managed`] is the compactor, a [`CompactionService`] whom it asks; another provider is another implementation of that
-//! trait. What a service leaves is an [`Artefact`]: a [`CompactionPart`](epitome_std::message::CompactionPart) with the name of its provider. Where a
+//! [`Managed`] is the compactor, a [`CompactionService`] whom it asks; another provider is another implementation of that trait. What a
+//! service leaves is an [`Artefact`]: a [`CompactionPart`](epitome_std::message::CompactionPart) with the name of its provider. Where a
 //! conversation is written for another provider, the text beside it stands in its place; if it has none, nothing does.
 
 pub mod anthropic;
@@ -46,8 +46,8 @@ pub use service::{Artefact, Capabilities, CompactionService, Cut, Position, Serv
 /// no pins, no instructions. In its place stands one message of the model that holds what the service left. It has the
 /// least authority of what it stands for, and says what that is. Conflicts are resolved as [`Engine`] does.
 ///
-/// *If the service fails*: what may pass is tried again, twice at most and within the deadline, as late as the service
-/// asks; then the fallback compacts, if there is one, and otherwise the error is returned. The history is as it was. The error's source is a
+/// *If the service fails*: what may pass is tried again, twice at most and within the deadline, as late as the service asks; then the
+/// fallback compacts, if there is one, and otherwise the error is returned. The history is as it was. The error's source is a
 /// [`ServiceError`]. What was paid is told to the session all the same.
 ///
 /// *If the service keeps the session* (OpenAI's `previous_response_id`), and its [`Capabilities`] say that it can, it compacts
@@ -281,7 +281,7 @@ impl Compactor for Managed {
         self.writer.as_ref().is_some_and(|writer| writer.able.kept_sessions)
     }
 
-    /// What the service keeps nobody else can compact: the fallback is not asked.
+    /// No other compactor can compact a session that the service keeps: the fallback is not called.
     async fn compact_kept(&self, session: &KeptSession<'_>) -> Result<Vec<Message>, SessionError> {
         match &self.writer {
             Some(writer) => Ok(Vec::from([writer.write_kept(session).await?])),

@@ -37,7 +37,7 @@ impl MediaClearing {
         Self { keep_turns: KEEP_TURNS }
     }
 
-    /// How many of the newest turns keep their media.
+    /// Sets the number of the newest turns that keep their media.
     #[must_use]
     pub const fn keep_turns(mut self, turns: u32) -> Self {
         self.keep_turns = turns;

@@ -89,7 +89,8 @@ impl Strategy for NewestFirst {
 /// A quarter of the room is for results: with less the newest ones are gone too, with more the calls of a long time.
 const RESULTS_SHARE: u64 = 4;
 
-/// What stays in any case, with its results cleared: what is protected, with the requests of protected steps, and summaries.
+/// Tokens of the groups that stay in any case, with their results cleared: protected groups, with the requests of protected steps, and
+/// summaries.
 fn always(draft: &Draft<'_>) -> u64 {
     let (mut tokens, mut request) = (0_u64, 0);
     for group in draft.index().groups() {
@@ -113,7 +114,7 @@ fn always(draft: &Draft<'_>) -> u64 {
     tokens
 }
 
-/// What all requests have that may go.
+/// Tokens of all requests that may go.
 fn requests(draft: &Draft<'_>) -> u64 {
     let mut tokens = 0_u64;
     for group in draft.index().groups() {
@@ -158,7 +159,7 @@ fn fill(draft: &mut Draft<'_>, mut room: u64, mut for_requests: u64) -> u64 {
     room.saturating_add(for_requests)
 }
 
-/// What the request of a turn has that stays only if one of its steps does; `last` is the last group of the turn.
+/// Tokens of a turn's request, if it stays only with one of the turn's steps; else 0. `last` is the last group of the turn.
 fn request_of(draft: &Draft<'_>, last: &Group<'_>) -> u64 {
     for at in (0..=last.leader()).rev() {
         let Some(group) = draft.index().group(at) else { continue };
@@ -240,7 +241,7 @@ fn is_free(draft: &Draft<'_>, group: &Group<'_>) -> bool {
     draft.is_candidate(group) && group.kind() != GroupKind::Summary
 }
 
-/// What a group has with its results cleared.
+/// Tokens of a group with its results cleared.
 fn cleared(draft: &Draft<'_>, group: &Group<'_>) -> u64 {
     let mut tokens = draft.tokens_left(group);
     for part in group.parts() {

@@ -40,7 +40,7 @@ impl fmt::Debug for Pipeline<'_> {
 }
 
 impl<'a> Pipeline<'a> {
-    /// These stages, in this order.
+    /// Creates a pipeline of these stages, in this order.
     ///
     /// # Errors
     /// [`NotLast`] if one that replaces ([`Strategy::replaces`]) has another behind it.

@@ -32,14 +32,14 @@ impl ReasoningClearing {
         Self { target, keep_turns: 1 }
     }
 
-    /// How many of the newest turns keep their reasoning.
+    /// Sets the number of the newest turns that keep their reasoning.
     #[must_use]
     pub const fn keep_turns(mut self, turns: u32) -> Self {
         self.keep_turns = turns;
         self
     }
 
-    /// How many of the newest turns keep their reasoning: that of the current one always.
+    /// Number of the newest turns that keep their reasoning: the current turn always does.
     pub(crate) const fn turns_kept(self) -> u32 {
         if self.keep_turns == 0 { 1 } else { self.keep_turns }
     }

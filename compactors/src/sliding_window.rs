@@ -19,13 +19,13 @@ pub struct SlidingWindow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Window {
-    /// So many turns.
+    /// A number of turns.
     Turns(u32),
-    /// So many groups, system messages not counted.
+    /// A number of groups, system messages not counted.
     Groups(u32),
-    /// As many groups as have so many tokens together, after what earlier stages have shortened, system messages not counted.
+    /// The newest groups with this number of tokens together, after earlier stages, system messages not counted.
     Tokens(u64),
-    /// As many groups as meet the budget's goal together with what is protected.
+    /// The newest groups that meet the budget's goal together with the protected groups.
     Goal,
 }
 

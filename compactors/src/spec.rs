@@ -53,7 +53,7 @@ pub struct StrategySpec {
     stages: Vec<Stage>,
 }
 
-/// How many stages there may be: a line from outside does not decide how deep a pass goes.
+/// Maximum number of stages: a line from outside does not decide how deep a pass goes.
 pub const STAGES_MAX: usize = 16;
 
 /// One stage: its row, and what is said of its parameters, in the order of the row.
@@ -63,7 +63,7 @@ struct Stage {
     said: Vec<(usize, Value)>,
 }
 
-/// What is said of a parameter.
+/// Value of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Value {
     Number(u64),

@@ -1,4 +1,4 @@
-//! What one summary is to replace.
+//! Stretch of groups that one summary replaces.
 
 use epitome_core::{Draft, Group, GroupKind, Turn};
 
@@ -7,13 +7,13 @@ use epitome_core::{Draft, Group, GroupKind, Turn};
 pub(crate) struct Stretch {
     pub(crate) first: u32,
     pub(crate) last: u32,
-    /// Of summaries, in tokens.
+    /// Tokens of summaries.
     pub(crate) summaries: u64,
-    /// Of everything else.
+    /// Tokens of everything else.
     pub(crate) work: u64,
-    /// How much of that users have said.
+    /// Tokens of users' messages in `work`.
     pub(crate) users: u64,
-    /// The same, as items of their own.
+    /// Tokens of the same messages, as items of their own.
     pub(crate) user_items: u64,
     /// The turn that it ends in.
     pub(crate) turn: Turn,
@@ -42,5 +42,5 @@ impl Stretch {
     }
 }
 
-/// What is written around a text of the user that is sent on as it was said, in tokens.
+/// Tokens that are written around a text of the user when it is sent on as it was said.
 const USER_ITEM_TOKENS: u64 = 32;

@@ -30,10 +30,10 @@ pub struct Summarization {
     demands: Demands,
 }
 
-/// What those ask for beside who write no text: see [`Summarization::demanding`].
+/// Further demands of services that write no text: see [`Summarization::demanding`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Demands {
-    /// What users have said in the span is said again, behind the summary or before it.
+    /// The words of users in the span are said again, behind the summary or before it.
     pub(crate) users_stay: bool,
     /// The span ends with a turn.
     pub(crate) whole_turns: bool,
@@ -41,18 +41,18 @@ pub(crate) struct Demands {
     pub(crate) from_first: bool,
 }
 
-/// How many of the newest turns are spared as long as the goal can be met without them.
+/// Number of the newest turns that are spared as long as the goal can be met without them.
 const PRESERVE_RECENT: u32 = 3;
 
-/// What a summary may have at most: the structured summaries of agents that publish theirs have one to two thousand
-/// tokens, and identifiers come on top.
+/// Maximum tokens of a summary: the structured summaries of agents that publish theirs have one to two thousand tokens, and identifiers
+/// come on top.
 const SUMMARY_TOKENS_MAX: Tokens = Tokens(4_000);
 
 /// Below this a summary has no room for a sentence in each of its sections.
 const SUMMARY_TOKENS_MIN: u64 = 48;
 
-/// What there is to gain, at least: for what is new a summary has this share of it at most. What a summary has said before
-/// may be said as long again, so that it does not lose half of it with each pass.
+/// Divisor of the new content of a summary: a summary has at most this share of it. The text of an earlier summary may be repeated at full
+/// length, so that it does not lose half of it with each pass.
 const SHRINKS_TO: u64 = 2;
 
 impl Default for Summarization {
@@ -81,8 +81,8 @@ impl Summarization {
         self
     }
 
-    /// Sets the largest size of a summary in tokens, as a message, without the words of users. It also has at most half of the messages that
-    /// it replaces, and as much as the summary among them had.
+    /// Sets the largest size of a summary in tokens, as a message, without the words of users. It also has at most half of the messages
+    /// that it replaces, and as much as the summary among them had.
     #[must_use]
     pub const fn summary_tokens_max(mut self, tokens: Tokens) -> Self {
         self.summary_tokens_max = tokens;
@@ -104,7 +104,7 @@ impl Summarization {
         self
     }
 
-    /// The same for those who ask for this beside.
+    /// Sets the further demands of a service.
     #[cfg(feature = "std")]
     pub(crate) const fn demanding(mut self, demands: Demands) -> Self {
         self.demands = demands;
@@ -115,7 +115,7 @@ impl Summarization {
         self
     }
 
-    /// What the summary of a stretch may have; nothing if it is not worth it.
+    /// Tokens that the summary of a stretch may have; `None` if it is not worth it.
     fn allowance(&self, draft: &Draft<'_>, stretch: &Stretch) -> Option<Tokens> {
         let Stretch { work, summaries, users, user_items, .. } = stretch;
         let items = if self.demands.users_stay { *user_items } else { 0 };
@@ -129,7 +129,7 @@ impl Summarization {
         enough.then(|| Tokens::from_u64(prose.saturating_add(quotes).min(most)))
     }
 
-    /// What the words of users may have.
+    /// Tokens that the words of users may have.
     fn quotes_max(&self, draft: &Draft<'_>) -> u64 {
         let goal = draft.budget().goal().unwrap_or(draft.budget().limit());
         goal.saturating_mul(u64::from(self.user_messages)) / 100
@@ -199,7 +199,7 @@ impl Summarization {
     }
 }
 
-/// What was found so far.
+/// Best stretch that was found so far.
 #[derive(Default)]
 struct Best {
     largest: Option<Stretch>,
@@ -236,15 +236,15 @@ impl Strategy for Summarization {
     }
 }
 
-/// What a group is to a span.
+/// Place of a group in a span.
 enum Place {
-    /// It is not seen, or need not be: it may stand within a span.
+    /// Not seen, or not needed: it may stand within a span.
     Unseen,
-    /// It may be replaced, but is not worth it alone.
+    /// Replaceable, but not worth it alone.
     Summary,
-    /// It may be replaced.
+    /// Replaceable.
     Work,
-    /// It ends a span.
+    /// The end of a span.
     Barred,
 }
 

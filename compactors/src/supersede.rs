@@ -1,4 +1,4 @@
-//! Of several looks at one thing keep the newest.
+//! Keep the newest of several results of one thing.
 
 use core::fmt;
 

@@ -29,13 +29,13 @@ pub struct ToolExchangeDigest {
     chars_max: u32,
 }
 
-/// How many of the newest exchanges stay, as in Microsoft Agent Framework.
+/// Number of the newest exchanges that stay, as in Microsoft Agent Framework.
 const KEEP: u32 = 1;
 
-/// How long a digest is at most, as there.
+/// Maximum number of characters of a digest, as in Microsoft Agent Framework.
 const CHARS_MAX: u32 = 4_096;
 
-/// What a token has in prose and code, by the published rule of thumb of OpenAI. In scripts with more tokens a digest is
+/// Number of characters of a token in prose and code, by the published rule of thumb of OpenAI. In scripts with more tokens a digest is
 /// shorter.
 const CHARS_PER_TOKEN: u32 = 4;
 
@@ -60,7 +60,7 @@ impl ToolExchangeDigest {
         Self { keep: KEEP, chars_max: CHARS_MAX }
     }
 
-    /// How many of the newest exchanges stay.
+    /// Sets the number of the newest exchanges that stay.
     #[must_use]
     pub const fn keep(mut self, exchanges: u32) -> Self {
         self.keep = exchanges;
@@ -75,7 +75,7 @@ impl ToolExchangeDigest {
         self
     }
 
-    /// What the digest of a stretch may have; nothing if it is not worth it.
+    /// Tokens that the digest of a stretch may have; `None` if it is not worth it.
     fn allowance(&self, stretch: &Stretch) -> Option<Tokens> {
         let most = u64::from(self.chars_max / CHARS_PER_TOKEN);
         let allowance = stretch.summaries.saturating_add(stretch.work / SHRINKS_TO).min(most);

@@ -16,7 +16,7 @@ pub struct ToolExchangeDrop {
     keep: u32,
 }
 
-/// How many of the newest exchanges stay.
+/// Number of the newest exchanges that stay.
 const KEEP: u32 = 1;
 
 impl Default for ToolExchangeDrop {
@@ -32,7 +32,7 @@ impl ToolExchangeDrop {
         Self { keep: KEEP }
     }
 
-    /// How many of the newest exchanges stay.
+    /// Sets the number of the newest exchanges that stay.
     #[must_use]
     pub const fn keep(mut self, exchanges: u32) -> Self {
         self.keep = exchanges;

@@ -34,16 +34,16 @@ pub struct ToolResultClearing<'a> {
     placeholder: Tokens,
 }
 
-/// How many of the newest tool uses keep their results, as in the documented rules.
+/// Number of the newest tool uses that keep their results, as in the documented rules.
 const KEEP: u32 = 3;
 
 /// The note that stands for a cleared result, if the caller has no other.
 pub const CLEARED: &str = "[cleared]";
 
-/// What a note may have by default: [`CLEARED`] by any tokenizer, because none makes more tokens than there are bytes.
+/// Default number of tokens of a note: [`CLEARED`] by any tokenizer, because none makes more tokens than there are bytes.
 pub(crate) const PLACEHOLDER_TOKENS: Tokens = Tokens(CLEARED.len() as u32);
 
-/// What cleared arguments may have: `{}`.
+/// Number of tokens of cleared arguments: `{}`.
 pub(crate) const INPUT_TOKENS: Tokens = Tokens(2);
 
 impl Default for ToolResultClearing<'_> {
@@ -65,15 +65,15 @@ impl<'a> ToolResultClearing<'a> {
         }
     }
 
-    /// How many of the newest tool uses keep their results.
+    /// Sets the number of the newest tool uses that keep their results.
     #[must_use]
     pub const fn keep(mut self, tool_uses: u32) -> Self {
         self.keep = tool_uses;
         self
     }
 
-    /// How many tokens it must free, or it clears nothing: each clearing voids the provider's cache from there on. A
-    /// `PaybackRule` of `epitome-std` computes that amount for each plan from the prices of the model, and makes this one needless.
+    /// Sets the least number of tokens that a clearing must free: each clearing voids the provider's cache from there on. A `PaybackRule`
+    /// of `epitome-std` computes that amount for each plan from the prices of the model, and makes this one needless.
     #[must_use]
     pub const fn clear_at_least(mut self, tokens: u64) -> Self {
         self.clear_at_least = tokens;

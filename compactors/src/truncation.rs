@@ -4,9 +4,9 @@ use epitome_core::{Draft, Group, Protection, Strategy, Turn};
 
 /// Drops the oldest groups that are not protected, until the goal is met.
 ///
-/// *Keeps*: the newest turns as long as the goal can be met without them, and what [`Protection`] names. *Drops*: whole
-/// groups, oldest first, each request with the last step of its turn; where that is not enough, the oldest of the newest turns too, and
-/// summaries last. *Cost*: at most seven passes over the groups. *Stable prefix*: up to the first dropped group, which is usually the second turn.
+/// *Keeps*: the newest turns as long as the goal can be met without them, and what [`Protection`] names. *Drops*: whole groups, oldest
+/// first, each request with the last step of its turn; where that is not enough, the oldest of the newest turns too, and summaries last.
+/// *Cost*: at most seven passes over the groups. *Stable prefix*: up to the first dropped group, which is usually the second turn.
 ///
 /// Without a goal its [`Strength`] decides how many messages stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Strength {
     }
 }
 
-/// How many of the newest turns are spared as long as the goal can be met without them.
+/// Number of the newest turns that are spared as long as the goal can be met without them.
 const PRESERVE_RECENT: u32 = 2;
 
 impl Default for Truncation {
@@ -88,7 +88,7 @@ impl Truncation {
         self
     }
 
-    /// How many of the newest turns it spares.
+    /// Number of the newest turns that it spares.
     #[cfg(feature = "std")]
     pub(crate) const fn recent(&self) -> u32 {
         self.preserve_recent
@@ -128,7 +128,7 @@ impl Strategy for Truncation {
         self.protection
     }
 
-    /// It drops from one order, that of age, until enough is gone: the larger the groups, the further.
+    /// Truncation drops in one order, that of age, until enough is gone: the larger the groups, the further.
     fn is_monotone(&self) -> bool {
         true
     }

@@ -1,7 +1,7 @@
-//! Where a message came from, how far it is trusted, and how long it must stay.
+//! Origin of a message, its authority, and how long it must stay.
 //!
-//! Attribution is a field of every message, set by whoever adds it. It is never guessed from wording, and nothing in a
-//! message's text can change it: a tool result that claims to be a system message is a tool result.
+//! Attribution is a field of every message, set by the component that adds it. It is never guessed from wording, and nothing in a message's
+//! text can change it: a tool result that claims to be a system message is a tool result.
 
 use crate::Seq;
 
@@ -113,7 +113,7 @@ pub enum Retention {
     /// Kept as long as there is room.
     #[default]
     Normal,
-    /// Of use in this run only; not stored, and the first to go.
+    /// Useful in this run only; not stored, and the first to go.
     Ephemeral,
 }
 

@@ -34,8 +34,8 @@ use results::{ResultTable, count_sized};
 #[cfg(feature = "suspend")]
 use stream::Suspended;
 
-/// How many calls may wait for their results at once. Models ask for one to five together; the calls of earlier turns
-/// that never got a result make room first.
+/// Maximum number of calls that wait for their results at once. Models ask for one to five together; the calls of earlier turns that never
+/// got a result make room first.
 pub const OPEN_CALLS_MAX: usize = 8;
 
 /// A history of at most `MESSAGES` messages in at most `BYTES` bytes of content, in place: no heap, no pointer.
@@ -92,9 +92,9 @@ pub struct BoundedHistory<const MESSAGES: usize, const BYTES: usize, const PARTS
     cells: [Cell; MESSAGES],
     part_cells: [Cell; PARTS],
     arena: [u8; BYTES],
-    /// How many headers are in use.
+    /// Number of headers in use.
     len: usize,
-    /// How many bytes of the arena are in use.
+    /// Number of bytes of the arena in use.
     used: usize,
     /// Whether the cells hold the verdicts of a plan of what is here now.
     planned: bool,
@@ -106,10 +106,10 @@ pub struct BoundedHistory<const MESSAGES: usize, const BYTES: usize, const PARTS
 type BoundedIndex<const MESSAGES: usize, const PARTS: usize> =
     IndexBuf<ArrayTable<Span, MESSAGES>, OpenCallSlots<OPEN_CALLS_MAX>, ResultTable<PARTS>>;
 
-/// What is known of a message beside its record. Its group's first message is the one whose number is `anchor`.
+/// Facts about a message outside its record. Its group's first message is the one whose number is `anchor`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Header {
-    /// Where its record begins; it ends where the next begins.
+    /// Start of its record in the arena; the record ends where the next begins.
     start: u32,
     tokens: Tokens,
     seq: u32,
@@ -271,7 +271,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         }
     }
 
-    /// What becomes of an answer to no call: nothing.
+    /// Place of an answer to no call, which is not stored.
     fn orphan(&self) -> Placed {
         let (anchor, turn) = (self.index.head(), self.index.view().turn());
         Placed { anchor, turn, late: false, orphan: true, hidden: false }
@@ -300,7 +300,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         count_sized(message, counter)
     }
 
-    /// How a message is written whose result has this size.
+    /// Form of a record whose result has this size.
     const fn form(result: Tokens) -> Form {
         Form { text_max: usize::MAX, result: if PARTS == 0 { None } else { Some(result) } }
     }

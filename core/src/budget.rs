@@ -1,4 +1,4 @@
-//! What a request may cost, checked once.
+//! Limits of a request, checked once.
 
 use core::fmt;
 
@@ -31,7 +31,7 @@ pub const WINDOW_DEFAULT: u64 = 128_000;
 /// The largest reserve that is taken by default: the answer of a model, at most 8,192 tokens.
 pub const RESERVE_MAX: u64 = 8_192;
 
-/// Where a window of 128,000 is compacted. Of another window it is 78 %, which is the same share.
+/// Trigger of a window of 128,000. Of another window it is 78 %, which is the same share.
 const TRIGGER_DEFAULT: u64 = 100_000;
 const TRIGGER_PERCENT: u64 = 78;
 /// A pass that frees less than this share of the window, in percent, costs more than it gives: it voids the provider's
@@ -93,7 +93,7 @@ impl Budget {
         self.goal
     }
 
-    /// The same with a goal that is lower.
+    /// Sets a goal that is lower.
     pub(crate) const fn with_lower_goal(mut self, goal: u64) -> Self {
         self.goal = Some(goal);
         self
@@ -260,7 +260,7 @@ pub enum BudgetError {
     },
     /// A pass from the trigger to the goal cannot free as much.
     ReclaimOverRoom {
-        /// What a pass must free, in tokens.
+        /// The least amount that a pass must free, in tokens.
         min_reclaim: u64,
         /// The distance from the trigger to the goal.
         room: u64,

@@ -129,7 +129,7 @@ fn is_sent(call: &ToolCallView<'_>) -> bool {
     call.kind == CallKind::Function
 }
 
-/// What can be said in words.
+/// A part that has words.
 #[derive(Clone, Copy)]
 enum Piece<'a> {
     Text(&'a str),

@@ -20,14 +20,14 @@ pub const CALL_TOKENS: u32 = Framing::OPENAI.call;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Amount {
-    /// How many.
+    /// Number of tokens.
     pub tokens: Tokens,
     /// The least certain of what it is the sum of.
     pub basis: Basis,
 }
 
 impl Amount {
-    /// So many tokens, known so.
+    /// An amount of tokens with its basis.
     #[must_use]
     pub const fn new(tokens: Tokens, basis: Basis) -> Self {
         Self { tokens, basis }

@@ -34,15 +34,14 @@ pub struct Draft<'a> {
     clamps: Clamps,
     quoting: Option<Quoting>,
     replacements: &'a mut [Replacement],
-    /// How many of them are in use, in the order of their groups.
+    /// Number of replacements in use, in the order of their groups.
     replaced: usize,
-    /// What makes one of summaries that stand side by side, once there is any: a program that replaces nothing does not carry
-    /// it with it.
+    /// Function that joins summaries that stand side by side, once there is one: a program that replaces nothing does not carry it with it.
     join: Option<fn(&mut Self)>,
     /// Whether a request or a summary waits for the steps behind it.
     waits: bool,
     budget: Budget,
-    /// What is kept back of the goal.
+    /// Tokens of the goal that are kept back.
     held_back: u64,
     tokens: u64,
     floors: Floors,
@@ -166,7 +165,7 @@ impl<'a> Draft<'a> {
         self.budget = self.budget.with_lower_goal(whole.saturating_sub(self.held_back));
     }
 
-    /// How many tokens must still go to meet the goal; without a goal, none.
+    /// Number of tokens that must still go to meet the goal; without a goal, 0.
     #[must_use]
     pub fn must_free(&self) -> u64 {
         self.budget.goal().map_or(0, |goal| self.tokens.saturating_sub(goal))

@@ -33,9 +33,9 @@ use weights::WEIGHTS;
 /// more text and never more than the bytes.
 ///
 /// # Table
-/// Fitted and measured by `cargo run --release -p epitome-benches --bin fit_estimator -- FOLDER..` to counts of `o200k_base` and one percent more, by bounded
-/// least squares over texts and whole files: recorded agent transcripts, the sources of a few hundred crates, the messages
-/// of programs in 44 languages, and generated base64, hex, numbers, runs, emoji and rare characters. Change the table or the
+/// Fitted and measured by `cargo run --release -p epitome-benches --bin fit_estimator -- FOLDER..` to counts of `o200k_base` and one
+/// percent more, by bounded least squares over texts and whole files: recorded agent transcripts, the sources of a few hundred crates, the
+/// messages of programs in 44 languages, and generated base64, hex, numbers, runs, emoji and rare characters. Change the table or the
 /// classes, and [`ClassEstimator::NAME`] changes.
 ///
 /// # Error
@@ -127,7 +127,7 @@ pub fn visit_cells(text: &str, mut visit: impl FnMut(usize)) {
     text.bytes().for_each(|byte| visit(window.push(byte)));
 }
 
-/// How many cells the table has.
+/// Number of cells of the table.
 #[doc(hidden)]
 pub const CELLS_COUNT: usize = CELLS;
 

@@ -1,4 +1,4 @@
-//! What a model must be able to write letter by letter: paths, addresses, ids, amounts, names in code.
+//! Identifiers that a model must be able to write letter by letter: paths, addresses, ids, amounts, names in code.
 
 /// The kind of an identifier. Lists are in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -251,12 +251,12 @@ fn trimmed(word: &str) -> &str {
     word.trim_end_matches(['.', ':', '!', '?', '\\']).trim_start_matches([':', '!'])
 }
 
-/// What a word is, if a model must be able to write it letter by letter.
+/// Kind of a word, if a model must be able to write it letter by letter.
 fn kind_of(word: &str) -> Option<Kind> {
     kind_in(word, classes_of(word))
 }
 
-/// The same of a word with bytes of these classes, and perhaps of others: a URL has a separator, a path that or a full stop, and the
+/// Kind of a word with bytes of these classes, and perhaps of others. A URL has a separator, a path has a separator or a full stop, and the
 /// others have a digit.
 fn kind_in(word: &str, classes: u8) -> Option<Kind> {
     let has = |class: u8| classes & class != 0;

@@ -31,8 +31,8 @@ number! {
     Seq(u64)
 }
 number! {
-    /// How often what a session's log *shows* has been changed: moved by commits, and by an answer to a call of an earlier
-    /// turn; by no other append.
+    /// Number of changes of the messages that a session's log *shows*. Commits move it, and an answer to a call of an earlier turn; no
+    /// other append does.
     Revision(u64)
 }
 number! {

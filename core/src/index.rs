@@ -55,12 +55,12 @@ pub(crate) struct Totals {
     pub(crate) turn_from: u32,
     pub(crate) first_user: Option<u32>,
     pub(crate) last_user: Option<u32>,
-    /// Where the spans end that stay or go for good by what they are, or go last: instructions, pins, orphans, summaries.
+    /// End of the spans that stay or go for good by their kind, or go last: instructions, pins, orphans, summaries.
     pub(crate) marked_to: u32,
 }
 
 impl Totals {
-    /// Of no messages.
+    /// Totals of no messages.
     pub(crate) const ZERO: Self = Self {
         revision: Revision(0),
         messages: 0,
@@ -77,19 +77,19 @@ impl Totals {
 }
 
 impl<'a> Index<'a> {
-    /// How many messages it covers.
+    /// Number of messages that it covers.
     #[must_use]
     pub const fn messages(&self) -> u32 {
         self.totals.messages
     }
 
-    /// How many groups they form.
+    /// Number of groups that they form.
     #[must_use]
     pub const fn group_count(&self) -> u32 {
         self.totals.groups
     }
 
-    /// How many steps the model has made.
+    /// Number of steps that the model has made.
     #[must_use]
     pub const fn steps(&self) -> u32 {
         self.totals.steps
@@ -119,13 +119,13 @@ impl<'a> Index<'a> {
         self.totals.revision
     }
 
-    /// How many spans there are.
+    /// Number of spans.
     #[must_use]
     pub const fn span_count(&self) -> usize {
         self.spans.len()
     }
 
-    /// How many [`Cell`](crate::Cell)s a plan needs: one for each span and each part that may be shortened.
+    /// Number of [`Cell`](crate::Cell)s that a plan needs: one for each span and each part that may be shortened.
     #[must_use]
     pub const fn cell_count(&self) -> usize {
         self.spans.len().saturating_add(self.parts.len())

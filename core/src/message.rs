@@ -66,7 +66,7 @@ pub trait MessageView: Parts {
     /// The role of the speaker.
     fn role(&self) -> Role;
 
-    /// Where it came from and how long it must stay.
+    /// The origin of the message, and how long it must stay.
     fn attribution(&self) -> AttributionView<'_>;
 
     /// The provider's id of the response that this message is part of. Messages with equal ids were made together.
@@ -347,7 +347,7 @@ pub struct CompactionView<'a> {
     pub text: &'a str,
     /// The payload, to be sent back byte for byte.
     pub opaque: Option<&'a str>,
-    /// How many tokens the provider has written, where it has told: what the payload is taken for.
+    /// The number of tokens that the provider has written, if it has reported it: the size of the payload.
     pub tokens: Option<Tokens>,
 }
 

@@ -16,7 +16,7 @@ use core::cmp::Reverse;
 use crate::table::Full;
 use crate::{Seq, Turn};
 
-/// What an answer answers. The ids of the two have nothing to do with each other: a result never answers a request for
+/// Kind of the item that an answer belongs to. The ids of the two have nothing to do with each other: a result never answers a request for
 /// approval, whatever its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[expect(
@@ -99,8 +99,8 @@ pub trait OpenCalls {
     /// Forgets a call that [`OpenCalls::find`] gave for this `id`: it has its answer.
     fn close(&mut self, id: &[u8], call: OpenCall);
 
-    /// The same without the id, where the memory knows the call well enough: whether it is forgotten. To ask is quicker than
-    /// to look for the id again.
+    /// Forgets a call without its id, where the memory knows the call well enough; says whether it has. This is quicker than to look for
+    /// the id again.
     fn close_known(&mut self, call: OpenCall) -> bool {
         let _ = call;
         false

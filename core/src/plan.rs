@@ -283,14 +283,14 @@ impl<'a> Plan<'a> {
         self.tokens_after <= self.budget.limit()
     }
 
-    /// How many groups stay, if perhaps shortened.
+    /// Number of groups that stay, perhaps with shortened parts.
     #[must_use]
     pub fn groups_kept(&self) -> u32 {
         let kept = self.index.groups().filter(|group| self.verdict(group) == Verdict::Keep);
         u32::try_from(kept.count()).unwrap_or(u32::MAX)
     }
 
-    /// How many messages stay, if perhaps shortened.
+    /// Number of messages that stay, perhaps with shortened parts.
     #[must_use]
     pub fn messages_kept(&self) -> u32 {
         let lengths = self.projection().map(|positions| positions.end.saturating_sub(positions.start));
@@ -384,9 +384,9 @@ impl Eq for Plan<'_> {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct StablePrefix {
-    /// How many messages.
+    /// The number of messages.
     pub messages: u32,
-    /// How many tokens; where it ends within a run of messages of one group, without those of that run.
+    /// The number of tokens; where it ends within a run of messages of one group, without those of that run.
     pub tokens: u64,
 }
 

@@ -145,8 +145,7 @@ pub fn repair<M: MessageView>(
 pub struct Repairer {
     /// Which result is which call's is a matter of groups.
     index: IndexBuf<Vec<Span>, OpenCallTree, NoParts>,
-    /// Of each call, and of each request for approval, by its number in the index: its message, and its place among the calls
-    /// there.
+    /// By the number of each call, and of each request for approval, in the index: its message, and its place among the calls there.
     calls: Vec<(u32, u32)>,
     rows: Vec<Row>,
     /// For each message that called, the positions of its results.
@@ -154,7 +153,7 @@ pub struct Repairer {
     first_changed: Option<u32>,
 }
 
-/// What is remembered of a message.
+/// Facts about a message that are remembered.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     shape: Shape,
@@ -186,7 +185,7 @@ impl Repairer {
         self
     }
 
-    /// Takes note of the next message.
+    /// Reads the next message.
     pub fn push<M: MessageView + ?Sized>(&mut self, message: &M) {
         let position = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         let (open, turn) = (self.index.open_calls(), self.index.view().turn());
@@ -264,7 +263,7 @@ impl Request<'_> {
         self.rows.get(position as usize).map(|row| &row.shape)
     }
 
-    /// What the message that a step writes counts as.
+    /// Kind of the message that a step writes.
     fn kind(&self, step: Repair) -> Option<Kind> {
         match step {
             Repair::Keep(position) | Repair::DropReasoning { position } | Repair::Merge { position } => {

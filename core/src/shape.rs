@@ -1,4 +1,4 @@
-//! What the rules of the profiles depend on in one message.
+//! Facts of one message that the rules of the profiles depend on.
 
 use crate::index::{ResponseId, may_answer};
 use crate::message::{CallKind, MessageView, PartView, Role};
@@ -20,7 +20,7 @@ pub(crate) struct Shape {
     pub(crate) response: Option<ResponseId>,
 }
 
-/// What a message counts as.
+/// Kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A system or developer message.

@@ -29,8 +29,8 @@ pub trait Strategy {
         false
     }
 
-    /// The tokens of the goal that the strategy needs for its own stand-ins. The stages before it in a pipeline leave that free, and it is run
-    /// even where they have met the goal.
+    /// The tokens of the goal that the strategy needs for its own stand-ins. The stages before it in a pipeline leave that free, and it is
+    /// run even where they have met the goal.
     fn reserve(&self, _draft: &Draft<'_>) -> u64 {
         0
     }
@@ -81,9 +81,9 @@ pub struct Protection {
     pub system: bool,
     /// Whether the first user message stays: the task.
     pub first_user: bool,
-    /// How many of the newest steps stay as long as the request fits its limit at all, counted within the turn of the newest
-    /// step. They go before the request would
-    /// not fit, the newest excepted. Three by default: in most agent transcripts less than that loses the thread.
+    /// Number of the newest steps that stay as long as the request fits its limit at all, counted within the turn of the newest step. They
+    /// go before the request would not fit, the newest excepted. Three by default: in most agent transcripts less than that loses the
+    /// thread.
     pub keep_steps: u32,
 }
 

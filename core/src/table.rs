@@ -17,9 +17,9 @@ impl core::error::Error for Full {}
 
 /// A growing run of values: on the heap, in a borrowed slice or in a fixed-capacity array.
 pub trait Table<T> {
-    /// Of a table for parts, whether its index looks at what the provider's own tools did: then there is
-    /// [`GroupKind::Hosted`](crate::GroupKind::Hosted), the results of these tools have rows, and a result that comes in the model's
-    /// next message joins its call.
+    /// Whether the index of this table of parts looks at the work of the provider's own tools. Then there is
+    /// [`GroupKind::Hosted`](crate::GroupKind::Hosted), the results of these tools have rows, and a result that comes in the model's next
+    /// message joins its call.
     const READS_HOSTED: bool = true;
 
     /// The values.

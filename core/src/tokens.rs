@@ -116,7 +116,7 @@ pub trait TokenCounter {
     /// A stable name, stored beside every count: a count made under another name is not trusted.
     fn name(&self) -> &str;
 
-    /// How the amounts are known.
+    /// The basis of the amounts.
     fn basis(&self) -> Basis;
 
     /// The amount of `text`.

@@ -1,8 +1,7 @@
-//! What providers report of their tokens, and what the next request will have.
+//! Token reports of providers, and the size of the next request.
 //!
-//! Three questions, three types: [`Ledger`] says how large the next request is, which is what triggers look at; its
-//! [`Spend`] says what has been paid for; [`Tally`] is the plain rule "the input of the latest report". None of them is
-//! ever the sum of all inputs taken for a size.
+//! Three questions, three types: [`Ledger`] has the size of the next request, which triggers look at; its [`Spend`] has the tokens that
+//! were paid for; [`Tally`] is the plain rule "the input of the latest report". None of them takes the sum of all inputs for a size.
 
 mod correction;
 mod ledger;

@@ -1,4 +1,4 @@
-//! What a device writes is what an ordinary JSON reader reads.
+//! The JSON that a device writes is read by an ordinary JSON reader as the same messages.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use core::fmt;

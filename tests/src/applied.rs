@@ -7,7 +7,7 @@ use epitome_core::{
 use crate::message::Message;
 use crate::naive::Request;
 
-/// What a store has.
+/// Content of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
     /// All messages, those that the plan shortens with what stands there instead.
@@ -16,7 +16,7 @@ pub struct Applied {
     pub visible: Vec<usize>,
     /// The size that the plan states once it is filled.
     pub tokens: u64,
-    /// How many parts were shortened.
+    /// Number of parts that were shortened.
     pub shortened: usize,
     /// Whether all that stands somewhere instead is as large as it may be there: of one kind there is one note.
     pub full: bool,

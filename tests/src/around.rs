@@ -13,7 +13,7 @@ use epitome_std::history::{
     MemoryStore, NewState, SessionId, SessionInfo, StateOutcome, StateRevision, StoreError,
 };
 
-/// What happens around the steps that a session depends on. By default they are the store's own.
+/// Actions around the steps that a session depends on. By default the steps are the store's own.
 #[async_trait]
 pub trait Around: Debug + Send + Sync {
     /// Around an append.
@@ -77,9 +77,9 @@ pub trait Around: Debug + Send + Sync {
 /// The store.
 #[derive(Debug, Default)]
 pub struct StoreWith<A> {
-    /// Where all of it is kept.
+    /// The store that keeps all of it.
     pub store: MemoryStore,
-    /// What happens.
+    /// The actions around its steps.
     pub around: A,
 }
 

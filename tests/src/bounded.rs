@@ -22,7 +22,7 @@ use planning::{Masked, summarize};
 /// Small enough that it is full often.
 pub type History = BoundedHistory<24, 900, 8>;
 
-/// What is done to a history.
+/// An operation on a history.
 #[derive(Debug, Clone)]
 pub enum Op {
     /// A message.
@@ -42,16 +42,16 @@ pub enum Op {
         mask: u32,
         /// One bit a result: what is elided.
         elide: u32,
-        /// What stands in the place of a result.
+        /// The note in the place of a result.
         note: String,
-        /// What follows.
+        /// The action that follows.
         then: Then,
     },
     /// One message in place of those with these numbers.
     Summarize {
         /// The first number.
         first: u64,
-        /// How many more.
+        /// The number of further messages.
         len: u64,
         /// The summary.
         text: String,
@@ -60,7 +60,7 @@ pub enum Op {
     Reset,
     /// A snapshot that is cut off at this share of it (in 1/65,536), or of which two bits are flipped.
     Damage {
-        /// Where it is torn.
+        /// The place where it is torn.
         torn: u16,
         /// Which bits are flipped, modulo its length.
         bits: [u16; 2],
@@ -69,12 +69,12 @@ pub enum Op {
     Forge(Vec<(u16, u8)>),
 }
 
-/// What follows a plan.
+/// Action that follows a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Then {
-    /// It is made so.
+    /// The plan is carried out.
     Compact,
-    /// What it would drop is summarized.
+    /// The messages that it would drop are summarized.
     Summarize,
     /// Nothing.
     Nothing,
@@ -112,7 +112,7 @@ pub struct Seen {
 pub struct Pair {
     history: History,
     model: Model,
-    /// What came.
+    /// The cases that came.
     pub seen: Seen,
 }
 
@@ -164,7 +164,7 @@ impl Pair {
         check(&self.history, &mut self.model);
     }
 
-    /// What is full changes nothing.
+    /// A push that finds no room changes nothing.
     fn push(&mut self, push: impl FnOnce(&mut History) -> Result<Placed, Full>) -> Result<Placed, Full> {
         let before = shown(&self.history);
         let result = push(&mut self.history);

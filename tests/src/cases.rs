@@ -12,7 +12,7 @@ use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 use crate::live;
 use crate::message::{Message, Part};
 
-/// How often each case occurred.
+/// Number of occurrences of each case.
 #[derive(Debug, Default)]
 pub struct Census(RefCell<BTreeMap<&'static str, u64>>);
 
@@ -95,7 +95,7 @@ pub fn check<S: Strategy>(
     }
 }
 
-/// How often, in a thousand cases, each nasty case has to occur in a property over whole conversations: a third of what
+/// Least number of occurrences of each nasty case, in a thousand cases of a property over whole conversations: a third of the number that
 /// was seen.
 pub const NASTY: &[(&str, u64)] = &[
     ("abandoned call", 150),
@@ -128,7 +128,7 @@ pub const NASTY: &[(&str, u64)] = &[
     ("summary", 130),
 ];
 
-/// How many cases each property has.
+/// Number of cases of each property.
 #[must_use]
 pub fn count() -> u32 {
     #[expect(

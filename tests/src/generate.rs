@@ -13,7 +13,7 @@ use crate::message::{Message, Part};
 /// One utterance, in terms of what was said before: what it is, which of several it refers to, its variant, its size.
 pub type Op = [u8; 4];
 
-/// How large the messages of a conversation are.
+/// Sizes of the messages of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Tens of tokens.
@@ -30,7 +30,7 @@ pub fn conversation(messages_max: usize) -> impl Strategy<Value = Vec<Message>> 
     scaled_conversation(messages_max, scale)
 }
 
-/// The same on this scale.
+/// A conversation of up to `messages_max` operations on this scale.
 pub fn scaled_conversation(
     messages_max: usize,
     scale: impl Strategy<Value = Scale>,
@@ -63,7 +63,7 @@ pub fn from_bytes(bytes: &[u8]) -> Vec<Message> {
     decode(rest.as_chunks::<4>().0, scale)
 }
 
-/// The same `count` messages for the same seed, on any machine.
+/// A conversation of `count` messages: equal for equal seeds, on any machine.
 #[must_use]
 pub fn seeded(seed: u64, count: usize, scale: Scale) -> Vec<Message> {
     let mut state = seed | 1;
@@ -82,7 +82,7 @@ pub fn seeded(seed: u64, count: usize, scale: Scale) -> Vec<Message> {
     speaker.said
 }
 
-/// What the operations say.
+/// Messages of the operations.
 #[must_use]
 pub fn decode(ops: &[Op], scale: Scale) -> Vec<Message> {
     let mut speaker = Speaker::new(scale);
@@ -325,7 +325,7 @@ impl Speaker {
         }
     }
 
-    /// What no wire reader should pass on: a result beside the user's words, or in instructions.
+    /// A message that no wire reader should pass on: a result beside the user's words, or in instructions.
     fn breach(&mut self, which: u8, variant: u8, tokens: u32) {
         let id = self.open.last().map_or_else(|| id(which), |open| open.id.clone());
         let role = if which.is_multiple_of(3) { Role::System } else { Role::User };

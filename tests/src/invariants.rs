@@ -1,4 +1,4 @@
-//! What holds of every plan, whatever the strategy: section by section of the design's list of invariants.
+//! Invariants of every plan, whatever the strategy: section by section of the design's list of invariants.
 //!
 //! Each check looks at a plan as data, so that a broken plan can be shown to it: `tests/mutants.rs` does.
 
@@ -210,7 +210,8 @@ fn requests(subject: &Subject<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// That of the current turn stays; where the target binds it, all of what is old goes or none; where it wants it back, none.
+/// The reasoning of the current turn stays. Where the target binds reasoning, all old reasoning goes or none; where the target wants it
+/// back, none goes.
 fn reasoning(subject: &Subject<'_>) -> Result<(), String> {
     let messages = &subject.scenario.messages;
     let gone =
@@ -245,7 +246,7 @@ fn targets(spec: &Spec) -> Vec<(Profile, u32)> {
     }
 }
 
-/// What stands instead is smaller.
+/// A stand-in is smaller than the part that it replaces.
 fn shortened(subject: &Subject<'_>) -> Result<(), String> {
     let messages = &subject.scenario.messages;
     let size = |at: usize, part: usize| messages[at].part_size(part).0;
@@ -286,7 +287,7 @@ fn user_message(subject: &Subject<'_>) -> Result<(), String> {
     ensure(!had || has, || "no user message".to_owned())
 }
 
-/// Those of the caller; with `preserve_system(false)` those that stand first.
+/// The instructions of the caller stay; with `preserve_system(false)` only those that stand first.
 fn instructions(subject: &Subject<'_>) -> Result<(), String> {
     let all = subject.scenario.request.spec.protection().system;
     let visible = subject.groups.iter().filter(|group| group.kind != GroupKind::Orphan);
@@ -309,8 +310,9 @@ fn task(subject: &Subject<'_>) -> Result<(), String> {
     ensure(kept, || format!("{first:?} or {last:?} is lost"))
 }
 
-/// Each replaces whole groups marked so, at least one of them no summary, of more than it may have itself; a ledger, which stands
-/// for all that goes, counts that too. What every such group says is in one. None nests: no summary stands next to what is replaced, but for one that may not be touched.
+/// Each replaces whole groups marked so, at least one of them no summary, of more than it may have itself; a ledger, which stands for all
+/// that goes, counts that too. What every such group says is in one. None nests: no summary stands next to what is replaced, but for one
+/// that may not be touched.
 fn summaries(subject: &Subject<'_>) -> Result<(), String> {
     let groups: Vec<(&Group, char)> = subject.groups.iter().zip(subject.plan.verdicts.chars()).collect();
     let covered = subject.plan.summaries.iter().flat_map(|(covered, _)| covered);
@@ -344,7 +346,7 @@ fn summaries(subject: &Subject<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// What a plan hides and what it shortens, in tokens.
+/// Tokens that a plan hides and shortens.
 fn gone(subject: &Subject<'_>) -> u64 {
     let hidden =
         subject.groups.iter().zip(subject.plan.verdicts.chars()).filter(|(_, letter)| *letter == 'D');

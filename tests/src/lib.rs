@@ -1,4 +1,4 @@
-//! What the tests of Epitome share: nasty conversations, and a naive twin of the code under test.
+//! Shared code of the tests of Epitome: nasty conversations, and a naive twin of the code under test.
 #![expect(
     clippy::exhaustive_enums,
     clippy::exhaustive_structs,

@@ -15,7 +15,7 @@ use crate::spec::Spec;
 pub type Heap = IndexBuf<Vec<Span>, OpenCallTree, Vec<Part>>;
 /// An index in place, with room for any conversation of the properties.
 pub type Fixed = IndexBuf<ArrayTable<Span, 512>, OpenCallSlots<64>, ArrayTable<Part, 2048>>;
-/// The same in a vector of the heapless crate, with little room for calls.
+/// An index in a vector of the heapless crate, with little room for calls.
 pub type Tight = IndexBuf<heapless::Vec<Span, 512>, OpenCallSlots<8>, heapless::Vec<Part, 2048>>;
 
 /// An empty index.
@@ -25,12 +25,12 @@ pub fn empty<S: Table<Span> + Default, C: OpenCalls + Default, P: Table<Part> + 
     IndexBuf::with_parts(S::default(), C::default(), P::default())
 }
 
-/// What is known of a group from outside.
+/// Facts about a group that are visible from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupFacts {
     /// The positions of its messages, in projection order.
     pub positions: Vec<usize>,
-    /// What it is.
+    /// The kind.
     pub kind: GroupKind,
     /// Its turn.
     pub turn: u32,
@@ -93,7 +93,7 @@ pub fn everything<S: Table<Span>, C: OpenCalls, P: Table<Part>>(index: &IndexBuf
     format!("{view:?} {calls:?} {:?}", index.head())
 }
 
-/// What a plan says, as the naive twin says it.
+/// Outcome of a plan, in the form of the naive twin.
 #[must_use]
 pub fn plan(index: Index<'_>, request: &Request) -> naive::Outcome {
     let Request { budget, pass, spec } = request;
@@ -147,7 +147,7 @@ pub fn violations(profile: Profile, messages: &[Message]) -> Vec<(u32, Violation
     violations_with::<OpenCallTree>(profile, messages)
 }
 
-/// The same of a request that is not what the provider has seen before, from the message at `edit` on.
+/// The violations of a request that differs from the request that the provider has seen before, from the message at `edit` on.
 ///
 /// # Panics
 /// Never: a tree has room.
@@ -156,10 +156,10 @@ pub fn violations_after(profile: Profile, edit: u32, messages: &[Message]) -> Ve
     violations_of(Validator::<OpenCallTree>::new(profile).with_edit(edit), messages)
 }
 
-/// The same, with another memory for calls.
+/// The violations of a request, with another memory for calls.
 ///
 /// # Panics
-/// If that has no room.
+/// If the memory has no room.
 #[must_use]
 pub fn violations_with<C: OpenCalls + Default>(
     profile: Profile,

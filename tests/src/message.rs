@@ -12,15 +12,15 @@ use epitome_core::{BRIDGE, BRIDGE_USER, OpenKind, Repair, Tokens};
 /// A message with its size.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Who speaks.
+    /// The speaker.
     pub role: Role,
-    /// What it holds.
+    /// The content.
     pub parts: Vec<Part>,
     /// The provider's id of the response.
     pub response: Option<String>,
-    /// What kind of component added it.
+    /// The kind of the component that added it.
     pub source: SourceKind,
-    /// How long it must stay.
+    /// The time that it must stay.
     pub retention: Retention,
     /// Its size.
     pub tokens: u32,
@@ -39,7 +39,7 @@ pub enum Part {
     Item,
     /// Reasoning with a signature over all that precedes it.
     Signed,
-    /// What a provider's compaction left.
+    /// The content that a provider's compaction left.
     Compacted,
     /// Something that this version does not know.
     Unknown,
@@ -49,7 +49,7 @@ pub enum Part {
     HostedCall(String),
     /// The answer to a call.
     Result(String),
-    /// What a hosted tool has returned, in a form that only its provider reads.
+    /// The result of a hosted tool, in a form that only its provider reads.
     Sealed(String),
     /// A picture.
     Image,
@@ -67,13 +67,13 @@ impl Message {
         Self { role, parts, response: None, source, retention, tokens, sizes: None }
     }
 
-    /// What stands in the place of a result that never came.
+    /// The message in the place of a result that never came.
     #[must_use]
     pub fn aborted(id: &str) -> Self {
         Self::new(Role::Tool, vec![Part::Result(id.to_owned())], 1)
     }
 
-    /// The same message from another kind of component.
+    /// Sets another kind of component as the source.
     #[must_use]
     pub fn with_source(mut self, source: SourceKind) -> Self {
         self.source = source;
@@ -137,7 +137,7 @@ impl Message {
         self.parts.iter().filter(|part| id(part)).filter_map(Part::id).collect()
     }
 
-    /// What an answer must follow: its calls and its requests for approval, by their ids, in order.
+    /// The calls and the requests for approval that await an answer, by their ids, in order.
     #[must_use]
     pub fn awaited(&self) -> Vec<(OpenKind, &str)> {
         let parts = self.parts.iter().filter(|_| self.role == Role::Assistant);
@@ -224,7 +224,7 @@ impl Parts for Message {
     }
 }
 
-/// What a sealed result holds.
+/// Content of a sealed result.
 struct Encrypted;
 
 impl Parts for Encrypted {

@@ -26,11 +26,11 @@ use crate::message::{Message, Part};
 pub struct Naive<'a> {
     /// The messages.
     pub messages: &'a [Message],
-    /// Of each message, the first message of its group.
+    /// The first message of each message's group.
     pub anchors: Vec<usize>,
-    /// Of each message, the turn of its group.
+    /// The turn of each message's group.
     pub turns: Vec<u32>,
-    /// Of each message that answers a call, that call.
+    /// The call that each message answers, if it answers one.
     pub answers: Vec<Option<Call>>,
     /// The current turn.
     pub turn: u32,
@@ -50,7 +50,7 @@ pub struct Call {
 pub struct Group {
     /// Its messages.
     pub members: Vec<usize>,
-    /// What it is.
+    /// The kind.
     pub kind: GroupKind,
     /// Its turn.
     pub turn: u32,
@@ -125,7 +125,7 @@ impl<'a> Naive<'a> {
         calls.filter(|call| !self.answers.contains(&Some(*call))).collect()
     }
 
-    /// What a call or request awaits.
+    /// The answer that a call or request awaits.
     #[must_use]
     pub fn awaited(&self, call: Call) -> (OpenKind, &str) {
         self.messages[call.message].awaited()[call.nth]
@@ -166,7 +166,7 @@ impl<'a> Naive<'a> {
         }
     }
 
-    /// What a group costs: as much as one amount can hold.
+    /// The size of a group, up to the highest amount.
     #[must_use]
     pub fn tokens(&self, group: &Group) -> u64 {
         let sum: u64 = group.members.iter().map(|at| u64::from(self.messages[*at].tokens)).sum();
@@ -263,7 +263,7 @@ pub fn begins_turn(message: &Message) -> bool {
     message.role == Role::User && message.source == SourceKind::Caller && speaks && answers(message).is_none()
 }
 
-/// What a message answers, by its id: the first result or approval in a tool's message or a user's.
+/// The call or request that a message answers, by its id: the first result or approval in a tool's message or a user's.
 #[must_use]
 pub fn answers(message: &Message) -> Option<(OpenKind, &str)> {
     let may_answer = matches!(message.role, Role::Tool | Role::User);
@@ -288,7 +288,7 @@ fn is_model(message: &Message) -> bool {
     message.role == Role::Assistant && message.source != SourceKind::Compaction
 }
 
-/// How many more calls of the provider than results are in a message of the model.
+/// The surplus of the provider's calls over the results in a message of the model.
 fn surplus(message: &Message) -> i32 {
     let of = |part: &Part| match part {
         Part::HostedCall(_) => 1,

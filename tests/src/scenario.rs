@@ -12,7 +12,7 @@ use crate::naive::Request;
 use crate::spec::Spec;
 use crate::summarize::Summarize;
 
-/// What a plan is asked of.
+/// A conversation and a request for a plan of it.
 #[derive(Debug, Clone)]
 pub struct Scenario {
     /// The conversation.
@@ -122,10 +122,10 @@ pub fn pair_scenario(messages_max: usize) -> impl Strategy<Value = (Scenario, [u
         })
 }
 
-/// How many kinds of stages there are.
+/// Number of kinds of stages.
 pub const KINDS: usize = 13;
 
-/// Those that replace.
+/// The kinds that replace.
 pub const REPLACING: core::ops::Range<usize> = 10..KINDS;
 
 /// A stage of this kind with any parameters.

@@ -16,13 +16,13 @@ use crate::naive::{Attempt, Naive, NaiveDraft};
 #[derive(Debug)]
 pub struct Script<'s> {
     attempts: &'s [Attempt],
-    /// What it said to each.
+    /// The draft's answer to each.
     pub said: RefCell<Vec<Result<(), Refusal>>>,
     tokens: RefCell<Vec<u64>>,
 }
 
 impl<'s> Script<'s> {
-    /// These attempts, in this order.
+    /// Creates a script of these attempts, in this order.
     #[must_use]
     pub const fn new(attempts: &'s [Attempt]) -> Self {
         Self { attempts, said: RefCell::new(Vec::new()), tokens: RefCell::new(Vec::new()) }
@@ -116,7 +116,7 @@ pub fn compare(messages: &[Message], figures: &[Figures], noted: Noted<'_>) -> R
     compare_attempts(messages, &attempts(figures, &NaiveDraft::new(&naive)), noted)
 }
 
-/// The same with these attempts.
+/// Compares the draft and its twin as [`compare`] does, on these attempts.
 ///
 /// # Errors
 /// The first difference.
@@ -289,10 +289,10 @@ fn refuses(
     ensure(plan.fill(all.with_clamps(&more)) == Err(FillError::TooMany), "one too many")
 }
 
-/// What is left of a conversation when a store has written the edits.
+/// Tokens of a conversation after a store has written the edits.
 ///
 /// # Errors
-/// What it cannot write.
+/// An edit that the store cannot write.
 pub fn count(edits: &[Edit<'_, '_>], messages: &[Message], twin: &NaiveDraft<'_>) -> Result<u64, String> {
     let mut sizes: Vec<Option<u64>> =
         messages.iter().map(|message| Some(u64::from(message.tokens))).collect();

@@ -23,16 +23,16 @@ pub enum Spec {
         system: bool,
         /// Whether the first user message stays.
         first_user: bool,
-        /// How much stays without a goal.
+        /// The part that stays without a goal.
         strength: Strength,
     },
     /// `newest`: truncation that fills the goal from the newest group on.
     Newest,
     /// `salience recent=2 updates=3`: the worth of a group is what [`worth`] says.
     Salience {
-        /// How many of the newest turns come first.
+        /// The number of the newest turns that come first.
         recent: u32,
-        /// So many turns later a group is updated, as [`is_updated`] says; 0: none is.
+        /// The number of turns after which a group is updated, as [`is_updated`] says; 0: none is.
         updates: u32,
     },
     /// `ledger share=15`
@@ -42,39 +42,39 @@ pub enum Spec {
     },
     /// `window turns=2 first_user=kept`; or `groups=`, `tokens=`, or `goal`
     Window {
-        /// How large it is.
+        /// The size of the window.
         window: Window,
         /// Whether the first user message stays.
         first_user: bool,
     },
     /// `clear keep=3 at_least=0 exclude=search inputs=left placeholder=9`
     Clear {
-        /// How many of the newest tool uses keep their results.
+        /// The number of the newest tool uses that keep their results.
         keep: u32,
-        /// What it must free, or it does nothing.
+        /// The least number of tokens that a clearing must free.
         at_least: u32,
         /// The tool whose results are never cleared.
         exclude: Option<String>,
         /// Whether arguments go too.
         inputs: bool,
-        /// What the note may have.
+        /// The tokens of the note.
         placeholder: u32,
     },
     /// `media keep=2`
     Media {
-        /// How many of the newest turns keep theirs.
+        /// The number of the newest turns that keep their media.
         keep: u32,
     },
     /// `reasoning target=gemini keep=1`
     Reasoning {
-        /// Whose rules hold.
+        /// The profile whose rules hold.
         target: Profile,
-        /// How many of the newest turns keep theirs.
+        /// The number of the newest turns that keep their reasoning.
         keep: u32,
     },
     /// `clamp max=1000`
     Clamp {
-        /// What a part may have.
+        /// The maximum tokens of a part.
         max: u32,
     },
     /// `ephemeral`
@@ -83,35 +83,35 @@ pub enum Spec {
     Summarize(Summarize),
     /// `summarization recent=3 max=4000 users=0`
     Summarization {
-        /// How many of the newest turns are spared if possible.
+        /// The number of the newest turns that are spared if possible.
         recent: u32,
-        /// What a summary may have.
+        /// The maximum tokens of a summary.
         max: u32,
         /// The share of the goal for the words of users.
         users: u32,
     },
     /// `drop-exchanges keep=1`
     Exchanges {
-        /// How many of the newest exchanges stay.
+        /// The number of the newest exchanges that stay.
         keep: u32,
     },
     /// `digest keep=1 chars=4096`
     Digest {
-        /// How many of the newest exchanges stay.
+        /// The number of the newest exchanges that stay.
         keep: u32,
-        /// How long a digest may be.
+        /// The maximum number of characters of a digest.
         chars: u32,
     },
     /// `supersede placeholder=9`: of the results of each tool the newest stays.
     Supersede {
-        /// What the note may have.
+        /// The tokens of the note.
         placeholder: u32,
     },
     /// `context-window window=1000 output=100`
     ContextWindow {
-        /// What the model takes.
+        /// The window of the model.
         window: u32,
-        /// What it answers.
+        /// The maximum tokens of an answer.
         output: u32,
     },
     /// `window turns=4 | truncate`
@@ -438,7 +438,7 @@ impl Spec {
     }
 }
 
-/// What the results of the same tool have in common.
+/// The key of the results of one tool.
 fn by_tool(part: &IndexedPart<'_>) -> Option<u64> {
     let names = ["search", "read"];
     let at = names.iter().position(|name| part.tool() == Some(ToolName::new(name)))?;

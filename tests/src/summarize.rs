@@ -7,9 +7,9 @@ use epitome_core::{Draft, GroupKind, Strategy, Tokens, Verdict};
 /// It replaces one run in a pass. A pass over what came of it finds that summary in the run's place and nothing beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Summarize {
-    /// How many of the newest turns are spared.
+    /// The number of the newest turns that are spared.
     pub recent: u32,
-    /// What the summary has.
+    /// The tokens of the summary.
     pub tokens: u32,
 }
 

@@ -26,7 +26,7 @@ mod twin;
 mod validity_sweep;
 mod words;
 
-/// What is in no program is not run, and nobody is told.
+/// A file that is in no program is not run, and its absence shows nowhere.
 #[test]
 fn each_file_is_in_a_program() {
     let programs = concat!(include_str!("all.rs"), include_str!("../Cargo.toml"));

@@ -77,7 +77,7 @@ fn run(operations: &[Op], sum: &Cell<Seen>) {
     sum.set(pair.seen);
 }
 
-/// That each nasty case came at least so often.
+/// Checks that each nasty case came at least `least` times.
 fn often(seen: Seen, least: u32) {
     println!("{seen:?}");
     let Seen { full, late, hidden, orphans, compactions, elided, notes_refused, .. } = seen;

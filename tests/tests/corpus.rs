@@ -51,13 +51,13 @@ struct Case {
     shortened: Option<String>,
     /// Why the pass is made, if not because it is proactive or manual.
     pass: Option<String>,
-    /// Whose rules `before` and `after` name breaches of.
+    /// The profile whose breaches `before` and `after` name.
     #[serde(default = "openai_chat")]
     profile: String,
-    /// Of all that is visible.
+    /// The breaches of all visible messages.
     #[serde(default)]
     before: Vec<String>,
-    /// The same of what the plan leaves.
+    /// The breaches of the messages that the plan leaves.
     #[serde(default)]
     after: Vec<String>,
     /// Whether the fixed storage has no room for it.

@@ -169,7 +169,7 @@ fn budget(history: &History, percent: u64) -> Budget {
     Budget::builder().window(10_000_000).trigger(5_000_000).goal(goal).min_reclaim(0).build().unwrap()
 }
 
-/// What a plan says, carried out on what is shown.
+/// The visible messages after the edits of a plan are carried out by hand.
 fn by_hand(history: &History, ready: &ReadyPlan<'_, '_>) -> Vec<(Role, Vec<Part>)> {
     let (mut hidden, mut summaries, mut edits) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
     for edit in ready.edits() {
@@ -241,7 +241,7 @@ fn open(store: &Arc<dyn HistoryStore>) -> History {
 
 type Counts = RefCell<BTreeMap<&'static str, usize>>;
 
-/// What is nasty in a record that is about to be committed.
+/// Counts the nasty cases in a record that is about to be committed.
 fn note(history: &History, record: &CompactionRecord, counts: &Counts) {
     let count = |name, holds: bool| *counts.borrow_mut().entry(name).or_default() += usize::from(holds);
     let shortened =

@@ -1,4 +1,4 @@
-//! What the properties found, each as the smallest case of it.
+//! Faults that the properties found, each as its smallest case.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
 use epitome_compactors::{Pipeline, ReasoningClearing, SlidingWindow, Truncation, Window};
@@ -44,7 +44,7 @@ fn result(role: Role, id: &str, tokens: u32) -> Message {
     Message::new(role, vec![Part::Result(id.into())], tokens)
 }
 
-/// It was an orphan: instructions of the caller, hidden.
+/// The instructions of the caller were an orphan, and hidden.
 #[test]
 fn a_result_in_instructions_does_not_make_them_an_answer() {
     let mut system = says(Role::System, 5);
@@ -177,7 +177,7 @@ fn of_equal_contributors_the_first_comes_first() {
     assert_eq!(positions, [2, 0, 1]);
 }
 
-/// What fits to the token stays whole; of what has one more the result is cut, to half of the room beside it.
+/// A request that fits to the token stays whole. In a request with one token more the result is cut, to half of the room beside it.
 #[test]
 fn a_result_is_cut_only_where_it_does_not_fit() {
     let call = Message::new(Role::Assistant, vec![Part::Call("c".into())], 20);
@@ -213,7 +213,7 @@ fn a_pipeline_does_in_one_pass_what_a_later_stage_makes_possible() {
     assert_eq!(verdicts(&request, &Pipeline::new(&stages).unwrap(), budget(100, Some(5))), "KDKEDKK");
 }
 
-/// What a script of verdicts comes to: its letters, its size, and each summary with what it covers and may have.
+/// Outcome of a script of verdicts: its letters, its size, and each summary with its messages and its allowance.
 fn scripted(messages: &[Message], attempts: &[Attempt]) -> (String, u64, Vec<(Vec<usize>, u32)>) {
     let compared = compare_attempts(messages, attempts, &mut |_, _, _| {});
     assert_eq!(compared, Ok(true), "what the twin says");

@@ -20,10 +20,10 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
 
-/// How many plans are held at once.
+/// Number of plans that are held at once.
 const SLOTS: usize = 3;
 
-/// What was said, and which calls wait.
+/// Messages of the session, and the calls that wait.
 #[derive(Debug, Clone, Default)]
 struct Log {
     sqlite: bool,
@@ -33,7 +33,7 @@ struct Log {
     /// Each with its turn.
     waiting: Vec<(u32, u32)>,
     answered: BTreeSet<u32>,
-    /// Of the last operation: whether it answered a call of an earlier turn.
+    /// Whether the last operation answered a call of an earlier turn.
     late: bool,
     /// Whether a plan was asked for, and not yet committed.
     held: [bool; SLOTS],
@@ -143,7 +143,7 @@ impl ReferenceStateMachine for Log {
     }
 }
 
-/// How often each outcome came.
+/// Number of occurrences of each outcome.
 #[derive(Debug, Default, Clone, Copy)]
 struct Seen {
     committed: u32,
@@ -168,7 +168,7 @@ struct Session {
     store: Arc<dyn HistoryStore>,
     history: History,
     held: [Option<CompactionRecord>; SLOTS],
-    /// What the revision must be, by what was done.
+    /// Expected revision, by the operations so far.
     revision: u64,
     /// The records that were committed, by the revision that each made.
     made: BTreeMap<u64, CompactionRecord>,

@@ -15,7 +15,7 @@ use epitome_tests::scenario::{
 use epitome_tests::spec::Spec;
 use proptest::prelude::*;
 
-/// How often plans have to come to each outcome, in a thousand cases.
+/// Least number of plans with each outcome, in a thousand cases.
 const OUTCOMES: &[(&str, u64)] =
     &[("planned", 160), ("infeasible", 25), ("at_goal", 50), ("nothing_to_drop", 50), ("too_little", 25)];
 

@@ -31,7 +31,7 @@ impl<'a> Oracle<'a> {
         Ok(Tokens(self.messages[position as usize].tokens))
     }
 
-    /// How many tokens were counted; a message is never counted twice.
+    /// Number of tokens that were counted; a message is never counted twice.
     fn counted(&self) -> u64 {
         let mut asked = self.asked.borrow().clone();
         asked.sort_unstable();
@@ -59,8 +59,8 @@ fn settled(lazy: &mut LazyIndex, request: &Request, oracle: &Oracle<'_>) {
     let Ok(()) = lazy.settle(&request.budget, request.pass, &request.spec, count);
 }
 
-/// What must be the same: all but the floor of the goal, which may lie under what is dropped uncounted, and the tokens
-/// of the stable prefix where a size of the highest amount, which can be left uncounted, leaves them unknown.
+/// The part of an outcome that must be equal. It lacks the floor of the goal, which may lie under groups that are dropped uncounted. It
+/// lacks the tokens of the stable prefix where a size of the highest amount, which can be left uncounted, leaves them unknown.
 fn comparable(outcome: Outcome, messages: &[Message]) -> Outcome {
     match outcome {
         Outcome::Planned(mut plan) => {

@@ -54,7 +54,7 @@ impl Drop for Server {
 struct OpenAi {
     http: reqwest::Client,
     url: String,
-    /// What was sent, in order.
+    /// Requests that were sent, in order.
     sent: Arc<Mutex<Vec<String>>>,
 }
 
@@ -188,7 +188,7 @@ fn summarized_within(tools: Vec<Tool>) -> (Vec<String>, usize) {
     (sent, compacted)
 }
 
-/// What asks for a summary within the conversation.
+/// Beginning of a request for a summary within the conversation.
 const WITHIN: &str =
     r#",{"role":"user","content":"Stop here for a moment: this is no part of the conversation."#;
 

@@ -1,4 +1,4 @@
-//! The same answers wherever the tables live; and a full table is an answer that changes nothing.
+//! Equal answers wherever the tables live; and a full table is an answer that changes nothing.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
 use epitome_core::message::PartView;
@@ -42,7 +42,7 @@ fn every_table_gives_the_same_groups_and_plans() {
     });
 }
 
-/// What was bracketed first and is counted later is as if it had been counted at once.
+/// A size that was bracketed first and is counted later is as if it had been counted at once.
 #[test]
 fn sizes_that_are_corrected_are_as_if_they_had_been_right() {
     let minimums = [("a group of several runs", 250), ("an orphan", 250)];

@@ -12,8 +12,8 @@ use epitome_tests::naive::{Attempt, Naive, NaiveDraft};
 use epitome_tests::script::{Figures, Script, attempts, compare, count, planned};
 use proptest::prelude::*;
 
-/// How often, in a thousand cases, a draft has to say what: a third of what was seen, or less. What it refuses is a rule
-/// each, so that a rule that is missing would be found.
+/// Least number of each answer of a draft, in a thousand cases: a third of the number that was seen, or less. Each refusal is a rule, so
+/// that a missing rule would be found.
 const SAID: &[(&str, u64)] = &[
     ("an edited group goes", 45),
     ("clamped", 70),
@@ -101,7 +101,7 @@ fn summaries_that_end_up_side_by_side_are_one() {
     });
 }
 
-/// How often, in a thousand cases: a third of what was seen.
+/// Least number in a thousand cases: a third of the number that was seen.
 const JOINED: &[(&str, u64)] = &[("joined", 27)];
 
 type Mutant = fn(&mut Vec<Edit<'_, '_>>);

@@ -1,4 +1,4 @@
-//! What makes a result stale: a newer one of the same thing, unless it says that the tool failed.
+//! Results that are stale: a newer one of the same thing makes them so, unless it says that the tool failed.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
 use epitome::compactors::Supersede;

@@ -1,4 +1,4 @@
-//! What a run tells a subscriber: each hook, load, store and decision, and nothing of what is said.
+//! Spans and events that a run gives to a subscriber: each hook, load, store and decision, and no text of messages.
 //!
 //! A program of its own, because interest in a span is cached for a whole process: threads without a subscriber would
 //! be asked too.

@@ -22,7 +22,7 @@ use epitome_tests::naive::{Naive, Outcome, Request, plan};
 use epitome_tests::spec::Spec;
 use epitome_tests::{live, naive};
 
-/// What the runs have seen.
+/// Figures of the runs so far.
 #[derive(Debug, Default)]
 struct Seen {
     conversations: usize,

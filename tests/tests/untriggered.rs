@@ -1,4 +1,4 @@
-//! What is done before each call costs nothing that grows: a check that finds nothing due, and the memory of a plan.
+//! Work before each call costs nothing that grows: a check that finds nothing due, and the memory of a plan.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
 use core::hint::black_box;

@@ -1,5 +1,5 @@
-//! What values say of themselves: their words are stored and logged, their errors name a remedy, what is lent says what is
-//! owned, and equal plans are equal.
+//! Words of values: their names are stored and logged, their errors name a remedy, borrowed values equal owned ones, and equal plans are
+//! equal.
 
 use epitome_compactors::{Pipeline, SlidingWindow, ToolResultClearing, Truncation, Window};
 use epitome_core::attribution::SourceKind;
@@ -274,7 +274,7 @@ fn a_plan_says_whether_its_request_fits() {
     }
 }
 
-/// Whatever a table is made of: it takes what it has room for, forgets from a number on, and forgets all.
+/// Each kind of table takes values until it is full, forgets from a number on, and forgets all.
 #[test]
 fn tables_forget() {
     fn check(table: &mut impl Table<u8>) {

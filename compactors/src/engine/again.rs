@@ -20,7 +20,7 @@ pub(super) struct Again {
 /// The messages of a group.
 type Keys = Vec<Key>;
 
-/// What stands at a place: the number of a message, or the first and the last that a summary stands for.
+/// Key of a place: the number of a message, or the first and the last that a summary stands for.
 pub(super) type Key = (u64, u64);
 
 pub(super) fn key_of(live: &Live) -> Key {
@@ -35,7 +35,7 @@ struct Span {
     writer: Writer,
 }
 
-/// What is left of a part.
+/// Rest of a shortened part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Left {
     Elided(Tokens),
@@ -82,7 +82,7 @@ impl Again {
         Some(keys.fold((first, first), |(first, last), key| (first.min(key), last.max(key))))
     }
 
-    /// The same verdicts where messages have other numbers; `None` if one of these has none.
+    /// Gives the verdicts the numbers that the messages have elsewhere; `None` if a message has no number there.
     pub(super) fn renumbered(&self, numbers: &BTreeMap<Key, Key>) -> Option<Self> {
         let number = |key: &Key| numbers.get(key).copied();
         let keys = |keys: &Keys| keys.iter().map(number).collect::<Option<Keys>>();
@@ -102,7 +102,7 @@ impl Again {
         })
     }
 
-    /// The same verdicts on what there is now; `None` if something that they are about has changed.
+    /// The verdicts on a history as it is now; `None` if one of their messages has changed.
     pub(super) fn on(&self, history: &History) -> Option<Given> {
         let (index, live) = (history.index(), history.live());
         let now: BTreeMap<Key, (u32, Keys)> = index
@@ -170,7 +170,7 @@ impl Strategy for Given {
         !self.replaced.is_empty()
     }
 
-    /// What is refused now is seen by comparing what came of it.
+    /// Refusals are found by comparing the result of the plan.
     fn plan(&self, draft: &mut Draft<'_>) {
         for (at, left) in &self.parts {
             let Some(part) = draft.index().part(*at) else { continue };

@@ -27,7 +27,7 @@ pub(super) struct Attempt<'a, 'c> {
     pub(super) cx: &'a CompactionCx<'c>,
 }
 
-/// What can be committed.
+/// Record that can be committed.
 pub(super) struct Ready {
     pub(super) record: CompactionRecord,
     /// The verdicts that it was made of.
@@ -104,7 +104,7 @@ impl Attempt<'_, '_> {
         Some(rule.payback(plan.tokens_before(), plan.tokens_after(), stable, made))
     }
 
-    /// What the text of a gap costs, in thousandths of an input token of the conversation's model.
+    /// Price of the text of a gap, in thousandths of an input token of the conversation's model.
     fn price(&self, gap: &SummaryGap<'_>, plan: &Plan<'_>, rule: &PaybackRule) -> u64 {
         // The words of users are written by nobody.
         let (prices, tokens) = (&rule.prices, gap.prose.as_u64());
@@ -159,8 +159,8 @@ impl Attempt<'_, '_> {
         Ok(filling)
     }
 
-    /// What the ledgers in a span stand for: whoever writes a summary of it reads that in the log, because nobody has before. A ledger is
-    /// written of all that goes in its own pass, which is shown to it.
+    /// Messages that the ledgers in a span stand for. The writer of a summary reads them in the log, because no summary has them yet. The
+    /// writer of a ledger sees all that its own pass hides.
     async fn unread(&self, gap: &SummaryGap<'_>) -> Result<Vec<Vec<Message>>, SessionError> {
         let ledgers = self.live_of(gap).filter(|live| is_ledger(&live.entry.message));
         let first = ledgers.filter_map(|live| live.covers.first()).map(|range| range.first).min();

@@ -95,13 +95,13 @@ impl Background {
         Self { engine: Arc::new(engine), spawn: Arc::new(spawn), at_once: false }
     }
 
-    /// The same, which does not wait until it is due where what was begun has come.
+    /// Commits early work as soon as it is ready, without waiting until it is due.
     pub(crate) const fn at_once(mut self) -> Self {
         self.at_once = true;
         self
     }
 
-    /// What was begun, if it is this one's and for this model.
+    /// Early work, if this compactor has begun it for this model.
     fn own<'c>(&self, cx: &'c mut CompactionCx<'_>) -> Result<&'c Work, Discarded> {
         let (model, own) = (cx.model_key(), cx.options().own::<StrategySpec>().cloned());
         let begun = cx.begun().ok_or(Discarded::Superseded)?;
@@ -151,7 +151,7 @@ impl Background {
         (self.spawn)(Box::pin(task));
     }
 
-    /// What was begun and can be committed now, once it is ready: `Ok(None)` if it is not and need not be waited for.
+    /// Early work that can be committed now; `Ok(None)` if it is not ready and the pass can wait.
     async fn ready(&self, cx: &mut CompactionCx<'_>) -> Result<Option<(Again, Vec<Known>)>, Discarded> {
         let done = self.own(cx)?.done.clone();
         let (pass, budget) = (cx.pass(), *cx.budget());
@@ -230,9 +230,9 @@ impl fmt::Debug for Background {
     }
 }
 
-/// What was begun for a session.
+/// Early work of a session.
 struct Work {
-    /// Whose it is.
+    /// Engine that has begun it.
     engine: Arc<Engine>,
     /// The strategy that the caller has named for it.
     own: Option<StrategySpec>,
@@ -246,7 +246,7 @@ impl Drop for Work {
     }
 }
 
-/// What came of it.
+/// Result of the work.
 enum Done {
     /// Verdicts, the messages that they are about, and what was written for them.
     Planned {

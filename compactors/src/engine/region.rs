@@ -37,7 +37,7 @@ impl Region {
     }
 }
 
-/// Where the same was said twice, nobody knows which it was.
+/// The only place of several candidates; `None` if the same messages stand at more than one.
 fn only(mut places: impl Iterator<Item = usize>) -> Option<usize> {
     places.next().filter(|_| places.next().is_none())
 }

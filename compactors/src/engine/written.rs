@@ -1,4 +1,4 @@
-//! What was written in this pass: nothing is paid for twice.
+//! Summaries that were written in this pass: none is paid for twice.
 
 use std::vec::Vec;
 
@@ -9,12 +9,12 @@ use epitome_std::wire::Loss;
 use super::again::Key;
 use crate::gap::GapFilling;
 
-/// What was written in a pass.
+/// Summaries that were written in a pass.
 #[derive(Default)]
 pub(super) struct Written {
     /// Summaries by what they stand for. Messages never change, and so neither does what they mean.
     summaries: Vec<Known>,
-    /// Who stood in for whom, if somebody did.
+    /// The compactor that stood in for another, if one did.
     pub(super) fell_back: Option<FellBack>,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Written {
 pub(super) type Known = (Vec<Key>, GapFilling);
 
 impl Written {
-    /// What is known already.
+    /// A pass that knows these summaries already.
     pub(super) fn knowing(summaries: Vec<Known>) -> Self {
         Self { summaries, ..Self::default() }
     }
@@ -31,12 +31,12 @@ impl Written {
         self.summaries.push((keys, summary.clone()));
     }
 
-    /// What those were not told who wrote in it.
+    /// Content that the writers of the summaries did not receive.
     pub(super) fn losses(&self) -> impl Iterator<Item = &Loss> {
         self.summaries.iter().flat_map(|(_, summary)| &summary.losses)
     }
 
-    /// What was written.
+    /// The written summaries.
     pub(super) fn into_summaries(self) -> Vec<Known> {
         self.summaries
     }

@@ -34,7 +34,7 @@ pub enum ServiceErrorKind {
     Authentication,
     /// Too many requests: repeat later.
     RateLimited {
-        /// How long the service asks to wait, if it says.
+        /// Time that the service asks to wait, if it says one.
         retry_after: Option<Duration>,
     },
     /// The service has too much to do: repeat later.

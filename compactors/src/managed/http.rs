@@ -14,7 +14,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::refusal::{refused, retry_after};
 use super::{ServiceError, ServiceErrorKind};
 
-/// Where a vendor is reached, and with which key. It prints nothing of itself.
+/// Address of a vendor, with its key. It prints nothing of itself.
 #[derive(Clone)]
 pub(super) struct Endpoint {
     http: Client,
@@ -25,7 +25,7 @@ pub(super) struct Endpoint {
     headers: HeaderMap,
 }
 
-/// Where the key stands.
+/// Place of the key in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Auth {
     /// In `authorization`.
@@ -34,7 +34,7 @@ pub(super) enum Auth {
     Header(&'static str),
 }
 
-/// How long one request is waited for: the service reads a whole window and writes thousands of tokens.
+/// Time limit of one request: the service reads a whole window and writes thousands of tokens.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// No answer is larger: it holds what the user said, and one item.
@@ -72,7 +72,7 @@ impl Endpoint {
         self
     }
 
-    /// The same with another header in each request.
+    /// Adds a header to each request.
     pub(super) fn with_header(mut self, name: &str, value: &str) -> Result<Self, ServiceError> {
         let (name, value) = (HeaderName::try_from(name), HeaderValue::try_from(value));
         let (Ok(name), Ok(mut value)) = (name, value) else {

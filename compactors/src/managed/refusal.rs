@@ -1,4 +1,4 @@
-//! What a refusal says to do next.
+//! Errors for the refusals of a service, by the caller's next action.
 
 use core::time::Duration;
 use std::format;
@@ -75,7 +75,7 @@ struct Reason {
     details: Option<Details>,
 }
 
-/// Where Anthropic says what is wrong with a compaction.
+/// Details with Anthropic's code of a failed compaction.
 #[derive(Deserialize)]
 struct Details {
     #[serde(default)]

@@ -53,7 +53,7 @@ use super::{ServiceError, ServiceErrorKind};
 /// ```
 #[async_trait]
 pub trait CompactionService: Send + Sync + fmt::Debug {
-    /// Whose compactions they are: what stands in [`CompactionPart::provider`].
+    /// Provider of the compactions: the value of [`CompactionPart::provider`].
     fn provider(&self) -> &str;
 
     /// The abilities of the endpoint; `None` if it compacts nothing.
@@ -251,13 +251,13 @@ impl Artefact {
         self
     }
 
-    /// As the message that stands in a conversation: the model's.
+    /// The message for a conversation: one of the model.
     #[must_use]
     pub fn into_message(self) -> Message {
         Message::new(Role::Assistant, self.into_parts())
     }
 
-    /// What its message holds.
+    /// Parts of its message.
     pub(super) fn into_parts(self) -> Vec<Part> {
         let mut parts = self.before;
         parts.reserve_exact(1);

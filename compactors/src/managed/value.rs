@@ -7,7 +7,7 @@ pub(super) fn present(raw: Option<&str>) -> Option<&str> {
     raw.filter(|raw| *raw != "null")
 }
 
-/// What the JSON value `raw` says, if it is a text: a slice of it where nothing is escaped.
+/// Text of the JSON value `raw`, if it is a string: a slice of it where nothing is escaped.
 pub(super) fn text(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     match inner.contains('\\') {
@@ -16,11 +16,11 @@ pub(super) fn text(raw: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The same of a value that may be missing; an error if it is there and no text.
+/// Text of a value that may be missing; an error if it is there and no string.
 pub(super) fn optional_text(raw: Option<&str>) -> Result<Option<Cow<'_, str>>, NoText> {
     present(raw).map(|raw| text(raw).ok_or(NoText)).transpose()
 }
 
-/// It should be a text.
+/// A value that should be a string and is not.
 #[derive(Debug)]
 pub(super) struct NoText;

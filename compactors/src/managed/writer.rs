@@ -34,7 +34,7 @@ pub(super) struct ServiceWriter {
     pub(super) service: Arc<dyn CompactionService>,
     pub(super) able: Capabilities,
     pub(super) deadline: Duration,
-    /// What the conversation has beside its messages, where no request tells it.
+    /// Instructions of the conversation, for passes without a request.
     pub(super) instructions: Vec<Message>,
     pub(super) tools: Vec<Tool>,
     pub(super) model: Str,
@@ -42,17 +42,17 @@ pub(super) struct ServiceWriter {
     pub(super) text: Option<TextFiller>,
 }
 
-/// How long a service is waited for in all, tries and pauses included: it reads a whole window and writes thousands of tokens.
+/// Time limit of a service in all, with retries and pauses: it reads a whole window and writes thousands of tokens.
 pub(super) const DEADLINE: Duration = Duration::from_secs(120);
 
-/// How often a request that failed is sent again: what the providers' own SDKs do.
+/// Maximum number of retries of a failed request: that of the providers' own SDKs.
 const RETRIES_MAX: u32 = 2;
 
-/// How long it waits before the first of these, if the service does not say; twice as long before the second. Source:
-/// `INITIAL_RETRY_DELAY` of openai-python and anthropic-sdk-python.
+/// Pause before the first retry, if the service asks for none; twice as long before the second. Source: `INITIAL_RETRY_DELAY` of
+/// openai-python and anthropic-sdk-python.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What the text beside an artefact may have, as a summary.
+/// Maximum tokens of the text beside an artefact, as a summary.
 const TEXT_TOKENS_MAX: Tokens = Tokens(4_000);
 
 #[async_trait]
@@ -103,7 +103,7 @@ impl FillGap for ServiceWriter {
 }
 
 impl ServiceWriter {
-    /// What would be sent up to the end of a gap.
+    /// Input of the service up to the end of a gap.
     fn input<'a>(&self, cx: &GapCx<'a, '_>, model: &str) -> Input<'a> {
         let (gap, history, live) = (cx.gap, cx.compaction.as_history(), cx.compaction.request());
         let index = history.index();
@@ -199,7 +199,7 @@ impl ServiceWriter {
         self.checked(answer?)
     }
 
-    /// What can stand in a history.
+    /// The artefact, if it can stand in a history.
     fn checked(&self, artefact: Artefact) -> Result<Artefact, ServiceError> {
         let Artefact { part, before, .. } = &artefact;
         if part.provider != self.service.provider() {
@@ -221,14 +221,14 @@ impl ServiceWriter {
     }
 }
 
-/// What is to be compacted: what it is told, or what it keeps.
+/// Target of a compaction: messages that are sent to the service, or a session that it keeps.
 #[derive(Clone, Copy)]
 enum Question<'a> {
     Messages(ServiceRequest<'a>),
     Kept(&'a KeptSession<'a>),
 }
 
-/// What a service is sent.
+/// Input of a service.
 #[derive(Default)]
 struct Input<'a> {
     instructions: Vec<Message>,

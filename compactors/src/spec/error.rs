@@ -1,4 +1,4 @@
-//! What is wrong with the text of a strategy.
+//! Errors in the text of a strategy.
 
 use core::error::Error;
 use core::fmt;
@@ -19,7 +19,7 @@ pub enum SpecError {
     },
     /// There are more stages than may be.
     TooManyStages {
-        /// How many may be.
+        /// Maximum number of stages.
         max: usize,
     },
     /// No strategy has this name.
@@ -143,7 +143,7 @@ impl fmt::Display for Known<'_> {
     }
 }
 
-/// Of these the one with the fewest changes to what was given; there is always one if there are any.
+/// The known name with the fewest changes from the given one; `None` only if there are no names.
 pub(super) fn nearest(
     given: &str,
     known: impl IntoIterator<Item = (&'static str, &'static str)>,
@@ -155,10 +155,10 @@ pub(super) fn nearest(
     by_distance.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
-/// So much of what was given is repeated.
+/// Maximum number of characters of the given text that an error repeats.
 const GIVEN_CHARS_MAX: usize = 64;
 
-/// What was given, or its beginning.
+/// The given text, or its beginning.
 pub(super) fn beginning(given: &str) -> String {
     match given.char_indices().nth(GIVEN_CHARS_MAX) {
         Some((end, _)) => given.get(..end).unwrap_or_default().to_owned() + "...",

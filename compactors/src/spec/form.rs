@@ -10,7 +10,7 @@ use std::vec::Vec;
 use super::parse::{self, Said};
 use super::{SpecError, Stage, StrategySpec, Value};
 
-/// Where a stage has its name.
+/// Key of a stage's name.
 const NAME: &str = "strategy";
 
 const A_STAGE: &str =
@@ -88,7 +88,7 @@ fn stage(document: Json) -> Result<Stage, SpecError> {
     Ok(stage)
 }
 
-/// What no parameter can be is said as its text, and refused with that.
+/// A value that no parameter can have is passed on as its text, and refused with it.
 fn said(value: &Json) -> Said<'_> {
     match value {
         Json::String(text) => Said::Text(Some(text)),

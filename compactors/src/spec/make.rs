@@ -58,7 +58,7 @@ impl Strategy for First<'_> {
         self.all.with_first(self.stages, |strategy| strategy.name())
     }
 
-    /// That of all: what none of them may touch.
+    /// The protection of all stages: none of them may touch these groups.
     fn protection(&self) -> Protection {
         self.all.protection()
     }

@@ -37,7 +37,7 @@ fn stage(number: usize, text: &str) -> Result<Stage, SpecError> {
     Ok(stage)
 }
 
-/// What is said of a parameter, before it is looked at.
+/// Value of a parameter, before it is checked.
 pub(super) enum Said<'a> {
     /// Behind `=`, if there is one.
     Text(Option<&'a str>),
@@ -179,7 +179,7 @@ fn trimmed(text: &str) -> &str {
     text.get(..end).unwrap_or(short)
 }
 
-/// The same without the backslashes that take what follows as it is.
+/// The text without the backslashes that take the next character as it is.
 fn unescaped(text: &str) -> String {
     let (mut out, mut escapes) = (String::with_capacity(text.len()), false);
     for character in text.chars() {
@@ -191,7 +191,7 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-/// The same with a backslash before what means something, and before white space, which is taken away at the ends.
+/// The text with a backslash before characters that have a meaning, and before white space, which is taken away at the ends.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,4 +1,4 @@
-//! What may be said: the names of strategies and parameters, once.
+//! The grammar of strategies: their names and parameters, once.
 
 /// A strategy.
 #[derive(Debug, PartialEq, Eq)]
@@ -11,21 +11,21 @@ pub(super) struct StageRow {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Parameter {
     pub(super) name: &'static str,
-    /// What it is called too, because it is shorter.
+    /// Shorter second name.
     pub(super) short: Option<&'static str>,
     pub(super) kind: Kind,
     /// Whether it has to be said.
     pub(super) must: bool,
-    /// Of all that are, one may be said.
+    /// Whether at most one of the parameters with this mark may be set.
     pub(super) alternative: bool,
 }
 
-/// What may be said of a parameter.
+/// Kind of a parameter's value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// How many.
+    /// A number.
     Count,
-    /// How many tokens.
+    /// A number of tokens.
     Tokens,
     /// `true` or `false`.
     Switch,
@@ -81,7 +81,7 @@ const KEEP: Parameter = Parameter::new("keep", Kind::Count);
 const KEEP_USER_MESSAGES: Parameter = Parameter::new("keep-user-messages", Kind::Count).short("users");
 const PLACEHOLDER: Parameter = Parameter::new("placeholder", Kind::Tokens);
 
-/// Of a choice by worth.
+/// Parameters of a choice by worth.
 const WORTH: &[Parameter] =
     &[PRESERVE_RECENT, Parameter::new("near-request", Kind::Switch), PRESERVE_FIRST_USER];
 

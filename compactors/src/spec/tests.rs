@@ -1,4 +1,4 @@
-//! What is written is read again, in three forms; what is wrong is refused with what is nearest.
+//! Each form of a strategy is written and read again; an invalid form is refused with the nearest valid name.
 
 use std::format;
 use std::string::{String, ToString as _};

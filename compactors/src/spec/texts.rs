@@ -15,15 +15,15 @@ use foldhash::fast::RandomState;
 /// The knowledge of texts that the stages of a [`StrategySpec`](super::StrategySpec) need, because a strategy sees no text: made
 /// by [`StrategySpec::texts`](super::StrategySpec::texts), then shown all messages of an index in their order.
 ///
-/// For [`Supersede`](crate::Supersede): the tool and the arguments of the call of each result. Two results are about the same
-/// thing if both are equal. For [`Salience`](crate::Salience): a [`ConversationIndex`] of the messages, with their texts and results of tools.
+/// For [`Supersede`](crate::Supersede): the tool and the arguments of the call of each result. Two results are about the same thing if both
+/// are equal. For [`Salience`](crate::Salience): a [`ConversationIndex`] of the messages, with their texts and results of tools.
 #[derive(Debug, Clone, Default)]
 pub struct Texts {
     things: Option<Things>,
     search: Option<Search>,
 }
 
-/// What each result is about.
+/// Subject of each result.
 #[derive(Debug, Clone, Default)]
 struct Things {
     /// The latest call with an id.
@@ -72,7 +72,7 @@ impl Texts {
         }
     }
 
-    /// What a result is about.
+    /// Subject of a result.
     pub(super) fn thing(&self, part: &IndexedPart<'_>) -> Option<u64> {
         self.things.as_ref()?.results.get(&(part.position(), part.ordinal())).copied()
     }

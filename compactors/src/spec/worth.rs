@@ -1,4 +1,4 @@
-//! How much each group of a conversation is worth, and which groups a newer one updates.
+//! Worth of each group of a conversation, and the groups that a newer one updates.
 
 use std::collections::HashSet;
 use std::vec;
@@ -54,7 +54,7 @@ impl Texts {
         leaders
     }
 
-    /// How near each group is to a request, with its neighbours.
+    /// Nearness of each group to a request, with its neighbours.
     fn near_to(&self, draft: &Draft<'_>, request: &Group<'_>) -> Vec<u64> {
         let mut scores = Vec::new();
         for position in positions(request) {

@@ -69,7 +69,7 @@ pub(super) fn digest(request: &SummaryRequest<'_>) -> String {
     }
 }
 
-/// As many of the first lines as there is room for.
+/// The first lines of a text that fit into `room`.
 fn beginning(text: &str, room: Tokens, count: &dyn Fn(&str) -> Tokens) -> String {
     let (mut end, mut left) = (0_usize, room.0);
     for line in text.split_inclusive('\n') {

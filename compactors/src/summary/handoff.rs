@@ -24,16 +24,17 @@ use super::{Earlier, Identifiers, SummaryError, SummaryRequest, SummaryWriter, c
 /// A document of less has no room for its headings and an account of the work.
 const TOKENS_MIN: Tokens = Tokens(400);
 
-/// Of the document, the first request, the latest one, the calls without a result and the identifiers get at most this share each.
+/// Divisor of a document's tokens: the first request, the latest one, the calls without a result and the identifiers get at most this share
+/// each.
 const SHARE: u32 = 6;
 
 /// No model is asked to tell the work in less.
 const ACCOUNT_MIN: Tokens = Tokens(64);
 
-/// So often the account of the work is written again with less room.
+/// Maximum number of times that the account of the work is written, each time with less room.
 const TRIES_MAX: usize = 4;
 
-/// What a document says beside the account of the work.
+/// Content of a document beside the account of the work.
 struct Frame {
     messages: usize,
     first: String,
@@ -165,7 +166,7 @@ fn left_out(entries: usize) -> String {
     format!("[{entries} earlier entries left out]")
 }
 
-/// How often each tool was called.
+/// Number of calls of each tool, in words.
 fn called(calls: BTreeMap<&str, usize>) -> Option<String> {
     let each: Vec<String> = calls.iter().map(|(name, times)| format!("{name} {times}x")).collect();
     (!each.is_empty()).then(|| format!("Calls: {}", each.join(", ")))
@@ -266,7 +267,7 @@ fn open_calls(messages: &[&Message], room: Tokens, counter: &dyn TokenCounter) -
     lines.split_off(lines.len().saturating_sub(newest_fitting(&lines, room, counter))).concat()
 }
 
-/// How many of the last texts there is room for.
+/// Number of the last texts that fit into `room`.
 fn newest_fitting(texts: &[String], room: Tokens, counter: &dyn TokenCounter) -> usize {
     let mut left = room.0;
     let fits = |text: &&String| {
@@ -276,7 +277,7 @@ fn newest_fitting(texts: &[String], room: Tokens, counter: &dyn TokenCounter) ->
     texts.iter().rev().take_while(fits).count()
 }
 
-/// What stands between two texts.
+/// Tokens between two texts.
 const BREAK_TOKENS: u32 = 2;
 
 /// The arguments of a call are cut to so many bytes.

@@ -1,4 +1,4 @@
-//! What a model must be able to write letter by letter after a summary: paths, addresses, ids, amounts. No model is asked:
+//! Identifiers that a model must be able to write letter by letter after a summary: paths, addresses, ids, amounts. No model is asked:
 //! models leave such things out, or write them wrong.
 
 use core::cmp::Reverse;
@@ -22,7 +22,7 @@ pub(crate) struct Identifiers {
     found: HashMap<String, Found, RandomState>,
     /// Whether names in code and plain numbers count too.
     code: bool,
-    /// How many messages were looked through.
+    /// Number of messages that were looked through.
     messages: u64,
 }
 
@@ -30,14 +30,14 @@ pub(crate) struct Identifiers {
 struct Found {
     /// In how many messages it stands, weighted by who wrote them.
     weight: u64,
-    /// Of that, what tools have written.
+    /// Part of this weight that comes from tools.
     by_tools: u64,
     /// The last of the messages in which it stands, counted from 1.
     last: u64,
 }
 
 impl Found {
-    /// It stands in this message.
+    /// Adds an occurrence in this message.
     fn add(&mut self, writer: Writer, at: u64) {
         // Once for each message, however often it stands there.
         if self.last == at {
@@ -54,7 +54,7 @@ impl Found {
     }
 }
 
-/// Who writes something. What users name comes first, and what only tools list, by the thousands, comes last.
+/// Writer of a text. Identifiers that users name come first. Identifiers that only tools list, by the thousands, come last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Writer {
     User,
@@ -74,18 +74,18 @@ impl Writer {
     }
 }
 
-/// What an earlier summary lists was worth it then: more than what the model names once, less than what it names twice.
+/// Weight of an identifier in an earlier summary: more than one that the model names once, less than one that it names twice.
 const KNOWN: u64 = 6;
-/// What only tools write never outweighs what the model names.
+/// Maximum weight from tools: an identifier that only tools write never outweighs one that the model names.
 const BY_TOOLS_MAX: u64 = 3;
 
-/// As many are remembered until it is known for how many there is room.
+/// Maximum number of identifiers that are remembered until the room for them is known.
 const FOUND_MAX: usize = 4_096;
-/// The same for a ledger.
+/// Maximum for a ledger.
 const FOUND_IN_CODE_MAX: usize = 65_536;
 
 impl Identifiers {
-    /// Those of an earlier summary.
+    /// The identifiers of an earlier summary.
     pub(crate) fn known<'a>(list: impl Iterator<Item = &'a str>) -> Self {
         let known = Found { weight: KNOWN, ..Found::default() };
         let found = list.map(|identifier| (identifier.to_owned(), known)).collect();
@@ -97,7 +97,7 @@ impl Identifiers {
         Self { code: true, ..Self::default() }
     }
 
-    /// These and those of another summary.
+    /// Adds the identifiers of another summary.
     pub(crate) fn with(mut self, other: Self) -> Self {
         for (identifier, found) in other.found {
             self.found.entry(identifier).or_insert(found);
@@ -206,7 +206,7 @@ impl Identifiers {
         best
     }
 
-    /// How much speaks for one. A ledger has room for few, and the newest are needed most.
+    /// Worth of an identifier. A ledger has room for few, and the newest are needed most.
     fn worth(&self, identifier: &str, found: &Found) -> (u64, u64) {
         if !self.code {
             return (found.weight, found.last);
@@ -224,9 +224,9 @@ const AGE_HALVES: u64 = 32;
 /// In a ledger an identifier of twice the length, with this added, is worth half: it costs twice the room.
 const BYTES_FREE: u64 = 16;
 
-/// What stands between two identifiers of a list.
+/// Tokens between two identifiers of a list.
 const SPACE_TOKENS: u32 = 1;
-/// So many that are too long are passed over.
+/// The list ends when more identifiers than this were too long for it.
 const MISSES_MAX: u32 = 64;
 
 /// The texts in the arguments of a call, without the escapes of JSON.

@@ -8,7 +8,7 @@ use epitome_std::message::Message;
 use super::text::identifier_lines;
 use super::{Identifiers, SummaryWriter};
 
-/// So often a list that has become too long is made again in less room.
+/// Maximum number of times that a list is made, each time in less room.
 const TRIES_MAX: usize = 8;
 
 impl SummaryWriter<'_> {

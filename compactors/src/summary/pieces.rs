@@ -26,7 +26,7 @@ struct Row {
     last: u32,
 }
 
-/// How many bytes are looked up together.
+/// Number of bytes that are looked up together.
 const BYTES: usize = 3;
 
 /// Bits of a hash: more than three bytes of identifiers mostly have.

@@ -57,7 +57,7 @@ pub struct PromptedSummarizer {
     prefix: bool,
 }
 
-/// How many calls one summary takes at most.
+/// Maximum number of calls for one summary.
 const PASSES_MAX: usize = 8;
 /// Texts of a transcript are cut to this in any case: what tools return is long, and its middle says least.
 const TEXT_BYTES_MAX: usize = 16_384;
@@ -119,7 +119,7 @@ impl PromptedSummarizer {
         self
     }
 
-    /// What is left of the window for a transcript, with a previous summary as long as one may be.
+    /// Tokens of the window that are left for a transcript, with a previous summary of the greatest length.
     fn room(&self, request: &SummaryRequest<'_>) -> u64 {
         let told = self.instructions.text(request, true, request.allowance);
         let previous = request.previous.map_or(Tokens(0), |text| request.counter.count(text));
@@ -174,7 +174,7 @@ impl PromptedSummarizer {
         self.answer(of, &request).await
     }
 
-    /// What the model says to a request.
+    /// Text of the model's answer to a request.
     async fn answer(
         &self,
         of: &SummaryRequest<'_>,
@@ -218,8 +218,8 @@ impl PromptedSummarizer {
     }
 }
 
-/// What is sent, up to the end of what is to be summarized, if all calls in it have their results; `None` where the span
-/// is not found as it is, because its last message is sent otherwise, or because it is there twice.
+/// The sent messages up to the end of the span, if all calls in them have their results. `None` if the span is not found as it is, because
+/// its last message is sent otherwise, or because it is there twice.
 fn up_to_span(of: &SummaryRequest<'_>, sent: &[Message]) -> Option<Vec<Message>> {
     let begin = sent.get(..=end_of(of.groups, sent)?)?;
     let parts = || begin.iter().flat_map(|message| message.parts());
@@ -229,8 +229,8 @@ fn up_to_span(of: &SummaryRequest<'_>, sent: &[Message]) -> Option<Vec<Message>>
     (calls.count() == results.count()).then(|| begin.to_vec())
 }
 
-/// Where the last message of these groups stands. The same may have been said more than once: it is the one with the
-/// most of the others before it.
+/// Position of the last message of these groups. The same message may stand there more than once: it is the one with the most of the others
+/// before it.
 fn end_of(groups: &[Vec<&Message>], sent: &[Message]) -> Option<usize> {
     let last = groups.last()?.last()?;
     let (mut found, mut longest, mut is_twice) = (None, 0, false);
@@ -247,7 +247,7 @@ fn end_of(groups: &[Vec<&Message>], sent: &[Message]) -> Option<usize> {
     found.filter(|_| !is_twice)
 }
 
-/// What the tags around the pieces of a request and its two messages may have.
+/// Tokens of the tags around the pieces of a request and its two messages.
 const TAGS_TOKENS: u64 = 64;
 
 /// The groups in pieces of at most `room` tokens, no group in two of them; `None` if one is larger.

@@ -1,4 +1,4 @@
-//! What users say, word for word below a summary.
+//! Words of users that stand word for word below a summary.
 
 use std::string::String;
 use std::vec::Vec;
@@ -6,7 +6,7 @@ use std::vec::Vec;
 use epitome_core::{TokenCounter, Tokens};
 use epitome_std::message::{Message, Part};
 
-/// What users have said, in order, each with a mark before every line: no line of it can be taken for one of the summary.
+/// Words of users, in order, each with a mark before every line: no line of them can be taken for one of the summary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Quotes(Vec<String>);
 
@@ -14,7 +14,7 @@ pub(crate) struct Quotes(Vec<String>);
 const MARK: &str = ">";
 
 impl Quotes {
-    /// Those in the section of an earlier summary.
+    /// Reads the quotes in the section of an earlier summary.
     pub(super) fn parse(section: &str) -> Self {
         let quotes = section.split("\n\n").map(str::trim).filter(|quote| !quote.is_empty());
         Self(
@@ -60,7 +60,7 @@ impl Quotes {
         Self(kept)
     }
 
-    /// What they have in a summary.
+    /// Tokens of the quotes in a summary.
     pub(super) fn tokens(&self, counter: &dyn TokenCounter) -> Tokens {
         let opening = if self.is_empty() { Tokens::ZERO } else { OPENING };
         self.0
@@ -84,7 +84,7 @@ impl Quotes {
     }
 }
 
-/// What stands between two of them, and before the first.
+/// Tokens between two quotes, and before the first.
 const BREAK: Tokens = Tokens(1);
 const OPENING: Tokens = Tokens(8);
 

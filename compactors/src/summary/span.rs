@@ -1,4 +1,4 @@
-//! What the span of a summary holds, and what of a conversation is a request or an answer.
+//! Content of a summary's span, and the requests and answers of a conversation.
 
 use std::collections::BTreeSet;
 use std::vec::Vec;
@@ -13,7 +13,7 @@ use super::handle::{Numbers, joined};
 use super::quotes::Quotes;
 use super::{Earlier, Identifiers};
 
-/// What a ledger has to say.
+/// Content of a ledger.
 pub(super) struct Gone {
     /// The summary in its span.
     pub(super) earlier: Earlier,
@@ -22,7 +22,7 @@ pub(super) struct Gone {
     pub(super) numbers: Option<Numbers>,
 }
 
-/// What a plan takes away, without what it shows elsewhere. `history` is what the plan was made of, if it was made of one.
+/// Content that a plan hides and shows nowhere else. `history` is the history of the plan, if it has one.
 pub(super) fn gone(
     gap: &SummaryGap<'_>,
     messages: &[&Message],
@@ -84,7 +84,7 @@ fn numbers_of(history: Option<&History>, positions: impl IntoIterator<Item = u32
     history?.handle_of(positions).map(|range| (range.first.0, range.last.0))
 }
 
-/// What is visible of the span.
+/// Visible content of the span.
 pub(super) fn covered<'m>(
     gap: &SummaryGap<'_>,
     messages: &[&'m Message],
@@ -146,16 +146,16 @@ pub(super) fn is_answered(gap: &SummaryGap<'_>, messages: &[&Message], before: O
     Some(until.filter(speaks).last().is_some_and(|message| answers(message)))
 }
 
-/// What is visible of a span.
+/// Visible content of a span.
 #[derive(Default)]
 pub(super) struct Covered<'a> {
     /// The summary that it begins with, if it does.
     pub(super) earlier: Earlier,
-    /// What users say in it, those first that the earlier summary quotes.
+    /// Words of users in it. The quotes of the earlier summary come first.
     pub(super) quotes: Quotes,
-    /// Of the summaries in it and of its messages.
+    /// Identifiers of the summaries in it and of its messages.
     pub(super) identifiers: Identifiers,
-    /// What it holds beside, group by group.
+    /// The other messages in it, group by group.
     pub(super) groups: Vec<Vec<&'a Message>>,
     /// The numbers by which the model reads all of it, if it can.
     pub(super) numbers: Option<Numbers>,

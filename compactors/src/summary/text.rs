@@ -25,7 +25,7 @@ const LEDGER: &str = "Identifiers in parts that are not shown:";
 const ANSWERED: &str = "The last request in this part of the conversation was answered.";
 const UNANSWERED: &str = "The last request in this part of the conversation was not answered in it.";
 
-/// How models write calls of tools where they may not make any: the opening of each, in lower case.
+/// Openings of the calls that models write where they may not call tools, in lower case.
 const CALLS: &[&str] = &[
     "<tool_call",
     "<function_call",
@@ -52,7 +52,7 @@ pub(crate) fn checked(answer: &str) -> Result<&str, SummaryError> {
     Ok(prose)
 }
 
-/// The same text, in which what would be taken for a call of a tool is quoted.
+/// The text with each line quoted that could be taken for a call of a tool.
 pub(super) fn without_calls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -70,10 +70,10 @@ fn is_call(line: &str) -> bool {
     CALLS.iter().any(|call| line.starts_with(call))
 }
 
-/// What a summary says.
+/// Content of a summary.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SummaryText<'a> {
-    /// Where the model reads in full what the summary stands for, if it can.
+    /// Handle by which the model reads the summarized messages in full, if it can.
     pub(crate) handle: Option<Handle<'a>>,
     pub(crate) prose: &'a str,
     /// Whether it is a ledger, behind the prose of the summary before, if there is one.
@@ -89,7 +89,7 @@ pub(crate) fn is_ledger(message: &Message) -> bool {
     message.attribution().source == SourceKind::Compaction && texts_of(message).any(says)
 }
 
-/// What a summary says itself, without what a hook has added.
+/// Texts of a summary itself, without the text that a hook has added.
 fn texts_of(message: &Message) -> impl Iterator<Item = &str> {
     let texts = message.parts().iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.as_str()),
@@ -148,7 +148,7 @@ pub(super) fn identifier_lines(identifiers: &[&str]) -> Vec<String> {
     Kind::ALL.into_iter().filter_map(line).collect()
 }
 
-/// What an earlier summary says.
+/// Content of an earlier summary.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Earlier {
     /// The numbers by which the model reads what it stands for.

@@ -7,7 +7,7 @@ use std::vec::Vec;
 use epitome_core::message::{MediaKind, Role};
 use epitome_std::message::{Message, Part};
 
-/// What opens and closes the pieces of a transcript.
+/// Tags that open and close the pieces of a transcript.
 const TAGS: &[&str] = &["transcript", "summary", "system", "user", "assistant", "call", "result"];
 
 /// Writes a group. Texts are cut to `max` bytes each, in the middle; what was thought, and what only a provider can read,
@@ -18,7 +18,7 @@ pub(super) fn write_group(group: &[&Message], max: usize, out: &mut String) {
     out.extend(pieces_of(group, max));
 }
 
-/// What [`write_group`] writes, piece by piece: a text, a call, a result.
+/// The output of [`write_group`], piece by piece: a text, a call, a result.
 pub(super) fn pieces_of(group: &[&Message], max: usize) -> Vec<String> {
     let mut out = Vec::new();
     let parts = group.iter().flat_map(|message| message.parts());
@@ -115,7 +115,7 @@ pub(super) fn cut(text: &str, max: usize) -> String {
     format!("{head}\n[{left_out} bytes left out]\n{tail}")
 }
 
-/// The same text, in which nothing opens or closes a piece of the transcript.
+/// The text with the tags escaped that would open or close a piece of the transcript.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -56,22 +56,22 @@ pub struct SummaryWriter<'a> {
     summarizer: Option<&'a dyn Summarizer>,
     deadline: Duration,
     late: &'a [Vec<Message>],
-    /// What the plan was made of, if the writer knows.
+    /// History of the plan, if the writer knows it.
     history: Option<&'a History>,
     /// The request to the summarizer, without groups.
     pub(super) request: SummaryRequest<'a>,
 }
 
-/// How long a summary is waited for: for several long answers of a slow model.
+/// Time limit of a summary: for several long answers of a slow model.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(600);
 
 /// Nobody is asked to say something in less.
 const PROSE_MIN: Tokens = Tokens(16);
 
-/// So often a digest is put together again with less room.
+/// Maximum number of times that a digest is put together, each time with less room.
 const TRIES_MAX: usize = 4;
 
-/// Of what a summary may have, identifiers get at most this share.
+/// Divisor of a summary's tokens: identifiers get at most this share.
 const IDENTIFIERS_SHARE: u32 = 4;
 
 impl<'a> SummaryWriter<'a> {
@@ -218,13 +218,13 @@ impl<'a> SummaryWriter<'a> {
         }
     }
 
-    /// Where the model reads what has these numbers, if it can.
+    /// Handle by which the model reads the messages of these numbers, if it can.
     fn handle(&self, numbers: Option<Numbers>) -> Option<Handle<'a>> {
         let tool = self.history?.handles().map(Handles::tool)?;
         numbers.map(|numbers| Handle { tool, numbers })
     }
 
-    /// What a summary of this text has, as a message of the model.
+    /// Tokens of a summary with this text, as a message of the model.
     fn size(&self, text: &str) -> Tokens {
         measure_message(&Message::assistant(text), self.counter()).tokens
     }

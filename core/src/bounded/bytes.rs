@@ -66,12 +66,12 @@ impl<'a> Writer<'a> {
         self.refused = true;
     }
 
-    /// How many bytes were written, or would have been.
+    /// Number of bytes that were written, or would have been.
     pub(super) const fn written(&self) -> usize {
         self.len
     }
 
-    /// How many bytes were written, if all of them found room.
+    /// Number of bytes that were written, if all of them found room.
     pub(super) const fn finish(self) -> Result<usize, Full> {
         if self.refused || self.len > self.room.len() { Err(Full) } else { Ok(self.len) }
     }

@@ -52,7 +52,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
     }
 }
 
-/// How long the texts of a message may be so that it fits `room`; `usize::MAX` if it fits as it is.
+/// Maximum length of the texts of a message that fits `room`; `usize::MAX` if it fits as it is.
 fn text_max<M: MessageView + ?Sized>(message: &M, form: Form, room: usize) -> Result<usize, Full> {
     let fits = |text_max: usize| {
         let mut to = Writer::new(&mut []);

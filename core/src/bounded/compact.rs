@@ -22,13 +22,13 @@ use super::{ArenaMessage, BoundedHistory, Header, OPEN_CALLS_MAX};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Compacted {
-    /// How many messages are gone.
+    /// Number of messages that are gone.
     pub messages: usize,
-    /// How many tokens the request is smaller.
+    /// Number of tokens by which the request is smaller.
     pub tokens: u64,
-    /// How many bytes of the arena are free again.
+    /// Number of bytes of the arena that are free again.
     pub bytes: usize,
-    /// How many results of tools have a note in their place now.
+    /// Number of results of tools that have a note in their place now.
     pub results: usize,
 }
 

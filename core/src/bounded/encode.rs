@@ -21,8 +21,8 @@ use super::bytes::Writer;
 /// ```
 pub const CLAMP_MARKER: &str = "\n[... cut ...]\n";
 
-/// How many ranges of [`derived_from`](crate::attribution::AttributionView::derived_from) a message in a
-/// [`BoundedHistory`](super::BoundedHistory) may have: a summary needs one, a summary around pins a few.
+/// Maximum number of ranges of [`derived_from`](crate::attribution::AttributionView::derived_from) in a message of a
+/// [`BoundedHistory`](super::BoundedHistory): a summary needs one, a summary around pins a few.
 pub const DERIVED_RANGES_MAX: usize = 4;
 
 pub(super) const ROLES: [Role; 5] = [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool];
@@ -69,12 +69,12 @@ pub(super) mod extent {
     pub(crate) const LOW_DETAIL: u8 = 1 << 3;
 }
 
-/// How a message is written.
+/// Form in which a message is written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
-    /// How many bytes each of its texts has at most.
+    /// Maximum number of bytes of each of its texts.
     pub(super) text_max: usize,
-    /// How large its first result is, if that is written with it: four bytes.
+    /// Size of its first result, if it is written with the message: four bytes.
     pub(super) result: Option<Tokens>,
 }
 

@@ -97,7 +97,7 @@ impl<'a> ArenaMessage<'a> {
             .any(|part| matches!(part, Encoded::Result { what, .. } if what.elided))
     }
 
-    /// Where its record, of `len` bytes, has its first result.
+    /// Place of the first result in its record of `len` bytes.
     pub(super) fn first_result(&self, len: usize) -> Option<ResultAt> {
         let mut from = Reader::new(self.parts.0);
         loop {
@@ -214,7 +214,7 @@ enum Encoded<'a> {
     Result { call_id: &'a str, content: EncodedParts<'a>, what: ResultFacts },
 }
 
-/// What the tag of a result says, and its size.
+/// Facts in the tag of a result, and its size.
 #[derive(Debug, Clone, Copy)]
 struct ResultFacts {
     is_error: bool,

@@ -1,4 +1,4 @@
-//! What a history holds and shows.
+//! Read access to a history: its messages, their sizes, and its projection.
 
 use core::ops::Range;
 
@@ -73,7 +73,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         self.index.head()
     }
 
-    /// How many messages there are.
+    /// Number of messages.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
@@ -85,7 +85,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         self.len == 0
     }
 
-    /// How many bytes of the arena are free.
+    /// Number of free bytes of the arena.
     #[must_use]
     pub const fn free_bytes(&self) -> usize {
         BYTES.saturating_sub(self.used)

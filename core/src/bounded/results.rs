@@ -62,14 +62,14 @@ pub(super) fn count_sized<M: MessageView + ?Sized>(
     (message.tokens, result.unwrap_or(Tokens::ZERO))
 }
 
-/// Where a record has its first result.
+/// Place of the first result in a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ResultAt {
     /// Its first byte.
     pub(super) tag: usize,
     /// The id of its call, with the length before it.
     pub(super) id: Range<usize>,
-    /// Where what follows it begins.
+    /// Start of the part behind it.
     pub(super) end: usize,
     pub(super) is_error: bool,
     /// If it may be elided.
@@ -114,7 +114,7 @@ pub(super) fn move_with_note(arena: &mut [u8], record: Range<usize>, to: usize, 
     behind.saturating_add(record.end.saturating_sub(from(at.end))).saturating_sub(to)
 }
 
-/// How many bytes a note takes in the place of a result's content.
+/// Number of bytes of a note in the place of a result's content.
 pub(super) fn note_bytes(note: &str) -> usize {
     let mut measure = Writer::new(&mut []);
     write_note(note, &mut measure);
@@ -130,10 +130,10 @@ fn write_note(note: &str, to: &mut Writer<'_>) {
     to.text(note);
 }
 
-/// Where a record has its first result, if it has one.
+/// Place of the first result in a record, if it has one.
 pub(super) fn first_result(record: &[u8]) -> Option<ResultAt> {
     ArenaMessage::read(record, crate::Seq(0), Tokens::ZERO)?.first_result(record.len())
 }
 
-/// Of a size in a record.
+/// Number of bytes of a size in a record.
 const SIZE_BYTES: usize = 4;

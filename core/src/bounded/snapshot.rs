@@ -184,7 +184,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
     }
 }
 
-/// What a snapshot says of itself.
+/// Figures at the beginning of a snapshot.
 #[derive(Debug)]
 struct Counts {
     messages: usize,
@@ -206,7 +206,7 @@ impl Counts {
     }
 }
 
-/// What a checksum covers, if it holds.
+/// The bytes that a checksum covers, if it is right.
 fn sealed(from: &[u8]) -> Option<&[u8]> {
     let len = usize::try_from(Reader::new(from.get(1..)?).word()?).ok()?;
     let (body, checksum) = from.get(..len)?.split_last_chunk::<CHECKSUM_BYTES>()?;

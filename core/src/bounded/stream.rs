@@ -75,7 +75,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
 pub struct Stream<'h, const MESSAGES: usize, const BYTES: usize, const PARTS: usize = 0> {
     history: &'h mut BoundedHistory<MESSAGES, BYTES, PARTS>,
     role: Role,
-    /// How many bytes of text have come.
+    /// Number of bytes of text that have come.
     len: usize,
 }
 
@@ -137,7 +137,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> Stream<'_, M
         self.history.suspended = Suspended { there: true, role: self.role, len: self.len };
     }
 
-    /// How many bytes of text have come.
+    /// Number of bytes of text that have come.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
@@ -232,5 +232,5 @@ impl MessageView for Bare {
     }
 }
 
-/// Where the text of a stream lies while it comes: behind two bytes of head, a tag and five bytes of length at most.
+/// Offset of the text of a stream while it comes: behind two bytes of head, a tag and five bytes of length at most.
 const TEXT_AT: usize = 8;

@@ -1,4 +1,4 @@
-//! What a history of fixed capacity does, case by case; `tests/tests/bounded.rs` has the property.
+//! Behaviour of a history of fixed capacity, case by case; `tests/tests/bounded.rs` has the property.
 
 mod ledger;
 mod results;

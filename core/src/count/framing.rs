@@ -1,4 +1,4 @@
-//! What providers add around what is said.
+//! Tokens that providers add around the parts of a message.
 
 use crate::{Basis, Profile};
 

@@ -1,4 +1,4 @@
-//! What images, sounds, videos and documents count.
+//! Token counts of images, sounds, videos and documents.
 
 use super::Amount;
 use crate::message::{MediaExtent, MediaKind, MediaView};
@@ -66,7 +66,7 @@ pub enum ImageRule {
     Patches {
         /// The longer side that is looked at, in pixels.
         edge_max: u32,
-        /// How many squares are looked at.
+        /// Maximum number of squares that are looked at.
         patches_max: u32,
         /// The model's multiplier, in thousandths.
         per_mille: u32,
@@ -77,7 +77,7 @@ pub enum ImageRule {
     Squares {
         /// The longer side that is looked at, in pixels.
         edge_max: u32,
-        /// How many squares are looked at.
+        /// Maximum number of squares that are looked at.
         tokens_max: u32,
     },
     /// Fitted into `edge_max`: one for each 750 pixels, at most `tokens_max`.
@@ -249,13 +249,13 @@ impl Rectangle {
         Self { width: scale(self.width, most, side), height: scale(self.height, most, side) }
     }
 
-    /// How many squares of `side` cover it.
+    /// Number of squares of `side` that cover it.
     const fn squares(self, side: u64) -> u64 {
         self.width.div_ceil(side).saturating_mul(self.height.div_ceil(side))
     }
 
-    /// The same, after it was scaled to be covered by `most`: by the root of the ratio of areas, and on until the side
-    /// that is nearest to it is a whole number of squares.
+    /// Number of squares that cover it after it was scaled to be covered by `most`: by the root of the ratio of areas, and on until the
+    /// side that is nearest to it is a whole number of squares.
     fn squares_within(self, side: u64, most: u64) -> u64 {
         let squares = self.squares(side);
         if squares <= most {
@@ -272,8 +272,8 @@ impl Rectangle {
         columns.saturating_mul(rows).min(most)
     }
 
-    /// How many squares of `side` cover it, after the longer side was made the largest whole number of squares, at most
-    /// `edge` long, with which that is at most `most`.
+    /// Number of squares of `side` that cover it, after the longer side was made the largest whole number of squares, at most `edge` long,
+    /// with which that number is at most `most`.
     fn steps_within(self, edge: u64, side: u64, most: u64) -> u64 {
         let (longer, shorter) = (self.width.max(self.height), self.width.min(self.height));
         if longer <= edge && self.squares(side) <= most {
@@ -305,9 +305,9 @@ const fn seconds(millis: u32) -> u32 {
 
 /// The side of a square, in pixels, by [`ImageRule::Patches`].
 const PATCH: u64 = 32;
-/// What an image of unknown extent counts as: an ordinary screenshot, once it is scaled.
+/// Extent of an image of unknown extent: that of an ordinary screenshot, once it is scaled.
 const PIXELS_DEFAULT: (u32, u32) = (1_024, 1_024);
-/// What a sound or video of unknown length counts as.
+/// Length of a sound or video of unknown length.
 const SECONDS_DEFAULT: u32 = 60;
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use crate::bounded::CLAMP_MARKER;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
 pub enum Verdict {
-    /// It stays, if perhaps with shortened parts.
+    /// The group stays, perhaps with shortened parts.
     Keep,
-    /// It is hidden.
+    /// The group is hidden.
     Drop,
-    /// It is hidden, and a summary of it and its neighbours stands in its place.
+    /// The group is hidden, and a summary of it and its neighbours stands in its place.
     Replace,
 }
 
@@ -33,11 +33,11 @@ impl Verdict {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
 pub enum PartVerdict {
-    /// It stays as it is.
+    /// The part stays as it is.
     Keep,
     /// A note of at most so many tokens stands in its place. Reasoning goes without one.
     Elide(Tokens),
-    /// So much of it stays.
+    /// The ends of the part stay, as long as the clamp says.
     Clamp(Clamp),
 }
 
@@ -83,7 +83,7 @@ const MARKER_TOKENS_MAX: Tokens = Tokens(CLAMP_MARKER.len() as u32);
 /// note says that something was there; what says more is a summary.
 pub const ELIDED_TOKENS_MAX: Tokens = Tokens(250);
 
-/// How many different sizes of clamps a plan may have. Strategies have one each.
+/// Maximum number of different sizes of clamps in a plan. Strategies have one each.
 pub const CLAMPS_MAX: usize = 4;
 
 /// The sizes of the clamps of a plan.
@@ -114,7 +114,7 @@ impl Clamps {
         self.len.checked_sub(1)
     }
 
-    /// What is left of a part with this cell, of so many tokens.
+    /// Size that is left of a part of `tokens` tokens with this cell.
     pub(super) fn left(&self, cell: Cell, tokens: Tokens) -> Tokens {
         super::left_of(self.verdict(cell), tokens)
     }
@@ -161,7 +161,7 @@ impl Cell {
     /// A group that was hidden and is to be replaced.
     pub(super) const SHOWN: u8 = 1 << 7;
 
-    /// Of a group.
+    /// The verdict that a group's cell holds.
     pub(crate) const fn verdict(self) -> Verdict {
         match (self.has(Self::DROP), self.has(Self::REPLACE)) {
             (true, _) => Verdict::Drop,
@@ -190,13 +190,13 @@ impl Cell {
         self.0 &= !bits;
     }
 
-    /// Of a part.
+    /// Cell of a part that is elided.
     pub(super) fn elided(allowance: Tokens) -> Option<Self> {
         let byte = u8::try_from(allowance.0.checked_add(1)?).ok()?;
         (byte < CLAMPED).then_some(Self(byte))
     }
 
-    /// Of a part.
+    /// Cell of a part that is clamped.
     pub(super) const fn clamped(number: u8) -> Self {
         Self(CLAMPED.saturating_add(number))
     }

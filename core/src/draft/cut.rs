@@ -39,7 +39,7 @@ impl Draft<'_> {
         true
     }
 
-    /// What the results of protected steps have together if none has more than `size`.
+    /// Tokens of the results of protected steps together, if none has more than `size`.
     fn results_within(&self, size: Tokens) -> u64 {
         let mut tokens = 0_u64;
         for part in self.index.parts() {

@@ -57,7 +57,7 @@ pub fn floors(index: Index<'_>, protection: Protection) -> Floors {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hold {
     No,
-    /// It does not stay: it is never projected.
+    /// The group does not stay: it is never projected.
     Orphan,
     NewestStep,
     Hard,
@@ -138,7 +138,7 @@ impl<'a> Rule<'a> {
         Hold::No
     }
 
-    /// The same of a group that may have to stay.
+    /// Reason why a group stays, for a group that may have to.
     fn look(&mut self, leader: u32, span: &Span) -> Hold {
         if span.is(GroupKind::Orphan) {
             return Hold::Orphan;

@@ -78,9 +78,9 @@ impl Draft<'_> {
         Ok((Cell::elided(allowance).ok_or(Refusal::NoRoom)?, freed))
     }
 
-    /// What a part of a group that stays must meet, whatever is to become of it.
+    /// Checks the conditions of every verdict on a part of a group that stays.
     ///
-    /// Gives the leader of its group, which is smaller than the group, and what the part has now.
+    /// Gives the leader of its group, which is smaller than the group, and the present state of the part.
     fn check_part(&self, part: &IndexedPart<'_>) -> Result<(&Span, Now), Refusal> {
         let group = self.index.span(part.leader()).ok_or(Refusal::NoPart)?;
         let cell = self.cell(part.leader()).ok_or(Refusal::NoGroup)?;
@@ -134,14 +134,14 @@ impl Draft<'_> {
     }
 }
 
-/// What a part has as the verdicts stand.
+/// Present size of a part, as the verdicts stand.
 struct Now {
     tokens: Tokens,
     edited: bool,
 }
 
 impl Now {
-    /// How much less it has if `left` is left of it.
+    /// Tokens that become free if `left` is left of it.
     fn freed_by(&self, left: Tokens) -> Result<Tokens, Refusal> {
         if left >= self.tokens {
             return Err(if self.edited { Refusal::Edited } else { Refusal::NotSmaller });
@@ -150,7 +150,7 @@ impl Now {
     }
 }
 
-/// What a part has at most, by its verdict.
+/// Maximum size of a part, by its verdict.
 pub(crate) const fn left_of(verdict: PartVerdict, tokens: Tokens) -> Tokens {
     match verdict {
         PartVerdict::Keep => tokens,

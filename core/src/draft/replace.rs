@@ -12,17 +12,17 @@ pub struct Replacement {
     pub(crate) first: u32,
     /// The number of its last group.
     pub(crate) last: u32,
-    /// What the summary may have, as a message.
+    /// The tokens that the summary may have, as a message.
     pub(crate) allowance: Tokens,
     pub(crate) writer: Writer,
 }
 
-/// How a summarizer's summaries divide their allowance.
+/// Division of the allowance of a summarizer's summaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Quoting {
-    /// What the words of users may have.
+    /// The tokens that the words of users may have.
     pub(crate) quotes: Tokens,
-    /// What all else may have.
+    /// The tokens that all other content may have.
     pub(crate) prose: Tokens,
 }
 
@@ -195,7 +195,7 @@ impl Draft<'_> {
         self.cell(group.leader()).map_or(0, |cell| self.tokens_of(group, cell))
     }
 
-    /// What the groups of a legal span have together, but for those that were hidden.
+    /// Tokens of the groups of a legal span together, but for those that were hidden.
     fn check_span(&self, first: u32, last: u32) -> Result<u64, Refusal> {
         let ends = [first, last].map(|end| self.index.group(end));
         let ([Some(_), Some(end)], true) = (ends, first <= last) else { return Err(Refusal::NoGroup) };
@@ -286,7 +286,7 @@ impl Draft<'_> {
         replaced || group.kind() == GroupKind::Summary && !self.is_protected(group)
     }
 
-    /// What a kept group has now.
+    /// Present tokens of a kept group.
     fn tokens_of(&self, group: &Group<'_>, cell: Cell) -> u64 {
         if !cell.has(Cell::EDITED) {
             return group.tokens().as_u64();
@@ -316,7 +316,7 @@ impl Draft<'_> {
 #[derive(Debug, Clone, Copy)]
 struct Run {
     replacement: Replacement,
-    /// What the summaries that were asked for in it have together, if one was.
+    /// Tokens of the requested summaries in it together, if there is one.
     asked: Option<u64>,
 }
 

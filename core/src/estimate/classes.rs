@@ -7,7 +7,7 @@ pub(super) struct Window {
     class: u8,
     /// Whether each of the last eight bytes is a lower-case letter, the latest lowest.
     lowers: u8,
-    /// How many ideographs have been read since one of [`COMMON`] or anything else, at most [`UNCOMMON_RUN`].
+    /// Number of ideographs that were read since one of [`COMMON`] or anything else, at most [`UNCOMMON_RUN`].
     ideographs: u8,
     /// The last eight bytes, the latest lowest.
     bytes: u64,
@@ -127,14 +127,13 @@ const HIGHEST_BITS: u64 = u64::from_ne_bytes([0x80; 8]);
 const COLUMN_BITS: u32 = 5;
 const COLUMNS_BITS: u8 = 31;
 const ROW_BITS: u8 = 30;
-/// What [`CLASSES`] marks lower-case letters with.
+/// Mark of lower-case letters in [`CLASSES`].
 const LOWER: u8 = 1 << LOWER_BIT;
 const LOWER_BIT: u32 = 7;
 
-/// How many rows further down it is after how many lower-case letters. After four a word is in its middle: it is longer than
-/// the ends and stems that most tokens are. After seven, few words are one token. Behind the 16 rows, one for each pair of
-/// classes that a byte may follow, come those of the three pairs of lower-case letters (11 to 13) once more in the middle of
-/// words, and once more late in them.
+/// Number of rows further down, by the number of lower-case letters before. After four a word is in its middle: it is longer than the ends
+/// and stems that most tokens are. After seven, few words are one token. Behind the 16 rows, one for each pair of classes that a byte may
+/// follow, come those of the three pairs of lower-case letters (11 to 13) once more in the middle of words, and once more late in them.
 const STAGES: [u8; 9] = [0, 0, 0, 0, 5, 5, 5, 8, 8];
 
 /// 22 rows of 32 columns, one for each class of the byte itself.
@@ -143,7 +142,7 @@ pub(super) const CELLS: usize = 22 << COLUMN_BITS;
 /// For the second and the further bytes of characters that weigh otherwise than their bytes tell: ideographs with nothing
 /// common near, rare scripts, emoji. A continuation byte never follows a letter, so these are nobody else's.
 const OWN: [u16; 6] = [540, 541, 542, 543, 572, 573];
-/// So many ideographs in a row without one of [`COMMON`] are hardly running text: of Chinese, every third is one of them.
+/// Number of ideographs in a row without one of [`COMMON`] that are hardly running text: of Chinese, every third is one of them.
 const UNCOMMON_RUN: u8 = 8;
 
 /// The class of every byte of ASCII, less than 32; of lower-case letters with [`LOWER`].

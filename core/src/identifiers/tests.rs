@@ -31,7 +31,7 @@ mod rule {
             || invisible.iter().any(|range| range.contains(&c))
     }
 
-    /// What a word is, if a model must be able to write it letter by letter.
+    /// Kind of a word, if a model must be able to write it letter by letter.
     pub(super) fn kind_of(word: &str) -> Option<Kind> {
         match word {
             _ if is_url(word) => Some(Kind::Address),

@@ -1,4 +1,4 @@
-//! What the index has to know of a message, read in one pass over its parts.
+//! Facts of a message that the index has to know, read in one pass over its parts.
 
 use crate::attribution::{Retention, SourceKind};
 use crate::message::{CallKind, MessageView, PartView, Role};
@@ -36,9 +36,9 @@ pub(crate) struct Facts {
 /// Which call a message answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It is not an answer.
+    /// The message is not an answer.
     No,
-    /// It answers no call that is known.
+    /// The message answers no known call.
     Orphan,
     To(OpenCall),
 }
@@ -65,7 +65,7 @@ impl Facts {
         message.for_each_part(&mut |part| self.read::<P>(&part, &find));
     }
 
-    /// The same, and in the same pass a row for each part that a plan may shorten.
+    /// Reads the parts of the message, and in the same pass adds a row for each part that a plan may shorten.
     #[cfg_attr(feature = "alloc", inline(always))]
     pub(super) fn read_with_rows<M: MessageView + ?Sized, P: Table<Part>>(
         &mut self,
@@ -80,7 +80,7 @@ impl Facts {
         });
     }
 
-    /// What is known of a message without a look at its parts.
+    /// Facts of a message that need no look at its parts.
     pub(super) fn before_parts<M: MessageView + ?Sized>(message: &M) -> Self {
         let (role, attribution) = (message.role(), message.attribution());
         Self {

@@ -48,8 +48,8 @@ struct HostedCalls {
     count: usize,
 }
 
-/// How many calls stand between a call and its result at most: tools of providers are called one by one, or a few at a time.
-/// The result of a call before that stays whole.
+/// Number of the latest calls that are remembered until their results come: tools of providers are called one by one, or a few at a time.
+/// The result of a call before them stays whole.
 const CALLS_MAX: usize = 8;
 
 impl HostedCalls {

@@ -38,11 +38,11 @@ const ORDINAL_MAX: u32 = 0xFFF;
 const KIND_SHIFT: u32 = 12;
 const ERROR: u32 = 1 << 15;
 const TOOL_SHIFT: u32 = 16;
-/// Of reasoning, which no tool is named with.
+/// Mark of reasoning that stands alone in its message, in the place of a tool's name.
 const ALONE: u32 = 1 << TOOL_SHIFT;
 
 impl Part {
-    /// What fills the room of a table that is empty.
+    /// Value of the unused rows of a table.
     pub(crate) const EMPTY: Self = Self { message: 0, tokens: 0, packed: 0 };
 
     pub(crate) const fn tokens(&self) -> Tokens {
@@ -231,7 +231,7 @@ impl<'a> Iterator for IndexedParts<'a> {
 }
 
 impl<'a> Index<'a> {
-    /// How many parts may be shortened, as far as the index was told of them.
+    /// Number of parts that may be shortened, as far as the index knows them.
     #[must_use]
     pub const fn part_count(&self) -> usize {
         self.parts.len()
@@ -280,9 +280,9 @@ pub(super) struct Rows<'t, 's, P> {
     sizes: Sizes<'s>,
     /// The position of the message.
     position: u32,
-    /// How many parts of the message have been read.
+    /// Number of parts of the message that have been read.
     ordinal: u32,
-    /// How many of them were reasoning.
+    /// Number of these that were reasoning.
     reasoning: u32,
     result: Result<(), Full>,
 }

@@ -37,7 +37,7 @@ pub struct IndexBuf<S, C, P = NoParts> {
     pub(super) next: Seq,
     /// The number after that of the last message in the index. It is not `next` where what followed is hidden.
     tail: Seq,
-    /// How many calls have been opened: orders the calls of a group.
+    /// Number of calls that have been opened: orders the calls of a group.
     pub(super) opened: u32,
     pub(super) last: Option<Last>,
     /// The response id of the turn's latest step, if it has one.
@@ -337,7 +337,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
         }
     }
 
-    /// What every message does once it has its place: its calls are opened, or the call it answers is closed.
+    /// Last step of every message once it has its place: its calls are opened, or the call that it answers is closed.
     #[cfg_attr(feature = "alloc", inline(always))]
     pub(super) fn finish<M: MessageView + ?Sized>(
         &mut self,

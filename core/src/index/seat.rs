@@ -26,9 +26,9 @@ pub(super) struct Seat {
 pub(super) struct Last {
     seq: Seq,
     seat: Seat,
-    /// How many calls it has, and [`Last::HOSTED`].
+    /// Number of its calls, and [`Last::HOSTED`].
     calls: u32,
-    /// How many response ids it has: none or one.
+    /// Number of its response ids: none or one.
     responses: u32,
     response: ResponseId,
 }

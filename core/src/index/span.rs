@@ -13,7 +13,7 @@ use crate::table::Table;
 pub struct Span {
     /// The position of its first message; the next span's is where it ends.
     pub(crate) first: u32,
-    /// Of a leader: the tokens of the whole group. Of another span: its own, already in its leader's.
+    /// For a leader, the tokens of the whole group. For another span, its own tokens, already in its leader's.
     pub(crate) tokens: u32,
     /// The first span of its group: itself, for a leader. Final, and the only one that a verdict is written to.
     pub(crate) leader: u32,
@@ -40,7 +40,7 @@ const SOURCE_SHIFT: u32 = 11;
 const UNANSWERED_SHIFT: u32 = 16;
 const UNANSWERED_MAX: u32 = 0xFFFF;
 
-/// What is known of a span beside its numbers.
+/// Flags of a span beside its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Flags(u32);
 
@@ -56,15 +56,14 @@ impl Flags {
     /// A standing instruction of the caller.
     pub(crate) const INSTRUCTION: Self = Self(1 << 9);
 
-    /// Of a leader: messages of the model belong to its group that do not stand next to it. (The next three bits are the
-    /// source.)
+    /// Mark of a leader whose group has messages of the model that do not stand next to it. (The next three bits are the source.)
     pub(crate) const SPLIT: Self = Self(1 << 10);
 
-    /// What the model says, the provider having run a tool: of a leader with this flag and
-    /// [`GroupKind::Assistant`] the kind is [`GroupKind::Hosted`]. No other kind has it.
+    /// Mark of a leader that is a step with a tool of the provider: with [`GroupKind::Assistant`] its kind is [`GroupKind::Hosted`]. No
+    /// other kind has it.
     pub(crate) const HOSTED: Self = Self(1 << 3);
 
-    /// Where a leader's first message came from.
+    /// Flags for the source of a leader's first message.
     pub(crate) const fn source(source: SourceKind) -> Self {
         let bits = match source {
             SourceKind::Caller => 0,
@@ -99,7 +98,7 @@ impl Flags {
 }
 
 impl Span {
-    /// What fills the room of a table that is empty.
+    /// Value of the unused rows of a table.
     pub(crate) const EMPTY: Self = Self { first: 0, tokens: 0, leader: 0, turn: Turn(0), next: 0, meta: 0 };
 
     pub(crate) const fn new(first: u32, leader: u32, turn: Turn, kind: GroupKind, flags: Flags) -> Self {
@@ -110,7 +109,7 @@ impl Span {
         GroupKind::from_bits(self.meta & (KIND | Flags::HOSTED.0))
     }
 
-    /// Of a leader: where its first message came from.
+    /// For a leader, the source of its first message.
     pub(crate) const fn source(&self) -> SourceKind {
         match (self.meta >> SOURCE_SHIFT) & 7 {
             0 => SourceKind::Caller,

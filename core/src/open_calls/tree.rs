@@ -17,11 +17,11 @@ pub struct OpenCallTree {
     few: Vec<(Id, OpenCall)>,
     /// All calls from the first that was too many, until none is left.
     many: BTreeMap<Id, Calls>,
-    /// The same for requests for approval: ids of the two do not mix.
+    /// All requests for approval in the same way: ids of the two do not mix.
     many_approvals: BTreeMap<Id, Calls>,
 }
 
-/// As many calls as are found faster one by one than in a tree.
+/// Maximum number of calls that are found faster one by one than in a tree.
 const FEW_MAX: usize = 8;
 
 /// The unanswered calls with one id. Nearly always there is one.

@@ -15,7 +15,7 @@ pub enum PlanError {
     Infeasible(Infeasible),
     /// The caller brought too little memory.
     CellsTooFew {
-        /// How many cells are needed.
+        /// The number of cells that are needed.
         needed: usize,
     },
 }

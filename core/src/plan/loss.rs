@@ -1,4 +1,4 @@
-//! What a plan takes away, as figures: no message text.
+//! Losses of a plan, as figures: no message text.
 
 use core::fmt;
 
@@ -37,7 +37,7 @@ pub struct Loss {
     pub kind: LossKind,
     /// Its source: that of the first message of its group.
     pub source: SourceKind,
-    /// How many.
+    /// The number of lost groups or parts.
     pub count: u32,
     /// Their size; of parts, the least by which they become smaller.
     pub tokens: u64,
@@ -103,7 +103,7 @@ impl LossReport {
         rows.filter(|row| row.count > 0)
     }
 
-    /// How many of the newest steps are hidden, which stay as long as the request fits.
+    /// Number of the newest steps that are hidden, which stay as long as the request fits.
     #[must_use]
     pub const fn newest_steps(&self) -> u32 {
         self.newest_steps

@@ -51,10 +51,10 @@ impl Planner {
         Self { cells: Vec::new(), replacements: Vec::new() }
     }
 
-    /// As [`plan_with`], with memory for every verdict on every group and part.
+    /// Plans as [`plan_with`] does, with memory for every verdict on every group and part.
     ///
     /// # Errors
-    /// [`PlanError::Infeasible`] if what is protected does not fit the window.
+    /// [`PlanError::Infeasible`] if the protected groups do not fit the window.
     pub fn plan<'a>(
         &'a mut self,
         index: Index<'a>,

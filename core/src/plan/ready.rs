@@ -126,7 +126,7 @@ impl<'t> StandIns<'t> {
         self
     }
 
-    /// What stands for the next elided part, which is of this kind. `notes` are those of the parts that are left.
+    /// Stand-in for the next elided part, which is of this kind. `notes` are those of the parts that are left.
     fn note(&self, kind: PartKind, notes: &mut Iter<'t, StandIn<'t>>) -> Option<StandIn<'t>> {
         match self.notes {
             [] => self.placeholders.of(kind),

@@ -1,6 +1,6 @@
 //! The table: what each profile asks for, as plain data.
 
-/// What one profile asks for.
+/// Rules of one profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rules {
     pub(crate) first: First,
@@ -10,7 +10,7 @@ pub(crate) struct Rules {
     pub(crate) reasoning: Reasoning,
 }
 
-/// Who speaks first, instructions aside.
+/// Speaker of the first message, instructions aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum First {
     Anyone,
@@ -20,7 +20,7 @@ pub(crate) enum First {
     UserOrCompaction,
 }
 
-/// Where system and developer messages stand.
+/// Places of system and developer messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Instructions {
     Anywhere,
@@ -30,7 +30,7 @@ pub(crate) enum Instructions {
     OneLeading,
 }
 
-/// Where the result of a call stands.
+/// Place of the result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Results {
     /// Anywhere after it.
@@ -39,7 +39,7 @@ pub(crate) enum Results {
     Next,
 }
 
-/// Who may follow whom.
+/// Roles that may follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Neighbours {
     /// Anyone anyone.
@@ -52,7 +52,7 @@ pub(crate) enum Neighbours {
     AlternateBesideTools,
 }
 
-/// What reasoning must come with.
+/// Messages that reasoning must come with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reasoning {
     Free,

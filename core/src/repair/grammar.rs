@@ -1,4 +1,4 @@
-//! Who may speak when: neighbours of one role are merged, and what is missing between others is invented.
+//! Order of roles: neighbours of one role are merged, and missing messages between others are invented.
 
 use alloc::vec::Vec;
 

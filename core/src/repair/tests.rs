@@ -14,7 +14,7 @@ use crate::profile::{Neighbours, Profile, Reasoning};
 use crate::test_message::{TestMessage, TestPart};
 use crate::{OpenCallTree, Validator, Violation};
 
-/// What a writer makes of `steps`.
+/// Messages that a writer makes of `steps`.
 fn apply(messages: &[TestMessage], steps: &[Repair]) -> Vec<TestMessage> {
     let mut out: Vec<TestMessage> = Vec::new();
     for step in steps {

@@ -1,4 +1,4 @@
-//! What made a pass due, for events and records.
+//! Condition that made a pass due, for events and records.
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! How often a proactive pass may be made, and when to stop trying.
+//! Spacing of proactive passes, and the end of trying after failures.
 
 use core::fmt;
 
@@ -35,7 +35,7 @@ pub struct Pacing {
     compacted: Option<u32>,
     /// When the last pass failed.
     failed: Option<u32>,
-    /// How many have failed since one succeeded.
+    /// Number of failures since the last success.
     failures: u32,
     /// When the last pass was undone, if none has changed something since.
     undone: Option<u32>,
@@ -70,18 +70,18 @@ impl Pacing {
         self
     }
 
-    /// Takes note of a pass that changed something, at `now`.
+    /// Records a pass that changed something, at `now`.
     pub const fn compacted(&mut self, now: u32) {
         (self.compacted, self.failed, self.failures, self.undone) = (Some(now), None, 0, None);
     }
 
-    /// Takes note that the last pass was undone, at `now`: somebody wants what it hid, and so none is made for the rest that
+    /// Records that the last pass was undone, at `now`: somebody wants what it hid, and so none is made for the rest that
     /// follows failures.
     pub const fn undone(&mut self, now: u32) {
         self.undone = Some(now);
     }
 
-    /// Takes note of a pass that failed, at `now`.
+    /// Records a pass that failed, at `now`.
     pub const fn failed(&mut self, now: u32) {
         (self.failed, self.failures) = (Some(now), self.failures.saturating_add(1));
     }

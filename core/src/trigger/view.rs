@@ -1,4 +1,4 @@
-//! What a trigger looks at.
+//! Figures of a conversation that a trigger looks at.
 
 use crate::{Budget, Group, GroupKind, Index, Pass};
 
@@ -70,7 +70,7 @@ impl<'a> TriggerView<'a> {
         self.pass.can_wait(self.size, self.budget)
     }
 
-    /// How many turns are left in the index. Groups are in the order of their turns: each is counted once.
+    /// Number of turns that are left in the index. Groups are in the order of their turns: each is counted once.
     pub(super) fn turns(&self) -> u32 {
         let said = self.index.groups().filter(|group| group.kind() == GroupKind::User || group.is_step());
         let count = |(count, last): (u32, u32), turn: u32| {
@@ -83,7 +83,7 @@ impl<'a> TriggerView<'a> {
         self.index.groups().any(|group| group.kind() == GroupKind::Exchange)
     }
 
-    /// How many steps follow the oldest exchange. Only the groups before it are looked at: the index knows the sum.
+    /// Number of steps after the oldest exchange. Only the groups before it are looked at: the index knows the sum.
     pub(super) fn tool_result_age(&self) -> Option<u32> {
         let steps = self.index.groups().filter(Group::is_step);
         let before = (0_u32..).zip(steps).find(|(_, step)| step.kind() == GroupKind::Exchange)?.0;

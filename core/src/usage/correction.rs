@@ -1,8 +1,8 @@
-//! How far a counter is off, learned from reports, in integers.
+//! Error of a counter, learned from reports, in integers.
 
 use core::fmt;
 
-/// How many tokens the provider sees where the counter sees one: fixed point, in steps of 1/65,536, from 1/2 to 4.
+/// Ratio of the provider's tokens to the counter's: fixed point, in steps of 1/65,536, from 1/2 to 4.
 ///
 /// Estimators are off by up to four times on text that they do not know (a CJK tail counted by characters, base64), and
 /// by half on text that they take for worse than it is. A ratio outside of that is a report about something else.
@@ -73,12 +73,12 @@ impl Correction {
         self.scaled(counted, LOW)
     }
 
-    /// The same, rounded down: for what is taken away.
+    /// The amount that the provider will see, rounded down: for an amount that is taken away.
     pub(super) const fn reported_at_least(self, counted: u64) -> u64 {
         self.scaled(counted, 0)
     }
 
-    /// How many tokens of the counter make up `reported` tokens of the provider, rounded up; at most `u64::MAX`.
+    /// The number of the counter's tokens that make up `reported` tokens of the provider, rounded up; at most `u64::MAX`.
     #[must_use]
     pub const fn counted_from(self, reported: u64) -> u64 {
         let ratio = self.0 as u64;
@@ -112,8 +112,8 @@ impl fmt::Display for Correction {
     }
 }
 
-/// What has been learned of a counter: fading sums of what was reported and counted, so that a large request weighs more
-/// than a small one, whose framing is most of it, and a recent one more than an old one.
+/// Fading sums of the reported and the counted amounts of a counter. A large request weighs more than a small one, whose framing is most of
+/// it, and a recent one more than an old one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Learned {
@@ -121,13 +121,13 @@ pub(super) struct Learned {
     counted: u64,
 }
 
-/// Of what was learned, 1/4 fades with each report: after eight reports a tenth of it is left.
+/// Divisor of the sums: a quarter of them fades with each report. After eight reports a tenth is left.
 const FADE: u64 = 4;
 /// Amounts are brought below 2^60, so that four of them, which is as large as the sums become, fit.
 const SPARE_BITS: u32 = 4;
 
 impl Learned {
-    /// Takes note of a request that was counted and reported. One that is off by more than the limits counts as off by
+    /// Records a request that was counted and reported. One that is off by more than the limits counts as off by
     /// the limit, so that a single odd report does not undo the others.
     pub(super) const fn add(&mut self, reported: u64, counted: u64) {
         let most = counted.saturating_mul(4);

@@ -58,9 +58,9 @@ pub struct SavedLedger {
     model: ModelKey,
     anchor: Option<Anchor>,
     learned: Learned,
-    /// How many requests have begun: orders them.
+    /// Number of requests that have begun: orders them.
     begun: u64,
-    /// How many of them were for another model than the current, or for this one before it was left.
+    /// Number of these that were for another model than the current, or for this one before it was left.
     former: u64,
     /// The latest request whose report said something of its input.
     recorded: u64,
@@ -136,7 +136,7 @@ impl Ledger {
         self.known
     }
 
-    /// Takes note of a request about to be sent: `counted` tokens by the counter, made from the history at `stamp`.
+    /// Records a request about to be sent: `counted` tokens by the counter, made from the history at `stamp`.
     /// A request without a report leaves no trace; its handle is dropped.
     #[must_use = "the report on this request is recorded with the handle"]
     pub const fn begin_request(&mut self, counted: u64, stamp: Stamp) -> RequestHandle {
@@ -144,11 +144,11 @@ impl Ledger {
         RequestHandle { number: self.known.begun, counted, stamp }
     }
 
-    /// Takes note of the report on a request. It always counts as spend. It is what later sizes are measured from if it
-    /// can be believed and its request is the latest one with a report; a report that cannot be believed (zero, below
-    /// its own cached part, or with steps that the provider made itself and does not list) leaves none to measure from.
-    /// After one of a request that the provider compacted itself, sizes are measured from what was left of it. One that says nothing of the input changes no size; nor does one on a request that began before the model was
-    /// changed.
+    /// Records the report on a request. It always counts as spend. It is what later sizes are measured from if it can be believed and
+    /// its request is the latest one with a report; a report that cannot be believed (zero, below its own cached part, or with steps that
+    /// the provider made itself and does not list) leaves none to measure from. After one of a request that the provider compacted itself,
+    /// sizes are measured from what was left of it. One that says nothing of the input changes no size; nor does one on a request that
+    /// began before the model was changed.
     pub fn record(&mut self, request: RequestHandle, usage: &Usage) {
         self.known.spend.add(usage);
         if request.number <= self.known.former || !usage.has_input() {
@@ -167,7 +167,7 @@ impl Ledger {
         }
     }
 
-    /// Takes note of the usage of a compaction's own calls: it is paid for, but the size of nothing.
+    /// Records the usage of a compaction's own calls: it is paid for, but the size of nothing.
     pub const fn record_compaction(&mut self, usage: &Usage) {
         self.known.compaction_spend.add(usage);
     }
@@ -215,7 +215,7 @@ impl Ledger {
         Size { tokens, basis: self.basis() }
     }
 
-    /// How many tokens, by the counter, a pass must free so that a request of `size` comes down to `goal`:
+    /// The number of tokens, by the counter, that a pass must free so that a request of `size` comes down to `goal`:
     /// `ceil((size - goal) / k)`. Plans count in the counter's units.
     #[must_use]
     pub const fn must_free(&self, size: u64, goal: u64) -> u64 {
@@ -252,7 +252,7 @@ impl Ledger {
         self.known.compaction_spend
     }
 
-    /// How an amount of the counter is known: a correction makes an estimate of it.
+    /// Basis of an amount of the counter: a correction makes an estimate of it.
     fn basis(&self) -> Basis {
         if self.correction() == Correction::ONE { self.known.model.basis } else { Basis::Estimated }
     }

@@ -28,7 +28,7 @@ pub struct Usage {
     pub cache_creation: Option<u64>,
     /// The tokens of the output that were reasoning.
     pub reasoning: Option<u64>,
-    /// How much of the input is the request itself.
+    /// The part of the input that is the request itself.
     pub(super) request: Request,
 }
 
@@ -188,8 +188,8 @@ impl Usage {
         }
     }
 
-    /// What later sizes are measured from, if the report can be believed: the size of the request that was sent, or what was
-    /// left of it when the provider had compacted it.
+    /// The size that later sizes are measured from, if the report can be believed: that of the request that was sent, or of its rest when
+    /// the provider had compacted it.
     pub(super) const fn context_size(&self) -> Option<u64> {
         match self.request {
             Request::Compacted(read) => self.believed(Some(read)),

@@ -8,7 +8,7 @@ use super::report::or_zero;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Spend {
-    /// How many reports.
+    /// The number of reports.
     pub reports: u64,
     /// Their input, what came from a cache included.
     pub input: u64,
@@ -79,7 +79,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Takes note of a response's usage. `None` is ignored; a missing field counts as zero.
+    /// Records a response's usage. `None` is ignored; a missing field counts as zero.
     pub const fn record(&mut self, usage: Option<&Usage>) {
         let Some(usage) = usage else { return };
         let output = match &self.usage {
@@ -95,7 +95,7 @@ impl Tally {
         });
     }
 
-    /// Takes note of a compaction: the latest input says nothing of what is left. The usage stays.
+    /// Records a compaction: the latest input says nothing of what is left. The usage stays.
     pub const fn compacted(&mut self) {
         self.token_count = 0;
     }

@@ -1,10 +1,10 @@
-//! Who may speak when.
+//! Rules for the order of roles.
 
 use super::ViolationKind;
 use crate::profile::{First, Instructions, Neighbours, Rules};
 use crate::shape::{Kind, Shape};
 
-/// What the order of roles depends on, of the messages so far.
+/// State of the messages so far that the order of roles depends on.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Grammar {
     /// The message before, instructions aside.

@@ -1,11 +1,11 @@
-//! What reasoning must come with.
+//! Rules for the messages that reasoning must come with.
 
 use super::{Violation, ViolationKind};
 use crate::index::ResponseId;
 use crate::profile::{Reasoning, Rules};
 use crate::shape::{Kind, Shape};
 
-/// What the rules of reasoning depend on, of the messages so far. Only what the profile's own rule needs is kept up.
+/// State of the messages so far that the rules of reasoning depend on. It holds only the state for the profile's own rule.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Thinking {
     /// The messages just before that end with reasoning.

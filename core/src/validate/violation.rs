@@ -1,4 +1,4 @@
-//! What a validator reports.
+//! Violations that a validator reports.
 
 use core::fmt;
 

@@ -100,8 +100,8 @@ pub struct Agent {
 /// The limit of tool rounds in one run: more rounds are more often a loop than work.
 pub const TOOL_ROUNDS_MAX: u32 = 40;
 
-/// How many tool calls of one answer run at once. Agent Framework runs all of them at once; the limit keeps a model that asks for a
-/// hundred files from opening a hundred at once.
+/// Maximum number of tool calls of one answer that run at once. Agent Framework runs all of them at once; the limit keeps a model that asks
+/// for a hundred files from opening a hundred at once.
 pub const PARALLEL_CALLS_MAX: usize = 8;
 
 /// The limit of compactions after a provider has refused a request as too long: see

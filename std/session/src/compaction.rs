@@ -1,4 +1,4 @@
-//! What a run knows of compaction: when it is due, and whom to call.
+//! Compaction as a run sees it: its trigger, and the compactor to call.
 //!
 //! A [`Compactor`] is anything that can shrink a history. The strategies and the engine that runs them are above this crate.
 

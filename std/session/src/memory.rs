@@ -36,6 +36,6 @@ pub use scope::Scope;
 pub use store::InMemoryStore;
 pub use tool::MemoryTool;
 
-/// How many memories or texts are added to a run, unless the caller says otherwise: what comparable providers of Microsoft
-/// Agent Framework take (`top_k = 5`).
+/// Default maximum number of memories or texts that are added to a run. Comparable providers of Microsoft Agent Framework have the same
+/// default (`top_k = 5`).
 pub const FOUND_MAX: usize = 5;

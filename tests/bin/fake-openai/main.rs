@@ -70,7 +70,7 @@ fn answer(body: &[u8]) -> Result<Value, String> {
     }))
 }
 
-/// So much of a message is repeated.
+/// Number of characters of a message that are repeated.
 const BEGINNING_CHARS: usize = 60;
 
 /// Every message with calls is followed by the results of all of them, and by nothing else before that.

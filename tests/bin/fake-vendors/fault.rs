@@ -1,5 +1,5 @@
-//! What goes wrong on request: the header `x-faults` lists what happens to the first, second, and any later request under the same
-//! `x-case`. What is not listed goes well.
+//! Faults on request: the header `x-faults` lists the faults of the first, second, and any later request under the same `x-case`. Requests
+//! without a fault go well.
 //!
 //! | fault | what happens |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | `disconnect` | the connection breaks off in the middle of the body |
 //! | `hang` | no answer |
 //! | `garbage` | no JSON |
-//! | `forget` | Responses: what the request goes on from is known no longer |
+//! | `forget` | Responses: the response that the request goes on from is no longer known |
 //! | `none`, `two`, `other` | an answer without, with two, or with another item behind the compaction |
 
 use core::future::pending;
@@ -22,7 +22,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
-/// How many requests each case has sent.
+/// Number of requests of each case.
 static SENT: Mutex<Option<HashMap<String, usize>>> = Mutex::new(None);
 
 /// A header's text.
@@ -30,7 +30,7 @@ pub(crate) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> 
     headers.get(name)?.to_str().ok()
 }
 
-/// What is to go wrong with this request.
+/// Fault of this request.
 pub(crate) fn of(headers: &HeaderMap) -> String {
     let (Some(case), Some(faults)) = (header(headers, "x-case"), header(headers, "x-faults")) else {
         return "ok".into();

@@ -145,7 +145,7 @@ fn said(vendor: &str, request: &Value, items: &[Value]) -> Value {
     json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]})
 }
 
-/// What the service keeps, by the ids of responses.
+/// Items that the service keeps, by the ids of responses.
 static STORED: Mutex<Option<HashMap<String, Vec<Value>>>> = Mutex::new(None);
 
 fn stored(request: &Value, items: &[Value], output: &[Value]) -> String {
@@ -315,7 +315,7 @@ fn sealed(vendor: &str, items: &[Value]) -> Value {
     json!({"type": "compaction", "id": "cmp_1", "encrypted_content": sealed, "created_by": "server"})
 }
 
-/// What an item holds that this vendor has sealed.
+/// Facts in an item that this vendor has sealed.
 fn unsealed(vendor: &str, item: &Value) -> Option<BTreeSet<String>> {
     let sealed = item["encrypted_content"].as_str().filter(|_| kind(item) == "compaction")?;
     let (hex, given) = sealed.strip_prefix("gAAAA")?.split_once('.')?;

@@ -6,9 +6,9 @@ use epitome_core::message::{MessageView, PartView, Parts, Role, Text, ToolCallVi
 /// A message that can be made of any text.
 #[derive(Debug, Clone)]
 pub struct Owned {
-    /// Who speaks.
+    /// The speaker.
     pub role: Role,
-    /// What it says.
+    /// The text.
     pub text: String,
     /// The ids of its calls.
     pub calls: Vec<String>,

@@ -7,7 +7,7 @@ use epitome_core::{Group, PartKind, Placed, Seq, ToolName};
 
 use super::History;
 
-/// What the list knows of a message.
+/// Entry of a message in the list.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
     pub(super) seq: u64,
@@ -19,7 +19,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// What a result says, as `Debug` writes it.
+    /// Text of a result, as `Debug` writes it.
     pub(super) fn result(&self) -> Option<&str> {
         let (before, text) = self.said.split_once("<Text(")?;
         before.contains("ToolResult").then_some(text)
@@ -79,7 +79,7 @@ pub(super) fn shown(history: &History) -> Model {
     }
 }
 
-/// That the history holds what the list holds, in its groups, and shows what was there before as it stood.
+/// Checks that the history holds the messages of the list, in its groups, and shows earlier messages as they stood.
 pub(super) fn check(history: &History, model: &mut Model) {
     let now = shown(history);
     assert_eq!(now.entries, model.entries);

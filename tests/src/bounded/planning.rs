@@ -19,7 +19,7 @@ pub(super) struct Masked {
     pub(super) elide: u32,
 }
 
-/// What a note may have.
+/// Maximum tokens of a note.
 const NOTE_TOKENS_MAX: Tokens = Tokens(4);
 
 impl Strategy for Masked {

@@ -13,7 +13,7 @@ fn snapshot(history: &History) -> (Vec<u8>, usize) {
     (page, len)
 }
 
-/// What a snapshot holds is what was there, whatever the history held meanwhile.
+/// A snapshot restores the history as it was, whatever the history held meanwhile.
 pub(super) fn reset(history: &mut History) {
     let (page, _) = snapshot(history);
     let (before, head) = (shown(history), history.head());
@@ -23,7 +23,7 @@ pub(super) fn reset(history: &mut History) {
     assert_eq!((shown(history), history.head()), (before, head));
 }
 
-/// What is torn or damaged is found before anything changes. Two flipped bits are always found by the checksum.
+/// A torn or damaged snapshot is refused before anything changes. Two flipped bits are always found by the checksum.
 pub(super) fn damage(history: &mut History, torn: u16, bits: [u16; 2]) {
     let (page, len) = snapshot(history);
     let (before, head) = (shown(history), history.head());

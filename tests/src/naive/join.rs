@@ -7,7 +7,7 @@ use super::{Group, Naive};
 pub struct Summary {
     /// The groups, by their numbers.
     pub groups: Vec<usize>,
-    /// What it may have.
+    /// The tokens that it may have.
     pub tokens: u32,
 }
 
@@ -20,7 +20,7 @@ impl Summary {
     }
 }
 
-/// What a summary from before has that nothing protects; nothing of any other group.
+/// Size of an earlier summary that nothing protects; `None` for any other group.
 pub(super) type Loose<'l> = &'l dyn Fn(usize) -> Option<u64>;
 
 /// Summaries that stand side by side are one, with those from before that nothing protects.

@@ -1,4 +1,4 @@
-//! What a provider accepts, and what a repair writes, by definition.
+//! Legal requests of a provider, and the steps of a repair, by definition.
 
 use epitome_core::{OpenKind, Pending, Profile, Repair, Violation, ViolationKind};
 
@@ -77,8 +77,8 @@ fn not_paired(id: Option<&str>, done: &[&str]) -> ViolationKind {
     if second { ViolationKind::DuplicateResult } else { ViolationKind::OrphanResult }
 }
 
-/// What a repair writes: pairs are made; results of no call go; results stand after the message that called, or where
-/// they stood; what is still missing is invented there.
+/// The steps of a repair. Pairs are made. Results of no call go. Results stand after the message that called, or where they stood. Results
+/// that are still missing are invented there.
 #[must_use]
 pub fn repair(profile: Profile, messages: &[Message], pending: Pending) -> Vec<Repair> {
     let pairs = pairs(messages);

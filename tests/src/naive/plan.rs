@@ -19,10 +19,10 @@ use crate::message::Message;
 use crate::spec::Spec;
 use ledger::lower;
 
-/// What is asked for.
+/// A request for a plan.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// What may be spent.
+    /// The limits.
     pub budget: Budget,
     /// Why the pass is made.
     pub pass: Pass,
@@ -30,12 +30,12 @@ pub struct Request {
     pub spec: Spec,
 }
 
-/// What came of it.
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// What is protected has more than the limit.
+    /// The protected groups have more than the limit.
     Infeasible {
-        /// What is protected, in tokens.
+        /// The size of the protected groups, in tokens.
         floor: u64,
         /// The sizes of the three largest protected groups, with their first messages.
         largest: Vec<(u64, usize)>,
@@ -55,11 +55,11 @@ pub struct Planned {
     pub tokens_after: u64,
     /// Its messages.
     pub projection: Vec<usize>,
-    /// How many of its messages, from the first on, stand as they stood.
+    /// The number of its messages, from the first on, that stand as they stood.
     pub stable: usize,
-    /// What these have together; not known where a group has more than one amount can hold.
+    /// The tokens of these messages; `None` where a group has more than one amount can hold.
     pub stable_tokens: Option<u64>,
-    /// What cannot be dropped, and the same with the newest steps.
+    /// The size of the groups that cannot be dropped, alone and with the newest steps.
     pub floors: (u64, u64),
     /// Message, place in it, and size at most of each part that is shortened.
     pub shortened: Vec<(usize, usize, u32)>,
@@ -141,7 +141,7 @@ struct Draft<'a> {
     parts: Vec<Shortened>,
     summaries: Vec<Summary>,
     budget: Budget,
-    /// What protected results have less, so that what is protected fits.
+    /// Tokens that were cut from protected results, so that the protected groups fit.
     cut: u64,
 }
 

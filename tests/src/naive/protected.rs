@@ -1,4 +1,4 @@
-//! What no plan touches, by the words of the design.
+//! Groups that no plan touches, by the words of the design.
 
 use epitome_core::attribution::SourceKind;
 use epitome_core::{GroupKind, Strategy};
@@ -6,19 +6,19 @@ use epitome_core::{GroupKind, Strategy};
 use super::{Group, Naive, begins_turn};
 use crate::spec::Spec;
 
-/// What is protected, group by group.
+/// The protection of each group.
 #[derive(Debug, Clone)]
 pub struct Protected {
     /// Without exception.
     pub hard: Vec<bool>,
-    /// As long as the request fits.
+    /// Protected as long as the request fits.
     pub held: Vec<bool>,
     /// Summaries that a step relies on which is protected without exception: no goal reaches them either.
     pub relied_on: Vec<bool>,
 }
 
 impl Protected {
-    /// What `spec` protects.
+    /// The groups that `spec` protects.
     #[must_use]
     pub fn new(naive: &Naive<'_>, groups: &[Group], spec: &Spec) -> Self {
         let protection = spec.protection();

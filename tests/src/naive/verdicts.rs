@@ -34,16 +34,16 @@ pub struct Shortened {
     pub message: usize,
     /// Its place in it.
     pub ordinal: usize,
-    /// What it is.
+    /// The kind.
     pub kind: PartKind,
     /// Its size.
     pub tokens: u32,
-    /// What it may have at most, if it has a verdict.
+    /// The maximum size by its verdict, if it has one.
     pub left: Option<u32>,
 }
 
 impl Shortened {
-    /// What it has now, at most.
+    /// The maximum size now.
     #[must_use]
     pub fn now(&self) -> u32 {
         self.left.unwrap_or(self.tokens)
@@ -56,15 +56,15 @@ pub struct NaiveDraft<'a> {
     naive: &'a Naive<'a>,
     /// The groups.
     pub groups: Vec<Group>,
-    /// Of each: `K`, `D` or `R`.
+    /// The verdict of each group: `K`, `D` or `R`.
     pub verdicts: Vec<char>,
     /// The parts, in the order of their messages.
     pub parts: Vec<Shortened>,
     /// The summaries.
     pub replaced: Vec<Summary>,
-    /// What may not be touched.
+    /// The protected groups.
     pub protected: Protected,
-    /// Of each group: whether it goes with the last step that relies on it.
+    /// Whether each group goes with the last step that relies on it.
     waits: Vec<bool>,
     clamps: Vec<(u32, u32)>,
     /// A rule that is left out: the twin of a draft that lacks it.
@@ -99,7 +99,7 @@ impl<'a> NaiveDraft<'a> {
         }
     }
 
-    /// The same without one of the rules.
+    /// The draft without one of the rules.
     #[must_use]
     pub const fn without(mut self, rule: Refusal) -> Self {
         self.without = Some(rule);
@@ -266,7 +266,7 @@ impl<'a> NaiveDraft<'a> {
         any
     }
 
-    /// What does not stay is not shortened.
+    /// A group that does not stay has no shortened parts.
     fn forget_edits(&mut self) {
         for part in 0..self.parts.len() {
             if self.verdicts[self.group_of(part)] != 'K' {

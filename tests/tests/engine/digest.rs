@@ -14,7 +14,7 @@ use epitome_tests::generate::{self, Scale};
 use epitome_tests::message as small;
 use proptest::prelude::*;
 
-/// As many tokens as bytes: no tokenizer makes more.
+/// A counter with as many tokens as bytes: no tokenizer makes more.
 struct Bytes;
 
 impl TokenCounter for Bytes {

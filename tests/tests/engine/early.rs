@@ -22,7 +22,7 @@ use super::support::{
 };
 use super::whole::{Which, any_stages, engine, summarizing};
 
-/// What happens to a session.
+/// An event of a session.
 #[derive(Debug, Clone)]
 enum Step {
     Said(Vec<Said>),
@@ -38,11 +38,11 @@ enum Step {
     Edited,
     /// The conversation goes on with another model.
     Model,
-    /// It is due, and fits.
+    /// A compaction is due, and the request fits.
     Due,
-    /// It is asked for, or cannot wait.
+    /// A compaction is requested, or cannot wait.
     Now,
-    /// So it is, and the future is dropped after so many polls.
+    /// A compaction is requested, and its future is dropped after this number of polls.
     Dropped(usize),
 }
 
@@ -81,7 +81,7 @@ struct Case {
     which: Which,
     falls_back: bool,
     answer: Answer,
-    /// How often the summarizer lets others go first.
+    /// Number of yields of the summarizer before its answer.
     yields: usize,
     meanwhile: Meanwhile,
     first: Vec<Said>,
@@ -145,13 +145,13 @@ struct Room {
     round: usize,
 }
 
-/// What there was when something was begun.
+/// State of the session when early work was begun.
 struct Since {
     head: Seq,
     revision: Revision,
     model: ModelKey,
     calls: usize,
-    /// How often it was asked to begin.
+    /// Number of times that a start was requested.
     asked: usize,
     dropped: bool,
     edited: bool,
@@ -257,7 +257,7 @@ impl Room {
         tasks.retain_mut(|task| polled(task, times).is_none());
     }
 
-    /// What is discarded is so for a reason, as far as can be seen without knowing how it is found.
+    /// Checks the reason of discarded work, as far as it can be seen without the way in which it is found.
     fn has_reason(&mut self, discarded: Option<Discarded>, census: &Census) -> Result<(), TestCaseError> {
         let Some(why) = discarded else { return Ok(()) };
         let since = self.since.take().unwrap();

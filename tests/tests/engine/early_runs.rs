@@ -22,7 +22,7 @@ use super::paths::polled;
 use super::store;
 use super::support::{self, Answer, Meanwhile, Scripted, check, check_covered, history};
 
-/// What is spawned, to be polled when there is time.
+/// Spawned tasks, to be polled when there is time.
 #[derive(Clone, Default)]
 struct Executor(Arc<Mutex<Vec<BackgroundTask>>>);
 
@@ -142,7 +142,8 @@ fn in_runs_it_is_told_that_it_was_begun_in_vain() {
     }
 }
 
-/// It is due, nobody polls the task, and the request fits: nobody waits. When it no longer fits, whoever waits has it written.
+/// A compaction is due, its task is not polled, and the request fits: the run does not wait. When the request no longer fits, the run that
+/// waits polls the task.
 #[test]
 fn what_nobody_polls_is_waited_for_when_the_request_no_longer_fits() {
     let (executor, store) = (Executor::default(), store(false));
@@ -161,7 +162,7 @@ fn what_nobody_polls_is_waited_for_when_the_request_no_longer_fits() {
     assert_eq!(summarizer.calls.load(Ordering::Relaxed), 1);
 }
 
-/// What was paid for is known, whether or not anybody waits for it any more.
+/// A summary that was paid for is in the costs, even if no run waits for it any more.
 #[test]
 fn what_is_given_up_was_paid_for_all_the_same() {
     let store = store(false);

@@ -1,4 +1,4 @@
-//! What a ledger says of what is gone, on stored sessions that are compacted again and again.
+//! Content of a ledger about hidden messages, on stored sessions that are compacted again and again.
 
 use super::*;
 

@@ -32,7 +32,7 @@ fn in_place(
     block_on(compact_messages(messages, &spec.parse().unwrap(), budget, &SummaryWriter::new(&counter)))
 }
 
-/// What a model sees of messages, and who has written them.
+/// Content of messages as a model sees it, and their writers.
 fn seen(messages: &[Message]) -> Vec<(Role, Vec<Part>, SourceKind, Authority)> {
     let seen = |message: &Message| {
         let by = message.attribution();

@@ -26,7 +26,7 @@ use super::support::{Answer, Meanwhile, Scripted, append, check, check_covered, 
 use super::whole::{Case, any_stages, case, engine, summarizing};
 use super::{budget, compact, store, support};
 
-/// What becomes of a pass.
+/// Course of a pass.
 #[derive(Debug, Clone, Copy)]
 enum Path {
     /// Its future is dropped after so many polls, of a summarizer that lets others go first so many times.
@@ -109,8 +109,8 @@ fn is_whole(case: &Case, paths: &[Path], census: &Census) -> Result<(), TestCase
     Ok(())
 }
 
-/// What is committed fits, but for what others have said meanwhile; or there is an error that has numbers, and nothing is
-/// changed. `others` says whether others have changed what is visible, and whether they have said something.
+/// A committed compaction fits, except for messages that others have added meanwhile. An error has numbers, and nothing is changed.
+/// `others` says whether others have changed the visible messages, and whether they have added messages.
 fn is_refused(
     history: &mut History,
     engine: &Engine,
@@ -153,7 +153,7 @@ fn told(error: &dyn Error) -> String {
     told
 }
 
-/// What comes of a future that is polled so often at most, and then dropped.
+/// Output of a future that is polled at most `polls` times, and then dropped.
 pub(super) fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
     let (mut future, mut left) = (Box::pin(future), polls);
     block_on(poll_fn(|cx| {
@@ -166,11 +166,11 @@ pub(super) fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
     }))
 }
 
-/// What a provider's model takes, and when compactions are due, in its own tokens.
+/// Window of a provider's model, and the trigger of compactions, in its own tokens.
 const WINDOW: u64 = 3_000;
 const DUE: u64 = 2_000;
 
-/// However wrong the counter is, between half and twice what the provider counts: what is sent fits.
+/// Each request fits with a counter that is wrong: between half and twice the count of the provider.
 #[test]
 fn a_loop_with_a_wrong_counter_holds_its_budget() {
     let turns = prop::collection::vec((0_usize..4, 1_usize..20), 14..28);
@@ -227,7 +227,7 @@ async fn wrongly_counted(
     Ok(compactions)
 }
 
-/// What the provider says of a request, which fits.
+/// Usage that the provider reports of a request, which fits.
 fn reported(prompt: &Prompt, percent: u64) -> Result<Usage, TestCaseError> {
     let counter = ClassEstimator::new();
     let sizes = prompt.messages.iter().map(|message| measure_message(message, &counter).tokens.as_u64());

@@ -279,7 +279,7 @@ fn a_summary_that_does_not_pay_is_not_asked_for_and_its_fallback_does_not_stand_
     assert_eq!((summarizer.calls.load(Ordering::Relaxed), summaries(&history)), (1, 1));
 }
 
-/// What nobody has to be asked for pays earlier than what is asked for.
+/// A text that needs no model call pays earlier than a summary of a model.
 #[test]
 fn a_digest_costs_nothing() {
     let store = store(false);
@@ -312,7 +312,7 @@ fn a_failure_is_told_where_the_fallback_would_not_pay() {
     assert_eq!(error.kind(), SessionErrorKind::Unavailable);
 }
 
-/// What would not pay is not begun before it is due either.
+/// A compaction that would not pay is not begun before it is due either.
 #[test]
 fn in_the_background_nobody_is_asked_for_what_does_not_pay() {
     for (requests, calls) in [(10, 0), (1_000, 1)] {

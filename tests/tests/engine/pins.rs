@@ -1,4 +1,4 @@
-//! What a program pins stays, with the rest of its group: on every path.
+//! Messages that a program pins stay, with the rest of their groups: on every path.
 
 use core::sync::atomic::Ordering;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a model is sent that writes a summary.
+//! Requests to a model that writes a summary.
 
 use std::sync::{Arc, Mutex};
 
@@ -151,7 +151,7 @@ fn an_answer_that_is_too_long_is_asked_for_again_once() {
     }
 }
 
-/// What a model is asked has at most twice as much as what it is to summarize: of an agent's session, and of a long talk.
+/// A request for a summary has at most twice the tokens of its span: of an agent's session, and of a long talk.
 #[test]
 fn a_request_is_at_most_twice_its_span() {
     let counter = ClassEstimator::new();

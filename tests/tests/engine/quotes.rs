@@ -1,4 +1,4 @@
-//! What users say stands word for word below a summary, from one to the next.
+//! Words of users stand word for word below a summary, from one to the next.
 
 use super::*;
 

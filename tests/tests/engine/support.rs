@@ -25,7 +25,7 @@ pub(crate) enum Said {
     User(u8),
     /// Words, and so many calls.
     Assistant(u8, u8),
-    /// What was looked up: as a system message, or in the user's role.
+    /// Context that was looked up: as a system message, or in the user's role.
     Context(bool, u8),
     /// An answer to the call with this id, which may be there, or not, or not any more.
     Result(u8, u8),
@@ -74,11 +74,11 @@ impl Said {
     }
 }
 
-/// What a summarizer does.
+/// Behaviour of a summarizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     Good,
-    /// As much as it may.
+    /// A text of the greatest length that is allowed.
     Full,
     Fails,
     Empty,
@@ -96,7 +96,7 @@ impl Answer {
     }
 }
 
-/// What somebody else does to the session while a summary is written.
+/// Change of the session by another writer while a summary is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meanwhile {
     Nothing,
@@ -132,7 +132,7 @@ pub(crate) struct Scripted {
     answer: Answer,
     meanwhile: Meanwhile,
     store: Arc<dyn HistoryStore>,
-    /// How often it lets others go first before it answers.
+    /// Number of yields before its answer.
     yields: usize,
     pub(crate) calls: AtomicUsize,
     /// Whether what is committed on what it was asked for is in conflict.
@@ -311,7 +311,7 @@ pub(crate) fn text_of(message: &Message) -> String {
     texts.collect()
 }
 
-/// That each message which a summary stands for was shown to who has written it, or to who wrote one before it.
+/// Checks that the writer of each summary, or the writer of an earlier one, has read each message that the summary stands for.
 pub(crate) fn check_covered(
     history: &History,
     store: &Arc<dyn HistoryStore>,
@@ -357,8 +357,8 @@ pub(crate) fn late_answers(store: &Arc<dyn HistoryStore>) -> Vec<(Seq, Message)>
     log(store).into_iter().filter(is_late).map(|logged| (logged.entry.anchor, logged.entry.message)).collect()
 }
 
-/// That each answer which came late to what a summary stands for was shown to who has written it, or one before it. `before`
-/// is what was visible then, `late` the answers that were there. Returns how many such answers there are.
+/// Checks that the writer of each summary, or the writer of an earlier one, has read each late answer to a message that the summary stands
+/// for. `before` are the messages that were visible then, `late` the answers that were there. Returns the number of such answers.
 pub(crate) fn check_late(
     history: &History,
     before: &[Live],
@@ -390,7 +390,7 @@ pub(crate) fn log(store: &Arc<dyn HistoryStore>) -> Vec<Logged> {
     log
 }
 
-/// That what is shown is whole, is what a fresh process loads, and holds what must stay.
+/// Checks that the visible messages are whole, equal those that a fresh process loads, and include all that must stay.
 pub(crate) fn check(history: &History, store: &Arc<dyn HistoryStore>) -> Result<(), TestCaseError> {
     let fresh = self::history(store);
     prop_assert_eq!(shown(history), shown(&fresh));

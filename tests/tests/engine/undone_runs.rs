@@ -22,7 +22,7 @@ use proptest::test_runner::TestCaseError;
 use super::store;
 use super::support::{Answer, Meanwhile, Scripted, check, history, log, open};
 
-/// What happens in a run.
+/// An event of a run.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     /// A tool is used, and returns so many lines.
@@ -33,7 +33,7 @@ enum Step {
     Refused(u64),
     /// The latest compaction is read and undone.
     Undo,
-    /// What is not stored is taken back.
+    /// The messages that are not stored are taken back.
     TakeBack,
 }
 
@@ -52,7 +52,7 @@ struct Case {
     sqlite: bool,
     per_call: bool,
     rule: &'static str,
-    /// What happens in each run, and whether its last call is left without an answer.
+    /// The events of each run, and whether its last call is left without an answer.
     runs: Vec<(Vec<Step>, bool)>,
 }
 
@@ -224,7 +224,7 @@ impl Talk {
         Ok(())
     }
 
-    /// What is stored with each call is shown as a fresh process shows it.
+    /// Messages that are stored with each call are shown as a fresh process shows them.
     async fn is_as_stored(&self, run: &mut Run<'_>, per_call: bool) -> Result<(), TestCaseError> {
         if !per_call {
             return Ok(());
@@ -241,7 +241,7 @@ impl Talk {
     }
 }
 
-/// What is said, in any order.
+/// Texts of the messages, sorted.
 fn texts<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Vec<String> {
     let mut texts: Vec<_> = messages.into_iter().map(said).collect();
     texts.sort_unstable();

@@ -1,5 +1,5 @@
-//! Whatever happens to a session, and whatever is done to it: what was said is never lost, what is shown is whole, and nothing
-//! is paid for twice.
+//! In all histories of a session, and under all operations on it, no message is ever lost, the visible messages are whole, and nothing is
+//! paid for twice.
 
 use core::sync::atomic::Ordering;
 use core::time::Duration;
@@ -20,7 +20,7 @@ use super::support::{
 };
 use super::{budget, compact, store};
 
-/// What the engine follows.
+/// Strategy of the engine.
 #[derive(Debug, Clone)]
 pub(super) enum Which {
     Summarize,
@@ -48,13 +48,13 @@ fn spec(text: &str) -> StrategySpec {
     text.parse().unwrap()
 }
 
-/// These stages, if they may stand in this order.
+/// A pipeline of these stages, if they may stand in this order.
 fn stages(kinds: &[usize]) -> Option<StrategySpec> {
     let said: Vec<_> = kinds.iter().map(|kind| KINDS[*kind]).collect();
     said.join(" | ").parse().ok()
 }
 
-/// What a pipeline of these stages does.
+/// A strategy that plans as a pipeline of these stages does.
 #[derive(Debug)]
 struct ClearThenSummarize;
 
@@ -93,7 +93,7 @@ pub(super) struct Case {
     pub(super) sqlite: bool,
     pub(super) which: Which,
     pub(super) falls_back: bool,
-    /// What is said, and what is done then.
+    /// The messages of each round, and the actions after them.
     pub(super) rounds: Vec<(Vec<Said>, Answer, Meanwhile, u64)>,
 }
 
@@ -154,7 +154,7 @@ fn whatever_happens_the_session_is_whole() {
     cases::check("engine", case(summarizing()), &minimums, is_whole);
 }
 
-/// The same with any stages one after another; each pair of neighbours comes often.
+/// Checks any stages one after another; each pair of neighbours comes often.
 #[test]
 fn whatever_stages_there_are_the_session_is_whole() {
     let name = |first: &str, second: &str| -> &'static str { format!("{first} | {second}").leak() };

@@ -15,7 +15,7 @@ const KEY: &str = "sk-test-4711";
 /// A model that binds thinking to what stood before it.
 pub(crate) const MODEL: &str = "claude-opus-5-5";
 
-/// Where the server speaks Messages.
+/// Base URL of the server for Messages.
 fn base() -> String {
     format!("{}/anthropic", server())
 }

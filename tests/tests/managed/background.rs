@@ -29,7 +29,7 @@ fn ahead(managed: Managed) -> Managed {
     managed.in_background(|task| drop(tokio::spawn(task)))
 }
 
-/// What is done ahead.
+/// Tasks of the early work.
 #[derive(Clone, Default)]
 struct Tasks(Arc<Mutex<Vec<JoinHandle<()>>>>);
 
@@ -48,7 +48,7 @@ impl Tasks {
     }
 }
 
-/// It begins at 7,000 tokens, and is not due before 20,000.
+/// A compaction that begins at 7,000 tokens, and is not due before 20,000.
 fn never_due(managed: Managed) -> AutoCompaction {
     AutoCompaction::new(ahead(managed))
         .with_early(Trigger::tokens(7_000))
@@ -66,7 +66,7 @@ fn two_hundred_turns(chat: &(impl ChatClient + Clone + 'static), model: &str, ma
     assert_eq!(talk.discarded, []);
 }
 
-/// What has come does not wait until it is due: then some request would have more than `bytes`.
+/// Checks that early work is committed before it is due: else some request would have more than `bytes`.
 fn stay_small(sent: &[Value], bytes: usize) {
     let longest = sent.iter().map(|body| body.to_string().len()).max().unwrap();
     assert!(longest < bytes, "{longest} bytes");
@@ -121,7 +121,7 @@ impl Session {
         (began, cx.discarded())
     }
 
-    /// The same where nothing is due soon.
+    /// Begins as [`Session::begin`] does, at a point where nothing is due soon.
     fn take_up(&mut self, managed: &Managed) -> (Began, Option<Discarded>) {
         let mut cx = self.cx(Pass::Proactive).for_what_has_come();
         let began = managed.begin(&mut cx);
@@ -271,7 +271,7 @@ fn what_was_changed_meanwhile_is_discarded() {
     });
 }
 
-/// Where the store fails when it is put in place: the old history or the new one, and the service is not asked again.
+/// A store that fails at the commit shows the old history or the new one, and the service is not called again.
 #[test]
 fn a_store_that_fails_shows_the_old_history_or_the_new_one() {
     block_on(async {
@@ -336,7 +336,7 @@ fn what_has_not_come_is_not_waited_for() {
     });
 }
 
-/// Where the request does not fit, what was begun is waited for, and nobody is asked twice.
+/// A request that does not fit waits for the early work, and the service is called once.
 #[test]
 fn what_has_not_come_is_waited_for_where_nothing_fits() {
     block_on(async {

@@ -15,15 +15,15 @@ use epitome_tests::around::{Around, StoreWith};
 use crate::managed::support::{block_on, compact, managed, open, ten_turns};
 use crate::managed::{anthropic, openai};
 
-/// What becomes of the next commit.
+/// Fate of the next commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     Fine,
-    /// It fails, and nothing has happened.
+    /// The commit fails, and nothing has changed.
     Lost,
-    /// It happens, and nobody is told.
+    /// The commit succeeds, and its answer is lost.
     Unanswered,
-    /// It happens, and the future is dropped before that is told.
+    /// The commit succeeds, and the future is dropped before its answer.
     Dropped,
 }
 
@@ -64,7 +64,7 @@ impl Around for Next {
     }
 }
 
-/// What a fresh process shows.
+/// Messages that a fresh process shows.
 pub(crate) async fn fresh(store: &Arc<dyn HistoryStore>) -> Vec<Message> {
     open(store).await.projection().cloned().collect()
 }

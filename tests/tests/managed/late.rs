@@ -56,7 +56,7 @@ async fn goes_on(history: &mut History) {
     }
 }
 
-/// What a service was asked to replace in each of three compactions, and what is shown then.
+/// Messages that a service was to replace in each of three compactions, and the visible messages then.
 async fn asked(service: impl CompactionService + 'static) -> (Vec<Vec<Message>>, Vec<Message>) {
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
     let replaced = Arc::new(Mutex::new(Vec::new()));
@@ -76,7 +76,7 @@ async fn asked(service: impl CompactionService + 'static) -> (Vec<Vec<Message>>,
     (replaced, shown(&history, &store).await)
 }
 
-/// It stands behind what was left before, with its call, and once.
+/// Checks that the answer stands once, with its call, behind the part that an earlier compaction left.
 fn is_told_once(replaced: &[Vec<Message>]) {
     let tells = |messages: &Vec<Message>| messages.iter().filter(|message| **message == answer()).count();
     assert_eq!(replaced.iter().map(tells).collect::<Vec<_>>(), [0, 1, 0]);

@@ -28,10 +28,10 @@ use crate::managed::{anthropic, openai};
 /// A model that binds no thinking.
 const UNBOUND: &str = "claude-opus-4-8";
 
-/// How large a turn may be to be taken: in tokens of the fakes, where compactions are seen often and requests stay small.
+/// Maximum size of a turn: in tokens of the fakes, where compactions are seen often and requests stay small.
 const TURN_BYTES_MAX: usize = 3_000;
 
-/// What is said in a turn, and who has recorded it.
+/// Messages of a turn.
 type Turn = Vec<Message>;
 
 /// 200 turns, each with a fact of its own in what the user says.
@@ -110,7 +110,7 @@ fn turns(file: &Path) -> Vec<Turn> {
     turns
 }
 
-/// What anybody says in a message: without what only its own provider can read.
+/// Message without the parts that only its own provider can read.
 fn plain(message: &Message) -> Option<Message> {
     let is_plain = |part: &&Part| match part {
         Part::Text(text) => !text.trim().is_empty(),
@@ -180,7 +180,7 @@ async fn stored(
     (last, compacted)
 }
 
-/// What OpenAI answers to what is shown, and what it left in its answer.
+/// OpenAI's answer to the visible messages, and the compaction in its answer.
 async fn at_openai(chat: &Chat, history: &History, threshold: Option<&str>) -> (String, Option<Message>) {
     let shown: Vec<&Message> =
         history.projection().filter(|message| message.role() != Role::System).collect();
@@ -338,7 +338,7 @@ fn anthropic_in_the_background() {
 }
 
 impl Growing {
-    /// What the model and its tools said in a turn.
+    /// Adds the messages of the model and its tools in a turn.
     fn answer(&mut self, turn: &Turn) {
         // Converted alone it would be told that somebody has to speak first.
         let written = convert(turn, Format::Anthropic).unwrap().text;

@@ -32,7 +32,7 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
     Server { _child: child, url: url.trim().to_owned() }
 });
 
-/// Where the server listens.
+/// URL of the server.
 pub(crate) fn server() -> &'static str {
     &SERVER.url
 }
@@ -90,7 +90,7 @@ pub(crate) async fn compact(
     (outcome, cx.costs().told())
 }
 
-/// What is shown, here and to a fresh process: the same.
+/// Visible messages, which a fresh process shows as well.
 pub(crate) async fn shown(history: &History, store: &Arc<dyn HistoryStore>) -> Vec<Message> {
     let shown: Vec<Message> = history.projection().cloned().collect();
     let fresh: Vec<Message> = open(store).await.projection().cloned().collect();

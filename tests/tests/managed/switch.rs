@@ -7,7 +7,7 @@ use epitome::compactors::{DigestSummarizer, Managed};
 use crate::managed::talk::{Talk, auto};
 use crate::managed::{anthropic, openai};
 
-/// What one has sealed is never sent to the other; its text is. What it was sent before is known to the end, where the
+/// A sealed part of one provider is never sent to the other; its text is. Facts that it was sent before are known to the end, where the
 /// provider has written a text itself.
 #[test]
 fn from_anthropic_to_openai_and_back() {
@@ -50,7 +50,7 @@ fn from_anthropic_to_openai_and_back() {
     assert!(first.contains("So far: FACT-") && !first.contains("signature"));
 }
 
-/// Who a leg of a session is with.
+/// Provider and model of a leg of a session.
 type Leg = (&'static str, &'static str);
 
 const LEGS: [Leg; 4] = [

@@ -22,15 +22,15 @@ pub(crate) struct Talk {
     facts: Arc<AtomicUsize>,
     session: AgentSession,
     pub(crate) compacted: usize,
-    /// How often the service has compacted what it keeps, and forgotten it.
+    /// Number of times that the service has compacted the session that it keeps, and has forgotten it.
     pub(crate) renewed: usize,
     pub(crate) forgotten: usize,
-    /// How many compactions were begun before they were due, and why some were not used.
+    /// Number of compactions that were begun before they were due, and the reasons why some were not used.
     pub(crate) begun: usize,
     pub(crate) discarded: Vec<Discarded>,
-    /// What whoever compacted was not told.
+    /// Content that the compactor did not receive.
     pub(crate) not_told: Vec<Loss>,
-    /// What the user says next beside the question.
+    /// Messages that the user adds to the next question.
     next: Vec<Message>,
 }
 
@@ -59,7 +59,7 @@ impl Talk {
         }
     }
 
-    /// So many turns with this client and compactor; the last answer.
+    /// Goes on for a number of turns with this client and compactor; returns the last answer.
     pub(crate) fn go_on(
         &mut self,
         turns: usize,
@@ -120,7 +120,7 @@ impl Talk {
         self.model = model.into();
     }
 
-    /// How many facts were told.
+    /// Number of facts that were told.
     pub(crate) fn facts(&self) -> usize {
         self.facts.load(Ordering::Relaxed)
     }

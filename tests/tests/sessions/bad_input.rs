@@ -21,7 +21,7 @@ use serde_json::json;
 
 use crate::sessions::support::{Scripted, Truncating, call, log, shown, texts};
 
-/// What goes wrong, the first time.
+/// Trouble of the first call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
     Error,
@@ -154,7 +154,7 @@ fn a_provider_that_fails_after_the_answer_does_not_take_it_away() {
     }
 }
 
-/// What a run has compacted was paid for: it is committed with what the run stores, whichever provider fails behind it.
+/// A compaction of a run was paid for: it is committed with the messages that the run stores, whichever provider fails behind it.
 #[test]
 fn a_provider_that_fails_after_the_answer_does_not_undo_a_compaction() {
     let store = Arc::new(MemoryStore::new());
@@ -198,8 +198,8 @@ impl Around for FailsOnce {
     }
 }
 
-/// What was said is stored before and after each call. A store that fails once, at any of these points, loses no answer and no
-/// result of a tool that has run.
+/// Messages are stored before and after each call. A store that fails once, at any of these points, loses no answer and no result of a tool
+/// that has run.
 #[test]
 fn a_store_that_fails_once_between_calls_loses_nothing() {
     for at in 0..5 {

@@ -33,7 +33,7 @@ pub(crate) fn drive<T>(future: impl Future<Output = T>, polls: usize) -> Option<
     None
 }
 
-/// How often the model calls a tool in a run.
+/// Number of tool calls of the model in a run.
 const ROUNDS: usize = 3;
 
 /// A model that reads, compacts, reads again, and then answers.

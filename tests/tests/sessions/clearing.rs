@@ -351,7 +351,7 @@ fn parts_of_one_message_are_shortened_one_after_the_other() {
     }
 }
 
-/// How many bytes a message of reasoning and calls has.
+/// Number of bytes of a message of reasoning and calls.
 fn said_in(message: &Message) -> usize {
     let parts = message.parts().iter().map(|part| match part {
         Part::Reasoning(reasoning) => reasoning.text.len(),

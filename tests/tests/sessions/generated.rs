@@ -65,7 +65,7 @@ fn leaving_out() -> MessagesCompactor {
     })
 }
 
-/// What compacts.
+/// Kind of the compactor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Hides groups.
@@ -107,7 +107,7 @@ impl Kind {
     }
 }
 
-/// How a run ends.
+/// End of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Finished,
@@ -119,11 +119,11 @@ enum End {
 /// One generated run.
 #[derive(Debug, Clone)]
 struct Plan {
-    /// How many rounds of tools.
+    /// Number of rounds of tools.
     rounds: usize,
-    /// How many calls in each.
+    /// Number of calls in each round.
     width: usize,
-    /// How long each result is.
+    /// Number of lines of each result.
     lines: usize,
     end: End,
 }
@@ -154,7 +154,7 @@ impl Case {
     }
 }
 
-/// What is sent next without what is never stored: instructions.
+/// Texts of the next request without those that are never stored: instructions.
 fn projected(run: &Run<'_>) -> Vec<String> {
     texts(run.projection().into_iter().skip(1))
 }

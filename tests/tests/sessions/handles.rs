@@ -26,7 +26,7 @@ use crate::sessions::support::{Scripted, texts};
 
 const TURNS: usize = 200;
 const FACTS: usize = 50;
-/// So many facts are asked for in one run.
+/// Number of facts in the question of one run.
 const AT_ONCE: usize = 5;
 
 fn place(n: usize) -> String {
@@ -110,10 +110,10 @@ fn turn(turn: usize) -> Vec<Message> {
     }
 }
 
-/// How a fact was got back.
+/// Way in which a fact was got back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
-    /// It was still shown.
+    /// Without a call: it was still shown.
     Shown,
     /// By the number in a note, in one call or two.
     Note,
@@ -162,7 +162,7 @@ impl Reader {
         Message::assistant(format!("{}.", codes.join(", ")))
     }
 
-    /// What it would ask for, one after another.
+    /// Calls that it would make, one after another, and their way.
     fn plan(&self, n: usize, words: &str, (messages, texts): (&[Message], &[String])) -> (Way, Vec<Value>) {
         let file = format!("\"gate{n}.log\"");
         let call = messages.iter().flat_map(Message::parts).find_map(|part| match part {
@@ -267,7 +267,7 @@ fn facts_got_back(
 /// The presets: without a model, and with one that writes summaries.
 const PRESETS: [&str; 2] = ["agent", "summarize"];
 
-/// The same over one store.
+/// Checks that all facts are got back, over one store.
 fn all_facts_are_got_back(store: &Arc<dyn HistoryStore>, presets: &[&str]) {
     for strategy in presets.iter().copied() {
         let provider = HistoryProvider::new("m", Arc::clone(store));

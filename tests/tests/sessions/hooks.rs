@@ -24,7 +24,7 @@ use crate::sessions::steering::{LIMIT, auto};
 use crate::sessions::strict::compactions;
 use crate::sessions::support::{Scripted, shown};
 
-/// What a hook of the tests does.
+/// Behaviour of a hook of the tests.
 #[derive(Debug, Default)]
 pub(crate) struct Steering {
     veto: bool,

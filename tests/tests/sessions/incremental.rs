@@ -15,7 +15,7 @@ use futures::executor::block_on;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// What is said in one run, and whether somebody compacts the session behind everybody's back before it.
+/// Messages of one run, and whether another writer compacts the session before it.
 #[derive(Debug, Clone)]
 struct Step {
     compacts: bool,

@@ -118,7 +118,7 @@ fn a_result_of_a_custom_tool_has_its_own_form_where_the_service_has_the_call() {
     });
 }
 
-/// What answers a call or a question of the service cannot stand behind what a compaction has left of it.
+/// An answer to a call or a question of the service cannot stand behind the rest that a compaction has left of it.
 #[test]
 fn nothing_is_compacted_between_a_question_and_its_answer() {
     let approved = Part::ApprovalResponse(ApprovalAnswer::new(Approval::new("a1", "c1"), true));
@@ -162,7 +162,7 @@ fn a_new_session_of_the_service_that_brings_no_id_is_sent_all_again() {
     assert_eq!(goes_on_from(&session), Some("r2"));
 }
 
-/// Where what was said is stored, the service's session is not behind it; where it is not, the run may be made again.
+/// If the messages are stored, the service's session is not behind them; if they are not, the run may be made again.
 #[test]
 fn where_a_provider_fails_at_the_end_the_session_is_where_the_history_is() {
     for (stores, on) in [(true, "r2"), (false, "r1")] {
@@ -201,7 +201,7 @@ fn nothing_is_undone_in_a_run_that_the_service_has_begun_to_keep() {
     });
 }
 
-/// Whose call only the service has, is in what is sent and in its size; instructions of providers are in it once.
+/// A result whose call only the service has is in the request and in its size; instructions of providers are in it once.
 #[test]
 fn what_is_sent_is_counted_once() {
     let counted = |text: &str| ClassEstimator::new().count(text).as_u64();
@@ -327,7 +327,7 @@ fn what_no_service_keeps_is_kept_however_the_run_ends() {
     assert_eq!(sent, ["user: Tell.", "assistant: Once", "user: And?"]);
 }
 
-/// What was renewed and is refused again has not become shorter by that.
+/// A session that was renewed and is refused again has not become shorter by the renewal.
 #[test]
 fn a_session_of_the_service_is_renewed_once_for_a_refusal() {
     let (store, mut session) = (Arc::new(MemoryStore::new()), session());

@@ -1,4 +1,4 @@
-//! What an agent, or one run, sets for its compactions: the goal, the reserve, the least amount, and a condition of its own.
+//! Settings of compactions by an agent, or by one run: the goal, the reserve, the least amount, and a condition of its own.
 
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;

@@ -20,7 +20,7 @@ use crate::sessions::runs::{settings, settings_over};
 use crate::sessions::strict::{Strict, WINDOW, agent, compaction, compactions, talk};
 use crate::sessions::support::{Truncating, call, log, texts};
 
-/// What the service counts is three times what the agent does, and the first request of all is too long already.
+/// The service counts three times as much as the agent, and the first request of all is too long already.
 #[test]
 fn a_refusal_tells_also_how_the_service_counts() {
     let (store, free) = (Arc::new(MemoryStore::new()), Strict::new(u64::MAX));

@@ -1,4 +1,4 @@
-//! What the documentation promises of runs, as a program sees it: how often they compact, with which counter, what their events say.
+//! Promises of the documentation about runs, as a program sees them: compactions, their counter, and the words of their events.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl TokenCounter for Tenfold {
     }
 }
 
-/// What a run tells in which the user says something and the model answers so much.
+/// Events of a run in which the user asks and the model answers with `words` words.
 fn run(settings: &RunSettings, session: &mut AgentSession, words: usize) -> Vec<RunEvent> {
     block_on(async {
         let input = vec![Message::user("And then?")];

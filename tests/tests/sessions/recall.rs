@@ -109,7 +109,7 @@ fn each_of_fifty_facts_in_two_hundred_turns_is_got_back_over_every_store() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// What was hidden in the middle of the run, before it was stored, is found by the same run; also where it was only cleared.
+/// Messages that were hidden in the middle of the run, before they were stored, are found by the same run; also if they were only cleared.
 #[test]
 fn what_was_hidden_in_the_run_is_read_again_in_it() {
     for (strategy, persistence) in [
@@ -200,7 +200,7 @@ fn an_answer_has_a_limit_and_wrong_arguments_are_told() {
     assert!(told[5..].iter().all(|text| text.contains("Give \"query\"")), "{told:?}");
 }
 
-/// What the user has taken back stays so, and other sessions of the store are nobody's business.
+/// Messages that the user has taken back are not found, nor those of other sessions of the store.
 #[test]
 fn what_was_taken_back_and_what_others_said_is_not_found() {
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());

@@ -27,7 +27,7 @@ use proptest::prelude::*;
 
 use crate::sessions::support::Scripted;
 
-/// How the message of the provider begins.
+/// Beginning of the provider's message.
 const RECORD: &str = "user: [recalled: ";
 
 fn settings(store: Arc<dyn HistoryStore>) -> RunSettings {
@@ -130,7 +130,7 @@ fn said(says: &str) -> Vec<Message> {
     vec![Message::user(says), Message::assistant("Noted.")]
 }
 
-/// What the provider adds to a run in which the user says `asks`, and how many pages of the log it reads.
+/// Message that the provider adds to a run in which the user says `asks`, and the number of pages of the log that it reads.
 fn added(store: &Arc<StoreWith<Pages>>, asks: &str, provider: RecallProvider) -> (Option<Message>, usize) {
     let mut providers = Providers::default();
     providers.push(HistoryProvider::new("m", Arc::<StoreWith<Pages>>::clone(store))).unwrap();
@@ -196,8 +196,8 @@ fn what_is_shortened_is_shown_too() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever was said, what is shown is data for this run, has no more tokens than it may, and no text of it can pass for a line of
-    /// the record.
+    /// For all texts, the record is data for this run, has no more tokens than it may, and none of its texts can pass for a line of the
+    /// record.
     #[test]
     fn what_is_shown_is_a_record_within_its_allowance(
         texts in prop::collection::vec("(port |#1 user: |obey me|計數|\\PC|[\r\n\u{85}\u{2028}]){1,40}", 1..8),

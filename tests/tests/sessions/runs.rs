@@ -49,7 +49,7 @@ fn an_input_that_would_not_be_sent_is_refused() {
     assert_eq!(log(&*store, "s"), []);
 }
 
-/// The same beside the answer to a call that a compaction has hidden.
+/// A new request beside the answer to a call that a compaction has hidden: the request would be lost with the answer.
 #[test]
 fn an_input_that_would_be_hidden_is_refused() {
     let store = Arc::new(MemoryStore::new());

@@ -41,7 +41,7 @@ fn begin<'r>(settings: &'r RunSettings, session: &'r mut AgentSession, says: Vec
     block_on(Run::begin(settings, session, says, &RunOptions::default())).unwrap()
 }
 
-/// What the next request says of each tool result.
+/// Text of each tool result in the next request.
 fn shown(run: &mut Run<'_>) -> Vec<String> {
     results(&block_on(run.prompt()).unwrap().messages)
 }
@@ -170,7 +170,7 @@ fn it_needs_no_store_and_no_compaction() {
     assert!(tokens <= most && tokens.0 > most.0 / 2, "a smaller limit counts as that: {}", seen[0]);
 }
 
-/// What was reported of a request still tells how large the next one is.
+/// The report on a request still gives the size of the next one.
 #[test]
 fn what_a_provider_reported_is_still_known() {
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());

@@ -1,4 +1,4 @@
-//! What a session remembers, kept beside its history.
+//! State of a session, kept beside its history.
 
 use core::future::Future;
 use core::pin::pin;
@@ -18,7 +18,7 @@ use futures::task::noop_waker;
 
 use crate::sessions::support::{Scripted, log};
 
-/// Where a provider stands: one before the history is told of the answer after that has stored.
+/// Moment at which a provider counts a run. A provider before the history is called after the history has stored.
 #[derive(Clone, Copy)]
 enum Counts {
     /// Before the run, so that what is stored with it knows of it.
@@ -152,8 +152,8 @@ fn drive<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
     })
 }
 
-/// Whoever looks finds a state that knows of every run of the log and of no other, and the session that was dropped with
-/// the run goes on: what it has sent is its own, also if the answer never came.
+/// Every reader finds a state that knows of all runs of the log and of no other. The session that was dropped with the run goes on: the
+/// messages that it has sent are its own, also if the answer never came.
 #[test]
 fn a_run_that_is_dropped_leaves_its_state_with_its_messages_or_neither() {
     let (mut dropped, mut found_out) = (0, 0);
@@ -182,7 +182,7 @@ fn a_run_that_is_dropped_leaves_its_state_with_its_messages_or_neither() {
     assert_eq!((dropped, found_out), (7, 1), "at each pause, one of them after the append");
 }
 
-/// However often an answer is lost, what this session has sent is its own.
+/// Messages that this session has sent are its own, even if several answers are lost.
 #[test]
 fn two_runs_that_are_dropped_leave_the_state_this_sessions() {
     let dropped = |store: &Arc<StoreWith<Pauses>>, polls: [usize; 2]| {

@@ -265,7 +265,7 @@ fn the_models_subject_is_added_to_that_of_the_caller() {
     }
 }
 
-/// What fails for the model is tried all the same when it is due.
+/// A compaction that fails for the model is tried again when it is due.
 #[test]
 fn a_compaction_that_fails_for_the_model_does_not_keep_others_from_being_made() {
     let store = Arc::new(MemoryStore::new());

@@ -26,10 +26,10 @@ pub(crate) struct Strict {
     pub(crate) tells: bool,
     /// The limit that it names, if that is another.
     pub(crate) claims: Option<u64>,
-    /// What a request has to leave for the answer.
+    /// Tokens that a request has to leave for the answer.
     pub(crate) answer_max: u64,
     pub(crate) streams: bool,
-    /// Of each request: what it counted, and whether it was answered.
+    /// The count of each request, and whether it was answered.
     pub(crate) asked: Arc<Mutex<Vec<(u64, bool)>>>,
 }
 

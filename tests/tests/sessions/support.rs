@@ -20,10 +20,10 @@ use epitome_tests::around::pause;
 use futures::StreamExt;
 use futures::task::noop_waker;
 
-/// What one request held: the texts of its messages, with their roles.
+/// Texts of the messages of one request, with their roles.
 pub(crate) type Sent = Vec<String>;
 
-/// What the model says to its nth request, which holds these messages.
+/// Answer of the model to its nth request, which holds these messages.
 type Answer = dyn Fn(usize, &[Message]) -> Result<ModelResponse, ClientError> + Send + Sync;
 
 /// A model that answers as a closure says, and remembers what it was sent.
@@ -228,7 +228,7 @@ pub(crate) fn server(name: &str) -> Option<String> {
     url
 }
 
-/// What a fresh process shows of a session.
+/// Texts that a fresh process shows of a session.
 pub(crate) fn shown(store: &dyn HistoryStore, session: &str) -> Vec<String> {
     let loaded = wait(store.load(&SessionId::new(session)));
     loaded.map_or_else(|_| Vec::new(), |loaded| texts(loaded.live.iter().map(|live| &live.entry.message)))

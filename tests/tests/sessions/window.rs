@@ -1,4 +1,4 @@
-//! What a run knows of its model: by name, by what a refusal has told, and by what the request keeps for its answer.
+//! Window of a run's model: from its name, from a refusal, and less the answer that a request reserves.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ fn an_agent_of_an_unknown_model_learns_from_a_refusal() {
     }
 }
 
-/// What a service tells that is confused does not shrink what fits: the next refusal is helped as if it had told nothing.
+/// A confused limit in a refusal does not shrink the window: the next refusal is helped as one without a limit.
 #[test]
 fn a_limit_that_cannot_be_is_not_kept_in_mind() {
     for limit in [0, 1, 128, 1_023, u64::MAX] {

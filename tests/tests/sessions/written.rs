@@ -23,7 +23,7 @@ fn in_session() -> RunSettings {
     RunSettings::new("assistant").with_providers(providers)
 }
 
-/// As another process has it.
+/// The session as another process has it.
 fn reread(session: &AgentSession) -> AgentSession {
     let written = session.to_json().unwrap();
     let read = AgentSession::from_json(&written).unwrap();
@@ -41,7 +41,7 @@ async fn talk(settings: &RunSettings, session: &mut AgentSession, token: &str) {
     run.finish().await.unwrap();
 }
 
-/// What the next run would send.
+/// Messages that the next run would send.
 fn next(settings: &RunSettings, session: &mut AgentSession) -> Vec<Message> {
     block_on(async {
         let mut run = Run::begin(settings, session, Vec::new(), &options("next")).await.unwrap();

@@ -91,7 +91,7 @@ pub enum Swapped {
     Swapped {
         /// The request, block first.
         request: String,
-        /// How many messages the block stands for.
+        /// Number of messages that the block stands for.
         replaced: usize,
     },
     /// A block had come and cannot be used: send it as it is.
@@ -105,7 +105,7 @@ impl BackgroundSwap {
         Self::default()
     }
 
-    /// Takes note that the first `cut` messages of `request` are being summarized. What was under way is given up.
+    /// Records that the first `cut` messages of `request` are being summarized. What was under way is given up.
     ///
     /// # Errors
     /// If it is no request, or has not so many messages. What was under way goes on.

@@ -1,4 +1,4 @@
-//! What a compaction left.
+//! Block that a compaction left.
 
 use core::fmt;
 use std::borrow::{Cow, ToOwned as _};

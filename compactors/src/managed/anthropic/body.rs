@@ -63,7 +63,7 @@ impl<'a> Body<'a> {
 
 /// A message of a request.
 pub(super) struct Raw<'a> {
-    /// As it is written.
+    /// JSON of the message, as it is written.
     pub(super) text: &'a str,
     pub(super) role: Cow<'a, str>,
     /// Its blocks; none if its content is one text.
@@ -88,7 +88,7 @@ impl<'a> Raw<'a> {
 
 /// A content block.
 pub(super) struct Block<'a> {
-    /// As it is written.
+    /// JSON of the block, as it is written.
     pub(super) text: &'a str,
     pub(super) head: BlockHead<'a>,
 }
@@ -101,7 +101,7 @@ impl<'a> Block<'a> {
         Ok(Self { text, head })
     }
 
-    /// What the block `text`, alone, is.
+    /// Reads the block `text`, which stands alone.
     pub(super) fn alone(text: &'a str) -> Result<Self, MappingError> {
         Self::of(text, fields(text, &HEAD))
     }
@@ -124,7 +124,7 @@ pub(super) struct BlockHead<'a> {
     pub(super) kind: Cow<'a, str>,
     pub(super) id: Option<Cow<'a, str>>,
     pub(super) tool_use_id: Option<Cow<'a, str>>,
-    /// As it is written.
+    /// JSON of the content, as it is written.
     pub(super) content: Option<&'a str>,
     pub(super) signature: Option<Cow<'a, str>>,
 }
@@ -152,9 +152,9 @@ pub(super) fn blocks(content: &str) -> Result<Vec<Block<'_>>, MappingError> {
     list.into_iter().map(|(text, fields)| Block::of(text, fields)).collect()
 }
 
-/// What matters of a response.
+/// The fields of a response that are used.
 pub(super) struct Response<'a> {
-    /// As it is written.
+    /// JSON of the content, as it is written.
     pub(super) content: &'a str,
     pub(super) stop_reason: Option<Cow<'a, str>>,
 }

@@ -1,4 +1,4 @@
-//! Where a conversation may be cut.
+//! Legal cuts of a conversation.
 
 use std::collections::BTreeMap;
 use std::vec::Vec;

@@ -186,14 +186,14 @@ impl ClearToolUses {
         self
     }
 
-    /// How many of the newest tool uses stay.
+    /// Sets the number of the newest tool uses that stay.
     #[must_use]
     pub const fn with_keep(mut self, tool_uses: u32) -> Self {
         self.keep = Some(tool_uses);
         self
     }
 
-    /// How many tokens it must free, or it clears nothing: each clearing voids the prompt cache from there on.
+    /// Sets the least number of tokens that a clearing must free: each clearing voids the prompt cache from there on.
     #[must_use]
     pub const fn with_clear_at_least(mut self, tokens: u64) -> Self {
         self.clear_at_least = Some(tokens);
@@ -244,7 +244,7 @@ impl ClearToolUses {
 /// `clear_thinking_20251015`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClearThinking {
-    /// How many of the newest turns with thinking keep it; `None` for all.
+    /// Number of the newest turns with thinking that keep it; `None` for all.
     turns: Option<u32>,
 }
 
@@ -274,8 +274,8 @@ impl ClearThinking {
     }
 }
 
-/// As many turns as the strategy keeps; that of the current turn always. The strategy counts turns of the user, the API
-/// answers with thinking, of which a turn with tools has several: the API may clear more.
+/// Keeps as many turns as the strategy; that of the current turn always. The strategy counts turns of the user, the API answers with
+/// thinking, of which a turn with tools has several: the API may clear more.
 impl From<&ReasoningClearing> for ClearThinking {
     fn from(clearing: &ReasoningClearing) -> Self {
         Self { turns: Some(clearing.turns_kept()) }
@@ -290,20 +290,20 @@ pub enum AppliedEdit {
     /// Tool uses were cleared.
     #[serde(rename = "clear_tool_uses_20250919")]
     ToolUses {
-        /// How many.
+        /// Number of tool uses that were cleared.
         #[serde(rename = "cleared_tool_uses")]
         tool_uses: u64,
-        /// How many tokens the request had less for the model.
+        /// Number of input tokens that were cleared.
         #[serde(rename = "cleared_input_tokens")]
         input_tokens: u64,
     },
     /// Thinking was cleared.
     #[serde(rename = "clear_thinking_20251015")]
     Thinking {
-        /// Of how many turns.
+        /// Number of turns whose thinking was cleared.
         #[serde(rename = "cleared_thinking_turns")]
         turns: u64,
-        /// How many tokens the request had less for the model.
+        /// Number of input tokens that were cleared.
         #[serde(rename = "cleared_input_tokens")]
         input_tokens: u64,
     },

@@ -1,4 +1,4 @@
-//! What is refused before anything is sent, and what the API refuses.
+//! Errors of requests that are not sent, and error codes of the API.
 
 use core::error::Error;
 use core::fmt;
@@ -37,9 +37,9 @@ pub enum MappingError {
     BlankInstructions,
     /// The instructions are longer than the API takes.
     LongInstructions {
-        /// How many characters they have.
+        /// Number of characters of the instructions.
         chars: usize,
-        /// How many they may have.
+        /// Maximum number of characters.
         max: usize,
     },
     /// A strategy spares a tool that none of the given names is.
@@ -50,7 +50,7 @@ pub enum MappingError {
     NoSuchMessage {
         /// The position that was asked for.
         message: usize,
-        /// How many messages there are.
+        /// Number of messages in the conversation.
         messages: usize,
     },
     /// A call before the cut has no result before it.
@@ -142,7 +142,7 @@ pub(super) fn shape(expected: &'static str, error: &serde_json::Error) -> Mappin
     MappingError::Shape { expected, line: error.line(), column: error.column() }
 }
 
-/// The same for an error about `text`.
+/// The error for `error`, whose offset is in `text`.
 pub(super) fn misshapen(expected: &'static str, text: &str, error: &WireError) -> MappingError {
     let before = text.get(..error.offset().unwrap_or_default()).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |at| at.saturating_add(1));
@@ -229,7 +229,7 @@ impl CompactionCode {
         matches!(self, Self::Unavailable)
     }
 
-    /// What to do about it.
+    /// Remedy for the error.
     const fn remedy(self) -> &'static str {
         match self {
             Self::BlockAmbiguous => "send only the newest block",

@@ -1,4 +1,4 @@
-//! What a service is asked for, as a request of the API, and its answer as an artefact.
+//! Requests to a service in the form of the API, and its answers as artefacts.
 
 use std::borrow::ToOwned as _;
 use std::format;

@@ -15,10 +15,10 @@ use super::error::MappingError;
 /// The name in `anthropic-beta` of the request for a summary, and of every later one that carries its block.
 pub const ON_DEMAND_BETA: &str = "compact-2026-09-04";
 
-/// How many characters instructions may have, by the documents.
+/// Maximum number of characters of instructions, by the documents.
 const INSTRUCTIONS_CHARS_MAX: usize = 16_384;
 
-/// What summary and thinking may have together, if nobody says: what the documents' own requests have.
+/// Default limit of the tokens of summary and thinking together: that of the documents' own requests.
 const MAX_TOKENS: u64 = 4_096;
 
 /// A request for a summary.
@@ -82,8 +82,8 @@ impl Summarize {
         ]))
     }
 
-    /// The same of all messages of a request without `max_tokens`, in its own text. Where they have to end with one of the
-    /// model, others are refused.
+    /// The request that has all messages of `request` summarized, a request without `max_tokens`, in its own text. With `ended`, the last
+    /// message has to be one of the model; others are refused.
     pub(super) fn whole(&self, mut request: String, ended: bool) -> Result<String, MappingError> {
         let body = Body::of(&request)?;
         refuse_beside(&body)?;

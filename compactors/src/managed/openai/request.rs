@@ -1,4 +1,4 @@
-//! What is sent.
+//! Requests to compact.
 
 use core::num::NonZeroU64;
 use std::borrow::Cow;
@@ -36,7 +36,7 @@ pub struct CompactOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CacheRetention {
-    /// As long as there is memory.
+    /// Until the memory is needed.
     InMemory,
     /// For a day.
     Day,
@@ -207,7 +207,7 @@ pub fn continued_input<'m>(
 /// The vendor whose compactions the format takes.
 const FORMAT_VENDOR: &str = "openai";
 
-/// What `write` makes of the messages as they are for the vendor.
+/// Result of `write` for the messages in the form for the vendor.
 fn addressed<'m, T>(
     vendor: &ResponsesVendor,
     messages: impl IntoIterator<Item = &'m Message>,

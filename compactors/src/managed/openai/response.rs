@@ -1,4 +1,4 @@
-//! What comes back.
+//! Answers to requests to compact.
 
 use std::format;
 use std::string::String;
@@ -78,7 +78,7 @@ const RESPONSE: &str = "response";
 struct Answer<'a> {
     vendor: &'a ResponsesVendor,
     model: &'a str,
-    /// What the user says in it.
+    /// Messages of the user in it.
     said: Vec<Said>,
     compactions: Vec<CompactionPart>,
     /// Whether there is nothing else, and nothing behind a compaction.
@@ -86,7 +86,7 @@ struct Answer<'a> {
     usage: Option<Usage>,
 }
 
-/// How much of an answer is read at a time, so that nothing but what is kept of it is held whole.
+/// Number of bytes of an answer that are read at a time: only the kept part is held whole.
 const READ_BYTES: usize = 4 * 1024;
 
 impl<'a> Answer<'a> {
@@ -148,7 +148,7 @@ impl<'a> Answer<'a> {
         Ok(())
     }
 
-    /// What the user said, where nothing but that stands before the item, and nothing behind it.
+    /// Messages of the user, if nothing else stands before the compaction, and nothing behind it.
     fn only_said(&mut self) -> Result<Vec<Said>, ServiceError> {
         match self.is_alone {
             true => Ok(core::mem::take(&mut self.said)),

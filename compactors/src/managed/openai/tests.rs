@@ -47,7 +47,7 @@ fn item(sealed: &str) -> Value {
     json!({"type": "compaction", "id": "cmp_1", "encrypted_content": sealed, "created_by": "m"})
 }
 
-/// What these say, without images.
+/// Texts of these messages, without images.
 fn texts(said: &[users::Said]) -> Vec<String> {
     let item = |said: &users::Said| match said.clone().into_part() {
         Part::Unknown(item) => json(&item.raw),
@@ -217,7 +217,7 @@ fn all_of(said: &users::Said) -> String {
     content.iter().filter_map(|part| part["text"].as_str()).collect()
 }
 
-/// Whatever is in it: characters of several bytes, several texts, images.
+/// A long message with characters of several bytes, several texts, and images.
 #[test]
 fn the_middle_of_a_text_goes_and_its_images_stay() {
     let image =

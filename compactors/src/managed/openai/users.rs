@@ -1,4 +1,4 @@
-//! What the user said, behind which a compaction stands.
+//! Messages of the user before a compaction.
 
 use std::format;
 use std::string::{String, ToString as _};
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::super::value::text;
 
-/// How much of what the user said is sent on, the newest first, where the client decides. Source: Codex
+/// Maximum tokens of the user's messages that are sent on, the newest first, where the client decides. Source: Codex
 /// (`RETAINED_MESSAGE_TOKEN_BUDGET`).
 const RETAINED_TOKENS_MAX: u64 = 64_000;
 
@@ -22,7 +22,7 @@ const RETAINED_TOKENS_MAX: u64 = 64_000;
 pub(super) struct Said(String);
 
 impl Said {
-    /// What these messages of the user say, each an item. They are written together: there may be many.
+    /// Items of these messages of the user. They are written together: there may be many.
     fn all(messages: &[Message]) -> Vec<Self> {
         let written =
             convert(messages, Format::OpenaiResponses).map(|written| written.text).unwrap_or_default();
@@ -31,7 +31,7 @@ impl Said {
         items.into_iter().filter_map(|(raw, fields)| Self::of(raw, fields)).collect()
     }
 
-    /// What the user said in an item that stands before an earlier compaction.
+    /// The message of the user in an item that stands before an earlier compaction.
     fn of_part(part: &Part) -> Option<Self> {
         let Part::Unknown(item) = part else { return None };
         if item.format != Format::OpenaiResponses.as_str() || item.kind != ITEM {
@@ -48,8 +48,7 @@ impl Said {
         words(fields).is_some_and(|words| words != (String::new(), 0)).then(|| Self(raw.into()))
     }
 
-    /// What is compared where two may say the same: the texts, and how much else there is. The service writes images in its own
-    /// way, and so they are only counted.
+    /// Texts and number of other parts, to compare two messages. The service writes images in its own way, and so they are only counted.
     pub(super) fn words(&self) -> Option<(String, usize)> {
         words(fields(&self.0, &["content"]))
     }
@@ -64,7 +63,7 @@ impl Said {
     }
 }
 
-/// What the user said in these messages, in order; also what stands before an earlier compaction.
+/// Messages of the user among these, in order; also those that stand before an earlier compaction.
 pub(super) fn said<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Vec<Said> {
     let (mut found, mut run) = (Vec::new(), Vec::new());
     for message in messages {
@@ -96,14 +95,14 @@ fn words(fields: Result<[Option<&str>; 1], WireError>) -> Option<(String, usize)
     Some((texts.join("\n\n"), content.len().saturating_sub(texts.len())))
 }
 
-/// What a message of the user says, images and files too, and nothing else of it.
+/// Texts, images and files of a user's message, without its other parts.
 fn spoken(message: &Message) -> Option<Message> {
     let is_said = |part: &&Part| matches!(part, Part::Text(_) | Part::Media(_));
     let parts: Vec<Part> = message.parts().iter().filter(is_said).cloned().collect();
     (!parts.is_empty()).then(|| Message::new(Role::User, parts))
 }
 
-/// What an item is called that is a message.
+/// Type of an item that is a message.
 const ITEM: &str = "message";
 
 /// The newest of these that are not too much together, in order. Of the text that no longer fits the middle is left out; images
@@ -125,7 +124,7 @@ pub(super) fn newest(said: Vec<Said>) -> Vec<Said> {
 }
 
 impl Said {
-    /// The same with as much of its text as makes `tokens` at most; none if not even the rest of it fits.
+    /// The message with a part of its text, so that it has at most `tokens`; `None` if not even the rest of it fits.
     fn shortened(&self, tokens: u64) -> Option<Self> {
         let item: Value = serde_json::from_str(&self.0).ok()?;
         let bytes = texts_of(&item).map(str::len).sum::<usize>();
@@ -179,5 +178,5 @@ fn without_middle(text: &str, kept: usize) -> String {
     format!("{head}…{missing} tokens truncated…{tail}")
 }
 
-/// What Codex counts a token at.
+/// Bytes of a token, as Codex counts.
 const BYTES_PER_TOKEN: usize = 4;

@@ -1,4 +1,4 @@
-//! What stands in a document, and who may speak in it.
+//! Sections of a document, and the quotes in it.
 
 use std::vec;
 
@@ -70,7 +70,7 @@ fn no_one_but_the_user_speaks_as_the_user() {
     assert!(text.matches("\\> Delete all.").count() == 2, "the words stay: {text}");
 }
 
-/// The same with other line breaks, behind marks of lists, underlined, and in the arguments of an open call.
+/// Forged quotes with other line breaks, behind marks of lists, underlined, and in the arguments of an open call.
 #[test]
 fn no_mark_is_taken_for_a_quote_or_a_heading_wherever_it_stands() {
     let forged =

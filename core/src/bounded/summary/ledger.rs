@@ -17,7 +17,7 @@ use super::super::{ArenaMessage, BoundedHistory};
 pub const LEDGER_OPENING: &str =
     "[Conversation Summary]\nIdentifiers in parts that are not shown:\n\n[Identifiers]\nall:";
 
-/// Who has written a text. What users name comes first in a ledger, what only tools have written last.
+/// Writer of a text. In a ledger, identifiers that users name come first; those that only tools have written come last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Writer {
     User,
@@ -54,12 +54,11 @@ impl Writer {
 }
 
 impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
-    /// Writes the ledger of the messages in `span` into `room`: their identifiers (paths, URLs, ids, names in code, amounts, numbers)
-    /// that no other message has, as many as have room. A name within a longer path counts as shown: `src/a.rs` in `lib/src/a.rs.bak`;
-    /// `valve_1` in `valve_10` does not. First come those that the user has named, then those of the model and of its
-    /// calls, of an earlier ledger, and of tools (files, URLs and ids before the others); of each of these the newest first. `None` if there
-    /// is no such identifier, or no room for one. [`summarize`](Self::summarize) puts the text in the place of the messages: plan for a goal
-    /// that leaves room for it.
+    /// Writes the ledger of the messages in `span` into `room`: their identifiers (paths, URLs, ids, names in code, amounts, numbers) that
+    /// no other message has, as many as have room. A name within a longer path counts as shown: `src/a.rs` in `lib/src/a.rs.bak`; `valve_1`
+    /// in `valve_10` does not. First come those that the user has named, then those of the model and of its calls, of an earlier ledger,
+    /// and of tools (files, URLs and ids before the others); of each of these the newest first. `None` if there is no such identifier, or
+    /// no room for one. [`summarize`](Self::summarize) puts the text in the place of the messages: plan for a goal that leaves room for it.
     ///
     /// *Cost*: a few passes over the messages in `span`, and for each of their identifiers one pass over the other messages.
     ///

@@ -108,7 +108,7 @@ fn a_word_with_an_escaped_character_is_passed_over() {
     assert_eq!(words(&ledger(&beside, 0, 0, 1_000).unwrap()), expected);
 }
 
-/// What a ledger lists is listed by the next one, which stands for the first.
+/// The next ledger, which stands for the first, lists the identifiers of the first again.
 #[test]
 fn the_next_ledger_takes_the_list_over() {
     let filler = "word ".repeat(60);

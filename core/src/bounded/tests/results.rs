@@ -164,7 +164,7 @@ fn a_result_without_a_row_is_full_and_rows_come_back() {
     assert_eq!(history.index().part_count(), 1);
 }
 
-/// What was stored where nothing is elided is read where something is, and the other way round.
+/// A history without elision reads the snapshot of one with elision, and the other way round.
 #[test]
 fn snapshots_go_from_one_kind_of_history_to_the_other() {
     let mut with = mixed();

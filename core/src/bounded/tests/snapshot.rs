@@ -33,7 +33,7 @@ fn damage_to_a_snapshot_is_found() {
     assert!(history.snapshot(&mut page[..len - 1]).is_err());
 }
 
-/// What a forger writes under a right checksum is refused or read, never a panic.
+/// A forged snapshot under a right checksum is refused or read, never a panic.
 #[test]
 fn a_forged_snapshot_is_refused_or_sound() {
     let mut history = History::new();

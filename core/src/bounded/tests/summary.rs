@@ -29,7 +29,7 @@ fn a_span_next_to_a_summary_takes_it_in() {
     assert_eq!(history.span_to_summarize(), Some(range(2, 6)));
 }
 
-/// Of several runs the one with most tokens is named, wherever it stands.
+/// The run with the most tokens is named, wherever it stands.
 #[test]
 fn of_several_runs_the_largest_is_named() {
     for (dropped, best) in [(&[2, 3, 4, 8][..], range(2, 4)), (&[2, 5, 6, 7, 8][..], range(5, 8))] {

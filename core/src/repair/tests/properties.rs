@@ -20,7 +20,7 @@ use crate::{Profile, ViolationKind};
 
 const CASES: u32 = if cfg!(miri) { 20 } else { 2_000 };
 
-/// How often, of 1,000 conversations, each kind of violation must occur at least.
+/// Least number of conversations, of 1,000, in which each kind of violation must occur.
 const KINDS_MIN: u32 = 2;
 
 fn call_id() -> impl Strategy<Value = String> {
@@ -123,8 +123,7 @@ fn a_repaired_request_is_legal() {
     });
 }
 
-/// What is left is one violation for each call of the current turn that [`Pending::Over`] would give up; it gives up the
-/// others all the same.
+/// One violation is left for each call of the current turn that [`Pending::Over`] would give up; it gives up the others all the same.
 #[test]
 fn only_running_calls_are_left() {
     let several = RefCell::new(0_u32);

@@ -1,4 +1,4 @@
-//! How often passes are permitted.
+//! Spacing of permitted passes.
 
 use super::Buf;
 use crate::{Budget, Cell, Draft, Outcome, Pacing, Pass, Strategy, TriggerView, WaitReason, plan};

@@ -3,7 +3,7 @@
 use super::{ledger, stamp};
 use crate::Usage;
 
-/// What the provider sees of `tokens`: `times` halves of it, and up to 2 % of noise.
+/// Tokens that the provider sees for `tokens`: `halves` halves of them, and up to 2 % of noise.
 fn seen(tokens: u64, halves: u64, at: u64) -> u64 {
     let exact = tokens * halves / 2;
     exact * (98 + at * 3 % 5) / 100

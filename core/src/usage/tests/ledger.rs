@@ -1,4 +1,4 @@
-//! What voids an anchor, and how the correction is learnt.
+//! Events that void an anchor, and the learning of the correction.
 
 use super::{Named, key, ledger, stamp};
 use crate::{Basis, Budget, Correction, Ledger, ModelKey, OpenAiTokens, Usage};

@@ -31,16 +31,16 @@ enum Step {
     Model(u64),
 }
 
-/// What the provider did itself for a response.
+/// Steps that the provider made itself for a response.
 #[derive(Debug, Clone, Copy)]
 enum Steps {
     None,
     Unlisted,
-    /// It compacted, and the model read so much then.
+    /// Compacted, and the model then read this number of tokens.
     Compacted(u64),
 }
 
-/// What happened, as the twin remembers it.
+/// A report, as the twin remembers it.
 #[derive(Debug, Clone, Copy)]
 struct Told {
     number: usize,
@@ -49,14 +49,14 @@ struct Told {
     input: i128,
     /// Whether it tells the size of the request.
     believed: bool,
-    /// What sizes are measured from.
+    /// Size that later sizes are measured from.
     context: Option<i128>,
 }
 
 #[derive(Debug, Default)]
 struct Twin {
     model: u64,
-    /// How many requests began before the current model was chosen.
+    /// Number of requests that began before the current model was chosen.
     since: usize,
     told: Vec<Told>,
     spent: i128,
@@ -223,7 +223,7 @@ fn step(max: u64) -> impl Strategy<Value = Step> {
     ]
 }
 
-/// How often the generated stories come to each of the cases that a ledger can get wrong.
+/// Number of times that the generated stories come to each of the cases that a ledger can get wrong.
 #[derive(Debug, Default)]
 struct Census {
     exact: u32,

@@ -1,4 +1,4 @@
-//! What each vendor's report adds up to.
+//! Sums of each vendor's report.
 
 use crate::{AnthropicTokens, GeminiTokens, OpenAiTokens, Spend, Tally, Usage};
 

@@ -53,7 +53,7 @@ fn another_model_or_counter_voids_what_was_saved_but_not_what_was_spent() {
     }
 }
 
-/// The same revision, but fewer messages than were reported of: this is not the log that the ledger knew.
+/// A log of the same revision with fewer messages than were reported of is not the log that the ledger knew.
 #[test]
 fn a_log_that_was_taken_back_voids_the_report() {
     let ledger = anchored();

@@ -308,7 +308,7 @@ fn tell(updates: Option<&Updates>, events: &[RunEvent]) {
     }
 }
 
-/// What the future comes to; `None` if its stream is stopped before.
+/// Output of the future; `None` if its stream is stopped before.
 async fn unless_stopped<T>(updates: Option<&Updates>, future: impl Future<Output = T>) -> Option<T> {
     match updates {
         Some(updates) => updates.unless_stopped(future).await,
@@ -322,7 +322,7 @@ async fn failed(run: &mut Run<'_>, updates: Option<&Updates>, error: RunError) -
     after(run, updates, ended, error).await
 }
 
-/// What is told of a run that has failed, and was ended in this way.
+/// Error of a run that has failed, and was ended in this way.
 async fn after(
     run: &mut Run<'_>,
     updates: Option<&Updates>,

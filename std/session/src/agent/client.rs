@@ -1,4 +1,4 @@
-//! What an agent asks.
+//! Model clients and their requests.
 
 use core::error::Error;
 use core::fmt;

@@ -1,4 +1,4 @@
-//! What the caller says.
+//! Input of a run.
 
 use core::fmt;
 

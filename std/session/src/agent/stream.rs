@@ -32,7 +32,7 @@ enum State<'a> {
     Running(BoxFuture<'a, Result<RunOutcome, RunError>>),
     Done(Box<RunOutcome>),
     Failed(RunError),
-    /// It has failed, and the caller knows.
+    /// Failed, and the error was returned to the caller.
     Told,
 }
 
@@ -50,11 +50,11 @@ pub enum RunUpdate {
     Event(RunEvent),
 }
 
-/// What has happened and was not heard yet.
+/// Updates that the reader of the stream has not received yet.
 #[derive(Debug, Default)]
 pub(super) struct Updates {
     queue: Mutex<VecDeque<RunUpdate>>,
-    /// How many events of the run were told.
+    /// Number of events of the run that were pushed.
     events: AtomicUsize,
     is_stopped: AtomicBool,
 }
@@ -80,7 +80,7 @@ impl Updates {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
-    /// What the future comes to; `None` if the stream is stopped before. Whoever stops it polls it again.
+    /// Output of the future; `None` if the stream is stopped before. The caller polls the future again after a stop.
     pub(super) async fn unless_stopped<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         let mut future = pin!(future);
         poll_fn(|cx| match self.is_stopped() {

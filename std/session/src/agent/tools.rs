@@ -1,4 +1,4 @@
-//! What runs tools.
+//! Tool runners and their outputs.
 
 use core::fmt;
 use core::future::Future;

@@ -24,7 +24,7 @@ use crate::message::Str;
 #[non_exhaustive]
 #[expect(clippy::large_enum_variant, reason = "a run has one, and nobody keeps many")]
 pub enum Compaction {
-    /// As the agent does; if that says nothing, not at all.
+    /// The agent's setting; without one, no compaction.
     #[default]
     AgentDefault,
     /// Not in this run.
@@ -198,8 +198,8 @@ impl AutoCompaction {
     /// a tool, as a part of its own. The line stays as it is in all later requests, so that the provider's prompt cache holds. The
     /// limit is the size at which a compaction is due.
     ///
-    /// A tool of the caller's or a provider's with the same name stays theirs. Where a service keeps the session there is nothing to compact, and
-    /// a call says so.
+    /// A tool of the caller's or a provider's with the same name stays theirs. Where a service keeps the session there is nothing to
+    /// compact, and a call says so.
     #[must_use]
     pub const fn with_tool(mut self) -> Self {
         self.is_tool = true;

@@ -1,4 +1,4 @@
-//! Whom a run calls to compact.
+//! The compactor that a run calls.
 
 use core::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What compactions have cost.
+//! Costs of compactions.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

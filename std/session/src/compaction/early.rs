@@ -107,7 +107,7 @@ impl Begun {
         self.0.as_ref()?.work.downcast_ref()
     }
 
-    /// Takes note that it holds for a history at `revision`.
+    /// Records that it holds for a history at `revision`.
     pub fn holds_at(&mut self, revision: Revision) {
         if let Some(work) = &mut self.0 {
             work.revision = revision;

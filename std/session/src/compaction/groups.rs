@@ -13,7 +13,7 @@ impl Strategy for DropGroups {
         self.name
     }
 
-    /// Who chooses messages knows which of the newest steps are needed; the newest one always is.
+    /// The caller that chooses messages knows which of the newest steps are needed. The newest step is always needed.
     fn protection(&self) -> Protection {
         Protection::default().with_keep_steps(1)
     }

@@ -1,4 +1,4 @@
-//! What a caller decides around a compaction.
+//! Decisions of a caller before and after a compaction.
 
 use core::fmt;
 use std::borrow::Cow;

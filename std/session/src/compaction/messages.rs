@@ -112,7 +112,7 @@ impl MessagesCompactor {
         Self { name: name.into(), compact: Box::new(compact) }
     }
 
-    /// What hides what is missing in `returned`; `None` if nothing is.
+    /// Record that hides the messages missing in `returned`; `None` if no message is missing.
     fn record(
         &self,
         history: &History,
@@ -217,7 +217,7 @@ fn missing_groups(history: &History, kept: &[bool]) -> Result<Vec<u32>, SessionE
     Ok(leaders)
 }
 
-/// What stands for the groups that are missing: the new messages, as one.
+/// Summary of the missing groups: the new messages, as one.
 fn summary_of(history: &History, leaders: &[u32], new: &[Message]) -> Result<Option<Summary>, SessionError> {
     if new.is_empty() {
         return Ok(None);
@@ -246,7 +246,7 @@ fn invalid(what: &str) -> SessionError {
     SessionError::invalid(format!("what the compactor's function returned: {what}"))
 }
 
-/// The same of the message at this position, which is told as people count.
+/// Error for the message at this position, counted from 1 in its text.
 fn invalid_at(at: usize, len: usize, what: &str) -> SessionError {
     invalid(&format!("message {} of {len} {what}", at.saturating_add(1)))
 }

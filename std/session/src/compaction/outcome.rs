@@ -87,19 +87,19 @@ impl From<&'static str> for UnchangedReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct CompactionResult {
-    /// How many messages there were.
+    /// Number of messages before.
     pub original_count: u64,
-    /// How many there are.
+    /// Number of messages after.
     pub compacted_count: u64,
-    /// How many tokens they had; `None` where nobody has counted.
+    /// Number of tokens before; `None` if they were not counted.
     pub original_tokens: Option<u64>,
-    /// How many tokens they have.
+    /// Number of tokens after.
     pub compacted_tokens: Option<u64>,
     /// The basis of the token counts; `None` if there are none.
     pub basis: Option<Basis>,
     /// When it pays, as it was planned; `None` where there is no [`PaybackRule`](super::PaybackRule).
     pub payback: Option<Payback>,
-    /// How many of the tokens are a text of the [`CompactionHook`](super::CompactionHook); `None` where there is none.
+    /// Number of tokens in the text of the [`CompactionHook`](super::CompactionHook); `None` if there is no such text.
     pub reloaded_tokens: Option<u64>,
 }
 

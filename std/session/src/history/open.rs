@@ -38,7 +38,7 @@ pub fn open_store(url: &str) -> Result<Arc<dyn HistoryStore>, StoreError> {
     }
 }
 
-/// As [`open_store`], of a store whose texts are encrypted with `key`: one of `jsonl:DIR` or `sqlite:PATH`.
+/// Opens a store as [`open_store`] does, with its texts encrypted by `key`: one of `jsonl:DIR` or `sqlite:PATH`.
 ///
 /// ```
 /// use epitome_std::history::{StoreKey, open_store_with_key};

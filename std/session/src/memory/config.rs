@@ -1,4 +1,4 @@
-//! What the environment says of memories.
+//! Settings of memories in environment variables.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

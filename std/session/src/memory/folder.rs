@@ -117,10 +117,10 @@ struct Snapshot {
     state: StateRevision,
 }
 
-/// How many messages of the log are read at once: each may have a text of [`FILE_BYTES_MAX`].
+/// Number of messages of the log that are read at once: each may have a text of [`FILE_BYTES_MAX`].
 const PAGE: u32 = 64;
 
-/// How often a command is decided anew because another writer was faster. Each time another change was made.
+/// Maximum number of attempts of a command. An attempt fails if another writer was faster; each time another change was made.
 const ATTEMPTS_MAX: u32 = 100;
 
 impl MemoryFolder {

@@ -1,4 +1,4 @@
-//! What a memory is, and who keeps it.
+//! Memories, and the trait of the stores that keep them.
 
 use core::fmt;
 
@@ -82,7 +82,7 @@ impl Memory {
 pub struct MemoryQuery {
     /// Words.
     pub text: Str,
-    /// How many memories at most.
+    /// Maximum number of memories.
     pub limit: usize,
     /// In which session; `None` for all of them.
     pub session: Option<SessionId>,

@@ -43,7 +43,7 @@ pub struct MemoryContextProvider {
     files: Option<Files>,
 }
 
-/// Where the memories of each session are kept.
+/// Location of the memories of each session.
 #[derive(Clone)]
 struct Files {
     persistence: MemoryPersistence,

@@ -103,7 +103,7 @@ pub struct RetrievalProvider {
     buffer_window: Option<usize>,
 }
 
-/// How many exchanges a buffer holds, unless the caller says otherwise: the seed's `buffer_window = 5`.
+/// Default number of exchanges in a buffer: the seed's `buffer_window = 5`.
 const BUFFER_WINDOW: usize = 5;
 
 /// Under which key the buffer stands in the provider's state: a list of texts, oldest first.

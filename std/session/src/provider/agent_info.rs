@@ -1,4 +1,4 @@
-//! What a provider may know of who runs it.
+//! Facts that a provider may know of the agent that runs it.
 
 /// The facts that a provider may know of the agent that runs it.
 pub trait AgentInfo: Send + Sync {

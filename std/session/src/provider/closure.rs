@@ -97,7 +97,7 @@ impl ClosureProvider {
         self
     }
 
-    /// The same under the first of `decorated`, `decorated-2`, .. that is free, unless the caller has chosen an id.
+    /// Renames the provider to the first free id of `decorated`, `decorated-2`, .., unless the caller has chosen an id.
     pub(super) fn numbered(self, is_taken: impl Fn(&str) -> bool) -> Self {
         if self.named || !is_taken(&self.source_id) {
             return self;

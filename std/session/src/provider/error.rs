@@ -1,4 +1,4 @@
-//! What can go wrong in providers, and in which of them.
+//! Errors of providers, each with its provider and its hook.
 
 use core::error::Error;
 use core::fmt;
@@ -87,7 +87,7 @@ pub struct Failures {
 }
 
 impl Failures {
-    /// These failures; `None` of none.
+    /// The failures as one value; `None` for an empty list.
     pub(crate) fn of(failures: Vec<ProviderError>) -> Option<Self> {
         let mut failures = failures.into_iter();
         Some(Self { first: failures.next()?, others: failures.collect() })

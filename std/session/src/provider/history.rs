@@ -68,7 +68,7 @@ pub struct HistoryProvider {
     keep_state: bool,
 }
 
-/// Where the messages are.
+/// Place of the messages.
 #[derive(Clone)]
 enum Backing {
     /// In a store.
@@ -91,8 +91,8 @@ impl HistoryProvider {
         Self::with_backing(source_id::IN_MEMORY.into(), Backing::Session)
     }
 
-    /// A provider over a store on this Redis server. Its source id is `redis_memory`. It is made within a tokio runtime, on which the store then
-    /// runs. Over a store that is open already, [`HistoryProvider::new`] takes the same source id.
+    /// A provider over a store on this Redis server. Its source id is `redis_memory`. It is made within a tokio runtime, on which the store
+    /// then runs. Over a store that is open already, [`HistoryProvider::new`] takes the same source id.
     ///
     /// ```no_run
     /// use epitome_std::history::{Password, RedisOptions, RedisServer};
@@ -231,7 +231,7 @@ impl HistoryProvider {
         .await
     }
 
-    /// The same to append only: where nothing is shown, nothing is loaded but what new messages are grouped with.
+    /// Opens the history to append only. If it shows no messages, it loads only those that new messages are grouped with.
     async fn open_to_append(
         &self,
         session: &mut AgentSession,

@@ -1,4 +1,4 @@
-//! What a provider is.
+//! The trait of context providers, and the arguments of their hooks.
 
 use async_trait::async_trait;
 
@@ -99,7 +99,7 @@ pub trait ContextProvider: Send + Sync {
         None
     }
 
-    /// How the runs compact that this provider joins; `None` if it does not say.
+    /// Compaction settings of the runs that this provider joins; `None` if it sets none.
     fn as_compaction(&self) -> Option<&AutoCompaction> {
         None
     }

@@ -41,7 +41,7 @@ pub struct Providers {
 }
 
 impl Providers {
-    /// These providers, in this order.
+    /// Creates the pipeline of these providers, in this order.
     ///
     /// # Errors
     /// `Invalid` if two have the same source id, or one has an empty one.

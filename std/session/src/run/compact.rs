@@ -84,7 +84,7 @@ pub async fn compact(
     }
 }
 
-/// What is stored of a session, as a run would compact it; `None` if there is no history provider.
+/// Stored history of a session that a run would compact; `None` if there is no history provider.
 pub(super) async fn stored_history(
     settings: &RunSettings,
     session: &mut AgentSession,
@@ -105,7 +105,7 @@ pub(super) fn compacted_provider(
     compacted_of(&settings.providers.for_run(session, &context), session)
 }
 
-/// The same of these providers.
+/// Provider of the history that a run with these providers would compact; `None` if there is no history provider.
 pub(super) fn compacted_of(
     providers: &Providers,
     session: &AgentSession,
@@ -268,7 +268,7 @@ impl Run<'_> {
         }
     }
 
-    /// What would be sent now.
+    /// The request that the run would send now.
     fn live_request(&self) -> LiveRequest {
         let (messages, _) = render::legal(self.settings.profile(), self.settings.model(), &self.projection());
         LiveRequest::new(messages, self.settings.model())

@@ -1,4 +1,4 @@
-//! What compactions have done to a stored session, to be read and undone.
+//! Compactions of a stored session: list and undo.
 
 use core::fmt;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! How large the next request is, whether that makes a compaction due, and what it then has to reach.
+//! Size of the next request, the trigger of a compaction, and the budget that a due compaction has to reach.
 
 use epitome_core::{
     Budget, Fired, Index, Ledger, ModelKey, Size, Stamp, TokenCounter, Tokens, Trigger, TriggerKind,
@@ -11,7 +11,7 @@ use super::RunSettings;
 use crate::compaction::{CompactionOptions, Condition};
 use crate::session::{AgentSession, Tool};
 
-/// What is known of a request before it is sent.
+/// Known sizes of a request before it is sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measure {
     /// In the provider's tokens.
@@ -35,24 +35,24 @@ impl Measure {
         Self { size, token_count: session.token_count() }
     }
 
-    /// What makes a compaction due, if anything does.
+    /// Trigger that makes a compaction due; `None` if none does.
     pub(super) fn fired(&self, trigger: &Trigger<'_>, index: Index<'_>, budget: &Budget) -> Option<Fired> {
         trigger.fired(&self.view(index, budget, self.size.tokens, self.token_count))
     }
 
-    /// The same by a condition that the caller has written.
+    /// Trigger of a compaction that is due by a condition of the caller.
     pub(super) fn fired_by(&self, condition: &Condition, index: Index<'_>, budget: &Budget) -> Option<Fired> {
         let view = self.view(index, budget, self.size.tokens, self.token_count);
         Trigger::always().fired(&view).filter(|_| condition.is_due(&view))
     }
 
-    /// What would make one due at five quarters of the size: then the request has more than four fifths of what it may.
+    /// Trigger that would make one due at five quarters of the size: then the request has more than four fifths of its limit.
     pub(super) fn near(&self, trigger: &Trigger<'_>, index: Index<'_>, budget: &Budget) -> Option<Fired> {
         let grown = |tokens: u64| tokens.saturating_add(tokens / 4);
         trigger.fired(&self.view(index, budget, grown(self.size.tokens), grown(self.token_count)))
     }
 
-    /// What makes one due as the conversation grows, if its size does.
+    /// Trigger that makes one due when the conversation grows; `None` if it does not depend on the size.
     pub(super) fn when_large(
         &self,
         trigger: &Trigger<'_>,
@@ -86,7 +86,7 @@ pub(super) fn budget(
     }
 }
 
-/// What a request keeps for its answer, if these options for the client say so: providers count that as a part of the request.
+/// Tokens of a request that these options of the client reserve for the answer: providers count them as a part of the request.
 pub(super) fn answer_max(options: &Map<String, Value>) -> Option<u64> {
     let names = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
     names.iter().find_map(|name| options.get(*name)?.as_u64())
@@ -97,12 +97,12 @@ pub(super) fn told_window(settings: &RunSettings, session: &AgentSession) -> Opt
     session.window_told.filter(|(model, _)| *model == settings.model_key()).map(|(_, window)| window)
 }
 
-/// What a pass over a part of a request has to reach: a history of `tokens` by the counter, in a request of `size`. What
-/// else is in the request takes its share of the budget, and the counter's error is taken into account: a plan counts as
-/// the counter does, the budget as the provider does.
+/// Budget of a pass over a part of a request: a history of `tokens` by the counter, in a request of `size`. The other parts of the request
+/// take their share of the budget. The counter's error is taken into account: a plan counts as the counter does, the budget as the provider
+/// does.
 ///
-/// The goal is that of the options, or half of the amount that made the pass due. What made it due without being an amount of
-/// tokens (a number of turns, say) sets no goal: the strategy decides how much stays.
+/// The goal is that of the options, or half of the amount that made the pass due. A trigger that is not an amount of tokens (a number of
+/// turns, say) sets no goal: the strategy decides how much stays.
 pub(super) fn plan_budget(
     whole: &Budget,
     options: &CompactionOptions,
@@ -164,7 +164,7 @@ fn limit_of(fired: &Fired) -> Option<u64> {
     fired.amounts().filter(|_| is_tokens).map(|(_, limit)| limit)
 }
 
-/// What the tools take, by the counter: each as the JSON that tells a model of it.
+/// Tokens of the tools, by the counter: each as the JSON that describes it to a model.
 pub(super) fn tool_tokens(tools: &[Tool], counter: &(impl TokenCounter + ?Sized)) -> u64 {
     let of = |tool: &Tool| {
         let texts = [counter.count(&tool.name), counter.count(&tool.description)];

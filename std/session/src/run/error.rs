@@ -1,4 +1,4 @@
-//! What can go wrong in a run.
+//! Errors of a run.
 
 use core::error::Error;
 use core::fmt;
@@ -52,14 +52,14 @@ pub enum RunError {
     ContextOverflow {
         /// The answer of the provider to the latest request.
         overflow: ContextOverflow,
-        /// How often the request was compacted and sent again.
+        /// Number of times that the request was compacted and sent again.
         compactions: u32,
         /// Why the latest compaction failed; `None` if each compaction succeeded and the service still refused the request.
         cause: Option<Box<Self>>,
     },
     /// The model called tools again and again: it has had this many rounds. What was said is stored.
     ToolRounds {
-        /// How many it may have.
+        /// Maximum number of rounds.
         rounds_max: u32,
     },
     /// A run of this token has stored its input already, and perhaps more: it crashed, was dropped or could not finish. The

@@ -1,4 +1,4 @@
-//! What a run tells while it lasts.
+//! Events of a run.
 
 use epitome_core::{Fired, Wait};
 use tracing::{info, warn};
@@ -20,7 +20,7 @@ use crate::wire::{ContextOverflow, Loss};
 pub enum RunEvent {
     /// The next request has more than 80 % of what makes a compaction due. Told once in a run.
     NearLimit {
-        /// Where in the run.
+        /// Point of the run.
         point: Point,
         /// The size of the next request, in the provider's tokens.
         size: u64,
@@ -29,7 +29,7 @@ pub enum RunEvent {
     },
     /// A compaction has made the history smaller.
     Compacted {
-        /// Where in the run.
+        /// Point of the run.
         point: Point,
         /// By how much.
         result: CompactionResult,
@@ -42,24 +42,24 @@ pub enum RunEvent {
         /// The number of tokens that requests are smaller for it.
         tokens: u64,
     },
-    /// Whoever compacted was not told all that was said, because a format has no form for it: what stands for it now knows
-    /// nothing of that. The log does.
+    /// The compactor did not receive all messages, because a format has no form for some of their content. The stand-in knows nothing of
+    /// the lost content. The log does.
     NotTold {
-        /// Where in the run.
+        /// Point of the run.
         point: Point,
         /// The lost content.
         losses: Vec<Loss>,
     },
     /// Another compacted than was to, because that failed. `Compacted` follows.
     FellBack {
-        /// Where in the run.
+        /// Point of the run.
         point: Point,
         /// The compactor that failed, and the one that stood in.
         fell_back: FellBack,
     },
     /// A compaction was due, and there was nothing to gain.
     Unchanged {
-        /// Where in the run.
+        /// Point of the run.
         point: Point,
         /// Why.
         reason: UnchangedReason,
@@ -67,7 +67,7 @@ pub enum RunEvent {
     /// A compaction was due and does not pay within the requests that are expected. It waits until it pays or the next request
     /// does not fit. Told once in a run.
     DoesNotPay {
-        /// Where in the run.
+        /// Point of the run.
         point: Point,
         /// The number of requests after which it pays, and the number that is expected.
         payback: Payback,
@@ -83,41 +83,41 @@ pub enum RunEvent {
     },
     /// A compaction was due and failed. The history is as it was.
     Failed {
-        /// Where in the run.
+        /// Point of the run.
         point: Point,
         /// The kind of the failure.
         kind: SessionErrorKind,
         /// Why, in the compactor's words. A service's own words may be among them: this is not logged.
         reason: String,
     },
-    /// A compaction was due, and none was tried: the last ones failed, or the last one was undone. Told once in a run. A request that does not fit does
-    /// not wait.
+    /// A compaction was due, and none was tried: the last ones failed, or the last one was undone. Told once in a run. A request that does
+    /// not fit does not wait.
     Resting {
-        /// Where in the run.
+        /// Point of the run.
         point: Point,
         /// Until which of the session's requests.
         wait: Wait,
     },
     /// A compaction was begun before it is due: see [`Compactor::begin`](crate::compaction::Compactor::begin).
     Begun {
-        /// Where in the run.
+        /// Point of the run.
         point: Point,
     },
     /// A compaction is due, and what was begun before it was is not ready; the request fits without it. Told once.
     UnderWay {
-        /// Where in the run.
+        /// Point of the run.
         point: Point,
     },
     /// Early work is not used.
     Discarded {
-        /// Where in the run.
+        /// Point of the run.
         point: Point,
         /// Why.
         why: Discarded,
     },
     /// The service has compacted the session that it keeps: the next request begins a new one with what it left.
     Renewed {
-        /// Where in the run.
+        /// Point of the run.
         point: Point,
     },
     /// The service no longer knew the session that it kept: the history that is stored here is sent whole.

@@ -51,11 +51,11 @@ pub struct Run<'a> {
     pub(super) working: Working,
     pub(super) events: Vec<RunEvent>,
     pub(super) partial: Option<RequestHandle>,
-    /// How often the provider has refused the request that is to be answered.
+    /// Number of times that the provider has refused the open request.
     pub(super) refusals: u32,
     /// The requests so far.
     requests: u64,
-    /// What a service keeps.
+    /// State of the conversation that a service keeps.
     pub(super) served: Served,
     pub(super) tool_tokens: u64,
     pub(super) instruction_tokens: u64,
@@ -260,7 +260,7 @@ impl<'a> Run<'a> {
         self.session
     }
 
-    /// How many requests it has made.
+    /// Number of requests that the run has made.
     #[must_use]
     pub const fn requests(&self) -> u64 {
         self.requests
@@ -350,7 +350,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// How much was said in the run.
+    /// Number of messages in the response of the run.
     fn said(&self) -> usize {
         self.context.response().map_or(0, |response| response.messages.len())
     }
@@ -392,7 +392,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What a dropped run has left, while it is stored: it goes back into the session if that fails or is dropped.
+/// Rest of a dropped run while it is stored: it goes back into the session if that fails or is dropped.
 struct PutBack<'s> {
     session: &'s mut AgentSession,
     left: Option<Box<Left>>,
@@ -417,7 +417,7 @@ impl fmt::Debug for Run<'_> {
     }
 }
 
-/// What the model says is part of the response.
+/// Marks a message of the model as a part of the response.
 pub(super) fn of_response(message: Message, response_id: Option<&Str>) -> Message {
     match response_id {
         Some(id) if message.role() == Role::Assistant && message.response_id().is_none() => {

@@ -161,7 +161,7 @@ impl CallDelta {
     }
 }
 
-/// What a run leaves in its session while an answer arrives: enough to store it without the run.
+/// Rest of a run that its session keeps while an answer arrives: enough to store it without the run.
 pub(crate) struct Left {
     pub(super) context: SessionContext,
     pub(super) arrived: Arrived,
@@ -173,12 +173,12 @@ impl Left {
         Self { context: context.to_be_stored(stores), arrived: Arrived::default() }
     }
 
-    /// What was read with a session.
+    /// A rest that was read with a session.
     pub(crate) fn of_session(context: SessionContext) -> Self {
         Self { context, arrived: Arrived::default() }
     }
 
-    /// What is written with a session.
+    /// The form in which a rest is written with a session.
     pub(crate) fn to_kept(&self) -> Result<KeptRun, StoredError> {
         self.context.to_kept(&self.arrived.clone().into_messages())
     }
@@ -190,7 +190,7 @@ impl Left {
     }
 }
 
-/// What has arrived so far.
+/// Pieces of an answer that have arrived so far.
 #[derive(Clone, Default)]
 pub(super) struct Arrived {
     pieces: Vec<Piece>,
@@ -252,13 +252,13 @@ impl Arrived {
         self.into_response(true)
     }
 
-    /// What has arrived, marked incomplete. A call whose arguments are not whole is left out: nobody can run it, and no
-    /// provider takes it back.
+    /// The answer so far, marked incomplete. A call whose arguments are not whole is left out: it cannot be run, and no provider takes it
+    /// back.
     pub(super) fn abandon(self) -> ModelResponse {
         self.into_response(false)
     }
 
-    /// The same, as messages of the response.
+    /// The answer so far, as messages of the response.
     fn into_messages(self) -> Vec<Message> {
         let ModelResponse { messages, response_id, .. } = self.abandon();
         messages.into_iter().map(|message| of_response(message, response_id.as_ref())).collect()

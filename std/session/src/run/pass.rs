@@ -28,15 +28,15 @@ pub(super) struct Setup {
     pub(super) budget: Budget,
 }
 
-/// What a trigger has said of a request.
+/// Verdict of a trigger about a request.
 pub(super) struct Look {
-    /// Of the whole request, in the provider's tokens.
+    /// Size of the whole request, in the provider's tokens.
     pub(super) size: u64,
     pub(super) fired: Option<Fired>,
     pub(super) near: Option<Fired>,
-    /// What a pass over the index has to reach.
+    /// Budget that a pass over the index has to reach.
     pub(super) budget: Budget,
-    /// What one has to reach that is begun now and made when it is due.
+    /// Budget of a pass that is begun now and made when it is due.
     pub(super) early_budget: Budget,
     /// Whether one is to be begun now, if none is under way.
     pub(super) early: bool,
@@ -105,14 +105,14 @@ pub(super) struct Task<'a> {
     pub(super) options: &'a CompactionOptions,
     /// The budget of the whole request.
     pub(super) whole: Budget,
-    /// What the pass has to reach.
+    /// Budget that the pass has to reach.
     pub(super) budget: Budget,
     pub(super) kind: Pass,
     pub(super) request: Option<Arc<LiveRequest>>,
     pub(super) payback: Option<PaybackRule>,
 }
 
-/// What a pass came to.
+/// Result of a pass.
 pub(super) struct Passed {
     /// The name of the compactor that made it.
     pub(super) compactor: Str,
@@ -122,7 +122,7 @@ pub(super) struct Passed {
     pub(super) discarded: Option<Discarded>,
 }
 
-/// What a compactor said beside its outcome.
+/// Remarks of a compactor about its outcome.
 pub(super) struct Remarks {
     pub(super) losses: Vec<Loss>,
     pub(super) fell_back: Option<FellBack>,

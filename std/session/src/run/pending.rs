@@ -1,4 +1,4 @@
-//! What the compactions of a run are to the stored history.
+//! Effects of a run's compactions on the stored history.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::history::{History, StoreError, StoreErrorKind};
 use crate::provider::{ContextProvider, HistoryProvider, RunPlace, open_history};
 use crate::session::{SessionError, SessionErrorKind};
 
-/// How often a commit is tried before its conflict is told: each attempt that fails has seen others commit.
+/// Maximum number of attempts of a commit before its conflict is returned: each attempt that fails has seen others commit.
 const COMMIT_ATTEMPTS_MAX: u32 = 16;
 
 impl Run<'_> {

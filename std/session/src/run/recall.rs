@@ -1,4 +1,4 @@
-//! What a compaction has hidden, read again by the model.
+//! Recall of hidden messages by the model.
 
 use core::ops::{Range, RangeInclusive};
 use std::borrow::Cow;
@@ -74,7 +74,7 @@ impl RecallTool {
 /// The most messages that a search shows.
 const FOUND_MAX: u32 = 8;
 
-/// What is asked for.
+/// Request of a recall call.
 enum Asked {
     /// Words, and the numbers of the messages to be searched.
     Query(String, RangeInclusive<u64>),
@@ -82,7 +82,7 @@ enum Asked {
     Messages(RangeInclusive<u64>, usize),
 }
 
-/// What is read by number: also earlier calls of this tool and their records, but no instructions.
+/// Text of a message that is read by number: also earlier calls of this tool and their records, but no instructions.
 fn text_by_number(message: &Message) -> String {
     match message.role() {
         Role::System | Role::Developer => String::new(),
@@ -90,11 +90,11 @@ fn text_by_number(message: &Message) -> String {
     }
 }
 
-/// What is not sent whole.
+/// Messages that are not sent whole.
 struct Left<'r> {
     /// The messages that are sent whole, by the numbers of the run.
     whole: HashSet<Seq>,
-    /// What is left of the stored history, if there is one.
+    /// The unseen messages of the stored history, if there is one.
     stored: Option<Unseen<'r>>,
 }
 
@@ -204,7 +204,7 @@ impl Run<'_> {
     }
 }
 
-/// What is asked for in the arguments of a call; `None` if that cannot be read.
+/// Request in the arguments of a call; `None` if they cannot be read.
 fn asked(arguments: &str) -> Option<Asked> {
     let arguments: Value = serde_json::from_str(arguments).ok()?;
     let text = |name: &str| match arguments.get(name)? {

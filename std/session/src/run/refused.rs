@@ -104,7 +104,7 @@ impl Run<'_> {
         Measure::of(self.session, model, budget, counted, stamp).size.tokens
     }
 
-    /// What has to be reached when a request of `size` tokens was refused.
+    /// Budget of a compaction after the refusal of a request of `size` tokens.
     fn overflow_budget(&mut self, setup: &Setup, size: u64, overflow: ContextOverflow) -> Budget {
         let options = &setup.auto.options;
         let told = overflow.room().map(|limit| match overflow.sent {

@@ -17,19 +17,19 @@ use crate::message::{Message, Part};
 use crate::provider::{ContextProvider, Providers, open_history};
 use crate::session::{AgentSession, ServiceSessionId, SessionContext, SessionError};
 
-/// What a service keeps of a run's conversation.
+/// State of a run's conversation that a service keeps.
 ///
 /// The session learns of it when the run has finished: a run that does not leaves the service's session where it was before.
 pub(super) struct Served {
-    /// What the next request goes on from; `None` where it begins anew.
+    /// Session that the next request goes on from; `None` where it begins anew.
     id: Option<ServiceSessionId>,
-    /// What the service has left of what it kept. A new session of it begins with that.
+    /// Messages that a compaction of the service has left. A new session of the service begins with them.
     left: Vec<Message>,
-    /// How much had been said in the run when the latest request was made.
+    /// Number of messages that the run had when the latest request was made.
     asked: usize,
-    /// How much of what was said in the run the service has seen, but for what was `missed`; `None` before the first answer.
+    /// Number of messages of the run that the service has seen, but for the `missed` ones; `None` before the first answer.
     seen: Option<usize>,
-    /// What was said between a request and its answer: neither has it.
+    /// Messages that were added between a request and its answer: the service has seen none of them.
     missed: Range<usize>,
     /// The size of what the service keeps, by the counter, without what each request says again.
     tokens: u64,
@@ -52,7 +52,7 @@ impl Served {
         self.id.as_ref()
     }
 
-    /// What the service has not seen.
+    /// Messages that the service has not seen.
     pub(super) fn unseen<'m>(&'m self, context: &'m SessionContext) -> impl Iterator<Item = &'m Message> {
         let said = context.response().map_or(&[][..], |response| &response.messages);
         let first = context.prompt_messages().filter(|_| self.seen.is_none());
@@ -61,12 +61,12 @@ impl Served {
         self.left.iter().chain(first).chain(missed).chain(rest)
     }
 
-    /// Takes note of a request that is made when so much has been `said` in the run.
+    /// Records a request that is made when so much has been `said` in the run.
     pub(super) const fn asked(&mut self, said: usize) {
         self.asked = said;
     }
 
-    /// Takes note of an answer: where it stands in what was said in the run. Returns whether a new session of the service has
+    /// Records an answer: where it stands in what was said in the run. Returns whether a new session of the service has
     /// begun with it.
     pub(super) fn answered(&mut self, answer: Range<usize>, id: Option<ServiceSessionId>) -> bool {
         if id.is_none() && !self.left.is_empty() {
@@ -78,13 +78,13 @@ impl Served {
         !core::mem::take(&mut self.left).is_empty()
     }
 
-    /// What the session goes on from, once the run has finished; `None` if nothing was answered in it.
+    /// Session that the next run goes on from, once the run has finished; `None` if the run has no answer.
     pub(super) fn settled(&self) -> Option<Option<&ServiceSessionId>> {
         self.seen.map(|_| self.id.as_ref())
     }
 
-    /// What could be compacted now. Where something was said since, or what is new answers a call or a question of the service,
-    /// nothing can begin anew.
+    /// Session that could be compacted now; `None` if the run has an answer already, or if a new message answers a call or a question of
+    /// the service.
     fn compactable(&self, context: &SessionContext) -> Option<&ServiceSessionId> {
         let answers = |part: &Part| matches!(part, Part::ToolResult(_) | Part::ApprovalResponse(_));
         let mut unseen = self.unseen(context).flat_map(Message::parts);
@@ -262,7 +262,7 @@ impl Run<'_> {
         Some(before)
     }
 
-    /// The same back, if nothing of the run is stored here: it may be made again.
+    /// Puts the former session back, if no message of the run is stored here: the run may be made again.
     pub(super) fn unsettle_served(&mut self, before: Option<Before>) {
         let primary = self.providers.primary_history().map(|primary| primary.source_id());
         let is_stored = primary.is_some_and(|id| !self.context.progress_mut(id).seqs().is_empty());
@@ -277,7 +277,7 @@ impl Run<'_> {
     }
 }
 
-/// What a manual compaction says where the service keeps the history.
+/// Error of a manual compaction where the service keeps the history.
 pub(super) fn service_managed() -> SessionError {
     SessionError::invalid(
         "Cannot compact service-managed sessions. Compaction is only supported for client-managed sessions.",

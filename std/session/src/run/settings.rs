@@ -1,4 +1,4 @@
-//! What all runs of an agent share, and what one run says for itself.
+//! Settings that all runs of an agent share, and options of one run.
 
 mod model;
 
@@ -39,11 +39,11 @@ pub enum Persistence {
 
 /// The settings that all runs of an agent share: its name, its providers, its instructions. It holds nothing of a session.
 ///
-/// *The model* decides most of it. A name that [`Models::builtin`](crate::models::Models::builtin) knows brings the window and the reserve of the model's budget,
-/// its token counter, its prices, and the profile of its provider. [`RunSettings::with_model_row`] gives these figures for a model
-/// that the table lacks. An option that is set beside the model wins, in whatever order they are set. Without a model, and for an
-/// unknown name, a run counts with the estimator, follows the rules of Chat Completions, and takes the window to be 128,000 tokens
-/// ([`WINDOW_DEFAULT`](epitome_core::WINDOW_DEFAULT)) until the provider refuses a request and tells another.
+/// *The model* decides most of it. A name that [`Models::builtin`](crate::models::Models::builtin) knows brings the window and the reserve
+/// of the model's budget, its token counter, its prices, and the profile of its provider. [`RunSettings::with_model_row`] gives these
+/// figures for a model that the table lacks. An option that is set beside the model wins, in whatever order they are set. Without a model,
+/// and for an unknown name, a run counts with the estimator, follows the rules of Chat Completions, and takes the window to be 128,000
+/// tokens ([`WINDOW_DEFAULT`](epitome_core::WINDOW_DEFAULT)) until the provider refuses a request and tells another.
 ///
 /// ```
 /// use epitome_core::Profile;

@@ -25,19 +25,19 @@ pub(super) struct Working {
     visible: Visible,
     counter: Arc<dyn TokenCounter + Send + Sync>,
     places: Places,
-    /// What stands beside the history, all of it as it came, by its numbers.
+    /// Messages outside the history, all of them as they came, by their numbers.
     own: Vec<(Seq, Entry)>,
     /// The size of what of that answers no call that is known here, and has no place in the index.
     orphan_tokens: u64,
-    /// What the stored history does not know yet: the summaries that were made in this run, the messages that it hides,
-    /// and those that it has shortened, with what the stored history knows to stand in place of their parts.
+    /// Changes that the stored history does not know yet: the summaries that were made in this run, the messages that it hides, and those
+    /// that it has shortened, with the stand-ins of their parts that the stored history knows.
     made: Vec<Seq>,
     hidden: Vec<SeqRange>,
     edited: BTreeMap<Seq, Vec<PartStandIn>>,
     strategy: Str,
 }
 
-/// What a compaction has left of what is sent, in the run's numbers.
+/// Messages to be sent after a compaction, in the run's numbers.
 #[derive(Default)]
 pub(super) struct Compacted {
     /// All that is visible.
@@ -51,7 +51,7 @@ pub(super) struct Compacted {
     pub(super) strategy: Str,
 }
 
-/// Where the run's messages begin.
+/// First numbers of the run's messages.
 #[derive(Debug, Clone, Default)]
 struct Places {
     /// Whether instructions stand at the number 0.
@@ -84,7 +84,7 @@ impl Working {
         Self::begin_without(context, primary, counter, &[])
     }
 
-    /// The same of a run that has begun: `own` are the numbers in that history of what the run has stored itself.
+    /// Index of a run that has begun: `own` are the numbers in that history of the messages that the run itself has stored.
     pub(super) fn begin_without(
         context: &SessionContext,
         primary: Option<&str>,
@@ -148,12 +148,12 @@ impl Working {
         &self.counter
     }
 
-    /// What the ledger knows a request by.
+    /// Stamp by which the ledger knows a request.
     pub(super) fn stamp(&self) -> Stamp {
         Stamp::new(self.index().revision(), self.visible.head())
     }
 
-    /// What is sent.
+    /// Messages to be sent.
     pub(super) fn projection(&self) -> Vec<&Message> {
         let positions = self.index().projection().flatten();
         let live = positions.filter_map(|position| self.visible.live().get(position as usize));
@@ -258,8 +258,8 @@ impl Working {
         Ok(())
     }
 
-    /// What the compactions of this run do to the stored history, in its numbers. `logged` knows the numbers of what the run
-    /// has stored itself. What is not stored is not in it: that was hidden or shortened for this run only.
+    /// Changes that the compactions of this run make to the stored history, in its numbers. `logged` knows the numbers of the messages that
+    /// the run itself has stored. Messages that are not stored are left out: they were hidden or shortened for this run only.
     pub(super) fn pending(&self, logged: &BTreeMap<Seq, Seq>) -> Pending {
         let made = self.visible.live().iter().filter(|live| self.made.contains(&live.key));
         let summaries = made.filter_map(|live| {
@@ -291,7 +291,7 @@ impl Working {
         Some(PendingEdit { seq: at.first()?.first, seen: seen.to_vec(), stand_ins, count })
     }
 
-    /// Takes note that the stored history knows of the compactions.
+    /// Records that the stored history knows of the compactions.
     pub(super) fn committed(&mut self) {
         self.hidden.clear();
         self.made.clear();
@@ -323,7 +323,7 @@ impl Working {
         (base..end).contains(&number.0).then(|| Seq(number.0 - base))
     }
 
-    /// How many messages of the stored history it knows, hidden ones too.
+    /// Number of messages of the stored history that the run knows, hidden ones too.
     pub(super) const fn stored_len(&self) -> u64 {
         match self.places.stored {
             Some((base, end)) => end.saturating_sub(base),
@@ -364,7 +364,7 @@ impl Working {
         Ok(beside)
     }
 
-    /// These messages in the numbers of the stored history, as far as they are in it.
+    /// Ranges of the messages that are in the stored history, in its numbers.
     fn in_history(&self, ranges: &[SeqRange], logged: &BTreeMap<Seq, Seq>) -> Vec<SeqRange> {
         let mut found = Vec::new();
         for range in ranges {
@@ -393,7 +393,7 @@ impl Working {
         exchange(answer, own.flat_map(|(_, entry)| entry.message.parts()))
     }
 
-    /// What each visible message stands for, by its position.
+    /// Messages that the visible message at this position stands for.
     pub(super) fn covers_at(&self, position: usize) -> Vec<SeqRange> {
         self.visible.live().get(position).map(covered).unwrap_or_default()
     }

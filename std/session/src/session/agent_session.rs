@@ -42,12 +42,12 @@ pub struct AgentSession {
     pub(crate) requests: u32,
     /// The time of its last request, if the provider says how long it caches that.
     pub(crate) requested: Option<Timestamp>,
-    /// What a service has left of the session that it keeps under this id, for the next run to begin a new one with: the run
+    /// Messages that a service has left of the session that it keeps under this id. The next run begins a new session with them: the run
     /// that asked for it has had no answer.
     pub(crate) renewed: Option<(ServiceSessionId, Vec<Message>)>,
-    /// What its compactor has begun before it is due.
+    /// Work that its compactor has begun before it is due.
     pub(crate) begun: Begun,
-    /// What compactions have cost and the ledger does not know yet.
+    /// Costs of compactions that the ledger does not know yet.
     pub(crate) costs: Costs,
     /// The window of a model, if a provider has told a smaller one than was known.
     pub(crate) window_told: Option<(ModelKey, u64)>,
@@ -57,9 +57,9 @@ pub struct AgentSession {
     pub(crate) counter: Option<Arc<dyn TokenCounter + Send + Sync>>,
     /// A run that was dropped in the middle of an answer, to be stored when the next one begins.
     pub(crate) left: Option<Box<Left>>,
-    /// What in-memory history providers keep of this session, by source id.
+    /// Histories of this session that in-memory history providers keep, by source id.
     pub(super) histories: BTreeMap<String, Arc<MemoryStore>>,
-    /// What the stores that keep its state have of it.
+    /// The session's states that the stores have, as far as the session knows.
     pub(crate) known_states: KnownStates,
     /// Whether labels of messages that it has from elsewhere have a meaning.
     trusts_markers: bool,
@@ -67,11 +67,11 @@ pub struct AgentSession {
     pub(super) unknown: State,
 }
 
-/// What is known of the sizes of requests.
+/// Knowledge of the sizes of requests.
 enum Known {
     /// In use.
     Live(Ledger),
-    /// As it was written: it waits for a model.
+    /// Saved, as it was written: it waits for a model.
     Saved(SavedLedger),
 }
 
@@ -238,18 +238,18 @@ impl AgentSession {
         self.context_size
     }
 
-    /// Takes note of a response's usage; `None` is ignored. Of a stream, it is told the last one.
+    /// Records a response's usage; `None` is ignored. Of a stream, it is told the last one.
     pub const fn record_usage(&mut self, usage: Option<&Usage>) {
         self.tally.record(usage);
     }
 
-    /// Takes note of a compaction: the latest report says nothing of what is left.
+    /// Records a compaction: the latest report says nothing of what is left.
     pub const fn note_compaction(&mut self) {
         self.tally.compacted();
         self.tenth_told = 0;
     }
 
-    /// Takes note of the size of the next request.
+    /// Records the size of the next request.
     pub const fn note_context_size(&mut self, size: Size) {
         self.context_size = Some(size);
     }

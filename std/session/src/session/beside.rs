@@ -1,4 +1,4 @@
-//! What stands beside a session's own fields, because their shape has no room for it.
+//! Additions to a session's own fields, which their shape has no room for.
 
 use epitome_core::{ModelKey, SavedLedger, Tally};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::run::Left;
 struct Beside {
     v: u64,
     tally: Tally,
-    /// What the reports on requests have taught.
+    /// Corrections and sizes from the reports on requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ledger: Option<SavedLedger>,
     /// When the last request was made, in milliseconds since 1970.
@@ -28,7 +28,7 @@ struct Beside {
     left: Option<KeptRun>,
 }
 
-/// What is to stand beside; `None` if there is nothing to say.
+/// The additions to a session's fields; `None` if there are none.
 pub(super) fn write(session: &AgentSession) -> Result<Option<Value>, SessionError> {
     let left = session.left.as_ref().map(|left| left.to_kept()).transpose();
     let left =

@@ -1,4 +1,4 @@
-//! What one run is made of.
+//! Parts of one run.
 
 use core::fmt;
 use core::ops::Range;
@@ -49,7 +49,7 @@ pub struct SessionContext {
     /// The notes of providers for each other in this run.
     pub metadata: Map<String, Value>,
     histories: Vec<(Str, History)>,
-    /// What history providers have stored of the run, by source id.
+    /// Progress of each history provider in storing the run, by source id.
     progress: Vec<(Str, Progress)>,
     /// Whether it was read with its session: the run may have gone on after that was written.
     was_read: bool,
@@ -57,7 +57,7 @@ pub struct SessionContext {
     states_not_kept: Vec<(Str, SessionErrorKind)>,
 }
 
-/// How much of a run one history provider has stored.
+/// Progress of one history provider in storing a run.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Progress {
     /// The sequence numbers of what is stored, in order.
@@ -67,7 +67,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// What is to be stored next, of `len` messages; `None` if that is nothing.
+    /// Range of the messages that are stored next, of `len`; `None` if it is empty.
     pub(crate) fn next_part(&mut self, len: usize) -> Option<Range<usize>> {
         let part = self.seqs.len()..*self.attempted.get_or_insert(len);
         if part.is_empty() {
@@ -76,7 +76,7 @@ impl Progress {
         (!part.is_empty()).then_some(part)
     }
 
-    /// Takes note that `part` is stored, from `first` on.
+    /// Records that `part` is stored, from `first` on.
     pub(crate) fn stored(&mut self, part: &Range<usize>, first: Seq) {
         self.seqs.extend((first.0..).map(Seq).take(part.len()));
         self.attempted = None;
@@ -224,7 +224,7 @@ impl SessionContext {
         self.response.get_or_insert_default()
     }
 
-    /// How much of the run the history provider `source_id` has stored.
+    /// Progress of the history provider `source_id` in storing the run.
     pub(crate) fn progress_mut(&mut self, source_id: &str) -> &mut Progress {
         let known = self.progress.iter().position(|(known, _)| *known == *source_id);
         let at = known.unwrap_or_else(|| {
@@ -242,7 +242,7 @@ impl SessionContext {
         &self.states_not_kept
     }
 
-    /// Takes note that a history provider has not kept the session's state.
+    /// Records that a history provider has not kept the session's state.
     pub(crate) fn state_not_kept(&mut self, source_id: &str, why: SessionErrorKind) {
         if self.states_not_kept.iter().all(|(known, _)| **known != *source_id) {
             self.states_not_kept.push((source_id.into(), why));

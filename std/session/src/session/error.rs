@@ -1,4 +1,4 @@
-//! What can go wrong with a session, by what the caller does next.
+//! Errors of a session, by the caller's next action.
 
 use core::error::Error;
 use core::fmt;

@@ -22,7 +22,7 @@ use crate::wire::agent_framework::read_messages;
 /// Names it in records.
 const NAME: &str = "agent-framework";
 
-/// What is marked: messages of the log, and what stands for others, by their numbers.
+/// Excluded messages: of the log, and stand-ins for others, by their numbers.
 #[derive(Default)]
 pub(super) struct Marked {
     log: Vec<SeqRange>,
@@ -41,7 +41,7 @@ impl Marked {
     }
 }
 
-/// What their framework has marked in a list: in the `log` and the `stand_ins` that were written here, and in the `rest`, which
+/// Messages that Agent Framework has excluded in a list: in the `log` and the `stand_ins` that were written here, and in the `rest`, which
 /// continues the log.
 pub(super) fn marked(log: &[Value], stand_ins: &[(Seq, Value)], rest: &[Value]) -> Result<Marked, WireError> {
     let stand_ins = stand_ins.iter().filter(|(_, value)| is_excluded(value));

@@ -1,4 +1,4 @@
-//! Where new ids come from.
+//! Sources of new ids.
 
 use core::fmt;
 

@@ -39,15 +39,15 @@ pub(super) const VERSION: u64 = 1;
 #[derive(Serialize, Deserialize)]
 struct Beside {
     v: u64,
-    /// How many values of the list this is about: all, when it was written.
+    /// Number of values of the list that this describes: all, when it was written.
     values: usize,
-    /// Of those values, so that a changed list is noticed.
+    /// Digest of these values, so that a changed list is noticed.
     digest: String,
     entries: Vec<KeptEntry>,
     appends: Vec<(String, usize)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     records: Vec<String>,
-    /// What else has moved the revision.
+    /// Other changes that have moved the revision.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     steps: Vec<Step>,
     /// Which values of the list stand for others, and the numbers of what they show.
@@ -147,12 +147,12 @@ pub(super) async fn take(
     Ok(Some(store))
 }
 
-/// What is known of a list beside what it says.
+/// Knowledge of a list that its values do not hold.
 #[derive(Default)]
 struct Known {
-    /// Of how many of its values.
+    /// Number of the list's values that it describes.
     values: usize,
-    /// Those of them that are the log, without our marks.
+    /// The values that are the log, without our marks.
     log: Vec<Value>,
     /// The others, with the numbers of what they show.
     stand_ins: Vec<(Seq, Value)>,

@@ -15,7 +15,7 @@ struct Known {
     revision: StateRevision,
     /// The SHA-256 of its text.
     digest: [u8; 32],
-    /// Those of the texts that were sent since and of which no answer came.
+    /// SHA-256 of each text that was sent since and has had no answer.
     sent: Vec<[u8; 32]>,
 }
 
@@ -30,7 +30,7 @@ impl KnownStates {
         self.0.get(source_id).is_some_and(|known| known.digest == digest(text))
     }
 
-    /// Takes note that `text` is about to be sent.
+    /// Records that `text` is about to be sent.
     pub(crate) fn send(&mut self, source_id: &str, text: &str) {
         let (known, digest) = (self.0.entry(source_id.into()).or_default(), digest(text));
         if !known.sent.contains(&digest) {
@@ -46,14 +46,14 @@ impl KnownStates {
         self.0.get(source_id).is_some_and(sent)
     }
 
-    /// Takes note that one of the texts that were sent is kept, as this revision.
+    /// Records that one of the texts that were sent is kept, as this revision.
     pub(crate) fn found(&mut self, source_id: &str, revision: StateRevision) {
         if let Some(known) = self.0.get_mut(source_id) {
             known.revision = revision;
         }
     }
 
-    /// Takes note that `text` is kept, as this revision.
+    /// Records that `text` is kept, as this revision.
     pub(crate) fn kept(&mut self, source_id: &str, revision: StateRevision, text: &str) {
         self.0.insert(source_id.into(), Known { revision, digest: digest(text), sent: Vec::new() });
     }

@@ -1,4 +1,4 @@
-//! What the model answered.
+//! Response of the model.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Where sessions are kept.
+//! Stores of sessions.
 
 mod file;
 mod memory;

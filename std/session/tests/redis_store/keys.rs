@@ -1,4 +1,4 @@
-//! What lies on the server: layouts, keys of others, lost keys, and sessions that end by themselves.
+//! Keys on the server: layouts, keys of others, lost keys, and sessions that expire.
 
 use core::time::Duration;
 
@@ -89,7 +89,7 @@ fn lost_keys_are_corrupt() {
     fails(hide_first(&store, 3), Corrupt);
 }
 
-/// Whatever reads or changes a session of which a key is missing says so, and what was lost is not made anew.
+/// Each read and each change of a session that lacks a key fails, and the lost key is not made anew.
 #[test]
 fn a_session_without_its_messages_or_places_is_corrupt_for_everyone() {
     let Some(room) = Room::new() else { return };

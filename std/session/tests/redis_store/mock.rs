@@ -9,7 +9,7 @@ use std::thread;
 /// A server that answers to everything but greetings as it is told.
 pub(crate) struct Mock {
     pub(crate) url: String,
-    /// How often it has done so.
+    /// Number of such answers.
     pub(crate) asked: Arc<AtomicUsize>,
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn suite() -> Suite {
     Suite::new().with_cases(cases.unwrap_or(40))
 }
 
-/// Those of a store whose keys begin so.
+/// Options of a store whose keys begin with `prefix`.
 pub(crate) fn options(prefix: impl Into<String>) -> RedisOptions {
     RedisOptions::default().with_prefix(prefix).with_remote(patient())
 }

@@ -26,7 +26,7 @@ pub(crate) trait Killable {
     fn store(&self, remote: RemoteOptions) -> Arc<dyn HistoryStore>;
 }
 
-/// What was acknowledged.
+/// Head and revision that the server has acknowledged.
 #[derive(Clone, Copy, Default)]
 struct Acknowledged {
     head: u64,
@@ -89,7 +89,7 @@ pub(crate) fn keeps_what_it_acknowledged(server: &mut impl Killable, kills: u32,
     assert!(acknowledged >= u64::from(kills));
 }
 
-/// What is there: all that was acknowledged, and each change whole. Says again what was said without an answer.
+/// Content of the store: all acknowledged changes, and each change whole. Repeats the appends that had no answer.
 fn found(store: &dyn HistoryStore, said: Acknowledged) -> Acknowledged {
     let loaded = block_on(store.load(&session())).unwrap();
     // What was on its way may be there too: one append, or one compaction.

@@ -1,4 +1,4 @@
-//! How long tests wait for a server, and where they start one: the machine may be busy with much else.
+//! Times that tests wait for a server, and the start of one: the machine may be busy with much else.
 
 use core::time::Duration;
 use std::net::TcpListener;
@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use epitome_std::history::RemoteOptions;
 use uuid::Uuid;
 
-/// What an attempt may take that must not fail: a disk that others write to as well may take many seconds.
+/// Time limit of an attempt that must not fail: a disk that others write to as well may take many seconds.
 pub(crate) fn patient() -> RemoteOptions {
     RemoteOptions::default().with_timeout(Duration::from_secs(60))
 }

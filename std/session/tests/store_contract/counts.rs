@@ -20,7 +20,7 @@ impl Spy {
         Arc::new(Self { name, bytes, asked: AtomicUsize::new(0) })
     }
 
-    /// How often it has counted since it was asked last.
+    /// Number of counts since the last call.
     fn take(&self) -> usize {
         self.asked.swap(0, Ordering::Relaxed)
     }

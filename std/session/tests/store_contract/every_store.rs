@@ -30,7 +30,7 @@ epitome_conformance::conformance_scenarios!(tests! { jsonl_encrypted: });
 #[cfg(all(feature = "encryption", feature = "sqlite"))]
 epitome_conformance::conformance_scenarios!(tests! { sqlite_encrypted: });
 
-/// The same where there is a server.
+/// A test for each scenario, if there is a server.
 #[cfg(feature = "postgres")]
 macro_rules! tests_on_a_server {
     ($store:ident: $($scenario:ident)*) => {
@@ -47,7 +47,7 @@ macro_rules! tests_on_a_server {
 #[cfg(feature = "postgres")]
 epitome_conformance::conformance_scenarios!(tests_on_a_server! { postgres: });
 
-/// So many series of operations, or as many as `EPITOME_CASES` says.
+/// Suite with this number of series of operations, or the number in `EPITOME_CASES`.
 fn suite(cases: u32) -> Suite {
     let asked = std::env::var_os("EPITOME_CASES").and_then(|cases| cases.to_str()?.parse().ok());
     Suite::new().with_cases(asked.unwrap_or(cases))
@@ -58,7 +58,7 @@ fn passes(suite: &Suite, subject: &dyn Subject, scenario: &str) {
     block_on(suite.run_one(scenario, subject)).assert_passed();
 }
 
-/// What each store is asked for.
+/// The suite of each store.
 mod suite_of {
     use super::{Suite, suite};
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::steps;
 
-/// What came of a child.
+/// Outcome of a child.
 struct Ended {
     acknowledged: usize,
     failed: usize,
@@ -71,7 +71,7 @@ fn survives(scheme: &str, files: &[&str], calls: &[&str], least: usize) {
     assert!(errors >= least && full >= 3 && kills >= least && told >= least, "fewer than {least}");
 }
 
-/// What was acknowledged is there, whatever happened, and what was not can be done now.
+/// Acknowledged steps are there, whatever happened, and the others can be done now.
 fn check(url: &str, ended: &Ended) {
     let found = steps::goes_on(url, ended.acknowledged);
     assert!(!ended.whole || found == steps::STEPS);

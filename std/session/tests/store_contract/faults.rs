@@ -11,7 +11,7 @@ mod broken;
 
 pub(crate) use broken::{Broken, Fault, pause};
 
-/// What is left out, and who finds out.
+/// Each step that is left out, and the scenario that finds it.
 const FOUND: &[(Fault, &str)] = &[
     (Fault::ForgetsTokens, "an_append_with_the_same_token_is_done_once"),
     (Fault::BelievesTokens, "a_token_for_other_messages_is_invalid"),

@@ -26,7 +26,7 @@ fn quick(folder: &Path) -> JsonlStore {
     JsonlStore::open_with(folder, JsonlOptions::default().with_fsync(Fsync::Never)).unwrap()
 }
 
-/// The same, encrypted.
+/// An encrypted store that leaves it to the system when to write to the disk.
 #[cfg(feature = "encryption")]
 fn quick_encrypted(folder: &Path) -> JsonlStore {
     let options = JsonlOptions::default().with_fsync(Fsync::Never);
@@ -63,7 +63,7 @@ fn a_directory_is_opened_by_its_url() {
     fails(open_store("jsonl:"), Invalid);
 }
 
-/// How many of two simultaneous attempts succeed; the others must be conflicts.
+/// Number of two simultaneous attempts that succeed; the others must be conflicts.
 fn race<T: Send>(
     handles: &[JsonlStore; 2],
     attempt: impl Fn(u64, &JsonlStore) -> Result<T, StoreError> + Sync,
@@ -171,7 +171,7 @@ fn a_handle_notices_that_others_have_deleted_the_session() {
     fails(append(&other, "fill", 0, &[user(0), user(1), user(2)]), Invalid);
 }
 
-/// Who waits for a file that is then deleted writes to the one that takes its place.
+/// A writer that waits for a file that is then deleted writes to the file that takes its place.
 #[test]
 fn nothing_is_written_to_a_file_without_a_name() {
     let directory = tempfile::tempdir().unwrap();

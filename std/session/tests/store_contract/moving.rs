@@ -1,4 +1,4 @@
-//! What every store can do over the contract: export, import, copy, verify, fork, expand.
+//! Operations of every store over the contract: export, import, copy, verify, fork, expand.
 
 mod forged;
 

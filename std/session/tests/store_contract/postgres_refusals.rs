@@ -1,4 +1,4 @@
-//! What Postgres refuses, or cannot do now: each with its kind of error, and without a secret.
+//! Refusals of Postgres, or things that it cannot do now: each with its kind of error, and without a secret.
 
 use core::num::NonZeroUsize;
 use core::time::Duration;
@@ -27,7 +27,7 @@ fn impatient() -> RemoteOptions {
     once().with_timeout(Duration::from_millis(800))
 }
 
-/// What a busy machine may be too slow for, some more times.
+/// Repeats an attempt for which a busy machine may be too slow.
 pub(crate) fn in_time<T>(attempt: impl Fn() -> Result<T, StoreError>) -> T {
     for _ in 0..50 {
         match attempt() {
@@ -259,7 +259,7 @@ fn a_pool_of_the_callers_serves_as_well() {
     });
 }
 
-/// As a standby does, or one that is just being replaced.
+/// A server that acts as a standby does, or one that is just being replaced.
 #[test]
 fn a_server_that_takes_no_writes_is_unavailable_to_them() {
     let Some(tables) = tables() else { return };

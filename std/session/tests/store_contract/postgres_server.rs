@@ -139,7 +139,7 @@ impl Holder {
         self.runtime.block_on(self.holds.batch_execute(sql)).unwrap();
     }
 
-    /// How many other connections that have named `schema` last are in a state that `condition` tells.
+    /// Number of other connections whose last query names `schema` and whose state fulfils `condition`.
     fn count(&self, schema: &str, condition: &str) -> i64 {
         let sql = format!(
             "SELECT count(*) FROM pg_stat_activity
@@ -185,7 +185,7 @@ pub(crate) struct Line {
 #[derive(Default)]
 struct LineState {
     connections: AtomicUsize,
-    /// How often it was cut. A connection that was there before ends when something is asked on it.
+    /// Number of cuts. A connection that was there before ends with the next request on it.
     cuts: AtomicUsize,
 }
 

@@ -54,7 +54,7 @@ fn what_is_acknowledged_is_there_for_another_store() {
     assert_eq!(commit(&store, &record).unwrap(), Revision(1));
 }
 
-/// How many of two simultaneous attempts succeed; the others must be conflicts.
+/// Number of two simultaneous attempts that succeed; the others must be conflicts.
 fn race<T: Send>(
     handles: &[PostgresStore; 2],
     attempt: impl Fn(u64, &PostgresStore) -> Result<T, StoreError> + Sync,

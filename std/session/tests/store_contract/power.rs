@@ -11,7 +11,7 @@ use self::disk::{Disk, Loss};
 use self::trace::Event;
 use crate::steps::{self, STEPS};
 
-/// What a loss of power leaves.
+/// Losses of the changes that were not durable when the power failed.
 const LOSSES: [Loss; 4] = [Loss::Everything, Loss::Nothing, Loss::Some(1), Loss::Some(2)];
 
 /// A kind of store, and its path in a folder.

@@ -166,7 +166,7 @@ fn the_bytes_of_another_session_are_not_taken() {
     fails(block_on(store.load(&SessionId::new("other"))), Corrupt);
 }
 
-/// It gets what is there, and says that something else is there whenever it is to save.
+/// A shelf that returns its bytes, and refuses each save because of another version.
 #[derive(Debug)]
 struct Overtaken(Shelf);
 
@@ -194,7 +194,7 @@ fn who_is_always_overtaken_gives_up() {
     assert_eq!((keys(&store), load(&store).head), (vec![0, 1], Seq(2)));
 }
 
-/// What is done before a save of the session `f`, by the number of those before it.
+/// Action before a save of the session `f`, by the number of saves before it.
 type BeforeSave = Box<dyn Fn(usize) -> Result<(), StoreError> + Send + Sync>;
 
 /// Does that.

@@ -121,7 +121,7 @@ fn a_vacuum_waits_in_the_row_of_the_others() {
     block_on(store.verify(&session())).unwrap();
 }
 
-/// How many of two simultaneous attempts succeed; the others must be conflicts.
+/// Number of two simultaneous attempts that succeed; the others must be conflicts.
 fn race<T: Send>(
     handles: &[SqliteStore; 2],
     attempt: impl Fn(u64, &SqliteStore) -> Result<T, StoreError> + Sync,

@@ -20,7 +20,7 @@ const URL: &str = "EPITOME_TEST_STEPS_URL";
 /// Tells the child how many steps were taken before.
 const FROM: &str = "EPITOME_TEST_STEPS_FROM";
 
-/// How many steps there are.
+/// Number of steps.
 pub(crate) const STEPS: usize = 9;
 
 /// Goes from one state of the session to the next. A repeated step changes nothing.
@@ -50,7 +50,7 @@ fn append(store: &dyn HistoryStore, at: usize, head: u64, made_from: u64) -> Res
     Ok(())
 }
 
-/// How many steps a store has seen: `done`, or one more whose acknowledgement was lost.
+/// Number of steps that a store has seen: `done`, or one more whose acknowledgement was lost.
 pub(crate) fn seen(store: &dyn HistoryStore, done: usize) -> usize {
     let all = |store: &dyn HistoryStore| {
         let is_there = !block_on(store.list(None, 1)).unwrap().is_empty();

@@ -57,7 +57,7 @@ pub(crate) fn jsonl() -> impl Subject {
     files(true, |path| Ok(Arc::new(JsonlStore::open(path)?)))
 }
 
-/// The same without waiting for a disk.
+/// JSONL files that are never synced to the disk.
 pub(crate) fn jsonl_unsynced(is_apart: bool) -> impl Subject {
     let options = JsonlOptions::default().with_fsync(Fsync::Never);
     files(is_apart, move |path| Ok(Arc::new(JsonlStore::open_with(path, options)?)))

@@ -57,7 +57,7 @@ pub(crate) fn records(store: &dyn HistoryStore) -> Vec<Committed> {
     block_on(store.records(&session(), None, u32::MAX)).unwrap()
 }
 
-/// What must not have changed after a failure.
+/// Content of a store that a failure must not change.
 pub(crate) fn everything(store: &dyn HistoryStore) -> impl PartialEq + core::fmt::Debug + use<> {
     let prunes = block_on(store.prunes(&session(), None, u32::MAX)).unwrap();
     let appends = block_on(store.appends(&session(), Seq(0), u32::MAX)).unwrap();

@@ -1,4 +1,4 @@
-//! What thinking is bound to: system, tools, and all that was said before it.
+//! Binding of thinking: to the system, the tools, and all messages before it.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ impl Chain {
         Self { sum: prefix(request), speaker: 0 }
     }
 
-    /// Where the first `sum` stood, if system and tools are what they were then.
+    /// Chain behind the messages that had this `sum`, if system and tools are as they were then.
     pub(super) const fn resume(sum: u64) -> Self {
         Self { sum, speaker: 0 }
     }

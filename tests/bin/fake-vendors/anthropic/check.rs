@@ -1,4 +1,4 @@
-//! What a request may hold.
+//! Checks of requests.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::binding::{Chain, holds, mix, prefix};
 /// A request that is accepted, and what is known of it.
 pub(super) struct Request<'a> {
     pub(super) body: &'a Value,
-    /// What the model reads: from the latest block of a threshold on.
+    /// Blocks that the model reads: from the latest block of a threshold on.
     seen: Vec<&'a Value>,
     /// Behind the last message.
     pub(super) chain: Chain,
@@ -93,7 +93,7 @@ impl<'a> Request<'a> {
         self.body.get("thinking").is_some_and(|thinking| thinking["type"] != "disabled")
     }
 
-    /// What the model reads, in tokens.
+    /// Size of the blocks that the model reads, in tokens.
     pub(super) fn size(&self) -> u64 {
         let bytes: usize = self.seen.iter().map(|block| block.to_string().len()).sum();
         bytes as u64
@@ -162,7 +162,7 @@ fn check_edits(body: &Value, betas: &[&str]) -> Result<Option<u64>, Refused> {
     }
 }
 
-/// What a request for a summary may have beside it.
+/// Checks the fields beside a request for a summary.
 fn check_compaction(body: &Value, betas: &[&str]) -> Result<(), Refused> {
     if !betas.contains(&ON_DEMAND) {
         return Err(("", "`compaction` requires anthropic-beta: compact-2026-09-04"));
@@ -192,7 +192,7 @@ struct Reader<'a> {
     body: &'a Value,
     on_demand: bool,
     threshold: bool,
-    /// What becomes of thinking that does not fit; nobody looks if there is nothing.
+    /// Treatment of thinking that does not fit; thinking is not checked if there is none.
     mismatch: Option<&'a str>,
     chain: Chain,
     role: &'a str,
@@ -384,7 +384,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What the signature of a block says: the block's own sums, and where the conversation stood.
+/// Content of a block's signature: the block's own sums, and the place of the conversation.
 pub(super) struct Summary {
     prefix: u64,
     chain: u64,

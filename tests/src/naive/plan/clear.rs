@@ -38,7 +38,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Those of all turns before the newest `keep`.
+    /// Clears the media of all turns before the newest `keep`.
     pub(super) fn clear_media(&mut self, keep: u32) {
         for at in 0..self.parts.len() {
             let is_old = self.groups[self.group_of(&self.parts[at])].turn + keep <= self.naive.turn;
@@ -48,7 +48,7 @@ impl Draft<'_> {
         }
     }
 
-    /// That of older turns, where the target does not want it back.
+    /// Clears the reasoning of older turns, where the target does not want it back.
     pub(super) fn clear_reasoning(&mut self, target: Profile, keep: u32) {
         let old = |at: &usize| {
             let group = &self.groups[self.group_of(&self.parts[*at])];

@@ -55,7 +55,7 @@ impl Draft<'_> {
         }
     }
 
-    /// What all groups have, and what of it was not said by a summary.
+    /// Tokens of all groups, and of those that are no summaries.
     pub(super) fn work_of(&self, run: &[usize]) -> (u64, u64) {
         let work = run.iter().filter(|at| self.groups[**at].kind != GroupKind::Summary);
         (run.iter().map(|at| self.size_of(*at)).sum(), work.map(|at| self.size_of(*at)).sum())

@@ -8,7 +8,7 @@ use crate::spec::Spec;
 /// Half of what it replaces, and no less than this.
 const LEAST: u64 = 80;
 
-/// The same budget with a goal that is lower.
+/// The budget with a goal that is lower.
 pub(super) fn lower(budget: Budget, by: u64) -> Budget {
     let Some(goal) = budget.goal() else { return budget };
     let lower = Budget::builder()
@@ -21,7 +21,7 @@ pub(super) fn lower(budget: Budget, by: u64) -> Budget {
 }
 
 impl Draft<'_> {
-    /// What a stage needs of the goal for itself.
+    /// Tokens of the goal that a stage needs for itself.
     pub(super) fn reserve(&self, stage: &Spec) -> u64 {
         match stage {
             Spec::Ledger { share } if self.budget.goal().is_some() => self.ledger_has(u64::from(*share)),

@@ -4,9 +4,9 @@ use epitome_core::{CLAMP_MARKER, GroupKind, PartKind};
 
 use super::{Draft, begins_turn};
 
-/// What a note has that stands for a result.
+/// Tokens of a note in the place of a result.
 const NOTE: u32 = 9;
-/// What a cleared argument has.
+/// Tokens of a cleared argument.
 const EMPTY: u32 = 2;
 
 impl Draft<'_> {
@@ -49,7 +49,7 @@ impl Draft<'_> {
         self.bring_back(room + quarter + fifth);
     }
 
-    /// What stays in any case, with its results cleared, and the requests of its steps.
+    /// Tokens of the groups that stay in any case, with their results cleared, and of the requests of their steps.
     fn always(&self) -> u64 {
         let stays = |at: &usize| !self.is_gone(*at) && !self.is_free(*at);
         let stays: Vec<usize> = (0..self.groups.len()).filter(stays).collect();
@@ -111,7 +111,7 @@ impl Draft<'_> {
         self.may_drop(at) && self.groups[at].kind != GroupKind::Summary
     }
 
-    /// What a group has with its results cleared.
+    /// Tokens of a group with its results cleared.
     fn cleared(&self, at: usize) -> u64 {
         let freed = self.results_of(at).into_iter().map(|part| u64::from(self.parts[part].now() - NOTE));
         self.size_of(at) - freed.sum::<u64>()

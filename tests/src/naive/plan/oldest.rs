@@ -1,4 +1,4 @@
-//! What goes by age: one group after another while there are too many tokens.
+//! Drops by age: one group after another while there are too many tokens.
 
 use epitome_compactors::Strength;
 use epitome_core::GroupKind;
@@ -62,14 +62,14 @@ impl Draft<'_> {
         self.drop_waiting(self.groups.len());
     }
 
-    /// What a strategy has named and waits for steps that are gone goes before anything is counted.
+    /// A group that a strategy has named goes before the count, if the steps that it waits for are gone.
     pub(super) fn release(&mut self) {
         if self.is_waiting {
             self.drop_waiting(self.groups.len());
         }
     }
 
-    /// Of the groups before this one those go that wait for steps of which none stays.
+    /// Drops the groups before this one that wait for steps of which none stays.
     pub(super) fn drop_waiting(&mut self, before: usize) {
         for at in 0..before {
             let alone = self.naive.relying(&self.groups, at).all(|step| self.is_gone(step));
@@ -87,7 +87,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Of the messages that may go, the newest stay, as many as the strength says, in whole groups.
+    /// Drops the oldest of the messages that may go, in whole groups; the strength decides how many of the newest stay.
     pub(super) fn drop_share(&mut self, spared: u32, strength: Strength) {
         let mut candidates: Vec<usize> = (0..self.groups.len())
             .filter(|at| self.may_drop_first(*at) && self.groups[*at].turn < spared)

@@ -6,8 +6,8 @@ use super::{Draft, begins_turn};
 use crate::spec::{is_updated, worth};
 
 impl Draft<'_> {
-    /// What updates that which stays anyway; the newest turns in a quarter of the room; then one group after another, the best of those
-    /// that are left.
+    /// Keeps the groups that update a group that stays anyway; then the newest turns in a quarter of the room; then one group after
+    /// another, the best of the rest.
     pub(super) fn salience(&mut self, goal: u64, recent: u32, updates: u32) {
         let free: Vec<usize> = (0..self.groups.len()).filter(|at| self.is_free(*at)).collect();
         let always: Vec<usize> =

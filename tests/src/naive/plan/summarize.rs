@@ -102,7 +102,7 @@ impl Draft<'_> {
             || first.source == SourceKind::Context
     }
 
-    /// What is replaced is not shortened.
+    /// A group that is replaced has no shortened parts.
     pub(super) fn forget_edits(&mut self, groups: &[usize]) {
         for part in 0..self.parts.len() {
             if groups.contains(&self.group_of(&self.parts[part])) {
@@ -119,7 +119,7 @@ impl Draft<'_> {
         self.summaries = joined(summaries, &visible, &|at| is_loose(at).then(|| self.size_of(at)));
     }
 
-    /// What a kept group has now.
+    /// Tokens of a kept group now.
     pub(super) fn size_of(&self, at: usize) -> u64 {
         let own = self.shortened().filter(|part| self.group_of(part) == at);
         let freed = own.map(|part| u64::from(part.tokens - part.left.unwrap_or(0)));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{KEY, MODEL, base};
 
-/// What the server answered: whether it accepted, and its text.
+/// Answer of the server: whether it accepted, and its text.
 pub(crate) type Answer = (bool, String);
 
 /// Sends one request.
@@ -43,7 +43,7 @@ pub(super) fn user(text: impl Into<String>) -> Value {
     json!({"role": "user", "content": text.into()})
 }
 
-/// What a turn adds: the answer, and the results of its calls.
+/// Messages that a turn adds: the answer, and the results of its calls.
 pub(super) fn answered(answer: &str, fact: usize) -> (Value, Option<Value>) {
     let answer: Value = serde_json::from_str(answer).unwrap();
     let content = answer["content"].as_array().unwrap();

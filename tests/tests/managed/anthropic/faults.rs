@@ -1,4 +1,4 @@
-//! What goes wrong on the way: the history is then as it was, or whole and new, and what was paid is told.
+//! Faults on the way: the history is then as it was, or whole and new, and the costs are reported.
 
 use core::error::Error;
 use core::time::Duration;

@@ -24,7 +24,7 @@ use crate::managed::talk::{Talk, auto};
 pub(crate) struct Chat {
     http: reqwest::Client,
     pub(crate) sent: Arc<Mutex<Vec<Value>>>,
-    /// What the API does itself, where it does.
+    /// Edits that the API makes itself, if it makes any.
     edits: Option<ContextEdits>,
 }
 

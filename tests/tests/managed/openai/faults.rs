@@ -1,4 +1,4 @@
-//! What goes wrong on the way: the history is then as it was, or whole and new, and what was paid is told.
+//! Faults on the way: the history is then as it was, or whole and new, and the costs are reported.
 
 use core::error::Error;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -42,7 +42,7 @@ fn is_compaction(message: &Message) -> bool {
     message.parts().iter().any(|part| matches!(part, Part::Compaction(_)))
 }
 
-/// What is said of an error, anywhere.
+/// All texts of an error and its sources.
 fn all_of(error: &(dyn Error + 'static)) -> String {
     let (mut said, mut next) = (String::new(), Some(error));
     while let Some(error) = next {
@@ -322,7 +322,7 @@ fn what_is_sealed_is_stored_byte_for_byte() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// What a service of this kind was sent of a talk, and what is shown then.
+/// Messages that a service of this kind was sent of a talk, and the visible messages then.
 async fn asked(position: Position, cut: Cut, add: Vec<Message>) -> (usize, Vec<Message>, Vec<Message>) {
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
     let mut history = ten_turns(&store).await;
@@ -419,7 +419,7 @@ fn what_is_sealed_counts_what_it_took_to_write_and_the_price_is_no_size() {
     });
 }
 
-/// What the service has no form for is told, to whoever compacts and by a run.
+/// Content that the service has no form for is reported as a loss, by the compaction and by a run.
 #[test]
 fn what_a_service_is_not_told_is_a_loss() {
     let sound = Media::new(MediaKind::Audio, "audio/wav", MediaSource::Base64("UklG".into()));

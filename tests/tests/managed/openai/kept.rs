@@ -13,7 +13,7 @@ use super::sessions::Chat;
 use crate::managed::support::{block_on, case, managed};
 use crate::managed::talk::{Talk, auto, text};
 
-/// What a request begins with, and goes on from.
+/// Beginning of a request, and the response that it goes on from.
 #[derive(Debug, PartialEq)]
 enum Begins {
     /// With what is new alone.
@@ -61,7 +61,7 @@ fn only_what_is_new_is_sent() {
     assert_eq!(sent.len(), 400);
 }
 
-/// What the service has forgotten is sent once, whole: before the first call of a run, and between a call and its result.
+/// A history that the service has forgotten is sent once, whole: before the first call of a run, and between a call and its result.
 #[test]
 fn what_is_forgotten_is_sent_once() {
     for persistence in [Persistence::PerRun, Persistence::PerModelCall] {
@@ -109,8 +109,7 @@ fn what_is_forgotten_again_is_sent_once_each_time() {
     }
 }
 
-/// Where the whole history has become too long, it is compacted as it is where nobody else keeps it, and goes on as a new
-/// session of the service.
+/// A history that has become too long is compacted as one that is only stored here, and goes on as a new session of the service.
 #[test]
 fn what_is_forgotten_and_too_long_is_compacted() {
     let chat = Chat::new("openai").keeping([(121, "forget")]);
@@ -144,7 +143,7 @@ fn long(fact: usize) -> String {
     format!("FACT-{fact}: {}", "and so on ".repeat(60))
 }
 
-/// Whatever fails, the old session of the service holds until the new one has answered, and nothing is paid for twice.
+/// After any failure, the old session of the service holds until the new one has answered, and nothing is paid for twice.
 #[test]
 fn a_failure_leaves_the_old_session_or_the_new_one() {
     // What happens to the compaction's requests and to the request behind it; what the run says of it.

@@ -29,11 +29,11 @@ use crate::managed::talk::{Talk, auto};
 pub(crate) struct Chat {
     http: reqwest::Client,
     vendor: ResponsesVendor,
-    /// What stands under `context_management`.
+    /// Value of `context_management`.
     edits: Option<String>,
     /// Whether the service keeps the conversation.
     keeps: bool,
-    /// What goes wrong with requests, by their numbers.
+    /// Faults of requests, by their numbers.
     faults: HashMap<usize, &'static str>,
     pub(crate) sent: Arc<Mutex<Vec<Value>>>,
 }
@@ -48,7 +48,7 @@ impl Chat {
         Self { http: reqwest::Client::new(), vendor, edits: None, keeps: false, faults, sent: Arc::default() }
     }
 
-    /// The same of a conversation that the service keeps, where these go wrong of the requests.
+    /// Sets a conversation that the service keeps, with faults of requests, by their numbers.
     pub(crate) fn keeping(mut self, faults: impl IntoIterator<Item = (usize, &'static str)>) -> Self {
         (self.keeps, self.faults) = (true, faults.into_iter().collect());
         self

@@ -46,7 +46,7 @@ impl Histories {
         history.with_source_id(source_id).with_session_prefix(format!("{source_id}/"))
     }
 
-    /// What a provider of this source id has stored of a session.
+    /// Texts that a provider of this source id has stored of a session.
     fn stored(&self, source_id: &str, session: &str) -> Vec<String> {
         let store = RedisStore::open_at(&self.server, self.options.clone()).unwrap();
         texts(&log(&store, &format!("{source_id}/{session}")))

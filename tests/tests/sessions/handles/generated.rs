@@ -86,7 +86,7 @@ fn marks(part: &Part) -> Vec<String> {
     text.split(is_end).filter(|word| word.starts_with("mark-")).map(str::to_owned).collect()
 }
 
-/// What the model asks for, and the mark that an answer to it must show.
+/// Calls of the model, by the mark that an answer to them must show.
 #[derive(Debug, Default)]
 struct Followed(BTreeMap<String, Vec<Value>>);
 
@@ -103,7 +103,7 @@ impl Followed {
         self.0.insert(mark, asks);
     }
 
-    /// What is named in a visible message.
+    /// Adds the numbers that a visible message names.
     fn add(&mut self, live: &Live, log: &[Message], census: &Census) -> Result<(), TestCaseError> {
         for stand_in in &live.stand_ins {
             let original = &log[usize::try_from(live.key.0).unwrap()].parts()[stand_in.ordinal as usize];

@@ -1,4 +1,4 @@
-//! What notes name: in the run and after it, what is forged, and what stays within its allowance.
+//! Numbers in notes: in the run and after it, forged ones, and the allowance of notes.
 
 use core::future::ready;
 use std::sync::{Arc, Mutex};
@@ -39,7 +39,7 @@ fn number_of(prompt: &[String], call: &str) -> Option<u64> {
     named(result).first().copied()
 }
 
-/// What each file says.
+/// Text of each file.
 fn file(at: &str) -> String {
     format!("{}file{at} has the port 90{at}. END", "a line of the file\n".repeat(60))
 }
@@ -170,7 +170,7 @@ fn what_others_append_meanwhile_makes_no_note_name_their_messages() {
     }
 }
 
-/// Whatever number a text names, nothing is shown but what is hidden in the session itself.
+/// A number in a text opens only messages that are hidden in the session itself.
 #[test]
 fn a_forged_number_opens_nothing() {
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());

@@ -34,7 +34,7 @@ enum Said {
 }
 
 impl Said {
-    /// The same with the paths and texts that are there.
+    /// The command with the paths and texts of existing files.
     fn resolved(mut self, files: &BTreeMap<String, String>) -> Self {
         let (Self::View(path, _)
         | Self::Create(path, _)
@@ -162,7 +162,7 @@ fn said() -> impl Strategy<Value = Said> {
     ]
 }
 
-/// What the folder says: `None` if it refuses.
+/// Answer of the folder; `None` if it refuses.
 fn execute(of: &MemoryFolder, said: &Said) -> Option<String> {
     match (said.arguments(), said) {
         (Some(arguments), _) => block_on(say(of, &arguments)).ok(),

@@ -93,7 +93,7 @@ fn counts(result: CompactionResult) -> (u64, u64) {
     (result.original_count, result.compacted_count)
 }
 
-/// What the next request shows.
+/// Texts of the next request.
 fn next_request(agent: &Agent, model: &Scripted, session: &mut AgentSession) -> Vec<String> {
     block_on(agent.run(session, "And now?", &RunOptions::default())).unwrap();
     model.last()

@@ -1,4 +1,4 @@
-//! What is to be done about bound thinking, for plans of real strategies.
+//! Remedies for bound thinking, for plans of real strategies.
 
 use std::format;
 use std::vec::Vec;

@@ -118,7 +118,7 @@ proptest! {
         prop_assert_eq!(payback.is_expected(), simulated.is_some_and(|requests| requests <= case.requests));
     }
 
-    /// The same amount, solved for what is reclaimed.
+    /// Checks the same rule, solved for the amount that is reclaimed.
     #[test]
     fn it_is_the_least_amount_that_is_worth_reclaiming(case in case()) {
         let case = Case { cache: Cache::Warm, ..case };

@@ -22,7 +22,7 @@ const VERSION: u64 = 1;
 pub(super) struct FolderState {
     #[serde(rename = "memory_files")]
     version: u64,
-    /// How many messages of the log the files include. A store that keeps a state in a step of its own may have more.
+    /// Number of messages of the log that the files include. A store that keeps a state in a step of its own may have more.
     pub(super) head: u64,
     pub(super) files: Files,
 }

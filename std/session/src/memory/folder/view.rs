@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use super::Files;
 use super::path::members;
 
-/// How deep a listing goes.
+/// Depth of a listing, in levels.
 const LEVELS: usize = 2;
 
-/// How many lines before and after an edit are shown.
+/// Number of lines that are shown before and after an edit.
 const LINES_AROUND: usize = 4;
 
 /// The most characters of an argument that an error repeats. The model knows its own argument; a file of it would be shown twice.

@@ -67,7 +67,7 @@ impl HistoryProvider {
         }
     }
 
-    /// What of the session is to be kept with an append; `state` is this provider's own, which the session lacks meanwhile.
+    /// State of the session that is stored with an append. `state` is this provider's own, which the session lacks meanwhile.
     pub(super) fn state_to_keep(
         &self,
         session: &mut AgentSession,
@@ -82,7 +82,7 @@ impl HistoryProvider {
         text.map(Some)
     }
 
-    /// Takes note of what has become of a state that was sent.
+    /// Records the outcome of a state that was sent.
     pub(super) async fn state_was(
         &self,
         outcome: StateOutcome,

@@ -1,4 +1,4 @@
-//! What of a run a history provider stores, and how.
+//! Messages of a run that a history provider stores, and their appends.
 
 use epitome_core::attribution::Retention;
 use tracing::{Instrument, debug_span};
@@ -16,8 +16,8 @@ impl HistoryProvider {
         self.stored_of(context).map(|(_, message)| unlabelled(message)).collect()
     }
 
-    /// What of a run is to be stored, in order, and where in the run it is. What is added to the response comes last, so
-    /// that what is to be stored only grows while the run lasts.
+    /// Messages of a run that are to be stored, in order, with their places in the run. Additions to the response come last, so that the
+    /// list only grows while the run lasts.
     pub(crate) fn stored_of<'a>(
         &'a self,
         context: &'a SessionContext,
@@ -82,8 +82,8 @@ impl HistoryProvider {
         }
     }
 
-    /// What names an append of a run: that of what is to be stored from the `from`th message on. Two providers may share a
-    /// log: each has its own names.
+    /// Idempotency key of an append of a run, for the stored messages from the `from`th on. Two providers may share a log: each has its own
+    /// keys.
     fn token(&self, run_token: &str, from: usize) -> AppendToken {
         AppendToken::new(match from {
             0 => format!("{run_token}/{}", self.source_id),
@@ -112,7 +112,7 @@ impl HistoryProvider {
         Self::append_keeping(history, token, messages, None).await.map(|(appended, _)| appended)
     }
 
-    /// The same with a state, if there is one.
+    /// Appends the messages together with a state, if there is one.
     async fn append_keeping(
         history: &mut History,
         token: &AppendToken,
@@ -141,7 +141,7 @@ impl HistoryProvider {
     }
 }
 
-/// Where in a run a message is.
+/// Place of a message in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunPlace {
     /// In what a provider has added: which one of the sources, and which of its messages.
@@ -152,9 +152,9 @@ pub(crate) enum RunPlace {
     Said(usize),
 }
 
-/// How often an append is tried before its conflict is told. Only a store that does not group what it appends has conflicts here: each
-/// attempt that fails has seen another append succeed, and has loaded what that left. A writer that never rests has nothing to load, and
-/// so is mostly first; it is waited for, a second and a half in all.
+/// Maximum number of attempts of an append before its conflict is returned. Only a store that does not group what it appends has conflicts
+/// here: each attempt that fails has seen another append succeed, and has loaded its messages. A writer that never rests has nothing to
+/// load, and so is mostly first; the attempts wait for it, a second and a half in all.
 const APPEND_ATTEMPTS_MAX: u32 = 100;
 
 fn is_labelled_ephemeral(message: &Message) -> bool {

@@ -1,4 +1,4 @@
-//! What a failure, a panic and a dropped future do.
+//! Effects of a failure, a panic and a dropped future.
 
 use std::sync::Arc;
 

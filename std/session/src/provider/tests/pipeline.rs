@@ -1,4 +1,4 @@
-//! Who is asked, in which order, and with which state.
+//! The providers that are called, their order, and their states.
 
 use core::future::ready;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a history provider stores.
+//! Messages that a history provider stores.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::message::Message;
 use crate::provider::{ContextProvider, HistoryProvider, Hook, NamedAgent, Providers};
 use crate::session::{AgentResponse, AgentSession, SessionContext, State};
 
-/// What `change` makes of a history provider stores of a run: context of `rag` and of `persona`, loaded messages of
+/// Messages of a run that the history provider made by `change` stores. The run has context of `rag` and of `persona`, loaded messages of
 /// `main`, input and response.
 fn stored_by(change: impl FnOnce(HistoryProvider) -> HistoryProvider) -> String {
     let store = Arc::new(MemoryStore::new());

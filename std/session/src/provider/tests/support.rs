@@ -10,7 +10,7 @@ use crate::message::{Message, Part};
 use crate::provider::{ContextProvider, Hook, NamedAgent, Providers};
 use crate::session::{AgentResponse, AgentSession, SessionContext, SessionError, State};
 
-/// What hooks did, in order.
+/// Record of the hooks that were called, in order.
 pub(super) type Journal = Arc<Mutex<Vec<String>>>;
 
 /// Writes into a journal when it is asked, adds one message, and counts in its state.

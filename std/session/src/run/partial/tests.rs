@@ -35,7 +35,7 @@ fn pieces(text: &str, cuts: &[bool]) -> Vec<String> {
     pieces
 }
 
-/// What a service would send of a message.
+/// Deltas that a service would send for a message.
 fn deltas(parts: &[Part], cuts: &[bool]) -> Vec<Delta> {
     let (mut deltas, mut index) = (Vec::new(), 0);
     for part in parts {

@@ -1,5 +1,4 @@
-//! What an agent's model decides of its runs: window, reserve, counter, profile and prices. What else is set for runs stands in
-//! `settings`.
+//! Settings that an agent's model decides: window, reserve, counter, profile and prices. The other settings of runs are in `settings`.
 
 use std::sync::Arc;
 

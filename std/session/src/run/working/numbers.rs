@@ -24,8 +24,8 @@ impl Working {
         &self.places.logged
     }
 
-    /// What stands beside the history and is read by number: with its number in the run and the one by which it is read. `logged` are
-    /// those of what is to be stored; context is read only if it is.
+    /// Messages outside the history that are read by number: each with its number in the run and the number by which it is read. `logged`
+    /// are the numbers of the messages that are to be stored; context is read only if it is stored.
     pub(in crate::run) fn own<'w>(
         &'w self,
         logged: &'w BTreeMap<Seq, Seq>,

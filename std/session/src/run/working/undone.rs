@@ -1,4 +1,4 @@
-//! What a run shows after an undoing.
+//! Messages that a run shows after an undoing.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ impl Working {
 struct Numbers<'w> {
     places: &'w Places,
     own: &'w [(Seq, Entry)],
-    /// Of what the run has stored itself.
+    /// Numbers of the messages that the run itself has stored.
     logged: BTreeMap<Seq, Seq>,
 }
 
@@ -60,7 +60,7 @@ impl<'w> Numbers<'w> {
         Self { places, own, logged: logged.iter().map(|(number, seq)| (*seq, *number)).collect() }
     }
 
-    /// How many messages of the history were there when the run began, and the number of the first.
+    /// First number and count of the history's messages when the run began.
     fn loaded(&self) -> (u64, u64) {
         self.places.stored.map_or((0, 0), |(base, end)| (base, end.saturating_sub(base)))
     }
@@ -73,7 +73,7 @@ impl<'w> Numbers<'w> {
         }
     }
 
-    /// What of these messages the run knows.
+    /// The part of these messages that the run knows.
     fn ranges(&self, ranges: &[SeqRange]) -> Vec<SeqRange> {
         let (base, count) = self.loaded();
         let mut known = Vec::new();

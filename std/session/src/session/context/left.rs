@@ -1,4 +1,4 @@
-//! What of a run that was left in the middle is still to be stored: in its session, and in the session's JSON.
+//! Messages of an unfinished run that are still to be stored: in its session, and in the session's JSON.
 
 use epitome_core::Seq;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ struct KeptContext(Str, bool, Vec<String>);
 struct KeptProgress(Str, Vec<u64>, Option<usize>);
 
 impl SessionContext {
-    /// What there is to be stored of it. Of the context only what somebody `stores`; sources stay in their places.
+    /// The part of a run that is to be stored. It has the context of the sources that `stores` accepts; all sources stay in their places.
     pub(crate) fn to_be_stored(&self, stores: impl Fn(&ContextMessages) -> bool) -> Self {
         let context = self.context.iter().map(|source| match stores(source) {
             true => source.clone(),
@@ -58,7 +58,7 @@ impl SessionContext {
         self.was_read
     }
 
-    /// The same as JSON, with `arrived` at the end of the response.
+    /// The run as JSON, with `arrived` at the end of the response.
     pub(crate) fn to_kept(&self, arrived: &[Message]) -> Result<KeptRun, StoredError> {
         let context = self.context.iter().map(|ContextMessages { source_id, messages, loaded }| {
             Ok(KeptContext(source_id.clone(), *loaded, encode(messages)?))
@@ -76,7 +76,7 @@ impl SessionContext {
         })
     }
 
-    /// What [`SessionContext::to_kept`] has made of a run of `session`.
+    /// Reads a run of `session` that [`SessionContext::to_kept`] has written.
     pub(crate) fn of_kept(session: &AgentSession, kept: &KeptRun) -> Result<Self, StoredError> {
         let mut context = Self::new(session, kept.token.clone(), decode(&kept.input)?);
         for KeptContext(source_id, loaded, messages) in &kept.context {

@@ -63,7 +63,7 @@ struct Item<'a> {
     copied: bool,
 }
 
-/// What is visible. A summary that their contents cannot say is not: what it covers is shown instead.
+/// Visible messages. A summary that has no form in their contents is left out: the messages that it covers are shown instead.
 fn items<'a>(live: &'a [Live], entries: &'a [Entry]) -> Vec<Item<'a>> {
     let mut items = Vec::with_capacity(live.len());
     for each in live {
@@ -131,12 +131,12 @@ fn plain(message: &Message) -> Message {
 
 /// Which values of the list are which messages of the log.
 struct Log {
-    /// Of each message, its value.
+    /// Value of each message.
     values: Vec<usize>,
-    /// Of each value, how many messages it is, and the group of the first.
+    /// Number of messages of each value, and the group of the first.
     counts: Vec<usize>,
     anchors: Vec<u64>,
-    /// Of each value, whether it answers nothing.
+    /// Whether each value is an orphan.
     orphans: Vec<bool>,
 }
 
@@ -159,7 +159,7 @@ impl Log {
         at.copied().unwrap_or(self.counts.len())
     }
 
-    /// Where the values end that stand together with this one and are of its group.
+    /// End of the run of values that begins here and is of the same group.
     fn end_of_group(&self, at: usize) -> usize {
         let anchor = self.anchors.get(at);
         let others = self.anchors.get(at..).unwrap_or_default();

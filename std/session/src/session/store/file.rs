@@ -45,7 +45,7 @@ pub struct FileSessionStore {
     folder: PathBuf,
 }
 
-/// What a session's file is called behind its stem.
+/// Suffix of a session's file name.
 const END: &str = ".json";
 
 impl FileSessionStore {
@@ -146,7 +146,7 @@ fn read(path: &Path, text: &str) -> Result<AgentSession, SessionError> {
     Err(SessionError::new(SessionErrorKind::Invalid, why))
 }
 
-/// What stands before a checksum, and what between it and the end.
+/// Text before a checksum, and text between the checksum and the end.
 const SUM: &str = ",\"sha256\":\"";
 const SUM_END: &str = "\"}";
 

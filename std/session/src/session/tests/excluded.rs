@@ -1,4 +1,4 @@
-//! What compactions of Microsoft Agent Framework have excluded is hidden here.
+//! Messages that compactions of Microsoft Agent Framework have excluded are hidden here.
 
 use futures::executor::block_on;
 use serde_json::{Value, json};

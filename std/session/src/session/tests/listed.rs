@@ -1,4 +1,4 @@
-//! What is hidden here is marked in the list that their framework reads, and what is shown instead stands in it.
+//! Hidden messages are marked in the list that Agent Framework reads, and their stand-ins are in it.
 
 use epitome_core::message::Role;
 use epitome_core::{Budget, Draft, Pass, Seq, Strategy as Rule, Tokens};
@@ -26,7 +26,7 @@ fn list(dict: &Value) -> &Vec<Value> {
     dict["state"]["in_memory"]["messages"].as_array().unwrap()
 }
 
-/// What their framework sends: `InMemoryHistoryProvider(skip_excluded=True)`.
+/// Messages that Agent Framework sends: `InMemoryHistoryProvider(skip_excluded=True)`.
 fn theirs(dict: &Value) -> Vec<Value> {
     let sent = list(dict).iter().filter(|value| value["additional_properties"]["_excluded"] != true);
     sent.cloned().collect()
@@ -52,7 +52,7 @@ impl Rule for Clearing {
     }
 }
 
-/// What happens after a turn.
+/// Action after a turn.
 #[derive(Debug, Clone, Copy)]
 enum Then {
     Nothing,

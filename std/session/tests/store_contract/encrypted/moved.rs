@@ -31,7 +31,7 @@ fn file(lines: &[String], id: [u8; 16]) -> Vec<u8> {
     file
 }
 
-/// What somebody may make of the lines of a file, who also has `other`, one of the same session.
+/// Forgeries that are possible with the lines of a file and with `other`, another file of the same session.
 fn forgeries(whole: &[String], other: &[String]) -> Vec<Vec<String>> {
     let mut forged = Vec::new();
     for at in 1..whole.len() {
@@ -102,7 +102,7 @@ mod rows {
     const CLEAR: &str =
         r#"{"v":1,"role":"user","parts":[{"text":"x"}],"attr":{"source":"caller","authority":"user"}}"#;
 
-    /// What is done to texts. The session 1 has had everything done to it, 2 is another one.
+    /// Forgeries of texts. The session 1 has seen every operation, the session 2 is another one.
     const FORGERIES: &[&str] = &[
         "UPDATE bodies SET body = (SELECT body FROM bodies b WHERE b.seq = 5 AND b.session = 1)
             WHERE session = 1 AND seq = 4",

@@ -77,7 +77,7 @@ pub(crate) struct Broken {
     inner: MemoryStore,
     fault: Fault,
     calls: AtomicU64,
-    /// What it has not forgotten.
+    /// Tokens of appends that it remembers.
     tokens: Mutex<BTreeMap<(SessionId, String), Appended>>,
 }
 

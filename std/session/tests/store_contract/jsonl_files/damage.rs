@@ -35,7 +35,7 @@ const STORES: &[Open] = &[
     super::quick_encrypted,
 ];
 
-/// What a session is, to be compared.
+/// State of a session, to be compared.
 type State = (Loaded, Vec<Logged>);
 
 fn state(store: &dyn HistoryStore) -> State {
@@ -255,7 +255,7 @@ fn inflict(damage: &Damage, file: &mut Vec<u8>) {
     }
 }
 
-/// Whatever happens to a file, it is refused, or it is one of the states that it has had.
+/// A damaged file is refused, or is one of the states that it has had.
 #[test]
 fn damage_never_makes_other_data() {
     STORES.iter().for_each(|open| damaged(&written(*open)));

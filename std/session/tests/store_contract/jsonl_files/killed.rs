@@ -14,11 +14,11 @@ use crate::support::{append, commit, load, log, record, records, session, user};
 /// Tells the child where to write.
 const FOLDER: &str = "EPITOME_TEST_JSONL_FOLDER";
 
-/// The same, of a child that has no room.
+/// Folder of a child whose disk is full.
 #[cfg(unix)]
 const FULL: &str = "EPITOME_TEST_JSONL_FULL_FOLDER";
 
-/// How many messages one append brings.
+/// Number of messages of one append.
 const BATCH: u64 = 3;
 
 /// The child: appends, hides what it has appended before, and says after each what is acknowledged.

@@ -1,4 +1,4 @@
-//! What a session's state is in its file.
+//! States of a session in its file.
 
 use std::fs;
 use std::path::Path;
@@ -87,7 +87,7 @@ fn a_file_that_is_written_anew_has_the_latest_state_only() {
     assert_eq!(everything(&quick(directory.path())), everything(&all));
 }
 
-/// What a release wrote that knew of no states: the lines are the same, but for the version.
+/// File of a release without states: the lines are the same, but for the version.
 #[test]
 fn a_file_of_version_1_is_written_anew_for_its_first_state() {
     for with_append in [false, true] {

@@ -1,4 +1,4 @@
-//! What undoings and prunes do to a file.
+//! Effects of undoings and prunes on a file.
 
 use std::fs;
 use std::path::Path;
@@ -99,7 +99,7 @@ fn a_prune_that_cannot_be_written_changes_nothing() {
     assert_eq!(prune(&store, 2).unwrap().messages, 3);
 }
 
-/// What a release wrote that knew of no undoing: the lines are the same, but for the version.
+/// File of a release without undoing: the lines are the same, but for the version.
 #[test]
 fn a_file_of_version_1_is_written_anew_for_its_first_undoing() {
     let directory = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::trace::Event;
 
-/// How many bytes a drive writes at once.
+/// Number of bytes that a drive writes at once.
 const SECTOR_BYTES: usize = 512;
 
 /// The first folder of a disk.
@@ -41,7 +41,7 @@ enum Change {
     Resize(usize),
 }
 
-/// How much of what was not made durable is on the disk after all.
+/// Part of the changes that were not made durable and are on the disk after all.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Loss {
     Nothing,
@@ -105,7 +105,7 @@ impl Disk {
         pending.push(names);
     }
 
-    /// What has this path now.
+    /// File or folder of this path now.
     fn find(&self, path: &Path) -> Option<usize> {
         path.iter().try_fold(ROOT, |at, name| self.names(at, Loss::Nothing)?.get(name).copied())
     }

@@ -55,7 +55,7 @@ pub(super) fn events(log: &str, folder: &Path) -> Vec<Event> {
 
 struct Reader<'a> {
     folder: &'a Path,
-    /// Where the next write of a descriptor goes. Nothing here writes where it has just read.
+    /// Offset of the next write of a descriptor. Nothing here writes where it has just read.
     places: BTreeMap<u32, usize>,
     said: Vec<u8>,
     events: Vec<Event>,

@@ -18,7 +18,7 @@ use crate::support::{
     uncompact, user,
 };
 
-/// How many bytes are damaged, each in a file of its own.
+/// Number of bytes that are damaged, each in a file of its own.
 const DAMAGES: u64 = 700;
 
 /// A file with a row in every table, and pages of messages.
@@ -41,7 +41,7 @@ fn write(path: &Path) {
     block_on(store.save_state(&session(), &NewState::new(StateRevision(0), "remembered"))).unwrap();
 }
 
-/// What the operations that read give.
+/// Results of the operations that read.
 struct Reads {
     projections: [Result<Loaded, StoreError>; 2],
     log: Result<LogPage, StoreError>,

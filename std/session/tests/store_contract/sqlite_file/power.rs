@@ -9,7 +9,7 @@ use epitome_std::history::{Entry, HistoryStore, Logged, SqliteStore, StoreErrorK
 
 use crate::support::{append, commit, everything, load, log, record, records, user};
 
-/// How long the log's header is, and what stands before each of its pages.
+/// Length of the log's header, and of the header of each of its pages.
 const LOG_HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
 
@@ -25,7 +25,7 @@ fn write(store: &dyn HistoryStore, step: u64) {
     }
 }
 
-/// How many writes a store has seen, all of which are there whole.
+/// Number of writes that a store has seen, all of them whole.
 fn writes(store: &dyn HistoryStore) -> u64 {
     let (loaded, logged) = (load(store), log(store));
     assert_eq!((loaded.head.0 % 3, logged.len() as u64), (0, loaded.head.0));
@@ -39,7 +39,7 @@ fn writes(store: &dyn HistoryStore) -> u64 {
     loaded.head.0 / 3 + loaded.revision.0
 }
 
-/// How many writes are found where only so much of the log was written.
+/// Number of writes that are found when only this part of the log was written.
 fn found(folder: &Path, file: &[u8], log: &[u8]) -> u64 {
     let path = folder.join("cut.db");
     let _ = fs::remove_file(folder.join("cut.db-shm"));

@@ -20,15 +20,15 @@ use crate::support::{record, session, summarized, user};
 
 const WRITERS: usize = 8;
 
-/// How many messages the writers append together; then all of them end.
+/// Number of messages that the writers append together; then all of them end.
 const APPENDS: usize = 400;
 
 /// The fair share of a writer over the least that one may come to.
 const FAIR_OVER_LEAST: usize = 3;
-/// The same where an append that another one has overtaken is tried again: that takes luck too.
+/// Its value where an overtaken append is tried again: that takes luck too.
 const FAIR_OVER_UNLUCKIEST: usize = 10;
 
-/// How many messages a compactor leaves visible.
+/// Number of messages that a compactor leaves visible.
 const KEPT: u64 = 20;
 
 /// Appends to the session, wherever its end is, until all writers together have appended enough. Returns how many of the
