@@ -17,7 +17,7 @@ impl Pager {
         if !streams::is_out_terminal() || streams::is_dumb() {
             return None;
         }
-        let named = settings.pager.clone().or_else(|| env::var("PAGER").ok());
+        let named = settings.pager.clone().or_else(|| env::var_os("PAGER")?.into_string().ok());
         let command = named.unwrap_or_else(|| "less".to_owned());
         let mut words = command.split_whitespace();
         let program = words.next().filter(|program| *program != "cat")?;
