@@ -37,7 +37,7 @@ pub struct Agent<'a> {
     page: &'a mut Page,
     clock: &'a Clock,
     budget: Budget,
-    /// What is to be summarized, as long as the summary is being written.
+    /// The messages to summarize, as long as the summary is being written.
     asked: Option<SeqRange>,
     summarized: bool,
     turn: u32,
@@ -93,7 +93,7 @@ impl<'a> Agent<'a> {
         &self.costs
     }
 
-    /// How many results have been elided.
+    /// Number of results that have been elided.
     pub fn elided(&self) -> usize {
         self.elided
     }
@@ -226,7 +226,7 @@ impl<'a> Agent<'a> {
         Ok(())
     }
 
-    /// What the plan leaves, in tokens.
+    /// Plans with `strategy`. Returns the size after the plan in tokens; `None` if the plan changes nothing.
     #[inline(never)]
     fn plan(&mut self, strategy: &dyn Strategy, budget: &Budget) -> Result<Option<u64>, &'static str> {
         let groups = self.history.index().group_count().max(1);
@@ -353,7 +353,7 @@ impl core::ops::Deref for Line {
 
 fn line(text: fmt::Arguments<'_>) -> Line {
     let mut line = Line { bytes: [0; 96], len: 0 };
-    // What does not fit is left out.
+    // Text that does not fit is left out.
     let _ = line.write_fmt(text);
     line
 }
@@ -368,5 +368,5 @@ const LOG: &str = "12:00 vents open\n12:05 fan on\n12:10 temperature 22.4\n12:15
 
 /// One line of a report that is longer than the arena.
 const ROW: &[u8] = b"00:00 temperature 21.0, humidity 48 %\n";
-/// How much of a report is worth its room, in bytes.
+/// Number of bytes of a report that are worth their room.
 const REPORT_BYTES_MAX: usize = 512;

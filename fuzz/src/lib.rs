@@ -1,4 +1,4 @@
-//! What the targets check that is more than a few lines: texts of a wire format ([`round_trip`]), and the libraries for C.
+//! The checks of the targets that take more than a few lines: texts of a wire format ([`round_trip`]), and the libraries for C.
 
 pub mod call;
 pub mod kernel;

@@ -42,7 +42,7 @@ use rig_core::memory::{ConversationMemory, MemoryError};
 use rig_core::wasm_compat::WasmBoxedFuture;
 use uuid::Uuid;
 
-/// So often an append is tried again behind what others have appended meanwhile.
+/// Maximum number of tries of an append: each is placed behind the messages that others have appended meanwhile.
 const TRIES_MAX: usize = 8;
 
 /// Memory of the conversations of an agent: each is a session of the store, with the id of the conversation.

@@ -1,4 +1,4 @@
-//! What the examples have in common: a talk of an agent that has a tool, and a service of Chat Completions to talk to.
+//! The common part of the examples: a talk of an agent that has a tool, and a service of Chat Completions to talk to.
 //!
 //! Each example answers itself, on a port of its own. With the name of a model it asks the service that `OPENAI_BASE_URL`
 //! and `OPENAI_API_KEY` name, which the clients read themselves; for one with `https` add their feature `rustls`:
@@ -50,7 +50,7 @@ pub async fn talk(client: impl ChatClient + 'static, model: &str) -> Result<Talk
     Ok(Talk { messages, tokens })
 }
 
-/// What a part says, to be shown.
+/// A part as a line to print.
 fn line(part: &Part) -> String {
     match part {
         Part::Text(text) => text.to_string(),

@@ -1,4 +1,4 @@
-//! What a device needs of Epitome and nothing else, to see how much flash that takes: messages added and streamed,
+//! The parts of Epitome that a device needs and nothing else, to see how much flash they take: messages added and streamed,
 //! truncation, clearing of results, compaction in place, the rules of one provider, and the built-in estimator. It prints nothing and checks nothing.
 #![no_std]
 #![no_main]

@@ -167,7 +167,7 @@ impl Machine {
         }
     }
 
-    /// What holds after every call.
+    /// Checks the invariants that hold after every call.
     pub(super) fn check(&self) {
         let (status, shown) = (self.status(), self.shown());
         assert_eq!(status.messages as usize, shown.len());

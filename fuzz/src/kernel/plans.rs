@@ -29,7 +29,7 @@ fn any_budget(machine: &Machine, program: &mut Unstructured<'_>) -> Result<Budge
     Ok(Budget { window: size()?, reserve: size()?, trigger: size()?, goal: size()?, min_reclaim: size()? })
 }
 
-/// What the library makes of a budget: its figures are in order, or the error says which are not.
+/// Checks a budget with the library: its figures are in order, or the error says which are not.
 fn checked(budget: &Budget) -> core::result::Result<Budget, i32> {
     let mut filled = Place::new();
     // SAFETY: a budget, and a place for what is written.
@@ -169,7 +169,8 @@ pub(super) fn compact(machine: &mut Machine, program: &mut Unstructured<'_>) -> 
     Ok(())
 }
 
-/// What is left is as it was, but for results that have the note; what is protected is left; the sizes are those of the plan.
+/// Checks that visible messages are unchanged, but for results that have the note. Protected messages stay; the sizes are those
+/// of the plan.
 fn is_compacted(
     machine: &mut Machine,
     result: &PlanResult,

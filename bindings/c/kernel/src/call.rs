@@ -172,7 +172,7 @@ unsafe impl Plain for crate::tables::Layout {}
 // SAFETY: a pointer.
 unsafe impl Plain for *mut History {}
 
-/// Where a value goes that the caller may not want.
+/// Place for an output value that the caller may not want.
 pub(crate) struct Out<'c, T>(Option<&'c mut MaybeUninit<T>>);
 
 impl<T> Out<'_, T> {

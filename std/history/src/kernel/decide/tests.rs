@@ -169,7 +169,7 @@ impl Session {
         assert_eq!((self.counters.live_messages, self.counters.live_tokens), (seen.len() as u64, tokens));
     }
 
-    /// What a load shows.
+    /// The messages that a load shows.
     fn shown(&self) -> Vec<(VisibleSeq, Option<Restored>)> {
         let all = (0..).zip(&self.messages).filter(|(_, kept)| kept.hidden_by.is_none());
         all.map(|(seq, kept)| (seq, kept.shortened.clone())).collect()

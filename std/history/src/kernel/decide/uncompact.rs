@@ -49,7 +49,7 @@ pub(super) fn decide(made: Revision, facts: &Facts) -> Result<Decision<'_>, Stor
     Ok(Decision::Change(changes, Reply::Made(revision)))
 }
 
-/// How much is visible after it.
+/// Numbers of visible messages and of their tokens after the undo.
 fn live(
     made: Revision,
     hidden: &super::super::Visible,
