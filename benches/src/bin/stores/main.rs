@@ -65,7 +65,7 @@ fn main() {
     }
 }
 
-/// What stands behind `name`; `default` if it is not there.
+/// The value behind `name`; `default` if it is not there.
 fn option<T: FromStr>(options: &[&str], name: &str, default: T) -> T {
     let Some(at) = options.iter().position(|option| *option == name) else { return default };
     let value = options.get(at + 1).and_then(|value| value.parse().ok());

@@ -1,4 +1,4 @@
-//! What reading and writing the wire formats costs, and what becomes of a folder of transcripts.
+//! Costs of reading and writing the wire formats, and results for a folder of transcripts.
 //!
 //! `wire` measures on generated conversations in each format, beside `serde_json::Value` on the same text; `--smoke` does
 //! it on small ones, so that the assertions hold. `wire --stream MB` reads session files of so many megabytes line by line,
