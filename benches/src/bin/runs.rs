@@ -186,13 +186,13 @@ fn turns(settings: &RunSettings, session: &mut AgentSession, count: usize) -> us
     (0..count).map(|_| block_on(run(settings, session))).sum()
 }
 
-/// These turns have a function of their own: its name selects the counted instructions.
+/// Early turns, in a function of their own: its name selects the counted instructions.
 #[inline(never)]
 fn early_turns(settings: &RunSettings, session: &mut AgentSession, count: usize) -> usize {
     turns(settings, session, black_box(count))
 }
 
-/// These turns have a function of their own: its name selects the counted instructions.
+/// Late turns, in a function of their own: its name selects the counted instructions.
 #[inline(never)]
 fn late_turns(settings: &RunSettings, session: &mut AgentSession, count: usize) -> usize {
     black_box(turns(settings, session, count))

@@ -34,9 +34,9 @@ pub struct Row {
 /// Outcome of a call.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// It returned.
+    /// A call that returned.
     Returned(Box<Measured>),
-    /// It was not called, and why.
+    /// A call that was not made, and why.
     NotRun(String),
 }
 

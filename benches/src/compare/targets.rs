@@ -38,7 +38,7 @@ impl Valid {
 struct Aim {
     how: &'static str,
     times: fn(&Measured) -> &Times,
-    /// Epitome's times, which are compared with it.
+    /// Epitome's times, to compare with the others' times.
     mine: fn(&Measured) -> &Times,
     /// Factor by which the others' time should be longer than Epitome's.
     ratio: u32,

@@ -214,7 +214,7 @@ pub(super) enum Wrong {
     No,
     Null,
     Misaligned,
-    /// It leads into the history.
+    /// A pointer into the history.
     Inside,
 }
 

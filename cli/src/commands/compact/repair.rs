@@ -122,7 +122,7 @@ fn repair_steps(
     Ok(repairer.finish(profile, Pending::Over))
 }
 
-/// How many rules of `profile` these pieces break.
+/// Number of violations of `profile` in these pieces.
 pub(super) fn violations(
     pieces: &[OwnedPiece],
     transcript: &mut Transcript<'_>,

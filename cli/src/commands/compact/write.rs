@@ -22,7 +22,7 @@ pub(super) struct Written {
     told: Told,
 }
 
-/// What is to be said of it.
+/// Remarks about the written file.
 enum Told {
     Nothing,
     Redacted(Found),

@@ -109,7 +109,7 @@ impl<'c> Ongoing<'c> {
         }
     }
 
-    /// What the next request would have.
+    /// Contents of the next request.
     pub(super) fn shown(&self) -> Shown {
         match self {
             Self::Stored { session, .. } => session.shown(),

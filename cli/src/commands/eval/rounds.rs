@@ -87,8 +87,8 @@ impl Rounds {
     }
 }
 
-/// What a contender leaves after each compaction to the same goal: one for each of `prompts`, which are beginnings of `messages`. `needs`
-/// are those that a ceiling looks for when so many messages have been said.
+/// The rest that a contender leaves after each compaction to the same goal: one for each of `prompts`, which are beginnings of
+/// `messages`. `needs` are those that a ceiling looks for when so many messages have been said.
 pub(super) fn shown_by_round<'n, 'p>(
     contender: Contender<'_>,
     messages: &[CountedMessage],

@@ -11,7 +11,7 @@ use super::value::{self, Label};
 use super::whole;
 use crate::failure::{Failure, Result};
 
-/// Where the questions are, from the folder of the conversation.
+/// Path of the questions, from the folder of the conversation.
 const QUESTIONS: &str = "probing_questions/probing_questions.json";
 
 /// The conversation of this text, which is that of `path`, with its questions.
