@@ -44,7 +44,7 @@ struct LeftOut {
     why: String,
 }
 
-/// What is asked of each conversation.
+/// The measurements for each conversation.
 struct Asking {
     measure: eval::Measure,
     /// The strategy that the context over time is drawn with.
@@ -54,10 +54,10 @@ struct Asking {
     window: BudgetArgs,
 }
 
-/// What is shown where no strategy is named.
+/// Default strategies of a report.
 const STRATEGIES: [&str; 3] = ["agent", "chat", "truncate"];
 
-/// How many lost identifiers a page lists for each strategy and budget.
+/// Number of lost identifiers that a page lists for each strategy and budget.
 const LOST_MAX: usize = 10;
 
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {

@@ -97,7 +97,7 @@ fn every_kind_is_in_the_tables_the_corpus_and_the_documentation() {
     assert_eq!(promised, kinds);
 }
 
-/// However a text is made, each further part of it is no more work than the one before.
+/// Each further part of a text is no more work than the one before, however the text is made.
 #[test]
 fn the_work_grows_with_the_length() {
     let signs = table::ROWS.iter().chain(context::ROWS).flat_map(|row| row.signs.iter().take(2));
@@ -147,5 +147,5 @@ fn the_work_grows_with_the_length() {
 
 /// More than a rule reads at once.
 const PART_BYTES: usize = 5_000;
-/// Where the pieces do not fill the parts evenly.
+/// Tolerance for pieces that do not fill the parts evenly.
 const SLACK_BYTES: u64 = 50_000;

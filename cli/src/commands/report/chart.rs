@@ -153,7 +153,7 @@ pub(super) fn strip(groups: &[Group], verdicts: &str, name: &str) -> Markup {
     }
 }
 
-/// How many columns a strip has at most.
+/// Maximum number of columns of a strip.
 const COLUMNS: u64 = 320;
 
 /// The tokens of each verdict in each column.
@@ -177,10 +177,10 @@ fn columns(groups: &[Group], verdicts: &str, all: u64) -> Vec<[f64; VERDICTS.len
     columns
 }
 
-/// How many areas a drawing has at most, and how many files one area.
+/// Maximum number of areas of a drawing, and of files of one area.
 const AREAS_MAX: usize = 100;
 
-/// Where the tokens are: kinds of messages, tools, and the files that tools were called with.
+/// Origins of the tokens: kinds of messages, tools, and the files that tools were called with.
 pub(super) fn origins(by_kind: &ByKind, by_tool: &[Origin], all: u64) -> Markup {
     const HEIGHT: f64 = 300.0;
     /// A rectangle with less room has no label.

@@ -1,4 +1,4 @@
-//! What a strategy keeps at a budget, group by group.
+//! Verdicts of a strategy at a budget, group by group.
 
 use epitome::core::{GroupKind, TokenCounter};
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub(super) struct Strip {
     pub(super) infeasible: bool,
     pub(super) tokens_after: u64,
     pub(super) goal_missed: bool,
-    /// What stands as it stood: what a prompt cache keeps.
+    /// Tokens that are unchanged from the beginning on: a prompt cache keeps them.
     pub(super) stable_prefix_tokens: u64,
     /// When it pays, if the prices of the model are known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,7 +65,7 @@ pub(super) fn all(transcript: &mut Transcript<'_>, asking: &Asking) -> Result<(V
     Ok((groups, strips))
 }
 
-/// What `compact` would report; `None` where the protected groups do not fit.
+/// The report of `compact`; `None` if the protected groups do not fit.
 fn report(
     transcript: &mut Transcript<'_>,
     strategies: Strategies,

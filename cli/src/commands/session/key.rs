@@ -9,10 +9,10 @@ use epitome::history::StoreKey;
 use crate::args::{CopyKeyArgs, StoreArgs};
 use crate::failure::{Failure, Result};
 
-/// Where a key may stand if no file has it.
+/// Environment variable of the key, if no file has it.
 const KEY: &str = "EPITOME_KEY";
 
-/// How much of a file is read: the digits, and white space around them.
+/// Maximum number of bytes of the file that are read: the digits, and white space around them.
 const KEY_FILE_BYTES_MAX: u64 = 1_024;
 
 /// The key of the store, if it has one.

@@ -24,11 +24,11 @@ use crate::output::Audience;
 use crate::transcript::Input;
 use crate::visible::line;
 
-/// How often the file is looked at: sooner than people notice.
+/// Time between two looks at the file: sooner than people notice.
 const EVERY: Duration = Duration::from_millis(200);
-/// Of a long file, reading takes at most this part of the time.
+/// Factor of the pause behind a reading over its time: a long file is not read all the time.
 const REST: u32 = 4;
-/// So many lines say of which format they are; sessions begin with some that could be of any.
+/// Number of lines that say their format; sessions begin with some that could be of any.
 const LINES_TO_KNOW: usize = 16;
 
 pub(super) fn run(args: &ShowArgs) -> Result<ExitCode> {
@@ -61,10 +61,10 @@ struct Followed<'a> {
     before: Shelf,
 }
 
-/// What was there when the file was last read.
+/// State of the file when it was last read.
 #[derive(Debug, Default)]
 struct Shelf {
-    /// How many messages there were of each digest.
+    /// Number of messages of each digest.
     messages: HashMap<u64, usize>,
     compactions: usize,
     bytes: usize,

@@ -23,16 +23,16 @@ pub(in crate::commands) struct Shown {
     pub(in crate::commands) message: Message,
 }
 
-/// How much of calls and results is shown.
+/// Length at which calls and results are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::commands) enum Length {
     Short,
     Full,
 }
 
-/// What is shown of one argument of a call: a command, not the file that it writes.
+/// Shown part of one argument of a call: a command, not the file that it writes.
 const ARGUMENT: Cut = Cut { lines: 8, chars: 600 };
-/// What is shown of a result: enough to see what it is, not enough to fill a screen.
+/// Shown part of a result: enough to recognize it, not enough to fill a screen.
 const RESULT: Cut = Cut { lines: 16, chars: 1_200 };
 
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +58,7 @@ impl Shown {
         text
     }
 
-    /// What is special about it.
+    /// Remarks about the message in its header.
     fn marks(&self) -> String {
         let about = self.message.attribution();
         let mut marks = Vec::new();
@@ -286,7 +286,7 @@ mod tests {
         let expected = "#3  turn 1  assistant  ~1,234 tokens  calls c␛1\n  -> run\n     command:\n       ls\n       ␛[2J\n     \
                         n: [1, 2]\n     a: b\n";
         assert_eq!(said, expected);
-        // What is no object is shown as it is.
+        // Arguments that are no object are shown as they are.
         for wrong in ["not json", "[1]", r#"{"a": 1} more"#, "\"x\""] {
             let said = text(vec![Part::ToolCall(ToolCall::new("c", "run", wrong))], Length::Short);
             assert!(said.ends_with(&format!("\n     {wrong}\n")), "{said}");

@@ -1,4 +1,4 @@
-//! What it would cost to compact a conversation now, and when that would pay.
+//! Price of a compaction of the conversation now, and the time until it pays.
 
 use epitome::compactors::Truncation;
 use epitome::core::{Budget, Index, Outcome, Pass, Planner};
@@ -13,7 +13,7 @@ use crate::report::Pays;
 pub(super) struct Compacted {
     strategy: &'static str,
     tokens_after: u64,
-    /// What stands as it stood: what a prompt cache keeps.
+    /// Tokens that are unchanged from the beginning on: a prompt cache keeps them.
     stable_prefix_tokens: u64,
     #[serde(flatten)]
     pays: Pays,

@@ -15,7 +15,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a store says of a revision.
+/// State of a revision by the store.
 #[derive(Debug, Default)]
 struct Said {
     hidden: BTreeSet<u64>,
