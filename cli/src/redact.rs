@@ -1,4 +1,4 @@
-//! Keys, tokens and passwords taken out of what is exported.
+//! Takes keys, tokens and passwords out of exported texts.
 //!
 //! Each secret becomes `[redacted:KIND]`, always the same for the same text. Only texts change: of JSON the string
 //! literals that hold something, byte for byte nothing else, so that its structure and its validity stay. A text that is

@@ -49,7 +49,7 @@ pub(crate) enum Exactness {
     Whole,
     /// Roles and kinds of the parts in their order: the texts are changed on their way out.
     Kinds,
-    /// That the text can be read.
+    /// Nothing but that the text can be read.
     Readable,
 }
 

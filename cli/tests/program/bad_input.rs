@@ -190,7 +190,7 @@ fn deep_nesting_needs_no_stack() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     refused(&folder.file("deep.json", &deep), &[], 2, &["found an array of 1"]);
     refused(&folder.file("cut.json", &deep[..150_000]), &[], 2, &["ends before it is complete"]);
-    // Inside a message it is data that nobody reads.
+    // Inside a message it is data that is never read.
     let message = format!(
         "[{{\"role\":\"user\",\"content\":\"{SECRET}\",\"x\":{deep}}},{{\"role\":\"assistant\",\"content\":\"a\"}}]"
     );

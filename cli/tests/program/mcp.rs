@@ -173,7 +173,7 @@ fn a_wrong_call_is_told_what_to_do_and_reaches_nothing_else() {
     assert!(!out.exists());
     let none = client.ok("recall_history", json!({"query": "codex"}));
     assert_eq!(none, "None of 2 messages in 1 session has these words.");
-    // What is no tool, no method and no JSON ends nothing.
+    // A request without a known tool or method, or without JSON, ends nothing.
     assert!(
         client.ask("tools/call", json!({"name": "erase", "arguments": {}}))["error"]["message"].is_string()
     );

@@ -161,7 +161,7 @@ fn the_picture_of_a_long_conversation_has_one_line() {
     );
 }
 
-/// What the program shows on a terminal, by way of `script`; `None` where there is no such program.
+/// Output of the program on a terminal, by way of `script`; `None` where there is no such program.
 fn on_a_terminal(args: &str, no_colour: &str) -> Option<String> {
     let mut child = Command::new("script");
     child.args(["-qec", &format!("{} {args}", env!("CARGO_BIN_EXE_epitome")), "/dev/null"]);

@@ -31,7 +31,7 @@ fn a_cleared_session_shows_nothing_until_that_is_undone() {
     stores.session("uncompact", "one", &["--revision", "2"]).ok();
     assert_eq!(stores.session("show", "one", &["--json"]).ok(), shown);
     assert!(stores.session("clear", "nobody", &[]).fails(2).contains("there is no session"));
-    // What comes after is shown.
+    // Later messages are shown.
     stores.session("clear", "one", &[]).ok();
     stores.session("import", "one", &[text(&fixture("bom.json")), "--append"]).ok();
     assert_eq!(visible(&stores, "one"), 3);

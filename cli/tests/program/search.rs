@@ -224,7 +224,7 @@ fn a_store_is_searched_with_all_that_it_hides() {
     let said =
         serde_json::from_str::<Value>(line).unwrap()["message"]["content"].as_str().unwrap().to_owned();
     assert!(one["text"].as_str().unwrap().ends_with(&said), "{one} {said}");
-    // What was pruned is gone.
+    // A pruned message is gone.
     run(&["session", "prune", "--store", &store, "--session", "one", "--all"]).ok();
     let after = search(&["question", "number", "1", "--json", "--limit", "50"]).json();
     assert!(found(&after).len() < found(&before).len());
@@ -256,7 +256,7 @@ fn each_session_has_a_name_of_its_own_and_the_newest_goes_first() {
         texts,
         ["user: the walrus costs 30", "user: the walrus costs 20", "user: the walrus costs 10"]
     );
-    // What a search prints reads the same message.
+    // The command that a search prints reads the same message.
     for ((session, number), row) in found(&report).into_iter().zip(report.as_array().unwrap()) {
         let number = number.to_string();
         let read = home.run(&["search", "--session", &session, "--messages", &number, "--json"]).json();

@@ -20,7 +20,7 @@ pub(super) struct Compacted {
 }
 
 impl Compacted {
-    /// Of a conversation of which half can go; `None` where nothing can.
+    /// Figures of a conversation of which half can go; `None` where nothing can.
     pub(super) fn of(index: Index<'_>, prices: &Prices) -> Option<Self> {
         let tokens = index.tokens();
         let budget = Budget::builder().window(tokens.saturating_add(1)).reserve(0);
