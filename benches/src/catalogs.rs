@@ -41,7 +41,7 @@ pub fn read(root: &Path) -> Vec<File> {
     files
 }
 
-/// The translations of a catalog that are sentences and differ from what they translate, at most [`FILE_BYTES_MAX`].
+/// The translations of a catalog that are sentences and differ from their originals, at most [`FILE_BYTES_MAX`].
 fn messages(bytes: &[u8]) -> Option<Vec<String>> {
     let number = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
     let text = |table: usize, at: usize| {

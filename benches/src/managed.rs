@@ -4,7 +4,7 @@ use epitome::core::message::Role;
 use epitome::message::{Message, Part, ToolCall};
 use serde_json::{Value, json};
 
-/// A conversation of this many turns, each with a call and prose with what JSON escapes.
+/// A conversation of this many turns, each with a call and prose with characters that JSON escapes.
 #[must_use]
 pub fn conversation(turns: usize) -> Vec<Message> {
     (0..turns).flat_map(turn).collect()

@@ -40,7 +40,7 @@ pub fn group_with_parts(messages: &[Message<'_>], tokens: &[Tokens]) -> Parted {
     index
 }
 
-/// Clears all old tool results, and says what is left.
+/// Clears all old tool results, and returns the size of the rest.
 #[inline(never)]
 #[must_use]
 pub fn cleared(index: Index<'_>) -> u64 {

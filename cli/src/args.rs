@@ -238,12 +238,12 @@ impl InputArgs {
 }
 
 impl PartArgs {
-    /// Options of a file in this format, wherever it is.
+    /// Options for a file of this format, wherever it is.
     pub(crate) const fn of_format(format: Format, each: bool) -> Self {
         Self { from: From(Some(format)), at: None, each, leaf: None }
     }
 
-    /// Options of this part of `file`.
+    /// Options for these conversations of `file`.
     pub(crate) fn of(&self, file: &Path) -> InputArgs {
         InputArgs { file: Some(file.to_owned()), project: None, part: self.clone() }
     }

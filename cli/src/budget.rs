@@ -84,7 +84,7 @@ fn goal(args: &BudgetArgs, limit: u64, own: u64) -> Result<Option<u64>> {
         ))),
         // A command line without a trigger gets no error about a goal above it: all that fits is a goal too.
         (Some(goal), _) => Ok(Some(if now { goal.min(limit - 1) } else { goal })),
-        // A share of the transcript that does not fit the window is what fits it.
+        // A share of the transcript that does not fit the window becomes the share that does.
         (None, Some(keep)) => Ok(Some(keep.of(own).min(limit - 1))),
         (None, None) => Ok(None),
     }

@@ -17,7 +17,7 @@ use crate::visible::line;
 
 /// Exit codes: what a script can tell from them.
 pub(crate) mod code {
-    /// The conversation breaks the profile's rules, or has nothing of what was searched for.
+    /// The conversation breaks the profile's rules, or a search has found nothing.
     pub(crate) const VIOLATIONS: u8 = 1;
     /// The input or the command line is wrong.
     pub(crate) const INPUT: u8 = 2;
@@ -76,7 +76,7 @@ impl Failure {
         Self::new(code::INPUT, message)
     }
 
-    /// A file that cannot be read or written, or what cannot be written to it.
+    /// A file that cannot be read or written, or contents that cannot be written to it.
     pub(crate) fn io(path: &Path, error: &io::Error) -> Self {
         if error.get_ref().is_some_and(|inner| inner.is::<WireError>()) {
             return Self::unwritable(error);

@@ -1,4 +1,4 @@
-//! A plan with notes in place of what it shortens: what it writes, and what that comes to.
+//! A plan with notes in place of the parts that it shortens: its texts, and its size.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +21,11 @@ pub(crate) struct Filled {
     pub(crate) summaries: BTreeMap<u32, WrittenSummary>,
     /// The parts that stay in fewer tokens.
     pub(crate) shortened: Vec<ShortenedPart>,
-    /// By leader: what stands in the place of this group and of those behind it.
+    /// By leader: tokens of the summary in the place of this group and of those behind it.
     replaced: BTreeMap<u32, u64>,
 }
 
-/// By leader: tokens of the summary in the place of this group and of those behind it.
+/// A part that stays in fewer tokens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ShortenedPart {
     pub(crate) kind: PartKind,

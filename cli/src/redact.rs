@@ -136,7 +136,7 @@ impl Redactor {
         now
     }
 
-    /// Puts markers in the place of what all rules find between the markers that there are; `None` if that is nothing.
+    /// Puts markers in the place of all matches of the rules between the markers that there are; `None` if there is none.
     fn pass(&mut self, text: &str) -> Option<String> {
         let plain = Plain::new(text);
         let mut secrets = Vec::new();

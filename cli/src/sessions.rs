@@ -114,7 +114,7 @@ pub(crate) fn read_whole(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Finds the sessions of an agent below a folder, by what is left of a pattern for their paths.
+/// Finds the sessions of an agent below a folder, by the rest of a pattern for their paths.
 fn walk(agent: &'static Agent, folder: &Path, sessions: &str, found: &mut Vec<Found>) {
     let (pattern, below) = match sessions.split_once('/') {
         Some((pattern, below)) => (pattern, Some(below)),

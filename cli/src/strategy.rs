@@ -55,7 +55,7 @@ impl Strategies {
         self.spec.summarizes()
     }
 
-    /// The strategies for a conversation; `look` shows its messages to their texts, if they need them.
+    /// The strategies for one conversation: `look` shows its messages to the `Texts`, if the strategies need them.
     pub(crate) fn about(&self, look: impl FnOnce(&mut Texts) -> Result<()>) -> Result<Self> {
         let mut texts = self.spec.texts();
         if self.spec.needs_texts() {

@@ -81,7 +81,7 @@ pub(crate) fn write(
     written.collect()
 }
 
-/// Has the document of a handoff written: without a summarizer, of what was said alone.
+/// Has the document of a handoff written: without a summarizer, of the messages alone.
 pub(crate) fn handoff(
     messages: &[&Message],
     summarizer: Option<&Prompted>,
@@ -109,7 +109,7 @@ fn place(gap: &SummaryGap<'_>) -> String {
     format!("{who} of messages {first} to {last}")
 }
 
-/// The address of the resource: of a base like `https://api.openai.com/v1`, what is below it. A query stays behind it.
+/// The address of the resource: of a base like `https://api.openai.com/v1`, the resource below it. A query stays behind it.
 fn endpoint(url: &str) -> Result<String> {
     if !url.starts_with("https://") && !url.starts_with("http://") {
         return Err(Failure::input("--summarizer: expected an address like https://api.openai.com/v1"));

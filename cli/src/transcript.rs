@@ -123,7 +123,7 @@ impl Input {
         Ok(Cow::Owned(InputArgs { file: Some(path), project: None, part }))
     }
 
-    /// The conversations in `bytes`, which are what `path` holds.
+    /// The conversations in `bytes`, the contents of `path`.
     pub(crate) fn from_bytes(path: PathBuf, bytes: Vec<u8>, args: &InputArgs) -> Result<Self> {
         match String::from_utf8(bytes) {
             Ok(text) => match read::other_format(&text, args) {

@@ -31,7 +31,7 @@ const SUMMARY_TURN: u32 = 500;
 const LEDGER_TURN: u32 = 750;
 const LEDGER_BYTES: usize = 256;
 
-/// Its methods are not inlined: what one keeps on the stack does not add to what another does.
+/// Its methods are not inlined: the stack of one does not add to that of another.
 pub struct Agent<'a> {
     pub history: &'a mut History,
     page: &'a mut Page,
@@ -217,7 +217,7 @@ impl<'a> Agent<'a> {
         let (done, cost) = self.clock.measure(|| history.compact_with(CLEARED, &ClassEstimator::new()));
         self.costs.compact.add(cost);
         let done = done.map_err(|_| "a plan was lost")?;
-        // A note may be smaller than what the plan grants it.
+        // A note may be smaller than the plan grants it.
         let exact = done.results > 0 || self.history.tokens() == after;
         if done.tokens == 0 || done.bytes == 0 || self.history.tokens() > after || !exact {
             return Err("a compaction did not free what was planned");
@@ -285,7 +285,7 @@ impl<'a> Agent<'a> {
         if self.budget.is_due(self.history.tokens()) { self.compact() } else { Ok(()) }
     }
 
-    /// Power fails: what is in flash is all that is left.
+    /// Power fails: only the snapshot in flash is left.
     #[inline(never)]
     fn reset(&mut self) -> Done {
         let before = digest(self.history)?;
@@ -323,7 +323,7 @@ impl Write for Digest {
     }
 }
 
-/// Whether the size of a message is what a fresh count gives.
+/// Whether the size of a message is that of a fresh count.
 pub fn counted(message: &impl MessageView, counter: &impl TokenCounter, tokens: u32) -> bool {
     count_message(message, counter).0 == tokens
 }

@@ -1,7 +1,7 @@
 //! An agent of a thousand turns on a Cortex-M4: its history has 16 KiB, all tables included, and no heap.
 //!
 //! Run it with `./check firmware`. After each turn everything that must hold is checked; the first breach ends the run
-//! with a failure. One line at the end says what it took.
+//! with a failure. One line at the end reports the costs.
 #![no_std]
 #![no_main]
 

@@ -3,7 +3,7 @@
 use cortex_m::peripheral::SYST;
 use cortex_m::peripheral::syst::SystClkSource;
 
-/// Counts instructions: QEMU is told to let each take the same time (`-icount`), and the timer measures that time.
+/// Counts instructions: with `-icount` each takes the same time in QEMU, and the timer measures that time.
 pub struct Clock {
     /// Number of instructions of a tick.
     instructions: u32,
@@ -68,7 +68,7 @@ impl Cost {
     }
 }
 
-/// Finds out how far the stack has grown: what it never reached still has the paint on it.
+/// Finds out how far the stack has grown: words that it never reached still have the paint on them.
 pub struct Stack;
 
 unsafe extern "C" {

@@ -111,7 +111,7 @@ fn peak<T>(items: impl Iterator<Item = T>, mut step: impl FnMut(T)) -> usize {
     for item in items {
         step(item);
         let stats = region.change();
-        // By doubling: what a table has grown by is what it was, and what was copied.
+        // By doubling: the growth of a table is its former size, which was copied.
         let copied = (stats.bytes_reallocated - grown_before).unsigned_abs();
         grown_before = stats.bytes_reallocated;
         most = most.max(stats.bytes_allocated.saturating_sub(stats.bytes_deallocated) + copied);

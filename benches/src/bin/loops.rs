@@ -168,7 +168,7 @@ async fn one_turn(
     }
 }
 
-/// Checks a request, and adds it to what was sent.
+/// Checks a request, and adds it to the sums of the loop.
 fn sent(messages: &[Message], looped: &mut Looped, last: &mut Vec<Message>) {
     let counter = ClassEstimator::new();
     let size = |messages: &[Message]| {

@@ -1,7 +1,7 @@
 //! Speed at which compaction reads texts: `cargo run --release -p epitome-benches --bin texts [-- --smoke | --once NAME MEGABYTES]`
 //!
 //! Shows megabytes of history a second for each reader of texts, at 1 MB and at 100 MB; matters because a compaction that reads texts
-//! stands between a user and the next request. Each figure stands beside that of `serde_json::Value` for the same messages in the
+//! stands between a user and the next request. Each figure has the figure of `serde_json::Value` for the same messages in the
 //! same run, because machines differ. Times are processor times of the process, each the median of its rounds. `--once` runs one
 //! row once and prints nothing, for a profiler.
 

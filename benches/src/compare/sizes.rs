@@ -1,4 +1,4 @@
-//! One call at several sizes of history: what was given and returned, and how long it took.
+//! One call at several sizes of history: its input, its result, and its times.
 
 use core::time::Duration;
 

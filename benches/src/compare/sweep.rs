@@ -1,4 +1,4 @@
-//! The validity sweep: every contender at 57 limits, and what is wrong with what it returns.
+//! The validity sweep: every contender at 57 limits, and the faults of its results.
 
 use epitome_core::message::Role;
 

@@ -83,7 +83,8 @@ impl SessionMemory {
         self
     }
 
-    /// The session of a conversation, for what rig has no name for: the log, what a compaction hid, taking a compaction back.
+    /// The session of a conversation, for operations without a name in rig: the log, the messages that a compaction hid, taking a
+    /// compaction back.
     ///
     /// # Errors
     /// As [`History::open`].

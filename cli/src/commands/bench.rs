@@ -1,4 +1,4 @@
-//! `epitome bench`: what each stage takes on a transcript, and what each strategy keeps of it.
+//! `epitome bench`: the time of each stage on a transcript, and the share of it that each strategy keeps.
 
 mod clock;
 mod kept;

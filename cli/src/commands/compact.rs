@@ -281,7 +281,7 @@ pub(super) fn compact(
     Ok(Compacted { report, pieces, repaired: left })
 }
 
-/// All sizes of a conversation, or with `--lazy` those that matter; and what is asked of it.
+/// All sizes of a conversation, or with `--lazy` those that matter; and its budget.
 fn scan(
     transcript: &mut Transcript<'_>,
     settings: &Settings<'_>,
@@ -323,7 +323,7 @@ fn rehearse(
 /// Stands for a summary that is not written yet.
 const STUB: &str = ".";
 
-/// The plan with notes in place of what it shortens, and with its summaries.
+/// The plan with notes in place of the parts that it shortens, and with its summaries.
 fn filled(
     plan: Plan<'_>,
     transcript: &mut Transcript<'_>,

@@ -243,11 +243,11 @@ impl Comparison {
     }
 }
 
-/// A column is so wide: number, role, tokens, and the beginning of what is said.
+/// Width of a column: number, role, tokens, and the beginning of the text.
 const WIDTH: usize = 5 + 1 + 9 + 1 + 7 + 2 + SHOWN_CHARS;
 
 fn cell(place: &Place) -> String {
-    // A long run without a space is a blob; and what a terminal obeys is shown.
+    // A long run without a space is a blob; and characters that a terminal obeys are shown.
     let text: String = line(&without_base64(&place.beginning)).chars().take(SHOWN_CHARS).collect();
     format!("{:>5} {:<9} {:>7}  {text}", place.at, place.role, grouped(place.tokens))
 }

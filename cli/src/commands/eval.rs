@@ -1,4 +1,4 @@
-//! `epitome eval`: what a compacted conversation still knows of what the model needed next.
+//! `epitome eval`: the information in a compacted conversation that the model needed next.
 
 mod baseline;
 mod canaries;

@@ -1,7 +1,7 @@
 //! `epitome mcp`: a server of the Model Context Protocol on standard input and output, which only reads.
 //!
-//! A tool is a command of the program with fewer options: the arguments of a call become its command line, and what it would print
-//! is the result. The sessions and the redaction are those that the server was started with, whatever a call says.
+//! A tool is a command of the program with fewer options: the arguments of a call become its command line, and the output is the
+//! result. The sessions and the redaction are those that the server was started with, whatever a call says.
 
 use core::num::NonZeroUsize;
 use std::io::IsTerminal as _;

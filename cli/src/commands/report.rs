@@ -1,5 +1,5 @@
-//! `epitome report`: a page for the browser that shows conversations: how the context grows and is compacted, what strategies keep,
-//! where the tokens are, and what the model needed and no longer had.
+//! `epitome report`: a page for the browser that shows conversations: the growth and the compactions of the context, the results
+//! of strategies, the places of the tokens, and the information that the model needed and no longer had.
 
 mod chart;
 mod context;

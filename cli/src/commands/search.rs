@@ -1,4 +1,4 @@
-//! `epitome search`: what was said in any session, also where no request shows it any more.
+//! `epitome search`: messages of any session, also those that no request shows any more.
 
 mod stored;
 

@@ -1,4 +1,4 @@
-//! `epitome stats`: what a transcript consists of, and what it costs.
+//! `epitome stats`: the contents of a transcript, and their price.
 
 mod by;
 mod compacted;

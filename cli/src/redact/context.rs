@@ -21,7 +21,7 @@ macro_rules! names {
     };
 }
 
-/// Names of other things as well: what they name is a secret only if it looks like one.
+/// Names of other things as well: their value is a secret only if it looks like one.
 macro_rules! weak_names {
     () => {
         "(?i:token|pwd|auth|credentials?)"
@@ -120,7 +120,7 @@ const fn row(
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
-    // RFC 7616: of a digest, what was made of the password; the rest is no secret.
+    // RFC 7616: of a digest, the field made of the password; the rest is no secret.
     row("authorization", &["authorization"],
         r#"(?i:authorization)\\{0,8}["'`]?[ \t]{0,4}[:=,][ \t]{0,4}\\{0,8}["'`]?(?i:digest)[ \t][^\r\n]{0,480}?[ ,](?i:response)=\\{0,8}["'](?P<secret>[A-Fa-f0-9]{16,})"#, any),
     // RFC 6750, RFC 7617, and schemes of vendors; the value alone is a secret too.
@@ -187,7 +187,7 @@ fn looks_random(value: &str) -> bool {
         && !is_path(value)
 }
 
-/// Whether the text between quotes is a value, or not words for a reader.
+/// Whether the text between quotes is a value, or words that no text says to a reader.
 fn is_quoted(hit: &Hit<'_>) -> bool {
     let value = hit.secret.trim();
     is_value(value)
@@ -319,7 +319,7 @@ pub(super) fn is_secret_under(key: &str, value: &str) -> bool {
             && (has_blank || value.contains('=') || looks_random(value)))
 }
 
-/// Whether each value in a list under `key` is what `key` says.
+/// Whether `key` names a header, so that each value in a list under it is a value of that header.
 pub(super) fn is_header(key: &str) -> bool {
     HEADER.as_ref().is_some_and(|header| header.is_match(key))
 }

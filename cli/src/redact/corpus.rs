@@ -1,4 +1,4 @@
-//! The corpus: what is found, what is not and why; and that neither the documentation nor the cost says otherwise.
+//! The corpus: findings, texts that are none and why; and that neither the documentation nor the cost says otherwise.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ fn shape(row: &str) -> Shape {
     Shape { kind: kind.to_owned(), text: text.replace(['«', '»'], ""), secret }
 }
 
-/// The text with what its braces and backslashes stand for.
+/// The text with its braces and backslashes resolved.
 fn made_up(text: &str) -> String {
     let made = Regex::new(r"\{(mix|low|hex|up|let|num):(\d+)\}|\\u\{([0-9a-f]+)\}|\\([nrte\\])").unwrap();
     let replaced = made.replace_all(text, |found: &regex::Captures<'_>| {

@@ -203,7 +203,7 @@ pub(super) const KINDS: [(GroupKind, &str); 7] = [
     (GroupKind::Orphan, "result without call"),
 ];
 
-/// The steps that made a transcript legal; steps that only some providers ask for only if there were any.
+/// The steps that made a transcript legal. Steps that only some providers ask for are named if there were any.
 fn repair_line(repair: RepairCounts) -> String {
     let RepairCounts {
         left_out,

@@ -119,7 +119,7 @@ fn cursor(path: &Path) -> String {
     project.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// A folder as Cursor names it: its letters and digits, and hyphens for what is between them.
+/// A folder as Cursor names it: its letters and digits, and hyphens for the characters between them.
 fn slug(folder: &str) -> String {
     let words = folder.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-")

@@ -82,8 +82,8 @@ fn too_large(path: &Path, size: u64) -> Failure {
     Failure::new(code::IO, format!("{path}: too large for memory ({size}): {what}; {rest}"))
 }
 
-/// Whether the system gives as much memory as is taken for what a file of this size says. It is asked for in one piece, and given
-/// back: without memory for a small piece later on, the process would end without a word.
+/// Whether the system gives as much memory as a file of this size takes. It is asked for in one piece, and given back: without
+/// memory for a small piece later on, the process would end without a word.
 fn has_room(size: u64) -> bool {
     let wanted = size.saturating_mul(3).max(size.saturating_mul(SMALL_FACTOR).min(SMALL_BYTES_MAX));
     usize::try_from(wanted).is_ok_and(|wanted| Vec::<u8>::new().try_reserve_exact(wanted).is_ok())

@@ -75,7 +75,7 @@ impl<'a> LineFile<'a> {
             // The text before the message in the file; before the first that is written, the beginning of the file.
             match first {
                 true => copy.to(0..self.start(0), out)?,
-                // A file of one line has no example of what separates two.
+                // A file of one line has no example of a gap between two.
                 false if self.lines.len() < 2 => out.write_all(b"\n")?,
                 false => copy.to(self.gap(place), out)?,
             }

@@ -14,7 +14,7 @@ use epitome::wire::{
 
 use crate::args::InputArgs;
 
-/// One conversation of a transcript, and what is to become of it.
+/// One conversation of a transcript, and the changes of its messages.
 #[derive(Debug)]
 pub(crate) struct ReadConversation<'a> {
     transcript: &'a Transcript,
@@ -23,7 +23,7 @@ pub(crate) struct ReadConversation<'a> {
     entries: OnceCell<Vec<&'a Entry>>,
     /// `None` if it stays as it is.
     kept: Option<Vec<Entry>>,
-    /// By index: what stands in place of a message's parts when it is written.
+    /// By index: the stand-ins of a message's parts when it is written.
     shortened: BTreeMap<u32, Vec<PartStandIn>>,
     /// By index: the message that is written in the place of another.
     replaced: BTreeMap<usize, Message>,
@@ -192,7 +192,7 @@ impl<'a> ReadConversation<'a> {
         self.replaced.get(&at).cloned().or_else(stand_ins)
     }
 
-    /// Writes the text with what is to become of its conversations.
+    /// Writes the text with the changes of its conversations.
     pub(super) fn write_all(
         transcript: &Transcript,
         found: &[super::Transcript<'_>],

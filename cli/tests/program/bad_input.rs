@@ -1,4 +1,4 @@
-//! Input that cannot be used: the message names the place and what to do, never what a message says; exit code 2.
+//! Input that cannot be used: the message names the place and the remedy, never the text of a message; exit code 2.
 
 use std::fs;
 use std::path::Path;

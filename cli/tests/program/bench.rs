@@ -1,4 +1,4 @@
-//! `bench`: what is measured, and that what strategies keep is what `compact` says. How long anything takes is not asserted.
+//! `bench`: its figures, and that strategies keep as much as `compact` says. Times are not asserted.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Pinned messages stay, reasons for the rest, and two transcripts side by side.
+//! Pins, reasons of the verdicts, and two transcripts side by side.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -110,7 +110,7 @@ fn every_verdict_is_explained() {
     assert!(idle["why"].as_array().unwrap().iter().all(|row| row["because"] == "nothing is due"));
     let all = super::support::report(&file, &["--why", "--keep", "90%", "--strategy", "ephemeral"]);
     assert!(all["why"].as_array().unwrap().iter().any(|row| row["because"] == "no strategy takes it"));
-    // A strategy takes groups, of which there are not enough.
+    // A strategy that does not find enough to take.
     let wide = ["--window", "1000000", "--trigger", "13000", "--goal", "100"];
     let little = ["--why", "--strategy", "tool-results", "--pin", "5"];
     let little = super::support::report(&file, &[&wide[..], &little].concat());

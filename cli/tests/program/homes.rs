@@ -108,7 +108,7 @@ fn gemini_lines() -> String {
     lines.map(|line| format!("{line}\n")).concat()
 }
 
-/// A session of each agent, the newest of Gemini CLI; and what is none.
+/// A session of each agent, the newest of Gemini CLI; and files that are none.
 pub(crate) fn three(home: &Home) -> [PathBuf; 3] {
     let shop = home.project();
     home.file(".claude/projects/-work-shop/agent-1.jsonl", &claude(&shop, &["sub-agent"]), 9_000);

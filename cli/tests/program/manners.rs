@@ -1,4 +1,4 @@
-//! The manners of the program: where it reads from without a FILE, what it replaces, its settings, colors, pager, completions and
+//! The manners of the program: its input without a FILE, the files that it replaces, its settings, colors, pager, completions and
 //! manual pages.
 
 use std::fs;

@@ -149,7 +149,7 @@ fn readers_and_listeners_may_go_away() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), said.as_str()), (Some(code), ""), "{args:?}");
     }
-    // A full standard error keeps neither the exit code nor the transcript back.
+    // A full standard error changes neither the exit code nor the transcript.
     let full = || File::options().write(true).open("/dev/full").unwrap();
     let output = program(&["compact", "missing"]).stderr(full()).output().unwrap();
     assert_eq!(output.status.code(), Some(4));

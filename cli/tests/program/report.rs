@@ -187,7 +187,7 @@ fn colour_only_where_it_is_wanted() {
     assert!(!plain.contains('\u{1b}') && plain.contains("##...#"), "{plain}");
 }
 
-/// The table of groups and the line of losses count the same: of each kind, what is gone, and what is shortened by how much.
+/// The table of groups and the line of losses count the same: the losses of each kind, and the tokens that shortening takes.
 #[test]
 fn what_is_lost_is_what_the_table_says() {
     let folder = Folder::new();

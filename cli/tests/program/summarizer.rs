@@ -201,7 +201,7 @@ fn what_is_missing_is_asked_for() {
     }
 }
 
-/// A store with a session of what `file` holds, and how to run a command on it.
+/// A store with a session of the contents of `file`, and a function that runs a command on it.
 fn stored(file: &std::path::Path) -> (Folder, impl Fn(&str, &[&str]) -> Done + use<>) {
     let folder = Folder::new();
     let url = format!("sqlite:{}", text(&folder.path("store.db")));

@@ -36,7 +36,7 @@ pub(crate) fn run<S: AsRef<str>>(args: &[S]) -> Done {
     run_with(args, b"")
 }
 
-/// Runs this command, and says what came of it.
+/// Runs this command, and returns its result.
 pub(crate) fn done(command: &mut Command) -> Done {
     Done::of(command.output().unwrap())
 }

@@ -105,7 +105,7 @@ fn body(request: &[u8]) -> Option<&[u8]> {
     body.get(..length.unwrap_or(0))
 }
 
-/// To a first question a call, to what came of it and to thanks a text. Each message of a request is ten tokens.
+/// Answers a first question with a call, and its result and thanks with a text. Each message of a request is ten tokens.
 fn answer(body: &[u8]) -> Value {
     let request: Value = serde_json::from_slice(body).unwrap_or_default();
     let messages = request["messages"].as_array().map_or(&[][..], Vec::as_slice);

@@ -36,7 +36,7 @@ const BUDGET: Budget = match Budget::builder().window(400).trigger(200).goal(100
     Err(_) => panic!("the goal is not below the trigger"),
 };
 
-/// A pipeline whose stages are known when it is compiled: what they are not told to do takes no flash.
+/// A pipeline whose stages are known when it is compiled: their unused parts take no flash.
 #[derive(Debug)]
 struct ClearThenDrop;
 

@@ -31,7 +31,7 @@ pub(super) fn carry_over(machine: &mut Machine, program: &mut Unstructured<'_>) 
     // SAFETY: a buffer of this length.
     assert_eq!(unsafe { epitome_kernel_restore(other.history, to.as_ptr(), to.len()) }, error::OK);
     assert_eq!((other.snapshot(), other.shown()), (page, machine.shown()));
-    // It goes on there as here, with what a snapshot does not hold left behind.
+    // It goes on there as here; state that a snapshot does not hold is left behind.
     (other.messages, other.pinned) = (machine.messages.clone(), machine.pinned.clone());
     other.is_forged = machine.is_forged;
     other.next_seq = machine.next_seq;

@@ -1,4 +1,4 @@
-//! One step alone, for `counters_instructions.sh`: what is counted is inside of [`measured`], all else around it.
+//! One step alone, for `counters_instructions.sh`: only the instructions inside of [`measured`] are counted.
 
 use core::hint::black_box;
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 pub(crate) struct Table(Vec<String>);
 
 impl Table {
-    /// Adds a case: its name, what was measured, its target with whether it was met, and the sentence that says why.
+    /// Adds a case: its name, its figure, its target with whether it was met, and the sentence that says why.
     pub(crate) fn row(&mut self, case: &str, measured: &str, target: Option<(&str, bool)>, why: &str) {
         let target = match target {
             None => "-".to_owned(),

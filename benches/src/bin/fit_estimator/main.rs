@@ -108,7 +108,7 @@ impl SampledFile {
     fn add_to(&self, equations: &mut Equations) {
         let (of_texts, of_total) = match self.kind {
             Kind::Json | Kind::JsonStrings => (5.0, 500.0),
-            // Nobody writes characters that were drawn by lot: they say what a rare one weighs, and little about the others.
+            // Characters drawn by lot are in no real text: they say what a rare one weighs, and little about the others.
             Kind::Made("random ideographs" | "rare scripts") => (0.3, 60.0),
             Kind::Made(_) => (1.0, 300.0),
             Kind::Language => (0.6, 150.0),

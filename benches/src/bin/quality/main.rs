@@ -5,9 +5,9 @@
 //! quality [--smoke] [--program EPITOME] [--rivals PYTHON SCRIPT] [--data FOLDER] [--plots FOLDER] [FILE..]
 //! ```
 //!
-//! It runs the program `epitome` (the one beside it, or `--program`), so that what it prints is what its users see. Without files the
+//! It runs the program `epitome` (the one beside it, or `--program`), so that its figures are those that users see. Without files the
 //! conversations are those of the repository's examples and, where the folder is there, those of `../shared/data` (or `--data`) that [`sets`] names.
-//! `--smoke` takes the examples alone: what is asserted must hold.
+//! `--smoke` takes the examples alone: the assertions must hold.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its tables are its output")]
 #![expect(

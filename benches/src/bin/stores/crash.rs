@@ -1,4 +1,4 @@
-//! A process that writes and is killed while it does so: what it was told is done is there, and nothing is half there.
+//! A process that writes and is killed while it does so: each acknowledged write is there, and nothing is half there.
 
 use core::time::Duration;
 use std::io::{BufRead, BufReader, Write};
@@ -148,7 +148,7 @@ fn killed(url: &str, session: &SessionId, dice: &Dice) -> ((u64, u64), u64) {
     (said, writes)
 }
 
-/// Kills after `delay`. It is shorter than what a scheduler can be asked for, so this waits busily.
+/// Kills after `delay`. A scheduler cannot be asked for so short a time, so this waits busily.
 fn kill_within(child: &mut Child, delay: Duration) {
     let began = Instant::now();
     while began.elapsed() < delay {

@@ -8,8 +8,8 @@
 //! stores search URL [--messages 1000000] [--appends 5000]
 //! ```
 //!
-//! `encrypted:URL` is that store with encryption. Each works in sessions of its own, which it deletes when all is well. A proof that fails ends with a panic that says what
-//! was found, and leaves what it found.
+//! `encrypted:URL` is that store with encryption. Each works in sessions of its own, which it deletes when all is well. A proof
+//! that fails ends with a panic that says why, and leaves its sessions.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its lines are its output")]
 #![expect(

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// Counts since the beginning of what is counted, each with its name.
+/// Counts since the keeper's beginning, each with its name.
 pub(crate) type Counts = Vec<(&'static str, u64)>;
 
 /// The keeper that counts.

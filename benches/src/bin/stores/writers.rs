@@ -184,8 +184,8 @@ impl Done {
     }
 }
 
-/// Every writer's messages are in the log, once, in its order; every commit is a record; and what is visible is what the
-/// last of them has left. Returns how many messages there are.
+/// Checks the log and the projection: every writer's messages are in the log, once, in its order; every commit is a record; the
+/// visible messages are those that the last of them has left. Returns the number of messages.
 fn check(store: &dyn HistoryStore, session: &SessionId, done: &[Done]) -> u64 {
     let writers = done.iter().filter_map(|done| done.writer).max().unwrap_or(0) + 1;
     let mut next = vec![0; usize::try_from(writers).unwrap()];

@@ -26,7 +26,7 @@ impl Text {
     }
 }
 
-/// The pointers of one call, about one history. What it gives is good for `'c`, the time of the call.
+/// The pointers of one call, about one history. Each reference is good for `'c`, the time of the call.
 pub(crate) struct Call<'c> {
     history: *mut History,
     pointers: PhantomData<&'c mut History>,

@@ -67,7 +67,7 @@ const ROUNDS_MIN: usize = 3;
 const ROUNDS_MAX: usize = 31;
 /// Minimum time of a round: a thousand times that of reading the clock.
 const ROUND_TIME: Duration = Duration::from_micros(50);
-/// Maximum number of calls in one round: a call of less time is nothing to speak of.
+/// Maximum number of calls in one round: a call shorter than that part of [`ROUND_TIME`] is nothing to speak of.
 const TIMES_MAX: u32 = 1_000;
 
 #[cfg(test)]

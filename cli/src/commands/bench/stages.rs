@@ -149,7 +149,7 @@ impl Work {
 }
 
 impl All<'_> {
-    /// Measures all stages; `transcripts` are what was read, and written again as they are.
+    /// Measures all stages; `transcripts` are those of the input, and are written again as they are.
     pub(super) fn measure(
         self,
         transcripts: &mut [Transcript<'_>],

@@ -68,7 +68,7 @@ pub(super) fn in_order(view: Index<'_>, order: Vec<u32>, filled: Option<&Filled>
     pieces.collect()
 }
 
-/// Writes the messages among `pieces` that the plan shortens anew, and returns all pieces.
+/// Rewrites the messages among `pieces` that the plan shortens, and returns all pieces.
 pub(super) fn shortened(
     pieces: Vec<OwnedPiece>,
     filled: &Filled,

@@ -1,6 +1,6 @@
 //! Floors and ceilings for the figures of strategies: choices of whole groups that no rule limits.
 //!
-//! They keep neither system messages nor the task, so that a strategy pays for what a baseline does not keep.
+//! They keep neither system messages nor the task, so that a strategy pays for messages that a baseline does not keep.
 
 use core::hash::{Hash as _, Hasher as _};
 use std::collections::HashMap;

@@ -43,7 +43,7 @@ pub(super) struct Evidence {
 #[derive(Debug, Serialize)]
 struct Share {
     keep: String,
-    /// Conversations that are not compacted: what is protected has more than the budget.
+    /// Conversations that are not compacted: their protected messages have more than the budget.
     left_out: u64,
     /// Questions for which the conversation is not compacted, for the same reason.
     left_out_aware: u64,
@@ -268,7 +268,7 @@ impl Tally {
     }
 }
 
-/// The words of what is shown that did not stand so before.
+/// The words of new texts in the view: they did not stand so before.
 fn new_terms(shown: &Shown) -> HashSet<String> {
     shown.new.iter().flat_map(|text| terms(text)).collect()
 }

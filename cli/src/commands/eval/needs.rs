@@ -37,7 +37,7 @@ pub(in crate::commands) struct Needs {
 #[derive(Debug, Serialize)]
 pub(in crate::commands) struct Share {
     pub(in crate::commands) keep: String,
-    /// Cuts that no strategy is measured at: what is protected has more than the budget.
+    /// Cuts that no strategy is measured at: the protected messages have more than the budget.
     pub(in crate::commands) left_out: u64,
     pub(in crate::commands) rows: Vec<Row>,
 }

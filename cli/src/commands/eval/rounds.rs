@@ -18,7 +18,7 @@ use crate::failure::Result;
 #[derive(Debug, Serialize)]
 pub(super) struct Share<A> {
     pub(super) keep: String,
-    /// Conversations that are not compacted: what is protected has more than the budget.
+    /// Conversations that are not compacted: their protected messages have more than the budget.
     pub(super) left_out: u64,
     pub(super) rows: Vec<Row<A>>,
 }

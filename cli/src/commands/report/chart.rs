@@ -125,7 +125,7 @@ pub(super) const VERDICTS: [(char, &str, &str); 4] = [
     ('D', "v-dropped", "dropped"),
 ];
 
-/// A conversation from its first token to its last: what became of each. Where a column stands for several groups, it is divided
+/// A conversation from its first token to its last, with the verdicts. Where a column stands for several groups, it is divided
 /// between their verdicts.
 pub(super) fn strip(groups: &[Group], verdicts: &str, name: &str) -> Markup {
     const HEIGHT: f64 = 24.0;
@@ -238,7 +238,7 @@ pub(super) fn origins(by_kind: &ByKind, by_tool: &[Origin], all: u64) -> Markup 
     }
 }
 
-/// The sizes of these rows, and what an area of so many tokens has beside them.
+/// The sizes of these rows, and the rest of an area of so many tokens.
 fn sizes_in(tokens: u64, rows: &[&Origin]) -> Vec<u64> {
     let mut sizes: Vec<_> = rows.iter().map(|row| row.tokens).collect();
     sizes.push(tokens.saturating_sub(sizes.iter().sum()));

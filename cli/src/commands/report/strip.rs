@@ -56,7 +56,7 @@ pub(super) fn all(transcript: &mut Transcript<'_>, asking: &Asking) -> Result<(V
             strips.push(Strip::of(name, *keep, report));
         }
     }
-    // A strip of what does not fit the budget is that of a conversation that stays.
+    // A strip without a plan that fits the budget is that of a conversation that stays.
     let all: u64 = groups.iter().map(|group| u64::from(group.tokens)).sum();
     for strip in strips.iter_mut().filter(|strip| strip.infeasible) {
         strip.verdicts = "K".repeat(groups.len());

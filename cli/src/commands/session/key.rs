@@ -20,7 +20,7 @@ pub(super) fn of(args: &StoreArgs) -> Result<Option<StoreKey>> {
     if let Some(path) = &args.key_file {
         return in_file("--key-file", path).map(Some);
     }
-    // An empty one is none by mistake, and what is written without a key is there for all to read.
+    // An empty one is none by mistake, and a store written without a key is there for all to read.
     std::env::var_os(KEY).map(|digits| parse(KEY, digits.as_encoded_bytes())).transpose()
 }
 

@@ -68,7 +68,7 @@ pub(super) fn open_with(args: &StoreArgs, key: Option<StoreKey>, missing: Missin
     opened()
 }
 
-/// Places of a key.
+/// The places of a key, for messages.
 const HOW_KEYED: &str = "--key-file FILE or the environment variable EPITOME_KEY has it";
 
 /// A failure in the store, with its name.

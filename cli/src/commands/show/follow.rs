@@ -1,8 +1,8 @@
-//! `epitome show --follow`: what a session file grows by.
+//! `epitome show --follow`: the messages that a session file gains.
 //!
 //! A session is a forest whose active branch may change with every line, and a compaction may put another list in the place
-//! of all of it. So the file is read anew when it has grown, and what has not been shown yet is shown. It is looked at, not
-//! watched: that works on every file system.
+//! of all of it. So the file is read anew when it has grown, and messages that have not been shown yet are shown. It is looked
+//! at, not watched: that works on every file system.
 
 use core::hash::{Hash as _, Hasher as _};
 use core::time::Duration;
@@ -53,7 +53,7 @@ pub(super) fn run(args: &ShowArgs) -> Result<ExitCode> {
     }
 }
 
-/// A file, and what of it was shown.
+/// A file, and its messages that were shown.
 struct Followed<'a> {
     path: &'a Path,
     input: &'a InputArgs,

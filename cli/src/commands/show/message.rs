@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::amount::{counted, grouped};
 use crate::visible::{line, lines, without_base64};
 
-/// A message of a conversation, and what is known of it there.
+/// A message of a conversation, with its place and size there.
 #[derive(Debug)]
 pub(in crate::commands) struct Shown {
     /// Its place, counted from 0.
@@ -221,7 +221,7 @@ fn write_safe(text: &str, indent: &str, out: &mut String) {
     }
 }
 
-/// The beginning of `text`, safe for a terminal, and what is left out of it.
+/// The beginning of `text`, safe for a terminal, with the size of the rest.
 fn shortened(text: &str, cut: Option<Cut>) -> String {
     let text = lines(&without_base64(text));
     let Some(Cut { lines, chars }) = cut else { return text };

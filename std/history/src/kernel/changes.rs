@@ -11,8 +11,8 @@ use crate::{
     UnansweredCall,
 };
 
-/// The changes that a store writes in one step. A store writes the fields in this order: what is hidden leaves its key before another thing is
-/// shown there.
+/// The changes that a store writes in one step. A store writes the fields in this order: a hidden message leaves its key before
+/// another is shown there.
 #[derive(Debug, Default)]
 pub struct Changes<'a> {
     /// The counters after it. Messages that it hides are hidden by their revision.

@@ -122,7 +122,7 @@ pub struct Edited {
 /// A record that was committed, with the facts that its undo needs.
 #[derive(Debug)]
 pub struct Made {
-    /// With its edits and what it hides; its summaries may be missing.
+    /// The record with its edits and hidden ranges; its summaries may be missing.
     pub record: CompactionRecord,
     pub undone_by: Option<Revision>,
     /// Whether there was a prune after it, through it or a later revision.

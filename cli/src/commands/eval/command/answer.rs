@@ -30,7 +30,7 @@ struct Written<'a> {
 }
 
 impl Answer {
-    /// Reads an answer to a request with these messages, and their texts. The error says what is wrong with it.
+    /// Reads an answer to a request with these messages, and their texts. The error says why it cannot be used.
     pub(super) fn parse(
         line: &[u8],
         given: &[Given],

@@ -1,4 +1,4 @@
-//! A conversation with labelled questions, counted, and what each question needs of it.
+//! A conversation with labelled questions, counted, and the needs of each question.
 
 use core::iter;
 use std::collections::{HashMap, HashSet};
@@ -14,7 +14,7 @@ use crate::commands::eval::shown::Shown;
 use crate::commands::eval::words::terms;
 use crate::failure::Result;
 
-/// A conversation and what the questions about it need.
+/// A conversation and the needs of the questions about it.
 pub(in crate::commands::eval) struct QuestionedCase {
     pub(super) place: String,
     pub(super) messages: Vec<CountedMessage>,
@@ -27,7 +27,7 @@ pub(in crate::commands::eval) struct QuestionedCase {
     pub(super) unknown_labels: u64,
 }
 
-/// A question and what its answer needs.
+/// A question and the needs of its answer.
 pub(super) struct Question {
     pub(super) text: String,
     pub(super) category: Option<String>,

@@ -63,7 +63,7 @@ struct Asked {
     source_chat_ids: Option<Sources>,
 }
 
-/// Ids of messages: a list, or lists by what they are for.
+/// Ids of messages: a list, or lists by their purpose.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Sources {

@@ -235,7 +235,7 @@ impl Inspector {
         Ok(found.iter().map(|found| found.logged.seq.0).collect())
     }
 
-    /// A failure says what was asked for, or what the store says.
+    /// A failure repeats the request, or the store's words: secrets are taken out of it.
     pub(super) fn without_secrets(&self, failure: Failure) -> Failure {
         match self.redactor() {
             Some(mut redactor) => match redactor.value(None, failure.message()) {

@@ -36,7 +36,7 @@ pub(super) fn decide<'a>(new: NewState<'a>, facts: &'a Facts) -> Result<Decision
     })
 }
 
-/// Keeps `new` and nothing else, and makes the reply of what becomes of it.
+/// Keeps `new` and nothing else, and makes the reply of its outcome.
 pub(super) fn keep<'a>(
     new: NewState<'a>,
     facts: &'a Facts,
