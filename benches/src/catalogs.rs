@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::corpus::{File, Kind, hash};
 
 /// Reads catalogs under `root`, laid out as `LANGUAGE/LC_MESSAGES/PROGRAM.mo`: of each of [`LANGUAGES`] at most
-/// `LANGUAGE_BYTES_MAX`. A file's source is its program, so that no program is on both sides of a split. What cannot be
+/// `LANGUAGE_BYTES_MAX`. A file's source is its program, so that no program is on both sides of a split. A file that cannot be
 /// read is left out; on a system without catalogs there are none.
 #[must_use]
 pub fn read(root: &Path) -> Vec<File> {
@@ -41,7 +41,7 @@ pub fn read(root: &Path) -> Vec<File> {
     files
 }
 
-/// The translations of a catalog that are sentences and differ from what they translate, at most [`FILE_BYTES_MAX`].
+/// The translations of a catalog that are sentences and differ from their originals, at most [`FILE_BYTES_MAX`].
 fn messages(bytes: &[u8]) -> Option<Vec<String>> {
     let number = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
     let text = |table: usize, at: usize| {
@@ -77,7 +77,7 @@ fn is_language(text: &str) -> bool {
     text.len() >= TEXT_BYTES_MIN && letters * 100 >= text.chars().count() * 85
 }
 
-/// Those with many translated messages, and at most one for each way of writing where there are dozens alike.
+/// The languages with many translated messages, and at most one for each way of writing where there are dozens alike.
 pub const LANGUAGES: &[&str] = &[
     "de", "fr", "es", "pt", "pt_BR", "it", "nl", "pl", "cs", "sv", "fi", "tr", "vi", "id", "ru", "uk", "el",
     "he", "th", "zh_CN", "zh_TW", "ja", "ko", "hu", "ro", "da", "nb", "sk", "hr", "ca", "lt", "et", "ar",
@@ -87,6 +87,6 @@ pub const LANGUAGES: &[&str] = &[
 const MAGIC: usize = 0x9504_12DE;
 const TEXT_BYTES_MIN: usize = 30;
 const FILE_BYTES_MIN: usize = 1_500;
-/// Of one program: its messages are alike.
+/// Maximum size of one program: its messages are alike.
 const FILE_BYTES_MAX: usize = 12_000;
 const LANGUAGE_BYTES_MAX: usize = 150_000;

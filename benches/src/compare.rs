@@ -1,4 +1,4 @@
-//! The same work by Epitome and by others: what each is given and returns is judged by one piece of code, then timed.
+//! Comparison of Epitome with others at the same work: one piece of code judges the input and output of each, then times it.
 //!
 //! `beside_others` compares with Python's packages; `benches/compare/rust`, a workspace of its own because its dependencies
 //! are heavy, adds the crates. A rival is a [`Rival`](contender::Rival): its messages, its call, its own count.

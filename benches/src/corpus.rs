@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where a text came from, as far as the error of an estimate depends on it.
+/// Origin of a text, as far as the error of an estimate depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(clippy::exhaustive_enums, reason = "of a tool, not of a library")]
 pub enum Kind {
@@ -31,9 +31,9 @@ pub enum Kind {
 pub struct File {
     /// Its path below the folder that was given.
     pub name: String,
-    /// Who wrote it: files of one source look alike and must not be on both sides of a split.
+    /// Author of the file: files of one source look alike and must not be on both sides of a split.
     pub source: String,
-    /// What it holds.
+    /// Kind of its texts.
     pub kind: Kind,
     /// Its texts.
     pub texts: Vec<String>,
@@ -156,7 +156,7 @@ fn pieces(text: &str) -> Vec<String> {
 
 /// A smaller file says more about its first line than about its source.
 const FILE_BYTES_MIN: usize = 200;
-/// Of a JSON file as it is, enough to know it; its strings are all taken.
+/// Maximum size of a file as it is, enough to know it; all strings of a JSON file are taken.
 const RAW_BYTES_MAX: usize = 400_000;
 /// The size of a long message.
 const PIECE_BYTES: usize = 4000;

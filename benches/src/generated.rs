@@ -32,13 +32,13 @@ struct Call {
 }
 
 impl<'p> Message<'p> {
-    /// Who speaks.
+    /// Role of the speaker.
     #[must_use]
     pub const fn role(&self) -> Role {
         self.role
     }
 
-    /// What it says, or what the tool returned; empty for a message that only calls.
+    /// Text of the message, or of the tool's result; empty for a message that only calls.
     #[must_use]
     pub const fn text(&self) -> &'p str {
         self.text
@@ -101,7 +101,7 @@ impl<'p> Messages<'p> {
         messages
     }
 
-    /// The same with two calls at once in every turn of `turns`.
+    /// Makes two calls at once in every turn whose number is a multiple of `turns`.
     #[must_use]
     pub const fn with_two_calls_every(mut self, turns: u32) -> Self {
         self.two_calls_every = turns;

@@ -1,4 +1,4 @@
-//! What the measurements share: texts and histories to measure on.
+//! Texts and histories to measure on, which the measurements share.
 #![expect(
     clippy::indexing_slicing,
     clippy::panic,

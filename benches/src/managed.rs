@@ -1,10 +1,10 @@
-//! What the programs `managed` and `managed_memory` share: the conversation that a provider compacts, and its answer.
+//! The conversation that a provider compacts, and its answer: shared by the programs `managed` and `managed_memory`.
 
 use epitome::core::message::Role;
 use epitome::message::{Message, Part, ToolCall};
 use serde_json::{Value, json};
 
-/// A conversation of this many turns, each with a call and prose with what JSON escapes.
+/// A conversation of this many turns, each with a call and prose with characters that JSON escapes.
 #[must_use]
 pub fn conversation(turns: usize) -> Vec<Message> {
     (0..turns).flat_map(turn).collect()
@@ -23,7 +23,7 @@ pub fn turn(at: usize) -> [Message; 4] {
     ]
 }
 
-/// What OpenAI's service answers to a request with this body.
+/// The answer of OpenAI's service to a request with this body.
 #[must_use]
 pub fn openai_answer(body: &str, sealed: &str) -> String {
     let body: Value = serde_json::from_str(body).unwrap();

@@ -73,7 +73,7 @@ impl Nasty {
 /// Every kind of character that the patterns of the encodings name, and the seams between them.
 #[rustfmt::skip]
 const FRAGMENTS: &[&str] = &[
-    // Words, contractions and what looks like one.
+    // Words, contractions and look-alikes of these.
     "a", "Word", "WORD", "camelCase", "don't", "'s", "'S", "'re", "'ll", "'l", "'", "''", "'\u{17f}", "O'Neil's", "\u{212a}",
     // Letters with and without case, marks, joiners.
     "\u{e9}", "e\u{301}", "\u{301}", "\u{1c5}", "\u{2b0}", "Ж", "жук", "ß", "ﬁ", "中", "文字", "の", "カ", "한", "ก็", "हिन्दी",

@@ -1,4 +1,4 @@
-//! What the measurements measure: steps of the engine on generated messages, in a form that instructions can be counted of.
+//! The measured steps: steps of the engine on generated messages, in a form that instructions can be counted of.
 //!
 //! None of them is inlined: callgrind collects inside of them, by their names.
 
@@ -15,7 +15,7 @@ use crate::generated::Message;
 
 /// An index of groups.
 pub type Grouped = IndexBuf<Vec<Span>, OpenCallTree>;
-/// The same, with the parts that a plan may shorten.
+/// An index of groups, with the parts that a plan may shorten.
 pub type Parted = IndexBuf<Vec<Span>, OpenCallTree, Vec<Part>>;
 
 /// Groups messages whose sizes are known.
@@ -29,7 +29,7 @@ pub fn group(messages: &[Message<'_>], tokens: &[Tokens]) -> Grouped {
     index
 }
 
-/// The same with a row for each part that a plan may shorten. Their sizes are known, as those of the messages are.
+/// Groups messages, with a row for each part that a plan may shorten. Their sizes are known, as those of the messages are.
 #[inline(never)]
 #[must_use]
 pub fn group_with_parts(messages: &[Message<'_>], tokens: &[Tokens]) -> Parted {
@@ -40,7 +40,7 @@ pub fn group_with_parts(messages: &[Message<'_>], tokens: &[Tokens]) -> Parted {
     index
 }
 
-/// Clears all old tool results, and says what is left.
+/// Clears all old tool results, and returns the size of the rest.
 #[inline(never)]
 #[must_use]
 pub fn cleared(index: Index<'_>) -> u64 {

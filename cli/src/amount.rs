@@ -89,7 +89,7 @@ impl fmt::Display for Percent {
     }
 }
 
-/// What one percent is.
+/// Number of thousandths in one percent.
 const PERCENT: u32 = 1_000;
 
 /// A share in percent; the sign may be left out.

@@ -40,7 +40,7 @@ enum Place {
         found: Found,
         project: String,
     },
-    /// How many messages were appended to it.
+    /// Number of messages that were appended to it.
     Stored(u64),
 }
 
@@ -144,7 +144,7 @@ impl Archive {
 }
 
 impl Session {
-    /// What a reader may want to know beside its id: its agent, its project, the day when it was last written.
+    /// Description for a reader, beside its id: its agent, its project, the day of the last write.
     pub(crate) fn about(&self) -> Option<[String; 3]> {
         let Place::Home { found, project } = &self.place else { return None };
         let date = rfc3339(found.modified).get(..10).unwrap_or_default().to_owned();
@@ -160,7 +160,7 @@ impl Session {
         }
     }
 
-    /// How many messages were appended to it, if it is one of a store.
+    /// Number of messages that were appended to it; 0 for a session that is a file.
     pub(crate) const fn stored(&self) -> u64 {
         match self.place {
             Place::Stored(messages) => messages,

@@ -149,7 +149,7 @@ impl Command {
         }
     }
 
-    /// What is to be taken out of texts.
+    /// The options of redaction, for a command that has them.
     pub(crate) const fn redact(&self) -> Option<&RedactArgs> {
         match self {
             Self::Compact(args) => Some(&args.redact),
@@ -238,12 +238,12 @@ impl InputArgs {
 }
 
 impl PartArgs {
-    /// How a file of this format is read, wherever it is.
+    /// Options for a file of this format, wherever it is.
     pub(crate) const fn of_format(format: Format, each: bool) -> Self {
         Self { from: From(Some(format)), at: None, each, leaf: None }
     }
 
-    /// These conversations of a file.
+    /// Options for these conversations of `file`.
     pub(crate) fn of(&self, file: &Path) -> InputArgs {
         InputArgs { file: Some(file.to_owned()), project: None, part: self.clone() }
     }
@@ -269,7 +269,7 @@ pub(crate) struct PlanArgs {
     pub(crate) tokenizer: Option<String>,
 }
 
-/// Who writes the summaries that `--strategy summarize` asks for.
+/// The model that writes the summaries of `--strategy summarize`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SummaryArgs {
     /// An endpoint that speaks Chat Completions, like https://api.openai.com/v1: it receives the messages to summarize, whole and

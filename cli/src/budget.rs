@@ -62,7 +62,7 @@ impl Asked {
     }
 }
 
-/// What a request may have.
+/// Maximum number of tokens of a request.
 fn limit(builder: BudgetBuilder) -> Result<u64> {
     // Without a goal, all that is left to contradict each other is the window and the reserve.
     let budget = builder.without_goal().build()?;
@@ -82,15 +82,15 @@ fn goal(args: &BudgetArgs, limit: u64, own: u64) -> Result<Option<u64>> {
         (Some(goal), _) if now && goal > limit => Err(Failure::input(format!(
             "the goal ({goal}) is above window - reserve ({limit}): lower --goal, or raise --window"
         ))),
-        // Who names no trigger cannot be told that the goal is not under it: all that fits is a goal too.
+        // A command line without a trigger gets no error about a goal above it: all that fits is a goal too.
         (Some(goal), _) => Ok(Some(if now { goal.min(limit - 1) } else { goal })),
-        // A share of the transcript that does not fit the window is what fits it.
+        // A share of the transcript that does not fit the window becomes the share that does.
         (None, Some(keep)) => Ok(Some(keep.of(own).min(limit - 1))),
         (None, None) => Ok(None),
     }
 }
 
-/// What is wrong, in terms of the options that were given.
+/// Explains an error in terms of the options that were given.
 fn explain(error: BudgetError, args: &BudgetArgs, window: u64) -> Failure {
     let BudgetError::GoalOverTrigger { goal, trigger } = error else { return error.into() };
     Failure::input(match (args.trigger, args.keep, args.goal) {
@@ -106,7 +106,7 @@ fn explain(error: BudgetError, args: &BudgetArgs, window: u64) -> Failure {
     })
 }
 
-/// The window when none is given. Who only asks to keep a share has no window in mind: it is then no obstacle.
+/// The window if none is given. A user who only asks to keep a share has no window in mind: it is then no obstacle.
 fn window_for(args: &BudgetArgs, own: u64) -> u64 {
     match args.keep {
         Some(_) => {

@@ -1,4 +1,4 @@
-//! What ends the program before its time, and with which exit code.
+//! Failures that end the program before its time, with their exit codes.
 
 use core::fmt;
 use std::io;
@@ -17,21 +17,21 @@ use crate::visible::line;
 
 /// Exit codes: what a script can tell from them.
 pub(crate) mod code {
-    /// The conversation breaks the profile's rules, or has nothing of what was searched for.
+    /// The conversation breaks the profile's rules, or a search has found nothing.
     pub(crate) const VIOLATIONS: u8 = 1;
     /// The input or the command line is wrong.
     pub(crate) const INPUT: u8 = 2;
-    /// What is protected does not fit the window.
+    /// The protected messages do not fit the window.
     pub(crate) const INFEASIBLE: u8 = 3;
     /// A file or a store cannot be read or written.
     pub(crate) const IO: u8 = 4;
-    /// What was to be written reads back as something else than the plan.
+    /// The written text reads back as something else than the plan.
     pub(crate) const UNFAITHFUL: u8 = 5;
     /// The goal was missed, and was required.
     pub(crate) const MISSED: u8 = 6;
 }
 
-/// How the program ends: 0, or a number of [`code`].
+/// Exit code of the program: 0, or a number of [`code`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExitCode(u8);
 
@@ -60,7 +60,7 @@ impl From<ExitCode> for process::ExitCode {
 pub(crate) struct Failure {
     code: u8,
     message: String,
-    /// Whoever read the transcript has gone away, and knows; the exit code says that it is not whole.
+    /// The reader of the transcript has gone away, and knows; the exit code says that it is not whole.
     silent: bool,
 }
 
@@ -76,7 +76,7 @@ impl Failure {
         Self::new(code::INPUT, message)
     }
 
-    /// A file that cannot be read or written, or what cannot be written to it.
+    /// A file that cannot be read or written, or contents that cannot be written to it.
     pub(crate) fn io(path: &Path, error: &io::Error) -> Self {
         if error.get_ref().is_some_and(|inner| inner.is::<WireError>()) {
             return Self::unwritable(error);
@@ -97,7 +97,7 @@ impl Failure {
         Self { code: code::IO, message: format!("standard output: {error}"), silent }
     }
 
-    /// What is wrong with the text of `path`.
+    /// A failure in the text of `path`.
     pub(crate) fn wire(path: &Path, error: &WireError) -> Self {
         let code = if error.kind() == WireErrorKind::Io { code::IO } else { code::INPUT };
         let hint = match error.kind() {
@@ -140,25 +140,25 @@ impl Failure {
         Self::new(code::MISSED, format!("{tokens} would be left, and the goal is {goal}: {remedy}"))
     }
 
-    /// The same failure, with what was being done.
+    /// The failure, with the action that failed in front.
     pub(crate) fn during(mut self, what: impl fmt::Display) -> Self {
         self.message = format!("{what}: {}", self.message);
         self
     }
 
-    /// The same failure, with what to do about it.
+    /// The failure, with advice behind it.
     pub(crate) fn advise(mut self, what: &str) -> Self {
         self.message = format!("{}; {what}", self.message);
         self
     }
 
-    /// The same failure with another exit code.
+    /// The failure with another exit code.
     pub(crate) fn with_code(mut self, code: u8) -> Self {
         self.code = code;
         self
     }
 
-    /// The same failure without secrets, if that is asked for: a message may name a key of the transcript.
+    /// The failure without secrets, if that is asked for: a message may name a key of the transcript.
     pub(crate) fn redacted(mut self, args: &RedactArgs) -> Self {
         if let Ok(Some(mut redactor)) = Redactor::new(args)
             && let Some(message) = redactor.value(None, &self.message)

@@ -1,4 +1,4 @@
-//! A plan with notes in place of what it shortens: what it writes, and what that comes to.
+//! A plan with notes in place of the parts that it shortens: its texts, and its size.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use epitome::wire::openai_chat;
 
 use crate::failure::{Failure, Result};
 
-/// What a filled plan does to messages that stay.
+/// Effects of a filled plan on messages that stay.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filled {
     /// The size of the conversation after it.
     pub(crate) tokens_after: u64,
-    /// By position: what stands in place of the message's parts.
+    /// By position: the stand-ins of the message's parts.
     pub(crate) edits: BTreeMap<u32, Vec<PartStandIn>>,
     /// By the position where each stands.
     pub(crate) summaries: BTreeMap<u32, WrittenSummary>,
     /// The parts that stay in fewer tokens.
     pub(crate) shortened: Vec<ShortenedPart>,
-    /// By leader: what stands in the place of this group and of those behind it.
+    /// By leader: tokens of the summary in the place of this group and of those behind it.
     replaced: BTreeMap<u32, u64>,
 }
 
@@ -29,17 +29,17 @@ pub(crate) struct Filled {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ShortenedPart {
     pub(crate) kind: PartKind,
-    /// Of its group.
+    /// Source of its group.
     pub(crate) source: SourceKind,
     leader: u32,
-    /// How much less it has.
+    /// Number of tokens that it has less.
     pub(crate) freed: u64,
 }
 
 /// A summary, written.
 #[derive(Debug, Clone)]
 pub(crate) struct WrittenSummary {
-    /// As a message of Chat Completions.
+    /// The summary as a message of Chat Completions.
     pub(crate) message: String,
 }
 
@@ -76,12 +76,12 @@ impl Filled {
         })
     }
 
-    /// What stands in the place of the group and of those behind it.
+    /// Tokens of the summary in the place of the group and of those behind it.
     pub(crate) fn replaced(&self, leader: u32) -> u64 {
         self.replaced.get(&leader).copied().unwrap_or_default()
     }
 
-    /// How many tokens fewer each group with shortened parts has, by leader.
+    /// Number of tokens that each group with shortened parts has less, by leader.
     pub(crate) fn freed(&self) -> BTreeMap<u32, u64> {
         let mut freed = BTreeMap::new();
         for part in &self.shortened {

@@ -1,4 +1,4 @@
-//! What a model's name brings: its window, its counter, its profile.
+//! Facts that a model's name brings: its window, its counter, its profile.
 
 use epitome::models::{Model, ModelCounter, Models};
 

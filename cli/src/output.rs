@@ -17,14 +17,14 @@ use crate::visible::{Printable, line};
 /// The half-written file, if there is one.
 static HALF_FILE: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// What an interrupt says on standard error.
+/// Text that an interrupt writes to standard error.
 static LAST_WORDS: Mutex<String> = Mutex::new(String::new());
 
 /// The exit code of a program that was interrupted, as shells report it.
 #[cfg(not(target_family = "wasm"))]
 const INTERRUPTED: i32 = 130;
 
-/// Makes an interrupt (Ctrl-C, a hang-up, a request to end) remove the half-written file, and say what is to be said.
+/// Makes an interrupt (Ctrl-C, a hang-up, a request to end) remove the half-written file, and write the last words.
 pub(crate) fn end_well_on_interrupt() {
     // Where no handler can be set, an interrupt leaves a file with a temporary name; the output is whole all the same.
     #[cfg(not(target_family = "wasm"))]
@@ -33,7 +33,7 @@ pub(crate) fn end_well_on_interrupt() {
         if streams::is_paged() {
             return;
         }
-        // Held until the end: nobody makes another half file, or reports that this one is gone.
+        // Held until the end: no other thread makes a half file, or reports that this one is gone.
         let half = HALF_FILE.lock();
         if let Ok(Some(path)) = half.as_deref() {
             let _ = fs::remove_file(path);
@@ -58,7 +58,7 @@ pub(crate) enum Audience {
     Gone,
 }
 
-/// Says a report, or a part of one, on standard output, and ends its line. That nobody reads all of it is no failure:
+/// Says a report, or a part of one, on standard output, and ends its line. A reader that stops early is no failure:
 /// what the program did, and its exit code, are the same.
 pub(crate) fn say(text: impl Into<Printable>) -> Result<Audience> {
     let mut out = Out;
@@ -73,10 +73,10 @@ pub(crate) fn say(text: impl Into<Printable>) -> Result<Audience> {
     }
 }
 
-/// Says a text on standard error, where it is in nobody's way, and ends its line.
+/// Says a text on standard error, apart from the output, and ends its line.
 pub(crate) fn tell(text: impl Into<Printable>) {
     let text = text.into();
-    // Nobody may be listening; exit codes say what matters.
+    // A missing reader is no failure; exit codes say what matters.
     let _ = writeln!(Stderr, "{}", text.as_str().trim_end_matches('\n'));
 }
 
@@ -125,7 +125,7 @@ const PRIVATE: u32 = 0o600;
 /// A file with the content that a path is to have, which can be read before the path has it.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    /// What the user called it.
+    /// The path as the user named it.
     path: PathBuf,
     target: Target,
     half: Half,
@@ -142,7 +142,7 @@ enum Half {
     Memory(Vec<u8>),
 }
 
-/// Where a draft goes.
+/// Destination of a draft.
 #[derive(Debug)]
 enum Target {
     /// In the place of this path, with the permissions that its file has.
@@ -150,7 +150,7 @@ enum Target {
     /// A device or a pipe cannot be replaced.
     Device,
     Stdout,
-    /// It is thrown away.
+    /// No destination: the draft is thrown away.
     Nowhere,
 }
 
@@ -183,7 +183,7 @@ impl Draft {
         Self::at(output.path, Target::of(output)?, MODE)
     }
 
-    /// The same, of a file that is for its owner only if it is new: what it holds was in a store that is.
+    /// A draft of a file that is for its owner only if it is new: its contents come from a store that is.
     pub(crate) fn private(output: Output<'_>) -> Result<Self> {
         Self::at(output.path, Target::of(output)?, PRIVATE)
     }
@@ -205,13 +205,13 @@ impl Draft {
         Ok(Self { path: path.to_owned(), target, half, mark: Mark, is_silent: false })
     }
 
-    /// The same, of which nothing is said: standard error has a report of its own.
+    /// The draft, without a report once it is written: standard error has a report of its own.
     pub(crate) fn silent(mut self) -> Self {
         self.is_silent = true;
         self
     }
 
-    /// The same, with this content.
+    /// The draft, with this content.
     pub(crate) fn filled(
         mut self,
         content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,

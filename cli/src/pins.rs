@@ -1,4 +1,4 @@
-//! What is pinned on the command line: `--pin 12`, `--pin 3-5`, `--pin id:call_7`, `--pin source:handbook`.
+//! Pins of the command line: `--pin 12`, `--pin 3-5`, `--pin id:call_7`, `--pin source:handbook`.
 
 use core::str::FromStr;
 
@@ -19,11 +19,11 @@ pub(crate) struct Pin {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Which {
-    /// Those at these positions, counted from 0.
+    /// Messages at these positions, counted from 0.
     At(u64, u64),
-    /// Those that call, answer or are what has this id.
+    /// Messages that call, answer or are the one with this id.
     Id(String),
-    /// Those that this component added.
+    /// Messages that this component added.
     Source(String),
 }
 
@@ -65,7 +65,7 @@ impl Pin {
     }
 }
 
-/// What is pinned of a stored session, of which this is shown.
+/// Pins of a stored session, with the visible messages `live`.
 pub(crate) fn in_session(pins: &[Pin], live: &[Live]) -> Result<history::Pins> {
     let mut all = history::Pins::default();
     for pin in pins {
@@ -81,7 +81,7 @@ pub(crate) fn in_session(pins: &[Pin], live: &[Live]) -> Result<history::Pins> {
     Ok(all)
 }
 
-/// What a pin has held.
+/// The messages that a pin has held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Met {
     Nothing,
@@ -90,13 +90,13 @@ enum Met {
     Something,
 }
 
-/// What is pinned of one conversation.
+/// Pins of one conversation.
 #[derive(Debug)]
 pub(crate) struct Pins<'a> {
     pins: &'a [Pin],
-    /// What each of them holds.
+    /// The messages that each of them has held.
     met: Vec<Met>,
-    /// How many messages there were.
+    /// Number of messages so far.
     at: usize,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Pins<'a> {
         Pinned::new(message, self.pins.iter().any(|pin| pin.holds(self.at, message)))
     }
 
-    /// Where that message was put.
+    /// Records the place of that message.
     pub(crate) fn placed(&mut self, message: &impl MessageView, is_orphan: bool) {
         for (pin, met) in self.pins.iter().zip(&mut self.met) {
             *met = match (pin.holds(self.at, message), is_orphan, *met) {

@@ -1,14 +1,14 @@
-//! Keys, tokens and passwords taken out of what is exported.
+//! Takes keys, tokens and passwords out of exported texts.
 //!
-//! What is found becomes `[redacted:KIND]`, always the same for the same text. Only texts change: of JSON the string
+//! Each secret becomes `[redacted:KIND]`, always the same for the same text. Only texts change: of JSON the string
 //! literals that hold something, byte for byte nothing else, so that its structure and its validity stay. A text that is
 //! itself JSON, as the arguments of a call are, is searched in the same way inside. Redacting what was redacted changes
-//! nothing: what stands in the brackets of an earlier pass is not searched, and passes are repeated until one finds nothing.
-//! Characters that nobody sees are left out of the search, and are taken out with the secret that they are in.
+//! nothing: the brackets of an earlier pass are not searched, and passes are repeated until one finds nothing. Invisible
+//! characters are left out of the search, and are taken out with the secret that they are in.
 //!
-//! What it cannot do: find secrets that look like any word and stand beside no name for them, those that are cut in two
-//! by a break of a line or between two texts of the JSON, and those in numbers. What cannot be searched, because it is
-//! encrypted or an image, is counted, and the user is told.
+//! Secrets that it cannot find: those that look like any word and stand beside no name for them, those that are cut in two by a
+//! break of a line or between two texts of the JSON, and those in numbers. A value that cannot be searched, because it is
+//! encrypted or an image, is counted and reported to the user.
 //!
 //! Nothing here knows the program: a fuzz target compiles this module without it.
 
@@ -47,10 +47,10 @@ pub(crate) struct Redactor {
     work: u64,
 }
 
-/// What was found, and what could not be searched.
+/// The secrets that were found, and the values that could not be searched.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Found {
-    /// How many secrets of each kind.
+    /// Number of secrets of each kind.
     pub(crate) redacted: BTreeMap<&'static str, u64>,
     /// Values that are base64, encrypted or signed.
     pub(crate) not_searched: u64,
@@ -58,10 +58,10 @@ pub(crate) struct Found {
     pub(crate) not_searched_bytes: u64,
 }
 
-/// The kind of what the user's own list names.
+/// Kind of the secrets that the user's own list names.
 const LISTED: &str = "listed";
 
-/// What stands in the place of a secret: nothing in it is searched again.
+/// Marker in the place of a secret: nothing in it is searched again.
 static MARKER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let mut kinds: Vec<&str> = table::ROWS.iter().chain(context::ROWS).map(|row| row.kind).collect();
     kinds.push(LISTED);
@@ -136,7 +136,7 @@ impl Redactor {
         now
     }
 
-    /// Puts markers in the place of what all rules find between the markers that there are; `None` if that is nothing.
+    /// Puts markers in the place of all matches of the rules between the markers that there are; `None` if there is none.
     fn pass(&mut self, text: &str) -> Option<String> {
         let plain = Plain::new(text);
         let mut secrets = Vec::new();
@@ -168,14 +168,14 @@ impl Redactor {
 /// Texts in texts in texts: every level doubles the escapes, so that nothing real is deeper.
 const NESTING_MAX: u8 = 8;
 
-/// What a pass takes out may lay bare what the next finds. The rules of this program settle in two; more are for the user's.
+/// Maximum number of passes: one may lay bare secrets for the next. The rules of this program settle in two; more are for the user's.
 const PASSES_MAX: u8 = 8;
 
 fn marker(kind: &str) -> String {
     format!("[redacted:{kind}]")
 }
 
-/// What stands between the markers in `text`.
+/// The parts between the markers in `text`.
 fn segments(text: &str) -> Vec<Range<usize>> {
     let mut segments = Vec::new();
     let mut start = 0;
@@ -187,7 +187,7 @@ fn segments(text: &str) -> Vec<Range<usize>> {
     segments
 }
 
-/// What of `gaps` is left beside the secrets that `search` finds in them.
+/// The parts of `gaps` outside of the secrets that `search` finds in them.
 fn without(
     gaps: Vec<Range<usize>>,
     secrets: &mut Vec<Secret>,
@@ -207,7 +207,7 @@ fn without(
     left
 }
 
-/// What the user's `pattern` finds in the part `within` of `text`; a place between two characters cannot be taken out.
+/// Matches of the user's `pattern` in the part `within` of `text`; a place between two characters cannot be taken out.
 fn listed(pattern: &Regex, text: &str, within: Range<usize>) -> Vec<Secret> {
     let part = text.get(within.clone()).unwrap_or_default();
     let found = pattern.find_iter(part).filter(|found| !found.is_empty());

@@ -22,12 +22,12 @@ impl Redactor {
 }
 
 impl Found {
-    /// Says on standard error what was found, and what was not searched.
+    /// Says on standard error how much was found, and how much was not searched.
     pub(crate) fn tell(&self) {
         output::tell(self.to_text());
     }
 
-    /// Lets an interrupt say the same, of what was found until then.
+    /// Lets an interrupt say the same about all that was found until then.
     pub(crate) fn tell_on_interrupt(&self) {
         output::set_last_words(self.to_text());
     }

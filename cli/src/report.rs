@@ -1,4 +1,4 @@
-//! What a compaction did, for people and for programs.
+//! The report of a compaction, for people and for programs.
 
 use epitome::core::{
     Basis, Floors, Group, GroupKind, Index, Outcome, PartVerdict, Plan, Repair, Tokens, Unchanged, Verdict,
@@ -37,7 +37,7 @@ pub(crate) struct Report {
     pub(crate) tokens_after: u64,
     pub(crate) token_basis: Basis,
     pub(crate) tokenizer: String,
-    /// What was not counted: sizes before, and those of what is dropped, are then estimates.
+    /// The messages that were not counted: sizes before, and those of dropped groups, are then estimates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) uncounted: Option<Uncounted>,
     pub(crate) groups: GroupCounts,
@@ -52,12 +52,12 @@ pub(crate) struct Report {
     pub(crate) unchanged_reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) repair: Option<RepairCounts>,
-    /// What is hidden and shortened, by kind and source: no text of it.
+    /// Hidden and shortened groups, by kind and source: no text of them.
     pub(crate) loss: Vec<LossRow>,
     /// One letter a group: K kept, E kept with shortened parts, D dropped, R replaced by a summary.
     pub(crate) verdicts: String,
     pub(crate) groups_detail: Vec<GroupDetail>,
-    /// Why, if that was asked for.
+    /// Reasons of the verdicts, if they were asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) why: Vec<WhyRow>,
     #[serde(skip)]
@@ -83,9 +83,9 @@ pub(crate) struct Figures {
     /// `None`, in JSON `null`: compact now, whatever the size is.
     pub(crate) trigger: Option<u64>,
     pub(crate) goal: Option<u64>,
-    /// What a pass toward a goal cannot go below.
+    /// Size that a pass toward a goal cannot go below.
     pub(crate) floor: u64,
-    /// What no pass can go below: more than `window - reserve` is infeasible.
+    /// Size that no pass can go below: more than `window - reserve` is infeasible.
     pub(crate) floor_hard: u64,
 }
 
@@ -103,7 +103,7 @@ impl Figures {
     }
 }
 
-/// What making the result legal took.
+/// The steps that made the result legal.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct RepairCounts {
     pub(crate) left_out: u64,
@@ -115,12 +115,12 @@ pub(crate) struct RepairCounts {
     /// Messages that the provider's rules ask for where there was none.
     pub(crate) put_between: u64,
     pub(crate) without_reasoning: u64,
-    /// How many rules are broken all the same.
+    /// Number of rules that are broken all the same.
     pub(crate) violations_left: u64,
 }
 
 impl RepairCounts {
-    /// What these steps do to so many messages.
+    /// Counts these steps on so many messages.
     pub(crate) fn of(steps: &[Repair], messages: usize) -> Self {
         let (mut counts, mut newest) = (Self { left_out: messages as u64, ..Self::default() }, 0);
         for step in steps {
@@ -169,18 +169,18 @@ pub(crate) struct WhyRow {
     pub(crate) because: String,
 }
 
-/// What became of a conversation.
+/// Decision about a conversation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Decided<'a> {
     /// Everything stays as it is, for this reason.
     Unchanged(&'static str),
-    /// Only what answers no call goes: the rest met the goal, or is protected.
+    /// Only results that answer no call go: the rest met the goal, or is protected.
     OrphansDropped,
     Planned(&'a Plan<'a>),
 }
 
 impl<'a> Decided<'a> {
-    /// What `outcome` means for a conversation of `own` tokens, orphans included.
+    /// Decision of `outcome` about a conversation of `own` tokens, orphans included.
     pub(crate) fn new(outcome: Option<&'a Outcome<'a>>, index: Index<'_>, own: u64, asked: &Asked) -> Self {
         let misses = asked.budget.goal().is_some_and(|goal| own > goal);
         match outcome {
@@ -262,16 +262,16 @@ fn counts(details: &[GroupDetail]) -> GroupCounts {
     }
 }
 
-/// What a report is made from.
+/// Sources of a report.
 #[derive(Debug)]
 pub(crate) struct Facts<'a> {
     pub(crate) index: Index<'a>,
     pub(crate) decided: Decided<'a>,
-    /// What stands in place of what the plan shortens.
+    /// The stand-ins of all that the plan shortens.
     pub(crate) filled: Option<&'a Filled>,
     pub(crate) asked: &'a Asked,
     pub(crate) strategies: &'a Strategies,
-    /// Of each message, orphans included.
+    /// Sizes of all messages, orphans included.
     pub(crate) sizes: &'a [Tokens],
     pub(crate) basis: Basis,
     pub(crate) uncounted: Option<Uncounted>,
@@ -357,14 +357,14 @@ impl Report {
         self.pays = Some(Pays::new(prices, (before, after, self.stable_prefix_tokens), made));
     }
 
-    /// So many rules are broken after the repair.
+    /// Sets the number of rules that are broken after the repair.
     pub(crate) fn set_violations_left(&mut self, violations: u64) {
         if let Some(repair) = &mut self.repair {
             repair.violations_left = violations;
         }
     }
 
-    /// So many messages at the beginning are as they were.
+    /// Sets the number of messages at the beginning that are unchanged.
     pub(crate) fn set_stable_prefix(&mut self, messages: usize, sizes: &[Tokens]) {
         self.stable_prefix_messages = messages as u64;
         self.stable_prefix_tokens = sum(sizes.get(..messages).unwrap_or_default());

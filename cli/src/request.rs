@@ -1,4 +1,4 @@
-//! What stands around the messages of a conversation in a file: the tools of its request, the report on it.
+//! Surroundings of a conversation's messages in a file: the tools of its request, the report on it.
 
 use epitome::core::{Amount, AnthropicTokens, GeminiTokens, OpenAiTokens, TokenCounter, Tokens, Usage};
 use epitome::models::measure_tools;
@@ -13,13 +13,13 @@ use crate::transcript::Transcript;
 pub(crate) struct Request {
     /// `tools`, as they are written.
     tools: Option<String>,
-    /// What the provider reported of it.
+    /// Usage that the provider reported of it.
     pub(crate) usage: Option<Usage>,
 }
 
 impl Request {
-    /// What the objects say that hold the messages: `tools` of the innermost, and the nearest `usage`, beside the messages
-    /// or in the `response` to them.
+    /// Reads the objects that hold the messages: `tools` of the innermost, and the nearest `usage`, beside the messages or in the
+    /// `response` to them.
     pub(crate) fn around(transcript: &Transcript<'_>) -> Result<Self> {
         let Transcript::Memory { path, conversation } = transcript else { return Ok(Self::default()) };
         let wire = |error| Failure::wire(path, &error);
@@ -43,7 +43,7 @@ impl Request {
         Ok(request)
     }
 
-    /// What the request has beside its messages.
+    /// Size of the request beside its messages.
     pub(crate) fn overhead(&self, counter: &dyn TokenCounter) -> Result<Amount> {
         let framing = counter.framing();
         let tools = match self.tools.as_deref().filter(|tools| *tools != "null") {

@@ -1,4 +1,4 @@
-//! What one pass over a conversation finds: its groups and sizes.
+//! One pass over a conversation: its groups and sizes.
 
 use epitome::core::message::{MessageView, PartView};
 use epitome::core::{
@@ -18,7 +18,7 @@ use crate::transcript::Transcript;
 /// The index of a conversation, one position for each message.
 pub(crate) type Index = IndexBuf<Vec<Span>, OpenCallTree, Vec<Part>>;
 
-/// The same without its parts, where nothing is planned.
+/// An index without parts, where nothing is planned.
 pub(crate) type Groups = IndexBuf<Vec<Span>, OpenCallTree>;
 
 /// A counter, by the name that was given on the command line.
@@ -32,14 +32,14 @@ pub(crate) fn counter(name: &str) -> Result<Counter> {
     counter_by_name(name).map_err(|error| Failure::input(format!("--tokenizer: {error}")))
 }
 
-/// What one pass over a conversation finds.
+/// Result of one pass over a conversation.
 pub(crate) struct Scan {
     pub(crate) index: Index,
-    /// Of each message.
+    /// Size of each message.
     pub(crate) sizes: Vec<Tokens>,
-    /// Of the sizes that were counted, the least certain.
+    /// The least certain basis of the sizes that were counted.
     pub(crate) basis: Basis,
-    /// What was not counted: its sizes are estimates.
+    /// The messages that were not counted: their sizes are estimates.
     pub(crate) uncounted: Option<Uncounted>,
     /// Whether it is to be compacted.
     pub(crate) is_due: bool,
@@ -48,18 +48,18 @@ pub(crate) struct Scan {
 /// Messages that nothing depended on.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Uncounted {
-    /// How many.
+    /// Number of them.
     pub(crate) messages: u64,
-    /// What the whole conversation has at least, in tokens.
+    /// Lower bound of the whole conversation, in tokens.
     pub(crate) tokens_before_min: u64,
-    /// What it has at most.
+    /// Upper bound of it.
     pub(crate) tokens_before_max: u64,
-    /// How the size after is known: of a plan, all that it keeps was counted.
+    /// Basis of the size after: all that a plan keeps was counted.
     pub(crate) tokens_after_basis: Basis,
 }
 
 impl Uncounted {
-    /// The same of a conversation of which that was decided, by sizes that are known so.
+    /// The figures after this decision about the conversation, with the basis of its sizes.
     pub(crate) const fn after(self, decided: Decided<'_>, basis: Basis) -> Self {
         match decided {
             Decided::Planned(_) => Self { tokens_after_basis: basis, ..self },
@@ -88,7 +88,7 @@ pub(crate) fn whole(
         Ok(())
     })?;
     pins.check()?;
-    // What answers no call is part of the request until it is left out.
+    // A result without a call is part of the request until it is left out.
     let own = sum(&sizes);
     let asked = asked(own)?;
     Ok((Scan { index, sizes, basis, uncounted: None, is_due: asked.is_due(own) }, asked))
@@ -152,7 +152,7 @@ pub(crate) fn push(index: &mut Groups, message: &impl MessageView, tokens: Token
     place(index, message, tokens).map(|_| ())
 }
 
-/// The same, and where it stands there.
+/// Adds a message to such an index, and returns its place there.
 pub(crate) fn place(index: &mut Groups, message: &impl MessageView, tokens: Tokens) -> Result<Placed> {
     placed(index.push(message, tokens))
 }

@@ -20,15 +20,15 @@ use agents::{AGENTS, Agent, matches};
 pub(crate) use latest::{LATEST, latest, of_id};
 pub(crate) use project::{Project, Wanted};
 
-/// How much of a file is read at a time.
+/// Number of bytes of a file that are read at a time.
 pub(crate) const BUFFER_BYTES: usize = 1 << 20;
 
-/// How large a file may be that has no outline and is read whole for a list or a search. Such sessions have some megabytes; what
-/// is read takes three times as much memory.
+/// Maximum size of a file without an outline that is read whole for a list or a search. Such sessions have some megabytes;
+/// reading takes three times as much memory.
 pub(crate) const WHOLE_BYTES_MAX: u64 = 256 << 20;
 
-/// How long a line may be in a file that is read for a list or a search. The longest of agents have some megabytes, for images; a line is held
-/// while it is read, and a list is to be there in seconds.
+/// Maximum length of a line in a file that is read for a list or a search. The longest of agents have some megabytes, for images;
+/// a line is held while it is read, and a list is to be there in seconds.
 pub(crate) const LINE_BYTES_MAX: usize = 32 << 20;
 
 /// A file that holds a session.
@@ -51,7 +51,7 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// Of all agents, by the environment.
+    /// The folders of all agents, by the environment.
     pub(crate) fn all() -> Result<Vec<Self>> {
         let user = env::home_dir().filter(|home| !home.as_os_str().is_empty());
         let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -80,7 +80,7 @@ pub(crate) fn find(homes: &[Home]) -> Vec<Found> {
     found
 }
 
-/// Opens a file of a home. To open a pipe that nobody writes to would wait for ever, and a device may never end.
+/// Opens a file of a home. To open a pipe without a writer would wait for ever, and a device may never end.
 ///
 /// # Errors
 /// Also where it is no regular file.
@@ -114,7 +114,7 @@ pub(crate) fn read_whole(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Finds the sessions of an agent below a folder, by what is left of a pattern for their paths.
+/// Finds the sessions of an agent below a folder, by the rest of a pattern for their paths.
 fn walk(agent: &'static Agent, folder: &Path, sessions: &str, found: &mut Vec<Found>) {
     let (pattern, below) = match sessions.split_once('/') {
         Some((pattern, below)) => (pattern, Some(below)),
@@ -145,7 +145,7 @@ fn walk(agent: &'static Agent, folder: &Path, sessions: &str, found: &mut Vec<Fo
 }
 
 impl Found {
-    /// What is at a path, unless it is a folder.
+    /// The file at a path, unless it is a folder.
     fn at(agent: &'static Agent, path: PathBuf) -> Option<Self> {
         let about = fs::metadata(&path).ok().filter(|about| !about.is_dir())?;
         let (modified, bytes, is_regular) = (about.modified().ok()?, about.len(), about.is_file());
@@ -162,7 +162,7 @@ impl Found {
     }
 }
 
-/// What to say where there is nothing.
+/// Message for a list without sessions.
 pub(crate) fn nothing(homes: &[Home], project: Option<&str>) -> String {
     let root = |home: &Home| home.folder.join(home.agent.root()).components().collect::<PathBuf>();
     let looked: Vec<_> = homes.iter().map(|home| root(home).display().to_string()).collect();

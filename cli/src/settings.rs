@@ -14,7 +14,7 @@ use crate::failure::{Failure, Result};
 /// The path of the file; an empty one means that there is none.
 const PATH: &str = "EPITOME_CONFIG";
 
-/// What the file says.
+/// The settings in the file.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Settings {

@@ -46,5 +46,5 @@ impl Silent {
     }
 }
 
-/// How many of them are named: enough to look at, and still one line.
+/// Number of them that are named: enough to look at, and still one line.
 const NAMED_MAX: usize = 5;

@@ -55,7 +55,7 @@ impl Strategies {
         self.spec.summarizes()
     }
 
-    /// The same for a conversation whose messages `look` shows to what it is given, if they are needed.
+    /// The strategies for one conversation: `look` shows its messages to the `Texts`, if the strategies need them.
     pub(crate) fn about(&self, look: impl FnOnce(&mut Texts) -> Result<()>) -> Result<Self> {
         let mut texts = self.spec.texts();
         if self.spec.needs_texts() {

@@ -108,7 +108,7 @@ pub(crate) fn is_err_terminal() -> bool {
     !is_in_memory() && io::stderr().is_terminal()
 }
 
-/// Standard input. What is in memory can be read once, as a stream can.
+/// Standard input. Bytes in memory can be read once, as a stream can.
 pub(crate) fn input() -> Box<dyn io::Read> {
     let in_memory =
         STREAMS.with_borrow_mut(|streams| streams.as_mut().map(|own| core::mem::take(&mut own.input)));

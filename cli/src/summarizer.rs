@@ -17,17 +17,17 @@ use crate::args::SummaryArgs;
 use crate::failure::{Failure, Result, code};
 use crate::strategy::Strategies;
 
-/// Where the key stands. It is a variable of its own, so that no key is sent to an address that it is not for.
+/// Environment variable of the key. It has a name of its own, so that no key is sent to an address that it is not for.
 const KEY: &str = "EPITOME_SUMMARIZER_KEY";
 
-/// Who writes summaries, and the subject that they should attend to most.
+/// The model that writes summaries, and the subject that they should attend to most.
 #[derive(Debug)]
 pub(crate) struct Prompted {
     model: PromptedSummarizer,
     focus: Option<String>,
 }
 
-/// Who writes summaries, if somebody was named.
+/// Opens the model that writes summaries, if one was named.
 pub(crate) fn open(args: &SummaryArgs, model: Option<&str>) -> Result<Option<Prompted>> {
     let Some(url) = &args.summarizer else { return Ok(None) };
     let model = args.summary_model.as_deref().or(model).ok_or_else(|| {
@@ -51,7 +51,7 @@ pub(crate) fn open(args: &SummaryArgs, model: Option<&str>) -> Result<Option<Pro
     Ok(Some(Prompted { model: summarizer, focus: args.focus.clone() }))
 }
 
-/// Refuses a strategy whose summaries nobody would write.
+/// Refuses a strategy with summaries if there is no model to write them.
 pub(crate) fn check(strategies: &Strategies, summarizer: Option<&Prompted>) -> Result<()> {
     match strategies.summarize() && summarizer.is_none() {
         true => {
@@ -81,7 +81,7 @@ pub(crate) fn write(
     written.collect()
 }
 
-/// Has the document of a handoff written: without a summarizer, of what was said alone.
+/// Has the document of a handoff written: without a summarizer, of the messages alone.
 pub(crate) fn handoff(
     messages: &[&Message],
     summarizer: Option<&Prompted>,
@@ -97,7 +97,7 @@ pub(crate) fn handoff(
     })
 }
 
-/// Who was to write, and in the place of which messages.
+/// The writer of a summary, and the messages in whose place it stands.
 fn place(gap: &SummaryGap<'_>) -> String {
     let who = match gap.writer {
         Writer::Digest => "--strategy: the digest",
@@ -109,12 +109,12 @@ fn place(gap: &SummaryGap<'_>) -> String {
     format!("{who} of messages {first} to {last}")
 }
 
-/// The address of the resource: of a base like `https://api.openai.com/v1`, what is below it. A query stays behind it.
+/// The address of the resource: of a base like `https://api.openai.com/v1`, the resource below it. A query stays behind it.
 fn endpoint(url: &str) -> Result<String> {
     if !url.starts_with("https://") && !url.starts_with("http://") {
         return Err(Failure::input("--summarizer: expected an address like https://api.openai.com/v1"));
     }
-    // A fragment is sent to nobody.
+    // A fragment is never sent.
     let url = url.split('#').next().unwrap_or_default();
     let (base, query) = url.split_at(url.find('?').unwrap_or(url.len()));
     let base = base.trim_end_matches('/');
@@ -176,9 +176,9 @@ mod http {
 
     pub(super) type Agent = ureq::Agent;
 
-    /// How long one answer is waited for.
+    /// Maximum time for one answer.
     const TIMEOUT: Duration = Duration::from_secs(300);
-    /// What an answer may have: many times what a summary has.
+    /// Maximum size of an answer: many times that of a summary.
     const ANSWER_BYTES_MAX: u64 = 8 << 20;
 
     #[expect(clippy::unnecessary_wraps, reason = "a program without the feature has no agent")]
@@ -197,7 +197,7 @@ mod http {
         let (agent, url, key) = (agent.clone(), url.to_owned(), key.map(str::to_owned));
         let (answer, answered) = oneshot::channel();
         thread::Builder::new().name("summarizer".into()).spawn(move || {
-            // Who has given up hears nothing of it.
+            // A caller that has given up hears nothing of it.
             let _ = answer.send(ask(&agent, &url, key.as_deref(), body));
         })?;
         answered.await?
@@ -219,7 +219,7 @@ mod http {
 
 #[cfg(not(feature = "http"))]
 mod http {
-    //! Nobody to ask.
+    //! No client for a model.
 
     use epitome::agent::ClientError;
 
@@ -273,7 +273,7 @@ mod tests {
 
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = endpoint(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
-        // An endpoint that thinks until it is told to hang up.
+        // An endpoint that thinks until the test hangs up.
         let (hang_up, told) = mpsc::channel::<()>();
         thread::spawn(move || listener.accept().map(|_connection| told.recv()));
         let client = Client { url, key: None, http: http::agent().unwrap() };

@@ -50,11 +50,11 @@ enum Text {
     Session(File, Format),
 }
 
-/// How many messages the conversations of one file may have in all with `--each`. Branches repeat what they share, so that a file
-/// of a megabyte may have tens of millions; this many take about a gigabyte.
+/// Maximum number of messages of all conversations of one file with `--each`. Branches repeat what they share, so that a file of
+/// a megabyte may have tens of millions; this many take about a gigabyte.
 const EACH_MESSAGES_MAX: usize = 4 << 20;
 
-/// What standard input is called.
+/// Name of standard input.
 pub(crate) const STDIN: &str = "standard input";
 
 impl Input {
@@ -63,7 +63,7 @@ impl Input {
         Self::open_as(args, Use::Any)
     }
 
-    /// The same for somebody who only looks at it: nor is a session file held, if it is one of lines.
+    /// Opens the file only to look at it: then a session file of lines is not held either.
     pub(crate) fn open_to_look(args: &InputArgs) -> Result<Self> {
         Self::open_as(args, Use::Look)
     }
@@ -123,7 +123,7 @@ impl Input {
         Ok(Cow::Owned(InputArgs { file: Some(path), project: None, part }))
     }
 
-    /// The conversations in `bytes`, which are what `path` holds.
+    /// The conversations in `bytes`, the contents of `path`.
     pub(crate) fn from_bytes(path: PathBuf, bytes: Vec<u8>, args: &InputArgs) -> Result<Self> {
         match String::from_utf8(bytes) {
             Ok(text) => match read::other_format(&text, args) {
@@ -285,7 +285,7 @@ fn empty(path: &Path, place: &str) -> Failure {
     Failure::input(format!("{}: the conversation{at} is empty: it has no messages", path.display()))
 }
 
-/// What an input is opened for.
+/// Purpose of an opened input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     Any,

@@ -65,12 +65,12 @@ fn picture(control: char) -> char {
     char::from_u32(PICTURES + u32::from(control)).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// Where the symbols of the control characters begin: Unicode's block Control Pictures.
+/// First of the symbols of the control characters: Unicode's block Control Pictures.
 const PICTURES: u32 = 0x2400;
 
-/// What is obeyed or not seen beside the first controls of ASCII: the later controls, breaks of lines and
-/// paragraphs, marks that turn the direction of writing (<https://trojansource.codes>), and all characters without a width in
-/// which a text can be hidden. Joiners stay: scripts and emoji are written with them.
+/// Whether a terminal obeys a character, or does not show it, beside the first controls of ASCII: the later controls, breaks of
+/// lines and paragraphs, marks that turn the direction of writing (<https://trojansource.codes>), and all characters without a
+/// width in which a text can be hidden. Joiners stay: scripts and emoji are written with them.
 const fn is_obeyed(one: char) -> bool {
     let is_control = matches!(one, '\x7f'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}');
     is_control || is_ignorable(one) && !matches!(one, '\u{200c}' | '\u{200d}')
@@ -114,7 +114,7 @@ fn selects_emoji(before: char, one: char, after: &str) -> bool {
         }
 }
 
-/// `text` with its runs of base64 as their size: nobody reads them, and a terminal is full of one.
+/// `text` with its runs of base64 as their size: they say nothing to a reader, and a terminal is full of one.
 pub(crate) fn without_base64(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut rest, mut run) = (text, 0);
@@ -174,7 +174,7 @@ mod tests {
             let (one, all) = (line(&text), lines(&text));
             prop_assert_eq!(left(&one), "");
             prop_assert_eq!(left(&all).replace(['\n', '\t'], ""), "");
-            // What was made safe is safe.
+            // Safe text is unchanged.
             prop_assert_eq!((line(&one), lines(&all)), (one.clone(), all));
         }
 
@@ -189,7 +189,7 @@ mod tests {
         }
     }
 
-    /// What of a text that was made safe is not.
+    /// Unsafe characters that are left in `shown`.
     fn left(shown: &str) -> String {
         let mut left = String::new();
         for (at, one) in shown.char_indices() {
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(line("a\u{fe0f}❤\u{fe0f}\u{fe0f}1\u{fe0f}"), "a\\ufe0f❤\u{fe0f}\\ufe0f1\\ufe0f");
         assert_eq!(line("a\u{1b}[31mb\n\u{7f}"), "a␛[31mb␊\\u007f");
         assert_eq!(lines("a\r\nb\rc\t\u{202e}"), "a\nb␍c\t\\u202e");
-        // What people write stays as it is.
+        // Texts of people are unchanged.
         for said in ["naïve 日本語 👩‍💻 ½", "می\u{200c}خواهم", "❤\u{fe0f} 1\u{fe0f}\u{20e3} ⚠\u{fe0f}"]
         {
             assert_eq!((line(said), lines(said)), (said.to_owned(), said.to_owned()));

@@ -1,4 +1,4 @@
-//! What was written, read again and compared with the plan before it replaces anything.
+//! Written files, read again and compared with the plan before they replace anything.
 
 use core::hash::{Hash, Hasher as _};
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use crate::failure::{Failure, Result, code};
 use crate::output::Draft;
 use crate::transcript::Transcript;
 
-/// What a conversation says: a digest for each part of its messages. How parts are distributed over messages is the format's
+/// Content of a conversation: a digest for each part of its messages. The distribution of parts over messages is the format's
 /// own: some join what others part.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
@@ -24,13 +24,13 @@ pub(crate) struct Said {
     ids: AssignedIds,
 }
 
-/// The ids that a reader gave to calls which have none in the text, numbered in the order of the calls: what is left out before a call
-/// changes its id, and not its number among the calls that stay.
+/// The ids that a reader gave to calls without one in the text, numbered in the order of the calls: a message left out before a
+/// call changes its id, and not its number among the calls that stay.
 #[derive(Debug, Default)]
 struct AssignedIds(HashMap<String, usize>);
 
 impl AssignedIds {
-    /// What is compared of an id.
+    /// Hashes the part of an id that is compared.
     fn hash(&mut self, id: &str, digest: &mut DefaultHasher) {
         match is_assigned_id(id) {
             true => {
@@ -42,18 +42,18 @@ impl AssignedIds {
     }
 }
 
-/// How exactly a conversation is known before it is written.
+/// Exactness with which a conversation is known before it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exactness {
-    /// All that it says.
+    /// All contents.
     Whole,
-    /// Who says what kind of thing in which order: the texts are changed on their way out.
+    /// Roles and kinds of the parts in their order: the texts are changed on their way out.
     Kinds,
-    /// That it can be read.
+    /// Nothing but that the text can be read.
     Readable,
 }
 
-/// The plan for a file: its conversations, and how it is read.
+/// The plan for a file: its conversations, and the way to read it.
 #[derive(Debug)]
 pub(crate) struct Expected {
     pub(crate) conversations: Vec<Said>,
@@ -64,7 +64,7 @@ pub(crate) struct Expected {
 }
 
 impl Said {
-    /// What a transcript says.
+    /// The content of a transcript.
     pub(crate) fn of(transcript: &mut Transcript<'_>, exactness: Exactness) -> Result<Self> {
         let mut said = Self::default();
         transcript.for_each(|message| {
@@ -102,7 +102,7 @@ impl Said {
     }
 }
 
-/// Who says a part: a result is a tool's, whatever the message around it is called, and what stands beside it the user's.
+/// Speaker of a part: a result is a tool's, whatever the role of the message around it; any other part beside it is the user's.
 const fn speaker(role: Role, part: PartView<'_>) -> &'static str {
     match (part, role) {
         (PartView::ToolResult(_), _) => "tool",

@@ -31,13 +31,13 @@ const SUMMARY_TURN: u32 = 500;
 const LEDGER_TURN: u32 = 750;
 const LEDGER_BYTES: usize = 256;
 
-/// Its methods are not inlined: what one keeps on the stack does not add to what another does.
+/// Its methods are not inlined: the stack of one does not add to that of another.
 pub struct Agent<'a> {
     pub history: &'a mut History,
     page: &'a mut Page,
     clock: &'a Clock,
     budget: Budget,
-    /// What is to be summarized, as long as the summary is being written.
+    /// The messages to summarize, as long as the summary is being written.
     asked: Option<SeqRange>,
     summarized: bool,
     turn: u32,
@@ -93,7 +93,7 @@ impl<'a> Agent<'a> {
         &self.costs
     }
 
-    /// How many results have been elided.
+    /// Number of results that have been elided.
     pub fn elided(&self) -> usize {
         self.elided
     }
@@ -217,7 +217,7 @@ impl<'a> Agent<'a> {
         let (done, cost) = self.clock.measure(|| history.compact_with(CLEARED, &ClassEstimator::new()));
         self.costs.compact.add(cost);
         let done = done.map_err(|_| "a plan was lost")?;
-        // A note may be smaller than what the plan grants it.
+        // A note may be smaller than the plan grants it.
         let exact = done.results > 0 || self.history.tokens() == after;
         if done.tokens == 0 || done.bytes == 0 || self.history.tokens() > after || !exact {
             return Err("a compaction did not free what was planned");
@@ -226,7 +226,7 @@ impl<'a> Agent<'a> {
         Ok(())
     }
 
-    /// What the plan leaves, in tokens.
+    /// Plans with `strategy`. Returns the size after the plan in tokens; `None` if the plan changes nothing.
     #[inline(never)]
     fn plan(&mut self, strategy: &dyn Strategy, budget: &Budget) -> Result<Option<u64>, &'static str> {
         let groups = self.history.index().group_count().max(1);
@@ -285,7 +285,7 @@ impl<'a> Agent<'a> {
         if self.budget.is_due(self.history.tokens()) { self.compact() } else { Ok(()) }
     }
 
-    /// Power fails: what is in flash is all that is left.
+    /// Power fails: only the snapshot in flash is left.
     #[inline(never)]
     fn reset(&mut self) -> Done {
         let before = digest(self.history)?;
@@ -323,7 +323,7 @@ impl Write for Digest {
     }
 }
 
-/// Whether the size of a message is what a fresh count gives.
+/// Whether the size of a message is that of a fresh count.
 pub fn counted(message: &impl MessageView, counter: &impl TokenCounter, tokens: u32) -> bool {
     count_message(message, counter).0 == tokens
 }
@@ -353,7 +353,7 @@ impl core::ops::Deref for Line {
 
 fn line(text: fmt::Arguments<'_>) -> Line {
     let mut line = Line { bytes: [0; 96], len: 0 };
-    // What does not fit is left out.
+    // Text that does not fit is left out.
     let _ = line.write_fmt(text);
     line
 }
@@ -368,5 +368,5 @@ const LOG: &str = "12:00 vents open\n12:05 fan on\n12:10 temperature 22.4\n12:15
 
 /// One line of a report that is longer than the arena.
 const ROW: &[u8] = b"00:00 temperature 21.0, humidity 48 %\n";
-/// How much of a report is worth its room, in bytes.
+/// Number of bytes of a report that are worth their room.
 const REPORT_BYTES_MAX: usize = 512;

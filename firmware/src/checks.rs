@@ -1,4 +1,4 @@
-//! What must hold after each turn.
+//! Checks of the invariants that hold after each turn.
 
 use epitome_compactors::CLEARED;
 use epitome_core::message::{MessageView, PartView, Role};
@@ -45,7 +45,7 @@ fn is_counted(agent: &Agent<'_>) -> Done {
     if sum > agent.budget().limit() { Err("the request does not fit") } else { Ok(()) }
 }
 
-/// What is elided says so, to the model too; the newest results are whole.
+/// An elided result says so, to the model too; the newest results are whole.
 #[inline(never)]
 fn elides_only_old_results(agent: &Agent<'_>) -> Done {
     let results = || agent.history.messages().filter(|message| message.role() == Role::Tool);
@@ -99,5 +99,5 @@ fn says(message: &impl MessageView, role: Role, text: &str) -> bool {
 
 /// The agent makes two calls a step; a validator holds a few such sets of slots on the stack.
 const CALLS_MAX: usize = 4;
-/// What clearing keeps by default.
+/// Number of results that clearing keeps by default.
 const RESULTS_KEPT: usize = 3;

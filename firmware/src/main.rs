@@ -1,7 +1,7 @@
 //! An agent of a thousand turns on a Cortex-M4: its history has 16 KiB, all tables included, and no heap.
 //!
 //! Run it with `./check firmware`. After each turn everything that must hold is checked; the first breach ends the run
-//! with a failure. One line at the end says what it took.
+//! with a failure. One line at the end reports the costs.
 #![no_std]
 #![no_main]
 
@@ -18,13 +18,13 @@ use epitome_core::BoundedHistory;
 use agent::{Agent, Page};
 use measure::{Clock, Stack};
 
-/// What fits 16 KiB beside 96 headers and spans, the rows of results, and a verdict for each.
+/// A history that fits 16 KiB: 96 headers and spans, the rows of results, and a verdict for each.
 type History = BoundedHistory<{ agent::MESSAGES_MAX }, { agent::ARENA_BYTES }, { agent::RESULTS_MAX }>;
 
 const _: () = assert!(History::ram_bytes() <= 16 * 1024, "the history outgrew its 16 KiB");
 
 const TURNS: u32 = 1_000;
-/// What a small device can spare.
+/// The stack that a small device can spare.
 const STACK_BYTES_MAX: usize = 6 * 1024;
 
 /// The table of interrupts. None is used; without it the runtime would reserve room for 240.

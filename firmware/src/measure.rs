@@ -1,11 +1,11 @@
-//! How many instructions, and how much stack.
+//! Measures instructions and the depth of the stack.
 
 use cortex_m::peripheral::SYST;
 use cortex_m::peripheral::syst::SystClkSource;
 
-/// Counts instructions: QEMU is told to let each take the same time (`-icount`), and the timer measures that time.
+/// Counts instructions: with `-icount` each takes the same time in QEMU, and the timer measures that time.
 pub struct Clock {
-    /// How many instructions a tick has.
+    /// Number of instructions of a tick.
     instructions: u32,
 }
 
@@ -68,7 +68,7 @@ impl Cost {
     }
 }
 
-/// Finds out how far the stack has grown: what it never reached still has the paint on it.
+/// Finds out how far the stack has grown: words that it never reached still have the paint on them.
 pub struct Stack;
 
 unsafe extern "C" {
@@ -78,7 +78,7 @@ unsafe extern "C" {
 }
 
 const PAINT: u32 = 0xC0DE_CAFE;
-/// What this function itself may use, in words.
+/// The stack that this function itself may use, in words.
 const SPARED: usize = 32;
 
 impl Stack {

@@ -1,4 +1,4 @@
-//! Any text that a tool returned, cut to any size: what is left has no more than it may and is counted right, and of JSON whose
+//! Any text that a tool returned, cut to any size: the rest has no more than it may and is counted right, and of JSON whose
 //! elements are cut JSON is left. Identifiers stand in the text as they are found.
 #![no_main]
 

@@ -29,7 +29,7 @@ const STRATEGIES: &[&str] = &[
 ];
 
 fuzz_target!(|bytes: &[u8]| {
-    // What is longer finds nothing that this does not, and the checks are quadratic.
+    // A longer input finds nothing that this does not, and the checks are quadratic.
     let Some((head, rest)) = bytes.split_first_chunk::<6>().filter(|_| bytes.len() <= 6 + 4 * 80) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! Any bytes in the place of a row of an index of words: read, or refused. What is read is written as the same postings.
+//! Any bytes in the place of a row of an index of words: read, or refused. A row that is read is written as the same postings.
 #![no_main]
 
 use epitome_std::search::{Postings, Term};

@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 
 use program::redact::Redactor;
 
-/// Of the program, which has no library, the module alone.
+/// The one module of the program: it has no library.
 #[path = "../../cli/src"]
 mod program {
     #[expect(dead_code, reason = "the program uses all of it")]
@@ -49,7 +49,7 @@ const NAMES: &[Option<&str>] = &[
     Some("text"),
 ];
 
-/// What the bytes that begin no ASCII character stand for: words that rules look for, and characters that might hide them.
+/// Meanings of the bytes that begin no ASCII character: words that rules look for, and characters that might hide them.
 const WORDS: &[&str] = &[
     "password",
     "passphrase: ",
@@ -127,7 +127,7 @@ fn written_out(bytes: &[u8]) -> String {
 
 static MARKER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\[redacted:[a-z-]+\]").unwrap());
 
-/// What no marker stands for is the same in both, in its order, from the beginning to the end.
+/// Asserts that the text outside of the markers is the same in both, in its order, from the beginning to the end.
 fn assert_left(before: &str, after: &str, depth: u8) {
     if depth < NESTING_MAX && is_json(before) {
         return assert_json_left(before, after, depth + 1);
@@ -168,7 +168,7 @@ fn parted(json: &str) -> (String, Vec<&str>) {
     (LITERAL.replace_all(json, "\"\"").into_owned(), literals)
 }
 
-/// What becomes of JSON that comes in pieces.
+/// Redacts JSON that comes in pieces.
 fn by_pieces(json: &str) -> String {
     let (mut redactor, mut out) = (Redactor::default(), Vec::new());
     let mut writer = redactor.writer(&mut out);
@@ -177,5 +177,5 @@ fn by_pieces(json: &str) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// As deep as the program looks into texts that are JSON.
+/// Maximum depth at which the program looks into texts that are JSON.
 const NESTING_MAX: u8 = 8;

@@ -1,4 +1,4 @@
-//! Any bytes as the file of a session: it is loaded, or an error says that it is damaged; and what is loaded is loaded again.
+//! Any bytes as the file of a session: it is loaded, or an error says that it is damaged; and a loaded session is loaded again.
 #![no_main]
 
 use std::cell::OnceCell;

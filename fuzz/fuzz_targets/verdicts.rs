@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     let Some((count, rest)) = bytes.split_first() else { return };
     let (scripted, said) = rest.split_at((usize::from(*count % 48) * 5).min(rest.len()));
-    // What is longer finds nothing that this does not, and the twin is quadratic.
+    // A longer input finds nothing that this does not, and the twin is quadratic.
     if said.len() > 4 * 60 {
         return;
     }

@@ -1,4 +1,4 @@
-//! Any bytes as a text of a format: an answer or an error, and what is read is written back as it was. The format is the one that
+//! Any bytes as a text of a format: an answer or an error, and a text that is read is written back as it was. The format is the one that
 //! `EPITOME_FUZZ_FORMAT` names; without it, each input is tried as each format. `./check fuzz` runs it once for each.
 #![no_main]
 

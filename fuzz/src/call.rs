@@ -49,7 +49,7 @@ const OPTIONS: [&str; 31] = [
     "--why",
     "--window",
 ];
-/// Those that choose a conversation of the transcript.
+/// The options that choose a conversation of the transcript.
 const PART: [&str; 4] = ["--at", "--each", "--from", "--leaf"];
 
 /// One input of the target.
@@ -120,7 +120,7 @@ fn text(start: *mut u8, len: usize) -> Vec<u8> {
 
 /// Whether this command line can touch no file of the machine that it runs on, and start nothing there.
 ///
-/// A command has `-` in the place of each file, and no other options than [`OPTIONS`]. What is no command at all has no letter
+/// A command has `-` in the place of each file, and no other options than [`OPTIONS`]. A word that is no command has no letter
 /// in front, so that a command that is added later is left alone too.
 fn leaves_files_alone(words: &[&[u8]]) -> bool {
     if is_refused(words) {
@@ -165,7 +165,7 @@ fn is_json(words: &[&[u8]]) -> bool {
     reports && has(words, "--json") && !has(words, "-o") && !has(words, "--help")
 }
 
-/// What `compact` writes in the form of its input can be read, and has the conversations that the command line chose.
+/// Checks that the output of `compact` in the form of its input can be read, with the conversations that the command line chose.
 fn reads_again(words: &[&[u8]], output: &[u8]) {
     let differs = ["--to", "--dry-run", "--help"].iter().any(|option| has(words, option));
     if words[0] != b"compact" || !has(words, "-o") || differs {

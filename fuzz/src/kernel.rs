@@ -1,4 +1,4 @@
-//! Programs of calls to the C library of the kernel, and what must hold after each of them.
+//! Programs of calls to the C library of the kernel, and the invariants that hold after each of them.
 
 mod border;
 mod entry;

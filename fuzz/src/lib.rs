@@ -1,4 +1,4 @@
-//! What the targets check that is more than a few lines: texts of a wire format ([`round_trip`]), and the libraries for C.
+//! The checks of the targets that take more than a few lines: texts of a wire format ([`round_trip`]), and the libraries for C.
 
 pub mod call;
 pub mod kernel;
@@ -8,8 +8,8 @@ use epitome_std::wire::document::{Piece, Pointer, conversation, each, utf8};
 use epitome_std::wire::openai_chat::{self, ChatView};
 use epitome_std::wire::{Format, ReadOptions, Transcript, convert, read, write_back};
 
-/// Any bytes as a text of this format: an error, or what is written back as it was; and when every message is patched, what
-/// can be read again and says the same. Any conversion of it can be read.
+/// Any bytes as a text of this format: an error, or a text that is written back as it was; and when every message is patched, a
+/// text that can be read again and says the same. Any conversion of it can be read.
 pub fn round_trip(bytes: &[u8], format: Format) {
     let Ok(text) = utf8(bytes) else { return };
     let options = ReadOptions::default().with_from(format);
@@ -45,7 +45,7 @@ fn parts(transcript: &Transcript) -> Vec<Vec<epitome_std::message::Part>> {
     messages.map(Message::parts).map(<[_]>::to_vec).collect()
 }
 
-/// Any bytes: finding a conversation, and reading a message of it, is an answer or an error, and what is read is written back as it was.
+/// Any bytes: finding a conversation, and reading a message of it, is an answer or an error. A text that is read is written back as it was.
 pub fn messages_of_chat(bytes: &[u8]) {
     let Ok(text) = utf8(bytes) else { return };
     if let (Ok(pointer), Ok(elements)) = (Pointer::parse(text), each(text)) {

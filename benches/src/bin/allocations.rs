@@ -1,4 +1,4 @@
-//! How often the heap is asked for memory by each step, and how much an index holds: counted, so the same on every machine.
+//! Allocations of each step, and the memory of an index: counted, so the same on every machine.
 //!
 //! A program of its own, because counting makes every allocation slower. It fails where a count is over its target; the one
 //! time that it prints does not matter for that.
@@ -82,8 +82,8 @@ fn main() -> ExitCode {
     if met { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What an index and the cells of a plan hold beside the texts. Its tables grow by doubling, and while one is copied both
-/// copies are there.
+/// Prints the memory of an index and of the cells of a plan, texts apart; whether its target is met. The tables of an index grow
+/// by doubling, and while one is copied both copies are there.
 fn memory(history: &[Message<'_>], tokens: &[Tokens], spans: usize) -> bool {
     let mut index = IndexBuf::<Vec<Span>, OpenCallTree>::new();
     let peak = peak(history.iter().zip(tokens), |(message, tokens)| {
@@ -111,7 +111,7 @@ fn peak<T>(items: impl Iterator<Item = T>, mut step: impl FnMut(T)) -> usize {
     for item in items {
         step(item);
         let stats = region.change();
-        // By doubling: what a table has grown by is what it was, and what was copied.
+        // By doubling: the growth of a table is its former size, which was copied.
         let copied = (stats.bytes_reallocated - grown_before).unsigned_abs();
         grown_before = stats.bytes_reallocated;
         most = most.max(stats.bytes_allocated.saturating_sub(stats.bytes_deallocated) + copied);
@@ -134,9 +134,9 @@ fn row(step: &str, asked: usize, most: usize, why: &str) -> bool {
 }
 
 const MESSAGES: usize = 100_000;
-/// What an index and a plan may hold for each message beside its text.
+/// Maximum size of an index and a plan for each message, its text apart.
 const BYTES_MAX: usize = 48;
-/// How often it is looked whether a compaction is due.
+/// Number of checks whether a compaction is due.
 const CHECKS: u64 = 1_000_000;
 /// Two tables that double until they hold everything.
 const GROWTH_MAX: usize = 40;

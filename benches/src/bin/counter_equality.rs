@@ -83,7 +83,7 @@ fn compare_all(what: &str, text: &str, seen: &mut (u64, u64)) -> Result<()> {
     bounded(what, text)
 }
 
-/// What else is said of a text must hold too: its bounds, and counting up to a limit.
+/// Checks the bounds of a text, and counting up to a limit.
 fn bounded(what: &str, text: &str) -> Result<()> {
     let (counter, _) = PAIRS[0];
     let (tokens, bounds) = (counter.count(text), counter.bounds(text));
@@ -181,14 +181,14 @@ fn list(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Where a character may stand that a pattern knows: alone, repeated, and beside letters of either case and of none, marks,
-/// digits, signs, apostrophes, blanks and newlines, at the start, inside and at the end.
+/// Positions of a character that a pattern knows: alone, repeated, and beside letters of either case and of none, marks, digits,
+/// signs, apostrophes, blanks and newlines, at the start, inside and at the end.
 #[rustfmt::skip]
 const PLACES: [&str; 32] = [
     "@", "@@", "@@@@", " @", "  @", "@ ", "@  a", "a @", "a@", "@a", "a@a", "A@", "@A", "Ab@Cd", "'@", "a'@", "a'@l", "@'s",
     "@'S a", "1@", "@1", "1@2@3", ".@", "@.", " .@/", "@\n", "\n@", "@\n@", "\n @ \n @", "中@", "@中", "e\u{301}@\u{301}",
 ];
-/// How many characters are one piece of work.
+/// Number of characters in one piece of work.
 const BLOCK: u32 = 0x400;
-/// How many strings are made from one seed.
+/// Number of strings made from one seed.
 const SEED_STRINGS: u64 = 1_000;

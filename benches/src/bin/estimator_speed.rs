@@ -1,4 +1,4 @@
-//! How much faster the estimator is than counting with tiktoken-rs, on one thread, over the same texts.
+//! Speed of the estimator beside counting with tiktoken-rs, on one thread, over the same texts.
 //!
 //! Shows the ratio of throughputs on whole messages as they occur in the given folders; matters because the estimator
 //! exists to be cheap enough to run on every message of every turn. `estimator_speed FOLDER..`

@@ -1,4 +1,4 @@
-//! What each strategy leaves of transcripts at each goal: `cargo run --release -p epitome-benches --bin grid -- FOLDER...`
+//! Results of each strategy on transcripts at each goal: `cargo run --release -p epitome-benches --bin grid -- FOLDER...`
 //!
 //! Shows what a goal costs with each strategy; matters because a smaller request is worth little if what it lost has to be
 //! done again, or if the provider's cache goes with it. Without a folder it takes the examples of this repository. Sizes
@@ -38,10 +38,10 @@ const STRATEGIES: &[&str] = &[
 
 const GOALS: &[u64] = &[75, 50, 25, 10];
 
-/// Where conversations stand in documents that are none themselves.
+/// Pointers to the conversations in documents that are none themselves.
 const PLACES: &[&str] = &["", "/traj", "/body/messages"];
 
-/// What is left of all conversations, in sums.
+/// The rests of all conversations, in sums.
 #[derive(Debug, Default)]
 struct Left {
     tokens: u64,
@@ -115,7 +115,7 @@ impl Left {
         left
     }
 
-    /// What a plan leaves whose goal is so many percent.
+    /// The rest after a plan whose goal is so many percent.
     fn of(messages: &[Message], spec: &StrategySpec, goal: u64) -> Self {
         let (index, texts) = index(messages, spec.texts());
         let (view, strategy) = (index.view(), spec.strategy(texts));

@@ -1,6 +1,6 @@
 //! Ten thousand turns under each strategy: what a long session costs, and whether every request of it fits and is legal.
 //!
-//! `--smoke` makes three hundred turns each. What is asserted holds for every request: it fits, it is legal, and each
+//! `--smoke` makes three hundred turns each. The assertions hold for every request: it fits, it is legal, and each
 //! compaction has had one summary written at most.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its table is its output")]
@@ -25,9 +25,9 @@ use futures::executor::block_on;
 
 const TURNS: usize = 10_000;
 const TURNS_SMOKE: usize = 300;
-/// What the model takes, in tokens.
+/// Window of the model, in tokens.
 const WINDOW: u64 = 16_000;
-/// When a compaction is due.
+/// Size of a request at which a compaction is due, in tokens.
 const DUE: u64 = 12_000;
 
 fn main() {
@@ -53,7 +53,7 @@ fn main() {
     }
 }
 
-/// What is measured. Where it alone is not enough, the engine falls back to truncation.
+/// The measured strategies. Where one alone is not enough, the engine falls back to truncation.
 const STRATEGIES: &[&str] = &[
     "truncate",
     "window:turns=8",
@@ -92,13 +92,13 @@ impl Summarizer for Canned {
     }
 }
 
-/// What came of a loop.
+/// Figures of a loop.
 #[derive(Debug, Default)]
 struct Looped {
     compactions: u64,
     /// Tokens of all requests.
     sent: u64,
-    /// Of those, in messages that stood in the same place of the request before.
+    /// Tokens of messages that stood in the same place of the request before.
     kept: u64,
     summaries: u64,
 }
@@ -168,7 +168,7 @@ async fn one_turn(
     }
 }
 
-/// Checks a request, and adds it to what was sent.
+/// Checks a request, and adds it to the sums of the loop.
 fn sent(messages: &[Message], looped: &mut Looped, last: &mut Vec<Message>) {
     let counter = ClassEstimator::new();
     let size = |messages: &[Message]| {

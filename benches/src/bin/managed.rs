@@ -1,4 +1,4 @@
-//! What the mappers of managed compaction cost beside a JSON library on the same conversation.
+//! Costs of the mappers of managed compaction beside a JSON library on the same conversation.
 //!
 //! `--smoke` makes it short: its assertions hold all the same, its times do not matter.
 
@@ -95,5 +95,5 @@ fn time<T>(step: &dyn Fn() -> T) -> Duration {
     begun.elapsed()
 }
 
-/// Of `serde_json`'s MB/s.
+/// Minimum speed, as a share of `serde_json`'s MB/s.
 const SPEED_MIN: f64 = 0.3;

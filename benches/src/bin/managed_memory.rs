@@ -1,4 +1,4 @@
-//! How often a session that is compacted by a provider holds a prompt.
+//! Copies of a prompt that a session holds while a provider compacts it.
 //!
 //! A program of its own, because counting makes every allocation slower.
 
@@ -31,11 +31,11 @@ fn main() {
     futures::executor::block_on(memory());
 }
 
-/// How much was held at most: the texts of the history, and all that came onto the heap meanwhile. What stands there for a moment
-/// only, while a text grows or what it is made of is still there, is in it.
+/// The most that was held: the texts of the history, and all that came onto the heap meanwhile. Memory that is held for a moment
+/// only counts too, as while a text grows or its source is still there.
 #[derive(Debug, Default)]
 struct Copies {
-    /// What the history has on the heap, with all that it no longer shows.
+    /// Heap of the history, with all that it no longer shows.
     others: usize,
     /// The texts of the history that are sent.
     texts: usize,
@@ -103,7 +103,7 @@ impl CompactionService for Watched {
         copies.look(body.text.len());
         let answer = openai_answer(&body.text, &self.sealed).into_boxed_str();
         drop(body);
-        // What made the answer is the service's.
+        // The memory that made the answer is the service's.
         HEAP.reset_peak_usage();
         compacted(&self.vendor, MODEL, request, &answer)
     }
@@ -147,7 +147,7 @@ async fn memory() {
     assert_eq!(found, 1, "the artefact stands once in what is shown");
 }
 
-/// The history's own, and the one that is sent.
+/// The history's own copy, and the one that is sent.
 const COPIES_MAX: f64 = 2.0;
-/// What it has come to, and should not grow: what is left stands there beside what it replaces.
+/// The figure so far, which should not grow: the compacted messages stand in memory beside those that they replace.
 const COMPACTING_MAX: f64 = 2.5;

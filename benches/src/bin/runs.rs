@@ -1,7 +1,7 @@
-//! What a run costs beside its call of the model, and what a session holds while nobody talks.
+//! Costs of a run beside its call of the model, and the memory of an idle session.
 //!
 //! `--loop TURNS` makes only the long loop, in ten blocks of so many turns: `runs_instructions.sh` counts the instructions
-//! of two of them. `--smoke` takes small numbers: what is asserted must hold, the times do not matter. The heap is counted, which makes
+//! of two of them. `--smoke` takes small numbers: the assertions must hold, the times do not matter. The heap is counted, which makes
 //! every allocation a little slower: the times are those of a program that counts.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its table is its output")]
@@ -38,9 +38,9 @@ const QUESTION: &str =
     "Which of the two crates has to be built first, and why does the order matter at all here?";
 const ANSWER: &str =
     "The core, because everything else depends on it; cargo sees to that by itself, so you need not.";
-/// How many messages a run finds, in most rows.
+/// Number of messages that a run finds, in most rows.
 const VISIBLE: usize = 100;
-/// How many turns a tenth of the long loop has.
+/// Number of turns in a tenth of the long loop.
 const LOOP_BLOCK: usize = 1_000;
 
 fn main() {
@@ -106,8 +106,8 @@ fn one_run(times: usize) {
     row(&format!("a run over {VISIBLE} visible messages"), &format!("{median:?}"), "<= 200 us", why);
 }
 
-/// What it costs to see, before a call, that nothing is due: the size of the request from the ledger, all that a trigger may
-/// look at, and whether the request may wait.
+/// Measures the check before a call that nothing is due: the size of the request from the ledger, all that a trigger may look at,
+/// and whether the request may wait.
 fn untriggered(messages: usize) {
     const CHECKS: u32 = 1_000;
     const EITHER: Trigger<'static> = Trigger::any(&[
@@ -181,18 +181,18 @@ impl Compactor for Oldest {
     }
 }
 
-/// So many runs. Returns how many messages were sent.
+/// Makes `count` runs. Returns the number of messages that were sent.
 fn turns(settings: &RunSettings, session: &mut AgentSession, count: usize) -> usize {
     (0..count).map(|_| block_on(run(settings, session))).sum()
 }
 
-/// By its name the instructions of these turns are counted.
+/// Early turns, in a function of their own: its name selects the counted instructions.
 #[inline(never)]
 fn early_turns(settings: &RunSettings, session: &mut AgentSession, count: usize) -> usize {
     turns(settings, session, black_box(count))
 }
 
-/// By its name the instructions of these turns are counted.
+/// Late turns, in a function of their own: its name selects the counted instructions.
 #[inline(never)]
 fn late_turns(settings: &RunSettings, session: &mut AgentSession, count: usize) -> usize {
     black_box(turns(settings, session, count))
@@ -203,7 +203,7 @@ fn long_loop(block: usize) {
     let compaction =
         AutoCompaction::new(Oldest).with_trigger(Trigger::tokens(2_000)).with_points(RunPoints::default());
     let mut settings = over(store.clone()).with_compaction(compaction);
-    // A log of everything that nobody loads, and that is never compacted.
+    // A log of everything, which no run loads or compacts.
     let audit = HistoryProvider::new("audit", Arc::new(MemoryStore::new())).load_messages(false);
     settings.providers.push(audit).unwrap();
     let mut session = AgentSession::with_id("s");
@@ -237,7 +237,7 @@ fn long_loop(block: usize) {
 fn idle() {
     let store = Arc::new(MemoryStore::new());
     let settings = over(store);
-    // What the store and the counter keep is not the session's.
+    // Memory that the store and the counter keep is not the session's.
     let mut warm = AgentSession::with_id("0");
     block_on(run(&settings, &mut warm));
     let region = Region::new(HEAP);
@@ -281,7 +281,7 @@ fn many(count: usize) {
     row(&format!("{count} sessions, above their content"), &measured, &format!("<= {limit} bytes"), why);
 }
 
-/// What was taken from the heap and not given back.
+/// Bytes taken from the heap and not given back.
 fn held(region: &Region<'_, System>) -> usize {
     let change = region.change();
     change.bytes_allocated.saturating_sub(change.bytes_deallocated)

@@ -1,7 +1,7 @@
-//! How fast compaction reads texts: `cargo run --release -p epitome-benches --bin texts [-- --smoke | --once NAME MEGABYTES]`
+//! Speed at which compaction reads texts: `cargo run --release -p epitome-benches --bin texts [-- --smoke | --once NAME MEGABYTES]`
 //!
 //! Shows megabytes of history a second for each reader of texts, at 1 MB and at 100 MB; matters because a compaction that reads texts
-//! stands between a user and the next request. Each figure stands beside that of `serde_json::Value` for the same messages in the
+//! stands between a user and the next request. Each figure has the figure of `serde_json::Value` for the same messages in the
 //! same run, because machines differ. Times are processor times of the process, each the median of its rounds. `--once` runs one
 //! row once and prints nothing, for a profiler.
 
@@ -25,7 +25,7 @@ use epitome_benches::generated::{Messages, Pool, write_json};
 use epitome_benches::steps;
 use futures::executor::block_on;
 
-/// How much is read, in bytes, and how often.
+/// Bytes that are read, and the number of rounds.
 struct Sizes {
     small: usize,
     large: usize,
@@ -154,7 +154,7 @@ impl Texts {
         (0..rounds).map(|_| timed(self.prepared(reader))).collect::<Times>().median().unwrap_or_default()
     }
 
-    /// What a reader does, without what is prepared for it.
+    /// The work of a reader, with its preparation done.
     fn prepared(&self, reader: &Reader) -> Box<dyn FnOnce() -> u64 + '_> {
         match reader.what {
             Read::Value => Box::new(|| {
@@ -204,7 +204,7 @@ fn compact(engine: &Engine, history: &mut History, budget: Budget) -> u64 {
     history.index().tokens()
 }
 
-/// How many messages are appended at once.
+/// Number of messages appended at once.
 const BATCH: usize = 1_000;
 const SEED: u64 = 1;
 

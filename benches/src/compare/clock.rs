@@ -20,7 +20,7 @@ impl Instant {
         Self(Duration::from_secs(part(now.tv_sec)) + Duration::from_nanos(part(now.tv_nsec)))
     }
 
-    /// How much was used since then.
+    /// Processor time used since then.
     #[must_use]
     pub fn elapsed(self) -> Duration {
         Self::now().0.saturating_sub(self.0)
@@ -38,7 +38,7 @@ impl Times {
         self.0.insert(at, time);
     }
 
-    /// How many rounds.
+    /// Number of rounds.
     #[must_use]
     pub fn rounds(&self) -> usize {
         self.0.len()
@@ -79,14 +79,14 @@ impl fmt::Display for Times {
     }
 }
 
-/// How long `call` takes, with the dropping of what it returns.
+/// Time of `call`, with the dropping of its result.
 pub fn timed<T>(call: impl FnOnce() -> T) -> Duration {
     let start = Instant::now();
     drop(black_box(call()));
     start.elapsed()
 }
 
-/// The same for a call that is too short for a clock: the mean of as many as take a fifth of a millisecond.
+/// Time of a call that is too short for a clock: the mean of as many as take a fifth of a millisecond.
 pub fn timed_short<T>(mut call: impl FnMut() -> T) -> Duration {
     let (start, mut calls) = (Instant::now(), 0);
     loop {
@@ -119,7 +119,7 @@ pub fn shown(time: Duration) -> String {
     format!("{number:.decimals$} {unit}")
 }
 
-/// How many times `other` goes into `time`.
+/// Quotient of `time` and `other`, as text.
 #[must_use]
 pub fn ratio(time: Duration, other: Duration) -> String {
     let ratio = time.as_secs_f64() / other.as_secs_f64().max(1e-12);

@@ -1,4 +1,4 @@
-//! Who is compared, and what is asked of them.
+//! The libraries that are compared, and the operations that each provides.
 
 use core::fmt;
 use core::hint::black_box;
@@ -7,7 +7,7 @@ use core::time::Duration;
 use super::clock::timed;
 use super::said::Said;
 
-/// What a limit is one of.
+/// Unit of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// Tokens, by the contender's own count.
@@ -19,7 +19,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// As a word of a table.
+    /// The unit as a word of a table.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl Unit {
     }
 }
 
-/// The same limit in every unit.
+/// One limit in every unit.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Tokens.
@@ -57,41 +57,41 @@ impl Limits {
 pub trait Contender: fmt::Debug {
     /// The library and its version.
     fn name(&self) -> String;
-    /// What is called.
+    /// Name of the call.
     fn call(&self) -> String;
-    /// What its limit is one of.
+    /// Unit of its limit.
     fn unit(&self) -> Unit;
     /// Makes its messages, and whatever it has before anything is due.
     fn prepare(&self, said: &[Said]) -> Box<dyn Prepared>;
-    /// An agent's conversation, which begins.
+    /// Begins an agent's conversation.
     fn begin(&self, limit: u64, keeping: Keeping) -> Option<Box<dyn Looping>>;
 }
 
-/// What becomes of a history when it is compacted.
+/// Treatment of a history when it is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Keeping {
-    /// All of it stays; the result is for one request.
+    /// The whole history stays; the result is for one request.
     Whole,
-    /// The result replaces it.
+    /// The result replaces the history.
     Result,
 }
 
 /// A contender with a conversation.
 pub trait Prepared {
-    /// What it was given, from its own messages.
+    /// Its input, from its own messages.
     fn given(&self) -> Vec<Said>;
-    /// What it says the size of that is, if it counts.
+    /// Size of its input by its own count, if it counts.
     fn own_tokens(&self) -> Option<u64>;
-    /// What the call returns.
+    /// Result of the call.
     ///
     /// # Errors
-    /// Why it refuses.
+    /// The reason of its refusal.
     fn returned(&self, limit: u64) -> Result<Returned, String>;
     /// One round of times.
     fn round(&mut self, limit: u64) -> Round;
 }
 
-/// What a call returned.
+/// Result of a call.
 #[derive(Debug, Clone)]
 pub struct Returned {
     /// The messages.
@@ -115,7 +115,7 @@ pub struct Round {
 pub trait Looping {
     /// Takes what was said, without a clock.
     fn hear(&mut self, turn: &[Said]);
-    /// Appends what was heard, compacts, and goes through the messages of the next request: how many bytes they say.
+    /// Appends what was heard, compacts, and goes through the messages of the next request. Returns the number of their bytes.
     fn go_on(&mut self) -> usize;
 }
 
@@ -125,17 +125,17 @@ pub trait Rival: fmt::Debug + Clone + 'static {
     type Message: Clone + 'static;
     /// The library and its version.
     fn name(&self) -> String;
-    /// What is called.
+    /// Name of the call.
     fn call(&self) -> String;
-    /// What its limit is one of.
+    /// Unit of its limit.
     fn unit(&self) -> Unit;
-    /// Its messages for these.
+    /// Converts the common messages to its own.
     fn convert(&self, said: &[Said]) -> Vec<Self::Message>;
-    /// And back.
+    /// Converts its own messages to the common ones.
     fn said(&self, messages: &[Self::Message]) -> Vec<Said>;
-    /// How many bytes a message says.
+    /// Number of bytes that a message says.
     fn bytes(&self, message: &Self::Message) -> usize;
-    /// The size by its own count, if it counts.
+    /// Size by its own count, if it counts.
     fn tokens(&self, messages: &[Self::Message]) -> Option<u64>;
     /// The call of a user whose history stays.
     fn compact(&self, messages: &[Self::Message], limit: u64) -> Vec<Self::Message>;
@@ -143,7 +143,7 @@ pub trait Rival: fmt::Debug + Clone + 'static {
     fn compact_given(&self, messages: Vec<Self::Message>, limit: u64) -> Vec<Self::Message> {
         self.compact(&messages, limit)
     }
-    /// How long the call takes without cloning and dropping, if that can be told.
+    /// Time of the call without cloning and dropping, if it can be measured.
     fn bare(&self, messages: &[Self::Message], limit: u64) -> Option<Duration>;
 }
 

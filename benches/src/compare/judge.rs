@@ -1,4 +1,4 @@
-//! What can be said of a list of messages that somebody returned, whoever it was.
+//! The judgement of a list of messages, whichever contender returned it.
 
 use core::hash::{BuildHasher as _, BuildHasherDefault};
 use std::collections::hash_map::DefaultHasher;
@@ -9,7 +9,7 @@ use epitome_core::message::Role;
 
 use super::said::Said;
 
-/// What everybody was given.
+/// The messages that every contender was given.
 pub struct Given {
     said: Vec<Said>,
     counter: Box<dyn TokenCounter + Send + Sync>,
@@ -25,10 +25,10 @@ impl core::fmt::Debug for Given {
     }
 }
 
-/// What is wrong with a list, and how large it is.
+/// Faults and size of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// How many messages.
+    /// Number of messages.
     pub messages: usize,
     /// Their size by the common counter.
     pub tokens: u64,
@@ -40,7 +40,7 @@ pub struct Verdict {
     pub unasked: usize,
     /// Whether the system message is there, first and as it was.
     pub system_kept: bool,
-    /// Who speaks first after the system message.
+    /// Role of the first message after the system message.
     pub first: Option<Role>,
     /// Messages that are not among the given ones as they are: shortened, merged or made.
     pub changed: usize,
@@ -61,7 +61,7 @@ impl Verdict {
 }
 
 impl Given {
-    /// These messages, counted by `counter` of this name.
+    /// Counts these messages by `counter` of this name.
     #[must_use]
     pub fn new(said: Vec<Said>, counter: &str) -> Self {
         let counter = epitome::tokens::counter_by_name(counter).unwrap();

@@ -7,24 +7,24 @@ use super::clock::Instant;
 use super::contender::{Contender, Keeping, Unit};
 use super::said::Said;
 
-/// What came of one contender's loop.
+/// Figures of one contender's loop.
 #[derive(Debug, Clone)]
 pub struct Looped {
     /// The library.
     pub name: String,
     /// The call.
     pub call: String,
-    /// What its limit is one of.
+    /// Unit of its limit.
     pub unit: Unit,
-    /// What becomes of the history.
+    /// Treatment of the history.
     pub keeping: Keeping,
-    /// How many turns were made before its time was over.
+    /// Number of turns that were made before its time was over.
     pub turns: usize,
-    /// How long they took together.
+    /// Time of all turns together.
     pub time: Duration,
-    /// After how many turns how much time was gone.
+    /// Numbers of turns, each with the time until then.
     pub course: Vec<(usize, Duration)>,
-    /// How many bytes its requests said, of all turns together.
+    /// Number of bytes that its requests said, of all turns together.
     pub bytes: u64,
 }
 
@@ -61,5 +61,5 @@ pub fn run(
     Some(Looped { name, call, unit, keeping, turns: made, time, course, bytes })
 }
 
-/// How many points of a course are kept.
+/// Number of points of a course that are kept.
 const POINTS: usize = 50;

@@ -111,7 +111,7 @@ impl Grouped {
         Self { session: Session::of(ours, messages.clone()), messages }
     }
 
-    /// How long counting takes, and grouping, from the beginning.
+    /// Times of counting and of grouping, from the beginning.
     #[must_use]
     pub fn from_scratch(&self) -> (Duration, Duration) {
         let start = Instant::now();
@@ -163,7 +163,7 @@ impl Prepared for Grouped {
         Some(self.session.history.index().tokens())
     }
 
-    /// What a session shows that was compacted.
+    /// The visible messages of a session that was compacted.
     fn returned(&self, limit: u64) -> Result<Returned, String> {
         let mut session = Session::of(self.session.ours, self.messages.clone());
         session.compact(&session.ours.budget(limit), limit, Pass::Manual).map_err(|error| match error {

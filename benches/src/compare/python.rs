@@ -1,4 +1,4 @@
-//! Python's packages, in a process of their own: it is told what to do on its command line and answers with JSON.
+//! Python's packages, in a process of their own: it gets its task on its command line and answers with JSON.
 
 use core::time::Duration;
 use std::fs::File;
@@ -16,7 +16,7 @@ use super::said::Said;
 use super::sizes::{Measured, Outcome, Row};
 use super::sweep::Swept;
 
-/// Where the interpreter and `compare.py` are.
+/// Paths of the interpreter and of `compare.py`.
 #[derive(Debug, Clone)]
 pub struct Python {
     interpreter: PathBuf,

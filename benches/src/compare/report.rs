@@ -1,4 +1,4 @@
-//! What was measured, as Markdown.
+//! The report of all measurements, as Markdown.
 
 use core::fmt::Write as _;
 use core::time::Duration;
@@ -17,17 +17,17 @@ use super::targets;
 pub struct Report {
     /// The sizes, the smallest first.
     pub sizes: Vec<Sized>,
-    /// The sweep: library, call, unit, and what came of it.
+    /// The sweep: library, call, unit, and result.
     pub sweep: Vec<(String, String, Unit, Swept)>,
-    /// Of how many turns the loop is.
+    /// Number of turns of the loop.
     pub turns: usize,
     /// The loops.
     pub loops: Vec<Looped>,
-    /// Who could not be run at all, and why.
+    /// The contenders that could not be run at all, and why.
     pub not_run: Vec<(String, String)>,
 }
 
-/// How Python's rows are told from Rust's.
+/// Mark of Python's rows.
 pub const PYTHON: &str = "(Python)";
 
 impl Report {
@@ -51,7 +51,7 @@ impl Report {
         out
     }
 
-    /// What the sweep has found wrong with Epitome's own strategies.
+    /// Calls of Epitome's own strategies that the sweep has found faults in.
     pub fn faults_of_ours(&self) -> impl Iterator<Item = &str> {
         let ours = self.sweep.iter().filter(|(name, ..)| is_ours(name));
         ours.filter(|(.., swept)| !swept.is_clean()).map(|(_, call, ..)| call.as_str())
@@ -120,7 +120,7 @@ impl Report {
     }
 }
 
-/// How long so many turns took, from the two points of the course around them.
+/// Time of `turns` turns, from the two points of the course around them.
 fn time_after(looped: &Looped, turns: usize) -> Option<Duration> {
     let after = looped.course.partition_point(|(made, _)| *made < turns);
     let (made, time) = *looped.course.get(after)?;

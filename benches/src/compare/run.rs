@@ -14,32 +14,32 @@ use super::sizes::{COMMON_COUNTER, Size, measure};
 use super::sweep::{self, sweep};
 use crate::generated::Pool;
 
-/// What is asked for.
+/// The measurements that are asked for.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The sizes of history.
     pub sizes: Vec<Size>,
     /// Python is swept at every limit of so many; the others at all.
     pub step: usize,
-    /// Of how many turns the loop is.
+    /// Number of turns of the loop.
     pub turns: usize,
     /// The limit, in tokens.
     pub tokens: u64,
-    /// How much processor time a contender may take for its rounds, or for its loop.
+    /// Maximum processor time of a contender for its rounds, or for its loop.
     pub most: Duration,
     /// Python, if there is one.
     pub python: Option<Python>,
-    /// Where plots go, for a program that draws them.
+    /// Folder for plots, for a program that draws them.
     pub plots: Option<PathBuf>,
-    /// Who could not be built, and why.
+    /// The contenders that could not be built, and why.
     pub not_run: Vec<(String, String)>,
 }
 
 impl Options {
-    /// From the arguments of a program.
+    /// Reads the arguments of a program.
     ///
     /// # Errors
-    /// How it is called.
+    /// The usage, if the arguments are wrong.
     pub fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut options = Self::full();
         while let Some(argument) = arguments.next() {
@@ -80,7 +80,7 @@ impl Options {
 const USAGE: &str =
     "usage: [--smoke | --quick] [--python INTERPRETER SCRIPT] [--plots FOLDER] [--not-run LIBRARY WHY]..";
 
-/// How much is measured.
+/// Amounts of measurement.
 struct Amount {
     sizes: &'static [Size],
     step: usize,

@@ -1,4 +1,4 @@
-//! Messages that belong to nobody, which every contender's messages are made from and turned back into.
+//! Messages in a common form, which every contender's messages are made from and turned back into.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use crate::generated::{Message, Messages, Pool};
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Said {
-    /// Who speaks.
+    /// Role of the speaker.
     pub role: Role,
-    /// What is said, or what the tool returned.
+    /// Text of the message, or of the tool's result.
     pub text: String,
-    /// What it calls.
+    /// Its tool calls.
     pub calls: Vec<SaidCall>,
     /// The id of the call that it answers.
     pub answers: Option<String>,
@@ -24,9 +24,9 @@ pub struct Said {
 /// One call of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SaidCall {
-    /// What the answer names.
+    /// Id of the call, which its result names.
     pub id: String,
-    /// Which tool.
+    /// Name of the tool.
     pub name: String,
     /// JSON without spaces, as a parsed value is written again.
     pub arguments: String,
@@ -52,7 +52,7 @@ impl Said {
         calls.chain([&self.text]).map(|text| counter.count(text).as_u64()).sum()
     }
 
-    /// As Chat Completions JSON.
+    /// The message as Chat Completions JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut json = json!({"role": self.role.as_str(), "content": self.text});
@@ -124,7 +124,7 @@ pub fn turns(pool: &Pool, seed: u64, count: usize, two_calls_every: u32) -> Vec<
     unreachable!("the generator has no end")
 }
 
-/// Whole turns, of `messages` messages at least; in every fifth the model calls two tools at once.
+/// Generates whole turns, of `messages` messages at least; in every fifth the model calls two tools at once.
 #[must_use]
 pub fn conversation(pool: &Pool, seed: u64, messages: usize) -> Vec<Said> {
     let mut said = Vec::with_capacity(messages + 8);

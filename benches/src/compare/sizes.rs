@@ -1,4 +1,4 @@
-//! One call at several sizes of history: what was given and returned, and how long it took.
+//! One call at several sizes of history: its input, its result, and its times.
 
 use core::time::Duration;
 
@@ -9,7 +9,7 @@ use super::ours::{self, Grouped, Ours};
 use super::said::conversation;
 use crate::generated::Pool;
 
-/// What is measured at one size.
+/// One size of history, and the rounds at it.
 #[derive(Debug, Clone, Copy)]
 pub struct Size {
     /// Messages, about: turns are whole.
@@ -18,36 +18,36 @@ pub struct Size {
     pub rounds: usize,
 }
 
-/// What one contender was given and returned, and its times.
+/// Input, result and times of one contender.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// The library.
     pub name: String,
     /// The call.
     pub call: String,
-    /// What its limit is one of.
+    /// Unit of its limit.
     pub unit: Unit,
-    /// What came of it.
+    /// Outcome of its call.
     pub outcome: Outcome,
 }
 
-/// What came of a call.
+/// Outcome of a call.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// It returned.
+    /// A call that returned.
     Returned(Box<Measured>),
-    /// It was not called, and why.
+    /// A call that was not made, and why.
     NotRun(String),
 }
 
 /// A call that returned.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// The size of what it was given by its own count, if it counts.
+    /// Size of its input by its own count, if it counts.
     pub own_given: Option<u64>,
-    /// The size of what it returned, in the unit of its limit.
+    /// Size of its result, in the unit of its limit.
     pub own_returned: Option<u64>,
-    /// What the judge says of that.
+    /// The judge's verdict about the result.
     pub verdict: Verdict,
     /// See [`Round`](super::contender::Round).
     pub kept: Times,
@@ -60,7 +60,7 @@ pub struct Measured {
 /// All that was measured at one size.
 #[derive(Debug, Clone)]
 pub struct Sized {
-    /// How many messages everybody was given.
+    /// Number of messages that every contender was given.
     pub messages: usize,
     /// Their size by the common counter.
     pub tokens: u64,
@@ -77,10 +77,10 @@ pub struct Sized {
 /// The size by which everybody's input and output is compared.
 pub const COMMON_COUNTER: &str = "o200k_base";
 
-/// Measures the contenders at one size. What is asserted before: all are given the same messages; the system message is
-/// there; what Epitome's plan keeps is what its session shows, legal, within the limit, and as much as fits.
+/// Measures the contenders at one size. The assertions before: all are given the same messages; the system message is there; the
+/// messages that Epitome's plan keeps are those that its session shows, legal, within the limit, and as many as fit.
 ///
-/// Whose call would take longer than `most`, as it grew over the `earlier` sizes, is not called.
+/// A contender whose call would take longer than `most`, as it grew over the `earlier` sizes, is not called.
 #[must_use]
 pub fn measure(
     pool: &Pool,

@@ -1,4 +1,4 @@
-//! The validity sweep: every contender at 57 limits, and what is wrong with what it returns.
+//! The validity sweep: every contender at 57 limits, and the faults of its results.
 
 use epitome_core::message::Role;
 
@@ -7,10 +7,10 @@ use super::judge::{Given, Verdict};
 use super::said::{Said, turns};
 use crate::generated::Pool;
 
-/// Of how many turns the conversation is, each with two calls at once.
+/// Number of turns of the conversation, each with two calls at once.
 pub const TURNS: usize = 60;
 
-/// The limits, in messages: of tokens, as many as so many messages have in the mean, by the contender's own count.
+/// The limits, in messages. A limit in tokens is the mean size of so many messages, by the contender's own count.
 pub const LIMITS: core::ops::RangeInclusive<u64> = 4..=60;
 
 /// The conversation that everybody is swept with.
@@ -21,26 +21,26 @@ pub fn conversation(pool: &Pool) -> Vec<Said> {
 
 const SEED: u64 = 57;
 
-/// What came of one contender.
+/// Results of one contender.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Limits at which it was called.
     pub limits: u32,
-    /// Where it refused with an error.
+    /// Limits at which it refused with an error.
     pub refused: u32,
-    /// Where a result had no call.
+    /// Limits at which a result had no call.
     pub orphans: u32,
-    /// Where a call had no result.
+    /// Limits at which a call had no result.
     pub unanswered: u32,
-    /// Where an answer stood without its request.
+    /// Limits at which an answer stood without its request.
     pub unasked: u32,
-    /// Where the system message was missing.
+    /// Limits at which the system message was missing.
     pub system_lost: u32,
-    /// Where nobody but the system was left to speak.
+    /// Limits at which only the system message was left.
     pub empty: u32,
-    /// Where the first to speak was not the user.
+    /// Limits at which the first to speak was not the user.
     pub not_user: u32,
-    /// Where it was over its own limit by its own count; none for a limit of tool uses.
+    /// Limits at which it was over its own limit by its own count; none for a limit of tool uses.
     pub over: Option<u32>,
 }
 

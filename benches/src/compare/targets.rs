@@ -1,4 +1,4 @@
-//! What the design aims at, beside what was measured: Epitome's plan against the fastest call whose results can be sent.
+//! Targets of the design beside the measurements: Epitome's plan against the fastest call whose results can be sent.
 
 use core::fmt::Write as _;
 use core::time::Duration;
@@ -9,12 +9,12 @@ use super::report::{PYTHON, Report, is_ours, measured};
 use super::sizes::{Measured, Row, Sized};
 use super::sweep::Swept;
 
-/// Whose results count.
+/// Validity of the results that count.
 #[derive(Debug, Clone, Copy)]
 enum Valid {
     /// No call and no result stands alone, and the limit holds: any provider needs that much.
     Paired,
-    /// Nothing is wrong at all.
+    /// The sweep has found no fault at all.
     Clean,
 }
 
@@ -38,9 +38,9 @@ impl Valid {
 struct Aim {
     how: &'static str,
     times: fn(&Measured) -> &Times,
-    /// What Epitome's is held against it.
+    /// Epitome's times, to compare with the others' times.
     mine: fn(&Measured) -> &Times,
-    /// How many times as long as Epitome's the others' should be.
+    /// Factor by which the others' time should be longer than Epitome's.
     ratio: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The header says what the library has.
+//! The committed header is that of the code.
 
 #![cfg(test)]
 

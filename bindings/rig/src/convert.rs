@@ -10,7 +10,7 @@ use rig_core::completion::{AssistantContent, Message as RigMessage};
 /// The format of the texts that messages keep.
 pub(crate) const FORMAT: &str = "rig";
 
-/// The messages that stand for these. What a user says beside results of tools is a message of its own.
+/// The messages that stand for these. The user's own content beside results of tools becomes a message of its own.
 pub(crate) fn messages(messages: &[RigMessage]) -> Result<Vec<Message>, serde_json::Error> {
     let mut all = Vec::new();
     for message in messages {
@@ -47,7 +47,7 @@ fn stored(
     Ok(Message::new(role, parts).with_wire(WireText::new(FORMAT.into(), text.into()).with_rejoin(rejoin)))
 }
 
-/// What the user or a tool says, as a part.
+/// Content of the user or of a tool, as a part.
 pub(crate) fn user_part(content: &UserContent) -> Result<Part, serde_json::Error> {
     Ok(match content {
         UserContent::Text(text) => Part::Text(text.text.as_str().into()),
@@ -75,7 +75,7 @@ pub(crate) fn user_part(content: &UserContent) -> Result<Part, serde_json::Error
     })
 }
 
-/// What the model says, as a part.
+/// Content of the model, as a part.
 pub(crate) fn assistant_part(content: &AssistantContent) -> Result<Part, serde_json::Error> {
     Ok(match content {
         AssistantContent::Text(text) => Part::Text(text.text.as_str().into()),

@@ -42,7 +42,7 @@ use rig_core::memory::{ConversationMemory, MemoryError};
 use rig_core::wasm_compat::WasmBoxedFuture;
 use uuid::Uuid;
 
-/// So often an append is tried again behind what others have appended meanwhile.
+/// Maximum number of tries of an append: each is placed behind the messages that others have appended meanwhile.
 const TRIES_MAX: usize = 8;
 
 /// Memory of the conversations of an agent: each is a session of the store, with the id of the conversation.
@@ -83,7 +83,8 @@ impl SessionMemory {
         self
     }
 
-    /// The session of a conversation, for what rig has no name for: the log, what a compaction hid, taking a compaction back.
+    /// The session of a conversation, for operations without a name in rig: the log, the messages that a compaction hid, taking a
+    /// compaction back.
     ///
     /// # Errors
     /// As [`History::open`].

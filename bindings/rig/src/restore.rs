@@ -27,7 +27,7 @@ pub(crate) fn messages<'m>(
         }
         let own = message.wire().filter(|wire| &*wire.format == FORMAT);
         let next = restored_message(message, own, &names)?;
-        // Results, and what the user says beside them, were one message.
+        // Results, and the user's content beside them, were one message.
         match (restored.last_mut(), next) {
             (Some(RigMessage::User { content }), RigMessage::User { content: more })
                 if own.is_some_and(|wire| wire.rejoin) =>

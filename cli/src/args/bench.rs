@@ -45,7 +45,7 @@ pub(crate) struct BenchArgs {
 }
 
 impl BenchArgs {
-    /// What `compact` would be asked for.
+    /// Budget options that `compact` would have.
     pub(crate) fn budget(&self) -> BudgetArgs {
         BudgetArgs {
             window: self.window,

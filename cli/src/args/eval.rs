@@ -49,7 +49,7 @@ pub(crate) struct EvalArgs {
     pub(crate) json: bool,
 }
 
-/// What the replay of a conversation as requests costs.
+/// Options for the price of the requests that a replay of a conversation makes.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PriceArgs {
     /// Also report what the requests of each conversation would cost for this model, with each strategy

@@ -1,4 +1,4 @@
-//! What is taken out of what is exported.
+//! The options that take secrets out of exported texts.
 
 use std::path::PathBuf;
 

@@ -94,7 +94,7 @@ pub(crate) struct VacuumArgs {
     pub(crate) vacuum: bool,
 }
 
-/// How much of a session stays.
+/// The part of a session that stays.
 #[derive(Debug, ClapArgs)]
 #[group(required = true, multiple = false)]
 pub(crate) struct KeepArgs {
@@ -106,7 +106,7 @@ pub(crate) struct KeepArgs {
     pub(crate) age: Option<Age>,
 }
 
-/// Where a session is rewound to, or where another one branches off.
+/// The place to which a session is rewound, or at which another one branches off.
 #[derive(Debug, ClapArgs)]
 #[group(required = true, multiple = false)]
 pub(crate) struct PlaceArgs {
@@ -295,7 +295,7 @@ pub(crate) enum SessionCommand {
 }
 
 impl SessionCommand {
-    /// What is to be taken out of texts.
+    /// The options of redaction, for a command that has them.
     pub(crate) const fn redact(&self) -> Option<&RedactArgs> {
         match self {
             Self::Show { redact, .. } | Self::Log { redact, .. } | Self::Expand { redact, .. } => {

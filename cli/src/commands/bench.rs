@@ -1,4 +1,4 @@
-//! `epitome bench`: what each stage takes on a transcript, and what each strategy keeps of it.
+//! `epitome bench`: the time of each stage on a transcript, and the share of it that each strategy keeps.
 
 mod clock;
 mod kept;
@@ -22,7 +22,7 @@ use clock::Rounds;
 use kept::Kept;
 use stages::{Stage, Work};
 
-/// What was measured. Its fields are the program's JSON.
+/// Measurements of the stages. Its fields are the program's JSON.
 #[derive(Debug, Serialize)]
 struct Bench {
     conversations: u64,
@@ -33,15 +33,15 @@ struct Bench {
     tokens: u64,
     token_basis: Basis,
     tokenizer: String,
-    /// Of the text that was read, with all that stands around the conversations in it.
+    /// Bytes of the text that was read, with all that stands around the conversations in it.
     bytes: u64,
-    /// What strategies were to reach, in tokens: of all conversations together.
+    /// Goal of the strategies, in tokens: of all conversations together.
     goal: u64,
     stages: Vec<Stage>,
     strategies: Vec<Kept>,
 }
 
-/// What is measured where no strategy is named: each kind that neither asks a model nor has to be told something.
+/// Default strategies: each kind that neither asks a model nor needs a parameter.
 const STRATEGIES: &[&str] = &[
     "truncate",
     "window",
@@ -52,11 +52,11 @@ const STRATEGIES: &[&str] = &[
     "tool-results | truncate",
 ];
 
-/// Where the text comes from, as often as it is asked for.
+/// Source of the text, which can be read any number of times.
 #[derive(Debug)]
 enum Source {
     File(InputArgs),
-    /// Of what can be read but once.
+    /// Bytes of an input that can be read but once.
     Bytes(PathBuf, Vec<u8>, InputArgs),
 }
 
@@ -128,7 +128,7 @@ impl Source {
             return Ok(Self::Bytes(PathBuf::from(transcript::STDIN), transcript::stdin()?, args));
         }
         match std::fs::metadata(&path) {
-            // A pipe is empty the second time. What else may be wrong is said when it is opened.
+            // A pipe is empty the second time. Any other fault is reported when it is opened.
             Ok(about) if !about.is_file() && !about.is_dir() => {
                 let bytes = std::fs::read(&path).map_err(|error| Failure::io(&path, &error))?;
                 Ok(Self::Bytes(path, bytes, args))

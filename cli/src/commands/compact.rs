@@ -31,15 +31,15 @@ use crate::visible::Printable;
 use piece::{OwnedPiece, in_order, shortened};
 use write::Written;
 
-/// How to compact.
+/// Settings of a compaction.
 pub(super) struct Settings<'a> {
     pub(super) budget: BudgetArgs,
     pub(super) strategies: Strategies,
-    /// What stays whatever is asked for.
+    /// The pinned messages: no strategy may hide them.
     pub(super) pins: &'a [Pin],
-    /// Whether only what the verdicts depend on is counted.
+    /// Whether only messages that the verdicts depend on are counted.
     pub(super) lazy: bool,
-    /// Whether the report says of each group why it became what it became.
+    /// Whether the report has the reason of each group's verdict.
     pub(super) why: bool,
     /// Whether the result is made legal.
     pub(super) repair: bool,
@@ -47,18 +47,18 @@ pub(super) struct Settings<'a> {
     pub(super) profile: Option<Profile>,
     /// Whether the result is to be written in the form of the input.
     pub(super) is_written_back: bool,
-    /// For what is not counted.
+    /// The counter for messages that are not counted.
     pub(super) estimator: Counter,
-    /// Who writes summaries, if somebody does.
+    /// The model that writes summaries, if one is named.
     pub(super) summarizer: Option<Prompted>,
-    /// What tokens cost, if the model is known.
+    /// Prices of the model, if it is known.
     pub(super) prices: Option<Prices>,
 }
 
-/// What came of one conversation.
+/// Result for one conversation.
 pub(super) struct Compacted {
     pub(super) report: Report,
-    /// What to write; `None` if it stays as it is.
+    /// The pieces to write; `None` if it stays as it is.
     pieces: Option<Vec<OwnedPiece>>,
     /// The rules that it was repaired for, and how many breaches of them are left.
     repaired: Option<(Profile, u64)>,
@@ -143,7 +143,7 @@ pub(crate) fn compacted(args: &CompactArgs) -> Result<(Printable, ExitCode)> {
     }
     let written = Written::new(args, &input, &mut transcripts, &done)?;
     let text = report(args, &results, &transcripts)?;
-    // What was written is read again without what it was made from: both may be large.
+    // The file is read again without its sources: both may be large.
     drop(transcripts);
     drop(input);
     if let Some(written) = written {
@@ -196,7 +196,7 @@ fn report(
     if args.json { json(&rows) } else { Ok(table(&rows).into()) }
 }
 
-/// What the program ends with: of each conversation the violations that its repair has left, or `None` if it is infeasible.
+/// The exit code of the program: of each conversation the violations that its repair has left, or `None` if it is infeasible.
 fn exit_code(violations_left: impl Iterator<Item = Option<u64>>) -> ExitCode {
     let (mut any, mut infeasible) = (false, false);
     for left in violations_left {
@@ -281,7 +281,7 @@ pub(super) fn compact(
     Ok(Compacted { report, pieces, repaired: left })
 }
 
-/// All sizes of a conversation, or with `--lazy` those that matter; and what is asked of it.
+/// All sizes of a conversation, or with `--lazy` those that matter; and its budget.
 fn scan(
     transcript: &mut Transcript<'_>,
     settings: &Settings<'_>,
@@ -323,7 +323,7 @@ fn rehearse(
 /// Stands for a summary that is not written yet.
 const STUB: &str = ".";
 
-/// The plan with notes in place of what it shortens, and with its summaries.
+/// The plan with notes in place of the parts that it shortens, and with its summaries.
 fn filled(
     plan: Plan<'_>,
     transcript: &mut Transcript<'_>,

@@ -16,14 +16,14 @@ use crate::redact::{Found, Redactor};
 use crate::transcript::{Input, Transcript};
 use crate::written::{Exactness, Expected, Said};
 
-/// What was lost of all conversations.
+/// The losses of all conversations.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     to: &'static str,
     conversations: usize,
     by_kind: BTreeMap<&'static str, usize>,
     losses: Vec<Line<'a>>,
-    /// What was taken out, if that was asked for.
+    /// The secrets that were taken out, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     secrets: Option<&'a Found>,
 }
@@ -94,7 +94,7 @@ impl Conversions {
         self.converted.iter().try_for_each(|done| writeln!(out, "{}", done.text))
     }
 
-    /// What they are to say when they are read again. Where something was lost or taken out, they can be read.
+    /// The contents to expect when the conversions are read again. If something was lost or taken out, they need only be readable.
     pub(crate) fn expected(&mut self) -> Expected {
         let is_whole = self.redactor.is_none() && self.converted.iter().all(|done| done.losses.is_empty());
         let exactness = if is_whole { Exactness::Whole } else { Exactness::Readable };
@@ -116,7 +116,7 @@ impl Conversions {
         draft.publish()
     }
 
-    /// Lists the losses on standard error, where they are in nobody's way.
+    /// Lists the losses on standard error, apart from the output.
     pub(crate) fn tell(&self, as_json: bool) {
         let secrets = self.redactor.as_ref().map(Redactor::found);
         let text = if as_json { self.json(secrets) } else { lines(&self.converted) };

@@ -23,9 +23,9 @@ use crate::visible::{line, without_base64};
 struct Side {
     role: Role,
     tokens: u64,
-    /// Of all that it says.
+    /// Hash of all its contents.
     whole: u64,
-    /// Of what a shortened message still has: its role, its ids, or its beginning.
+    /// Hash of the parts that a shortened message still has: its role, its ids, or its beginning.
     frame: u64,
     beginning: String,
 }
@@ -59,7 +59,7 @@ struct Comparison {
     only_b: usize,
     tokens_a: u64,
     tokens_b: u64,
-    /// How many messages at the beginning are the same: what a prompt cache keeps.
+    /// Number of equal messages at the beginning: a prompt cache keeps them.
     stable_prefix_messages: usize,
     rows: Vec<Row>,
 }
@@ -117,9 +117,9 @@ impl Side {
     }
 }
 
-/// So much of a text says which one it is, if no id does.
+/// Length of the beginning of a text that identifies it, if no id does.
 const FRAME_CHARS: usize = 24;
-/// So much of a text is shown.
+/// Length of the beginning of a text that is shown.
 const SHOWN_CHARS: usize = 28;
 
 /// All parts, and those in results too.
@@ -187,7 +187,7 @@ fn compare(a: &[Side], b: &[Side]) -> Comparison {
     }
 }
 
-/// What stands between two messages that are the same: changed where the frame is, else of one side only.
+/// Compares the messages between two equal ones: changed where the frame is equal, else of one side only.
 fn between(a: &[Side], old: Range<usize>, b: &[Side], new: &[usize], rows: &mut Vec<Row>) {
     let frames = if new.is_empty() { HashMap::new() } else { places(a, old.clone(), |side| side.frame) };
     let mut left = old.peekable();
@@ -204,7 +204,7 @@ fn between(a: &[Side], old: Range<usize>, b: &[Side], new: &[usize], rows: &mut 
     rows.extend(left.filter_map(|at| Some(Row { sign: '<', a: Some(a.get(at)?.place(at)), b: None })));
 }
 
-/// Where each hash stands in a part of a transcript, in order.
+/// Positions of each hash in a part of a transcript, in order.
 fn places(sides: &[Side], part: Range<usize>, hash: impl Fn(&Side) -> u64) -> HashMap<u64, Vec<usize>> {
     let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
     for (at, side) in part.clone().zip(sides.get(part).unwrap_or_default()) {
@@ -243,11 +243,11 @@ impl Comparison {
     }
 }
 
-/// A column is so wide: number, role, tokens, and the beginning of what is said.
+/// Width of a column: number, role, tokens, and the beginning of the text.
 const WIDTH: usize = 5 + 1 + 9 + 1 + 7 + 2 + SHOWN_CHARS;
 
 fn cell(place: &Place) -> String {
-    // A long run without a space is a blob; and what a terminal obeys is shown.
+    // A long run without a space is a blob; and characters that a terminal obeys are shown.
     let text: String = line(&without_base64(&place.beginning)).chars().take(SHOWN_CHARS).collect();
     format!("{:>5} {:<9} {:>7}  {text}", place.at, place.role, grouped(place.tokens))
 }
@@ -267,11 +267,11 @@ mod tests {
         rows.iter().map(|row| (row.sign, at(&row.a), at(&row.b))).collect()
     }
 
-    /// The same as `compare`, looking through all that is left each time.
+    /// Compares like `compare`, and looks through all the rest each time.
     fn naive(a: &[Side], b: &[Side]) -> Vec<(char, Option<usize>, Option<usize>)> {
         let (mut rows, mut begun, mut at) = (Vec::new(), 0, 0);
         while at < b.len() {
-            // What stands before the next message that is the same.
+            // The messages before the next equal one.
             let same = |side: &Side| (begun..a.len()).find(|old| a[*old].whole == side.whole);
             let next = (at..b.len()).find(|new| same(&b[*new]).is_some());
             let (end, until) = next.map_or((b.len(), a.len()), |new| (new, same(&b[new]).unwrap()));
@@ -300,7 +300,7 @@ mod tests {
         }
     }
 
-    /// Where each message is looked for among all others, this does not end within minutes.
+    /// A comparison that looks for each message among all others does not end within minutes here.
     #[test]
     fn transcripts_that_have_nothing_in_common_are_compared_at_once() {
         let a: Vec<_> = (0..400_000).map(|at| side(at, at)).collect();

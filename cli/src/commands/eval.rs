@@ -1,4 +1,4 @@
-//! `epitome eval`: what a compacted conversation still knows of what the model needed next.
+//! `epitome eval`: the information in a compacted conversation that the model needed next.
 
 mod baseline;
 mod canaries;
@@ -44,38 +44,38 @@ use degradation::Degradation;
 use evidence::{Evidence, QuestionedCase};
 use price::Pricing;
 
-/// What was measured. Its fields are the program's JSON.
+/// Measurements of all kinds. Its fields are the program's JSON.
 #[derive(Debug, Serialize)]
 struct Eval {
     tokenizer: String,
     #[serde(flatten)]
     needs: Option<Needs>,
-    /// Of conversations with labelled questions.
+    /// Evidence of conversations with labelled questions.
     #[serde(skip_serializing_if = "Option::is_none")]
     evidence: Option<Evidence>,
-    /// Of sentences that were planted, instead of the others.
+    /// Survival of planted sentences, instead of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     canaries: Option<Canaries>,
-    /// By round, instead of the others.
+    /// Results by round, instead of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     degradation: Option<Degradation>,
 }
 
-/// What is to be measured.
+/// The measurements to make.
 pub(super) struct Measure {
     pub(super) strategies: Vec<Strategies>,
     /// Outside programs.
     commands: Vec<Command>,
     /// The shares of the tokens that may stay.
     pub(super) keep: Vec<Percent>,
-    /// How many losses a row lists.
+    /// Number of losses that a row lists.
     lost_max: usize,
     pub(super) counter: Arc<dyn TokenCounter + Send + Sync>,
-    /// What requests cost, if a model was named.
+    /// Prices of requests, if a model was named.
     pricing: Option<Pricing>,
 }
 
-/// What is measured where no strategy is named: each kind that asks no model, and combinations of them.
+/// Default strategies: each kind that asks no model, and combinations of them.
 const STRATEGIES: &[&str] = &[
     "truncate",
     "window",
@@ -105,7 +105,7 @@ const TOO_SHORT: &str = "--canaries: nothing to measure: no conversation is long
 /// The counter where none is named, and no model.
 pub(super) const TOKENIZER: &str = "o200k_base";
 
-/// How many counts of texts are remembered: each strategy has them counted again in a store.
+/// Number of counts of texts that are remembered: each strategy has them counted again in a store.
 pub(super) const COUNTS_MAX: usize = 100_000;
 
 pub(super) use case::Case;
@@ -165,7 +165,7 @@ impl Measure {
 
 #[cfg(feature = "report")]
 impl Measure {
-    /// What these strategies keep of these shares.
+    /// Measures these strategies at these shares.
     pub(super) const fn of_strategies(
         strategies: Vec<Strategies>,
         keep: Vec<Percent>,
@@ -177,7 +177,7 @@ impl Measure {
 }
 
 impl Eval {
-    /// What the model used next, and the evidence of labelled questions.
+    /// Measures the information that the model used next, and the evidence of labelled questions.
     fn of(cases: &[Case], questioned: &[QuestionedCase], measure: &Measure) -> Result<Self> {
         let (needs, evidence) = (Needs::of(cases, measure)?, Evidence::of(questioned, measure)?);
         if needs.is_none() && evidence.is_none() {

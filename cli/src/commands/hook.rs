@@ -1,4 +1,4 @@
-//! `epitome hook`: what Claude Code is told when it compacts a session.
+//! `epitome hook`: the texts for Claude Code when it compacts a session.
 //!
 //! Claude Code starts the program with an event on standard input. Before a compaction (`PreCompact`) it gives what the program prints to the
 //! summarizer, as instructions; after it (`SessionStart` with the source `compact`) it adds that to the conversation.
@@ -27,7 +27,7 @@ struct Event {
     #[serde(default)]
     session_id: String,
     transcript_path: Option<PathBuf>,
-    /// Of `SessionStart`: why the session starts.
+    /// Reason of the session's start, in `SessionStart`.
     source: Option<String>,
 }
 
@@ -70,7 +70,7 @@ fn answer(args: &HookArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the conversation is told behind its summary.
+/// The text that the conversation gets behind its summary.
 fn after(session: &str, list: &str) -> String {
     let recall = match session {
         "" => String::new(),
@@ -83,7 +83,7 @@ fn after(session: &str, list: &str) -> String {
 }
 
 impl Compacted {
-    /// Where the file has no summary behind its last compaction, that compaction is about to be written, and all messages go.
+    /// Reads the file. If it has no summary behind its last compaction, that compaction is about to be written, and all messages go.
     fn read(path: &Path, is_after: bool) -> Result<Self> {
         let text = fs::read_to_string(path).map_err(|error| Failure::io(path, &error))?;
         let options = ReadOptions::default().with_from(Format::ClaudeCode);

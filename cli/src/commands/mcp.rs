@@ -1,7 +1,7 @@
 //! `epitome mcp`: a server of the Model Context Protocol on standard input and output, which only reads.
 //!
-//! A tool is a command of the program with fewer options: the arguments of a call become its command line, and what it would print
-//! is the result. The sessions and the redaction are those that the server was started with, whatever a call says.
+//! A tool is a command of the program with fewer options: the arguments of a call become its command line, and the output is the
+//! result. The sessions and the redaction are those that the server was started with, whatever a call says.
 
 use core::num::NonZeroUsize;
 use std::io::IsTerminal as _;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode> {
     done.map(|()| ExitCode::SUCCESS)
 }
 
-/// What each call is answered from.
+/// The server: the options from which each call is answered.
 #[derive(Debug, Clone)]
 struct Server {
     scope: ScopeArgs,
@@ -226,7 +226,7 @@ impl Server {
     }
 }
 
-/// A command line. What a call says is only ever the value of an option, or a word.
+/// A command line. An argument of a call is only ever the value of an option, or a word.
 #[derive(Debug)]
 struct Line {
     options: Vec<String>,
@@ -244,7 +244,7 @@ impl Line {
         self
     }
 
-    /// Those of these options that a call has.
+    /// Adds those of the named options that a call has.
     fn with(mut self, arguments: &Map<String, Value>, names: &[&str]) -> Result<Self> {
         for name in names {
             if let Some(value) = text(arguments, name)? {

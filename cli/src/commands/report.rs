@@ -1,5 +1,5 @@
-//! `epitome report`: a page for the browser that shows conversations: how the context grows and is compacted, what strategies keep,
-//! where the tokens are, and what the model needed and no longer had.
+//! `epitome report`: a page for the browser that shows conversations: the growth and the compactions of the context, the results
+//! of strategies, the places of the tokens, and the information that the model needed and no longer had.
 
 mod chart;
 mod context;
@@ -44,7 +44,7 @@ struct LeftOut {
     why: String,
 }
 
-/// What is asked of each conversation.
+/// The measurements for each conversation.
 struct Asking {
     measure: eval::Measure,
     /// The strategy that the context over time is drawn with.
@@ -54,10 +54,10 @@ struct Asking {
     window: BudgetArgs,
 }
 
-/// What is shown where no strategy is named.
+/// Default strategies of a report.
 const STRATEGIES: [&str; 3] = ["agent", "chat", "truncate"];
 
-/// How many lost identifiers a page lists for each strategy and budget.
+/// Number of lost identifiers that a page lists for each strategy and budget.
 const LOST_MAX: usize = 10;
 
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {

@@ -1,4 +1,4 @@
-//! `epitome search`: what was said in any session, also where no request shows it any more.
+//! `epitome search`: messages of any session, also those that no request shows any more.
 
 mod stored;
 
@@ -26,7 +26,7 @@ use crate::redact::Redactor;
 use crate::scan::{self, Counter, ESTIMATE};
 use crate::visible::{line, lines};
 
-/// What a search says.
+/// The result of a search.
 pub(crate) struct Answer {
     pub(crate) text: String,
     /// Whether a message was found.
@@ -44,7 +44,7 @@ struct Shown {
     /// Its number in the log of the session, or among all messages of its file, from 0.
     message: u64,
     role: Role,
-    /// Where the piece begins in the text of the message, and how long that is, in bytes.
+    /// Offset of the piece in the text of the message, and the length of that text, in bytes.
     from: usize,
     bytes: usize,
     text: String,
@@ -339,7 +339,7 @@ impl Shown {
         }
     }
 
-    /// What stands before it.
+    /// The name in front of its text.
     fn name(&self, is_of_one: bool) -> String {
         let number = self.message;
         if is_of_one {
@@ -354,7 +354,7 @@ impl Shown {
 }
 
 impl Looked {
-    /// Takes note of a session. One that cannot be read does not keep the others from being searched.
+    /// Counts a session. One that cannot be read does not keep the others from being searched.
     fn at(&mut self, read: Result<u64>) {
         match read {
             Ok(unread) => {
@@ -368,8 +368,8 @@ impl Looked {
         }
     }
 
-    /// How many sessions were looked at, and what could not be read of them, which standard error says too. Where nothing can be read, there
-    /// is no answer.
+    /// Number of sessions that were searched, and a remark about unreadable ones, which standard error has too. If none can be
+    /// read, there is no answer.
     fn end(mut self) -> Result<(u64, String)> {
         let mut missing = String::new();
         if let Some(failure) = self.failed.take() {

@@ -23,9 +23,9 @@ struct Row {
     tool: &'static str,
     project: String,
     id: String,
-    /// Of the conversation that goes on.
+    /// Number of messages of the conversation that goes on.
     messages: Option<usize>,
-    /// Side chains, branches, and what compactions left behind.
+    /// Number of side chains, branches, and conversations that compactions left behind.
     other_conversations: Option<usize>,
     /// RFC 3339.
     last_written: String,

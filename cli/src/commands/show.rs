@@ -46,7 +46,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     screen.end()
 }
 
-/// What is shown, and what was.
+/// The output, and the number of messages shown so far.
 struct Screen<'a> {
     filter: Filter<'a>,
     redactor: Option<Redactor>,
@@ -105,14 +105,14 @@ impl<'a> Screen<'a> {
         self.say(&shown.to_text(self.length))
     }
 
-    /// Says what was redacted, where it is in nobody's way.
+    /// Reports the redactions on standard error, apart from the output.
     fn tell(&self) {
         if let Some(redactor) = &self.redactor {
             redactor.found().tell();
         }
     }
 
-    /// Says `text`. An error without words ends a reading that nobody listens to any more.
+    /// Says `text`. An error without words ends the reading once its reader is gone.
     fn say(&mut self, text: &str) -> Result<()> {
         self.audience = output::say(text)?;
         match self.audience {

@@ -1,4 +1,4 @@
-//! `epitome stats`: what a transcript consists of, and what it costs.
+//! `epitome stats`: the contents of a transcript, and their price.
 
 mod by;
 mod compacted;
@@ -22,7 +22,7 @@ use crate::transcript::{Input, Transcript};
 
 use compacted::Compacted;
 
-/// What one conversation consists of. Sizes are in tokens, by the exact counter unless they say otherwise.
+/// Contents of one conversation. Sizes are in tokens, by the exact counter unless they say otherwise.
 #[derive(Debug, Serialize)]
 struct Stats {
     path: String,
@@ -41,15 +41,15 @@ struct Stats {
     by_role: Vec<Share>,
     by_kind: Vec<Share>,
     largest: Vec<Large>,
-    /// What a compaction would cost, if the prices of the model are known.
+    /// Price of a compaction, if the prices of the model are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     compacted: Option<Compacted>,
-    /// Of a session file.
+    /// The rest of a session file.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<session::Session>,
 }
 
-/// What one role or kind of part has.
+/// Number and tokens of one role or kind of part.
 #[derive(Debug, Clone, Serialize)]
 struct Share {
     name: &'static str,
@@ -67,7 +67,7 @@ struct Large {
 
 /// The counter that others are compared with.
 const REFERENCE: &str = "o200k_base";
-/// How many of the largest messages are named.
+/// Number of the largest messages that are named.
 const LARGEST: usize = 5;
 
 pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode> {
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What each conversation consists of.
+/// Reports the contents of each conversation.
 pub(crate) fn report(args: &StatsArgs) -> Result<String> {
     let found = model::find(&args.model)?;
     let counter = model::counter(found.as_ref(), args.tokenizer.as_deref(), REFERENCE)?;

@@ -11,7 +11,7 @@ use crate::report::place_of;
 use crate::silent::Silent;
 use crate::transcript::{Input, Transcript};
 
-/// What was found in one conversation.
+/// The violations of one conversation.
 #[derive(Debug, Serialize)]
 struct Found {
     path: String,

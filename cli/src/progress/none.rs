@@ -1,8 +1,8 @@
-//! Where there is no terminal and no clock.
+//! Progress without a terminal and a clock.
 
 use core::fmt::{self, Display};
 
-/// Progress that nobody sees.
+/// Progress that is not shown.
 pub(crate) struct Progress;
 
 impl Progress {

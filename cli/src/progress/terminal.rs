@@ -16,7 +16,7 @@ pub(crate) struct Progress {
     total: u64,
     done: u64,
     steps: u32,
-    /// `None` where nobody sees a bar.
+    /// `None` without a terminal for the bar.
     started: Option<Instant>,
     bar: Option<ProgressBar>,
 }
@@ -48,7 +48,7 @@ impl Progress {
         progress
     }
 
-    /// So many bytes or messages more are done.
+    /// Adds `more` bytes or messages to those that are done.
     pub(crate) fn advance(&mut self, more: u64) {
         self.done = self.done.saturating_add(more);
         self.steps = self.steps.wrapping_add(1);
@@ -57,7 +57,7 @@ impl Progress {
         }
     }
 
-    /// So many are done in all. Not for every small step: it reads the clock.
+    /// Sets the number of those that are done. Not for every small step: it reads the clock.
     pub(crate) fn reach(&mut self, done: u64) {
         self.done = done;
         self.show();

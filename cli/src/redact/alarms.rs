@@ -1,4 +1,4 @@
-//! What is found in transcripts that are known to hold no secrets: each finding is a false alarm, or was judged by hand.
+//! Findings in transcripts that are known to hold no secrets: each is a false alarm, or was judged by hand.
 //!
 //! They are the fixtures and examples of this repository and, where the folder is there, those of `../shared/data`;
 //! `EPITOME_TRANSCRIPTS=FOLDER` names a folder of yours. `cargo test -p epitome-cli alarms -- --nocapture` prints what stands

@@ -1,7 +1,7 @@
-//! Secrets that are known by what stands beside them: the name that they are given (`password=..`, `"client_secret": ".."`),
+//! Secrets that are known by their surroundings: the name that they are given (`password=..`, `"client_secret": ".."`),
 //! a header, the option of a command, the place in an address.
 //!
-//! The value may be any word, so that what is no value has to be told: names of types and variables, calls, masks. In doubt
+//! The value may be any word, so that other words have to be told apart: names of types and variables, calls, masks. In doubt
 //! a value is taken for a secret where it is quoted or stands behind `=`.
 
 use std::sync::LazyLock;
@@ -21,7 +21,7 @@ macro_rules! names {
     };
 }
 
-/// Names of other things as well: what they name is a secret only if it looks like one.
+/// Names of other things as well: their value is a secret only if it looks like one.
 macro_rules! weak_names {
     () => {
         "(?i:token|pwd|auth|credentials?)"
@@ -35,7 +35,7 @@ macro_rules! sign {
     };
 }
 
-/// Of a field of a form, the value and what stands between it and the next attribute.
+/// The value of a form's field, with the text up to the next attribute.
 macro_rules! value_first {
     () => {
         r#"(?:[^<>]{0,200}?[ \t])?(?i:value)[ \t]?=[ \t]?\\{0,8}["'](?P<secret>[^"'<>\\\r\n]{4,})\\{0,8}["'](?:[^<>]{0,200}?)[ \t]"#
@@ -120,7 +120,7 @@ const fn row(
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
-    // RFC 7616: of a digest, what was made of the password; the rest is no secret.
+    // RFC 7616: of a digest, the field made of the password; the rest is no secret.
     row("authorization", &["authorization"],
         r#"(?i:authorization)\\{0,8}["'`]?[ \t]{0,4}[:=,][ \t]{0,4}\\{0,8}["'`]?(?i:digest)[ \t][^\r\n]{0,480}?[ ,](?i:response)=\\{0,8}["'](?P<secret>[A-Fa-f0-9]{16,})"#, any),
     // RFC 6750, RFC 7617, and schemes of vendors; the value alone is a secret too.
@@ -187,7 +187,7 @@ fn looks_random(value: &str) -> bool {
         && !is_path(value)
 }
 
-/// Whether the text between quotes is a value, or words that nobody says to a reader.
+/// Whether the text between quotes is a value, or words that no text says to a reader.
 fn is_quoted(hit: &Hit<'_>) -> bool {
     let value = hit.secret.trim();
     is_value(value)
@@ -319,7 +319,7 @@ pub(super) fn is_secret_under(key: &str, value: &str) -> bool {
             && (has_blank || value.contains('=') || looks_random(value)))
 }
 
-/// Whether each value in a list under `key` is what `key` says.
+/// Whether `key` names a header, so that each value in a list under it is a value of that header.
 pub(super) fn is_header(key: &str) -> bool {
     HEADER.as_ref().is_some_and(|header| header.is_match(key))
 }
@@ -332,7 +332,7 @@ const KEY_BYTES_MIN: usize = 8;
 const WORD_BYTES_MAX: usize = 256;
 /// Sentences are longer.
 const PHRASE_BYTES_MAX: usize = 100;
-/// What is longer than any key is a text of another kind.
+/// Longer than any key: a text of another kind.
 const VALUE_BYTES_MAX: usize = 4_096;
 
 /// Whether it is not a type, a state, the name of a variable, or a mask.
@@ -382,5 +382,5 @@ fn goes_on(after: &str) -> bool {
     next.len() < after.len() && next.starts_with('.') && !next.starts_with("..")
 }
 
-/// How code names the object that it is in.
+/// Names that code has for the object that it is in.
 const OBJECTS: &[&str] = &["self.", "this."];

@@ -1,4 +1,4 @@
-//! The corpus: what is found, what is not and why; and that neither the documentation nor the cost says otherwise.
+//! The corpus: findings, texts that are none and why; and that neither the documentation nor the cost says otherwise.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ fn shape(row: &str) -> Shape {
     Shape { kind: kind.to_owned(), text: text.replace(['«', '»'], ""), secret }
 }
 
-/// The text with what its braces and backslashes stand for.
+/// The text with its braces and backslashes resolved.
 fn made_up(text: &str) -> String {
     let made = Regex::new(r"\{(mix|low|hex|up|let|num):(\d+)\}|\\u\{([0-9a-f]+)\}|\\([nrte\\])").unwrap();
     let replaced = made.replace_all(text, |found: &regex::Captures<'_>| {
@@ -97,7 +97,7 @@ fn every_kind_is_in_the_tables_the_corpus_and_the_documentation() {
     assert_eq!(promised, kinds);
 }
 
-/// However a text is made, each further part of it is no more work than the one before.
+/// Each further part of a text is no more work than the one before, however the text is made.
 #[test]
 fn the_work_grows_with_the_length() {
     let signs = table::ROWS.iter().chain(context::ROWS).flat_map(|row| row.signs.iter().take(2));
@@ -147,5 +147,5 @@ fn the_work_grows_with_the_length() {
 
 /// More than a rule reads at once.
 const PART_BYTES: usize = 5_000;
-/// Where the pieces do not fill the parts evenly.
+/// Tolerance for pieces that do not fill the parts evenly.
 const SLACK_BYTES: u64 = 50_000;

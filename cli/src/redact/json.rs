@@ -24,12 +24,12 @@ pub(crate) struct Writer<'r, W> {
     list: Option<String>,
 }
 
-/// What happens to a string literal that holds a secret.
+/// Treatment of a string literal that holds a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Literals {
-    /// It is written anew, without the secret.
+    /// The literal is written anew, without the secret.
     Rewritten,
-    /// A marker stands in its place: what is outside of markers is then byte for byte as it was.
+    /// A marker stands in its place: all outside of markers is then byte for byte as it was.
     Replaced,
 }
 

@@ -1,4 +1,4 @@
-//! Values that nobody can search: encrypted, signed, or bytes in base64.
+//! Values that cannot be searched: encrypted, signed, or bytes in base64.
 
 /// The names under which providers send what only they can read, and bytes.
 const KEYS: &[&str] = &[
@@ -16,7 +16,7 @@ const NAMED_BYTES_MIN: usize = 32;
 /// Under any name, longer than any key is: it is base64.
 const BYTES_MIN: usize = 1_024;
 
-/// How many bytes of `text`, which stands under `key`, cannot be searched; `None` if all of it can be.
+/// Number of bytes of `text`, which stands under `key`, that cannot be searched; `None` if all of it can be.
 pub(super) fn of(key: Option<&str>, text: &str) -> Option<usize> {
     let is_data_url = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("data:"));
     let payload = match text.split_once(";base64,") {

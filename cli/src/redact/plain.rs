@@ -1,4 +1,4 @@
-//! Texts without the characters that nobody sees, so that these cannot hide a secret.
+//! Texts without invisible characters, so that these cannot hide a secret.
 
 use core::ops::Range;
 use std::borrow::Cow;
@@ -10,12 +10,12 @@ use regex::Regex;
 #[derive(Debug)]
 pub(super) struct Plain<'t> {
     text: Cow<'t, str>,
-    /// Where in `text` something is left out, and how many bytes are left out until there.
+    /// Places in `text` at which something is left out, each with the number of bytes left out until there.
     seams: Vec<(usize, usize)>,
 }
 
-/// Sequences that a terminal obeys, a return to the beginning of its line too, these and invisible characters as they are written in source code, and characters
-/// that are not seen: controls, formats (zero width, soft hyphen, direction) and variation selectors.
+/// Sequences that a terminal obeys, a return to the beginning of its line too; these and invisible characters as source code
+/// writes them; and characters that are not seen: controls, formats (zero width, soft hyphen, direction) and variation selectors.
 static INVISIBLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?x)
@@ -65,7 +65,7 @@ impl<'t> Plain<'t> {
         self.seams.binary_search_by_key(&at, |seam| seam.0).is_ok()
     }
 
-    /// Where the part `place` of the plain text is in the text.
+    /// Place in the text of the part `place` of the plain text.
     pub(super) fn original(&self, place: &Range<usize>) -> Range<usize> {
         let left_out =
             |count: usize| count.checked_sub(1).and_then(|at| self.seams.get(at)).map_or(0, |seam| seam.1);

@@ -16,14 +16,14 @@ pub(super) struct Row {
     pub(super) kind: &'static str,
     /// Each secret has one of these; at it the pattern is tried.
     pub(super) signs: &'static [&'static str],
-    /// How many bytes before its sign the pattern begins.
+    /// Number of bytes before its sign at which the pattern begins.
     pub(super) back: usize,
     /// Its group `secret` is the secret; without one, all of it is.
     pub(super) pattern: &'static str,
     pub(super) accepts: fn(&Hit<'_>) -> bool,
 }
 
-/// What a pattern found, and the text around it.
+/// A match of a pattern, and the text around it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hit<'t> {
     /// Before the pattern, at most [`BEFORE_BYTES`].
@@ -137,14 +137,14 @@ impl Rules {
             if !(rule.row.accepts)(&hit) {
                 return None;
             }
-            // What is read here is taken out, and so is read once.
+            // The text that is read here is taken out, and so is read once.
             let end = self.whole(plain, text, place.end, floor(text, start + self.window_bytes));
             *work += (end - place.end) as u64;
             Some((place.start..end, rule.row.kind))
         })
     }
 
-    /// Where the secret ends that a pattern has read up to `end`: a longer one is a secret all the same.
+    /// End of the secret that a pattern has read up to `end`: a longer one is a secret all the same.
     fn whole(&self, plain: &Plain<'_>, text: &str, end: usize, window: usize) -> usize {
         let rest = text.get(end..).unwrap_or_default();
         let more: fn(char) -> bool = match (end >= window, self.is_bounded) {
@@ -157,7 +157,7 @@ impl Rules {
 }
 
 impl Rule {
-    /// Where the secret is that the pattern finds at `start`.
+    /// Place of the secret that the pattern finds at `start`.
     fn place(&self, text: &str, start: usize, window_bytes: usize, work: &mut u64) -> Option<Range<usize>> {
         let rest = text.get(start..)?;
         let is_open = self.row.pattern.ends_with(OPEN);
@@ -175,11 +175,11 @@ impl Rule {
     }
 }
 
-/// How far the rule of a key reads: a token in three parts may be long.
+/// Number of bytes that the rule of a key reads: a token in three parts may be long.
 const KEY_BYTES_MAX: usize = 4_096;
-/// How far another rule reads.
+/// Number of bytes that another rule reads.
 const VALUE_BYTES_MAX: usize = 512;
-/// How much of the text before itself a rule sees.
+/// Number of bytes of the text before itself that a rule sees.
 const BEFORE_BYTES: usize = 512;
 /// A pattern that ends so matches up to the end of the text in any case.
 const OPEN: &str = r"|\z)";

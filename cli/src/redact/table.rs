@@ -1,4 +1,4 @@
-//! What the keys and tokens of vendors look like: prefix, length and alphabet, a row each.
+//! Forms of the keys and tokens of vendors: prefix, length and alphabet, a row each.
 //!
 //! The list is of November 2026. The source of a row is a page on which the vendor documents such keys, where there is one; most
 //! forms follow published sets of rules and were not compared with that page. `gitleaks` is

@@ -206,7 +206,7 @@ fn tree() -> impl Strategy<Value = (Value, Vec<String>)> {
     })
 }
 
-/// The same tree without its texts; what is JSON in a text counts as such.
+/// The tree without its texts; JSON in a text counts as such.
 fn shape(value: &Value) -> Value {
     match value {
         Value::String(text) if is_json(text) => json!({"json": shape(&serde_json::from_str(text).unwrap())}),
@@ -262,7 +262,7 @@ proptest! {
         let mut again = Redactor::default();
         prop_assert_eq!(&again.json(&done), &done);
         prop_assert!(again.found.redacted.is_empty());
-        // What has nothing is the same text; and it does not matter in which pieces it comes.
+        // A text without secrets is unchanged; and it does not matter in which pieces it comes.
         prop_assert_eq!(redactor.found.redacted.is_empty(), done == source);
         let (mut out, mut pieces) = (Vec::new(), Redactor::default());
         let mut writer = pieces.writer(&mut out);

@@ -1,6 +1,6 @@
 //! Words that are no secrets.
 
-/// What stands behind a name without being its value: types, states, words of code and of documentation.
+/// Words behind a name that are not its value: types, states, words of code and of documentation.
 pub(super) const NO_VALUES: &[&str] = &[
     "*const",
     "*mut",

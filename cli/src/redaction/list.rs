@@ -1,4 +1,4 @@
-//! The user's own list of what is to be redacted.
+//! The user's own list of texts to redact.
 
 use std::fs;
 use std::path::Path;

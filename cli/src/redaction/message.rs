@@ -5,7 +5,7 @@ use epitome::message::{MediaSource, Message, Part, Str};
 use crate::redact::Redactor;
 
 impl Redactor {
-    /// The same message without secrets.
+    /// Takes the secrets out of a message.
     pub(crate) fn message(&mut self, message: Message) -> Message {
         let name = message.name().and_then(|name| self.value(None, name));
         let parts = message.parts().iter().map(|part| self.part(part.clone())).collect();
@@ -37,7 +37,7 @@ impl Redactor {
             }
             Part::Compaction(left) => self.str(&mut left.text),
             Part::Unknown(unknown) => self.str(&mut unknown.raw),
-            // What is left are ids.
+            // The other parts hold ids only.
             _ => {}
         }
         part

@@ -1,4 +1,4 @@
-//! What is gone, by kind and source: of the groups what the table of them says, and of parts what they have less.
+//! Losses by kind and source: groups as the table of them says, and parts with the tokens that they have less.
 
 use epitome::core::attribution::SourceKind;
 use epitome::core::{Index, PartKind};

@@ -1,26 +1,26 @@
-//! What a compaction costs, and when it pays.
+//! Price of a compaction, and the number of requests until it pays.
 
 use epitome::models::Prices;
 use serde::Serialize;
 
 use crate::amount::{counted, grouped};
 
-/// What a compaction costs and saves, and when it has cost no more than going on without it.
+/// Price and saving of a compaction, and the request at which it has cost no more than going on without it.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Pays {
-    /// What it costs once while the prompt cache is warm, in input tokens that no cache holds.
+    /// Price of it, paid once while the prompt cache is warm, in input tokens that no cache holds.
     pub(crate) costs_input_tokens: u64,
-    /// What it saves with each request while the prompt cache is warm, in input tokens that no cache holds.
+    /// Saving with each request while the prompt cache is warm, in input tokens that no cache holds.
     pub(crate) saves_input_tokens: u64,
-    /// After so many requests while the prompt cache is warm; `None`, in JSON `null`: never.
+    /// Number of requests until it pays while the prompt cache is warm; `None`, in JSON `null`: never.
     pub(crate) after_requests: Option<u64>,
     /// Whether the next request alone pays for it where the cache has expired.
     pub(crate) at_once_when_cold: bool,
 }
 
 impl Pays {
-    /// Of a compaction from `before` tokens to `after`, of which the first `stable` are as they were. `made` is what was paid to
-    /// make it, in thousandths of an input token.
+    /// Figures of a compaction from `before` tokens to `after`, of which the first `stable` are as they were. `made` is the price
+    /// of making it, in thousandths of an input token.
     pub(crate) fn new(prices: &Prices, (before, after, stable): (u64, u64, u64), made: u64) -> Self {
         Self {
             costs_input_tokens: whole(prices.costs(after, stable, made)),

@@ -3,7 +3,7 @@
 use super::GroupDetail;
 use crate::streams::{is_out_colored, is_out_terminal};
 
-/// How to draw.
+/// Settings of a drawing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Picture {
     colour: bool,

@@ -92,7 +92,7 @@ impl Report {
         if self.uncounted.is_some() { "about " } else { "" }
     }
 
-    /// What there is now, and what of it a prompt cache still holds.
+    /// The size now, and the part of it that a prompt cache still holds.
     fn outcome(&self) -> String {
         let pays = self.pays.map(Pays::to_text).unwrap_or_default();
         format!(
@@ -140,7 +140,7 @@ impl Report {
         }
     }
 
-    /// How many groups of each kind are kept, dropped and shortened, and their tokens: of the shortened what is left.
+    /// Number of groups of each kind that are kept, dropped and shortened, and their tokens; shortened groups with their rest.
     fn by_kind(&self) -> String {
         let verdicts = [('K', "kept"), ('D', "dropped"), ('E', "shortened"), ('R', "replaced")];
         let shown = verdicts
@@ -192,7 +192,7 @@ impl LossRow {
     }
 }
 
-/// What people call the kinds of groups.
+/// Names of the kinds of groups for people.
 pub(super) const KINDS: [(GroupKind, &str); 7] = [
     (GroupKind::System, "instructions"),
     (GroupKind::User, "user"),
@@ -203,7 +203,7 @@ pub(super) const KINDS: [(GroupKind, &str); 7] = [
     (GroupKind::Orphan, "result without call"),
 ];
 
-/// What making a transcript legal took; of what only some providers ask for, what there was.
+/// The steps that made a transcript legal. Steps that only some providers ask for are named if there were any.
 fn repair_line(repair: RepairCounts) -> String {
     let RepairCounts {
         left_out,

@@ -15,9 +15,9 @@ pub(crate) struct Agent {
     pub(super) sessions: &'static [&'static str],
     /// The names of files beside them that are no sessions.
     pub(super) others: Option<&'static str>,
-    /// Where a session names the folder of its project: a JSON pointer into one of its first records.
+    /// The field with the folder of a session's project: a JSON pointer into one of its first records.
     pub(super) project: Option<&'static str>,
-    /// Where it names its id, likewise.
+    /// The field with its id, likewise.
     pub(super) id: Option<&'static str>,
 }
 
@@ -103,7 +103,7 @@ pub(super) const AGENTS: &[Agent] = &[
     },
 ];
 
-/// Where the editors of the family of VS Code keep the settings of a user: the variable and the folder of Electron's `appData`.
+/// Folder of a user's settings in editors of the family of VS Code: the variable and the folder of Electron's `appData`.
 const CONFIGURATION: (Option<&str>, &str) = if cfg!(target_os = "macos") {
     (None, "Library/Application Support")
 } else if cfg!(windows) {

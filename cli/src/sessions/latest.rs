@@ -7,7 +7,7 @@ use crate::failure::{Failure, Result};
 use crate::output;
 use crate::visible::line;
 
-/// What stands for the newest session. A file of that name is `./latest`.
+/// Name for the newest session. A file of that name is `./latest`.
 pub(crate) const LATEST: &str = "latest";
 
 /// The newest session of `project`; without one, of the folder that the program runs in, or if that has none, of all.

@@ -12,12 +12,12 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Agent, Found, open, read_whole};
 
-/// What a session says of itself, at its beginning.
+/// The project and the id that a session names at its beginning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Project {
     /// The folder in which the agent worked; where only a name for it is known, that.
     pub(crate) folder: String,
-    /// What the agent calls the session.
+    /// The agent's name for the session.
     pub(crate) id: String,
 }
 
@@ -26,20 +26,20 @@ pub(crate) struct Project {
 pub(crate) struct Wanted {
     folder: PathBuf,
     name: Option<String>,
-    /// What Gemini CLI calls the folder of a project.
+    /// Gemini CLI's name for the folder of a project.
     digest: String,
-    /// What Cursor calls it.
+    /// Cursor's name for it.
     slug: String,
 }
 
-/// How much of a file is looked at: Codex begins with its instructions, on the line that names the folder.
+/// Number of bytes of a file that are read: Codex begins with its instructions, on the line that names the folder.
 const HEAD_BYTES: u64 = 256 * 1024;
 
-/// How long the path of a project may be: Linux's `PATH_MAX`, the longest of all systems.
+/// Maximum length of the path of a project: Linux's `PATH_MAX`, the longest of all systems.
 const PATH_BYTES_MAX: u64 = 4_096;
 
 impl Project {
-    /// As the beginning of the file, and the folder that it is in, say. What is not known is empty or the name of the file.
+    /// Reads the beginning of the file, and the folder that it is in. An unknown field is empty or the name of the file.
     pub(crate) fn of(found: &Found) -> Self {
         let mut project = Self::default();
         let agent = found.agent;
@@ -98,7 +98,7 @@ fn without_scheme(folder: String) -> String {
     }
 }
 
-/// What a file is called; where all sessions of an agent have files of one name, its folder.
+/// Name of a file; if all sessions of an agent have files of one name, that of its folder.
 fn name(path: &Path, agent: &Agent) -> String {
     let is_of_all = agent.sessions.iter().any(|sessions| {
         // A pattern is no name of a file.
@@ -119,7 +119,7 @@ fn cursor(path: &Path) -> String {
     project.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// A folder as Cursor names it: its letters and digits, and hyphens for what is between them.
+/// A folder as Cursor names it: its letters and digits, and hyphens for the characters between them.
 fn slug(folder: &str) -> String {
     let words = folder.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-")

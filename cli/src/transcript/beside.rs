@@ -1,4 +1,4 @@
-//! What a file says besides the messages of one conversation.
+//! The contents of a file besides the messages of one conversation.
 
 use epitome::message::Str;
 use epitome::wire::{Compactions, Conversation, OutlinedConversation, Relation, UsageEntry};
@@ -19,7 +19,7 @@ pub(crate) struct Other {
 }
 
 impl Transcript<'_> {
-    /// What the tool compacted that wrote it.
+    /// Compactions of the tool that wrote it.
     pub(crate) fn compactions(&self) -> Compactions {
         let found = match self {
             Self::Read(read) => read.conversation().map(|found| &found.compactions),
@@ -29,7 +29,7 @@ impl Transcript<'_> {
         found.cloned().unwrap_or_default()
     }
 
-    /// What providers reported of the responses in it.
+    /// Usage that providers reported of the responses in it.
     pub(crate) fn usage(&mut self) -> Result<Vec<UsageEntry>> {
         match self {
             Self::Read(read) => Ok(read.conversation().map_or_else(Vec::new, |found| found.usage.to_vec())),
@@ -38,7 +38,7 @@ impl Transcript<'_> {
         }
     }
 
-    /// Says, where it is in nobody's way, that the file has more.
+    /// Says on standard error, apart from the output, that the file has more.
     pub(crate) fn mention_others(&self) {
         let others = self.others().len() as u64;
         if others > 0 {

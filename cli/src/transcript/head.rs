@@ -1,4 +1,4 @@
-//! What the beginning of a file tells of it, and all of a file.
+//! Reads the beginning of a file, which tells its form, and all of a file.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -11,7 +11,7 @@ use crate::args::InputArgs;
 use crate::failure::{Failure, Result, code};
 use crate::progress::{BinaryBytes, DecimalBytes};
 
-/// The beginning of a file, up to what is no UTF-8.
+/// The beginning of a file, up to the first bytes that are no UTF-8.
 pub(super) fn read(file: &mut File, path: &Path) -> Result<String> {
     let mut head = Vec::with_capacity(HEAD_BYTES);
     let read = (&mut *file).take(HEAD_BYTES as u64).read_to_end(&mut head);
@@ -29,7 +29,7 @@ fn whole_lines(head: &str) -> &str {
 }
 
 pub(super) fn is_jsonl(head: &str) -> bool {
-    // What no format fits is read whole, so that the refusal names the line.
+    // A text that no format fits is read whole, so that the refusal names the line.
     let chat = match wire::detect(whole_lines(head)) {
         Ok(found) => found.format == Format::OpenaiChat,
         Err(error) => error.kind() != WireErrorKind::Shape,
@@ -82,8 +82,8 @@ fn too_large(path: &Path, size: u64) -> Failure {
     Failure::new(code::IO, format!("{path}: too large for memory ({size}): {what}; {rest}"))
 }
 
-/// Whether the system gives as much memory as is taken for what a file of this size says. It is asked for in one piece, and given
-/// back: without memory for a small piece later on, the process would end without a word.
+/// Whether the system gives as much memory as a file of this size takes. It is asked for in one piece, and given back: without
+/// memory for a small piece later on, the process would end without a word.
 fn has_room(size: u64) -> bool {
     let wanted = size.saturating_mul(3).max(size.saturating_mul(SMALL_FACTOR).min(SMALL_BYTES_MAX));
     usize::try_from(wanted).is_ok_and(|wanted| Vec::<u8>::new().try_reserve_exact(wanted).is_ok())
@@ -93,14 +93,14 @@ pub(super) fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{FEFF}').unwrap_or(text)
 }
 
-/// How much of a file is looked at to tell JSONL from JSON: enough for the first line and part of the second.
+/// Number of bytes that are read to tell JSONL from JSON: enough for the first line and part of the second.
 const HEAD_BYTES: usize = 256 * 1024;
 
 /// The largest file that is held whole: places in a text have four bytes.
 const WHOLE_BYTES_MAX: u64 = 4 << 30;
 
-/// The most that is taken for each byte of a file, of which all messages say next to nothing: a kibibyte for each of them.
+/// Maximum factor of memory over the size of a file with tiny messages: a kibibyte for each of them.
 const SMALL_FACTOR: u64 = 24;
 
-/// Where files end that are taken for such. Larger ones hold larger messages, and take three times their size.
+/// Maximum memory that is taken for small messages. Larger files hold larger messages, and take three times their size.
 const SMALL_BYTES_MAX: u64 = 1 << 30;

@@ -72,10 +72,10 @@ impl<'a> LineFile<'a> {
                 Piece::New(_) => None,
                 other => return Err(io::Error::other(format!("{other:?} cannot be written"))),
             };
-            // What stands before the message in the file; before the first that is written, what the file begins with.
+            // The text before the message in the file; before the first that is written, the beginning of the file.
             match first {
                 true => copy.to(0..self.start(0), out)?,
-                // A file of one line has no example of what separates two.
+                // A file of one line has no example of a gap between two.
                 false if self.lines.len() < 2 => out.write_all(b"\n")?,
                 false => copy.to(self.gap(place), out)?,
             }
@@ -93,7 +93,7 @@ impl<'a> LineFile<'a> {
         self.lines.get(at).map_or(0, |line| line.start)
     }
 
-    /// What separates the message at `place`, or one that the file does not have, from the one before it.
+    /// The gap between the message at `place`, or one that the file does not have, and the one before it.
     fn gap(&self, place: Option<usize>) -> Range<u64> {
         let after = place.filter(|at| *at > 0).unwrap_or(1);
         let end = self.lines.get(after.saturating_sub(1)).map_or(0, |before| before.end);

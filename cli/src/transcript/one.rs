@@ -32,7 +32,7 @@ pub(crate) enum Transcript<'a> {
 }
 
 impl Transcript<'_> {
-    /// Where it stands in the document, as a JSON pointer.
+    /// Its place in the document, as a JSON pointer.
     pub(crate) fn pointer(&self) -> &str {
         match self {
             Self::Memory { conversation, .. } => conversation.path().as_str(),
@@ -121,7 +121,7 @@ impl Transcript<'_> {
         }
     }
 
-    /// What is to stand in the place of a message, where messages are no texts of their own.
+    /// The new message in the place of another, where messages are no texts of their own.
     pub(crate) fn edited(&self, at: usize) -> Option<Message> {
         match self {
             Self::Read(conversation) => conversation.edited(at),

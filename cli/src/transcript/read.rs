@@ -14,7 +14,7 @@ use epitome::wire::{
 
 use crate::args::InputArgs;
 
-/// One conversation of a transcript, and what is to become of it.
+/// One conversation of a transcript, and the changes of its messages.
 #[derive(Debug)]
 pub(crate) struct ReadConversation<'a> {
     transcript: &'a Transcript,
@@ -23,13 +23,13 @@ pub(crate) struct ReadConversation<'a> {
     entries: OnceCell<Vec<&'a Entry>>,
     /// `None` if it stays as it is.
     kept: Option<Vec<Entry>>,
-    /// By index: what stands in place of a message's parts when it is written.
+    /// By index: the stand-ins of a message's parts when it is written.
     shortened: BTreeMap<u32, Vec<PartStandIn>>,
     /// By index: the message that is written in the place of another.
     replaced: BTreeMap<usize, Message>,
 }
 
-/// The transcript that `text` is, if it is of another format than Chat Completions. What is of no known format is left to
+/// The transcript that `text` is, if it is of another format than Chat Completions. A text of no known format is left to
 /// the reader of those, which says where a conversation is.
 pub(super) fn other_format(text: &str, args: &InputArgs) -> Result<Option<Transcript>, WireError> {
     let mut options = ReadOptions::default();
@@ -55,7 +55,7 @@ pub(super) fn other_format(text: &str, args: &InputArgs) -> Result<Option<Transc
     Ok(found.filter(is_response))
 }
 
-/// Whether something in the text is, or may be, of another format. What is read as Chat Completions is not held twice.
+/// Whether something in the text is, or may be, of another format. A text of Chat Completions is not held twice.
 ///
 /// An error for messages that no format fits, though the reader of Chat Completions would take them: it asks for roles alone.
 fn looks_other(text: &str, options: &ReadOptions) -> Result<bool, WireError> {
@@ -67,7 +67,7 @@ fn looks_other(text: &str, options: &ReadOptions) -> Result<bool, WireError> {
         Err(_) => Ok(false),
     };
     let other_at = |document: &Document<'_>| other(document.text()).map_err(|error| document.place(error));
-    // What is wrong elsewhere the reader says, which names the place.
+    // The reader reports an error elsewhere, with its place.
     let at = |document: &Document<'_>| match &options.at {
         Some(at) => document.at(at).map_or(Ok(false), |there| other_at(&there)),
         None => other_at(document),
@@ -183,7 +183,7 @@ impl<'a> ReadConversation<'a> {
         self.replaced.insert(at, message);
     }
 
-    /// What is written in the place of the message with this index; `None` if it stays as it is.
+    /// The message that is written in the place of the one with this index; `None` if it stays as it is.
     pub(super) fn edited(&self, at: usize) -> Option<Message> {
         let stand_ins = || {
             let stand_ins = self.shortened.get(&u32::try_from(at).ok()?)?;
@@ -192,7 +192,7 @@ impl<'a> ReadConversation<'a> {
         self.replaced.get(&at).cloned().or_else(stand_ins)
     }
 
-    /// Writes the text with what is to become of its conversations.
+    /// Writes the text with the changes of its conversations.
     pub(super) fn write_all(
         transcript: &Transcript,
         found: &[super::Transcript<'_>],

@@ -10,7 +10,7 @@ use epitome::wire::{Format, Outline, OutlinedConversation, SessionLines, UsageEn
 use crate::failure::{Failure, Result};
 use crate::progress::Progress;
 
-/// How much is read at a time.
+/// Number of bytes that are read at a time.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// A session in a file of lines.
@@ -32,7 +32,7 @@ impl<'a> SessionFile<'a> {
         Ok(Self { path, lines, outline, format })
     }
 
-    /// How many messages the conversation has.
+    /// Number of messages of the conversation.
     pub(super) fn len(&self) -> usize {
         self.outline.conversations().first().map_or(0, |one| one.messages)
     }

@@ -1,4 +1,4 @@
-//! Input that cannot be used: the message names the place and what to do, never what a message says; exit code 2.
+//! Input that cannot be used: the message names the place and the remedy, never the text of a message; exit code 2.
 
 use std::fs;
 use std::path::Path;
@@ -190,7 +190,7 @@ fn deep_nesting_needs_no_stack() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     refused(&folder.file("deep.json", &deep), &[], 2, &["found an array of 1"]);
     refused(&folder.file("cut.json", &deep[..150_000]), &[], 2, &["ends before it is complete"]);
-    // Inside a message it is data that nobody reads.
+    // Inside a message it is data that is never read.
     let message = format!(
         "[{{\"role\":\"user\",\"content\":\"{SECRET}\",\"x\":{deep}}},{{\"role\":\"assistant\",\"content\":\"a\"}}]"
     );

@@ -38,7 +38,7 @@ fn a_goal_without_a_trigger_means_now_which_is_null() {
     assert_eq!(window(&["--goal", "100%"]), (Value::Null, 19_999));
     assert_eq!(window(&["--goal", "20000"]), (Value::Null, 19_999));
     assert_eq!(trigger_and_goal(&["--keep", "25%"]), (Value::Null, own / 4));
-    // What the window cannot hold cannot be kept.
+    // The window limits the share that can be kept.
     let keep = ["--keep", "100%", "--window", "2000", "--reserve", "0"];
     assert_eq!(trigger_and_goal(&keep), (Value::Null, 1_999));
 }

@@ -49,7 +49,7 @@ fn labelled_conversations_can_carry_canaries() {
     let folder = Folder::new();
     let file = folder.file("labelled.json", file.to_string());
     let report = run(&["eval", text(&file), "--canaries", "--keep", "90", "--json"]).json();
-    // Nobody but users has a text for them.
+    // Only users have a text for them.
     assert_eq!(report["canaries"]["planted"].as_u64(), Some(5));
     assert!(report.get("evidence").is_none(), "{report}");
 }

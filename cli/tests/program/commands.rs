@@ -164,7 +164,7 @@ fn a_program_that_fails_ends_the_run_with_the_line_and_a_remedy() {
         let since = Instant::now();
         let error = run(&args).fails(code);
         assert!(error.contains(expected), "{command}: {error}");
-        // One second is what it has for an answer, and a few more are for whoever is slow to end.
+        // It has one second for an answer; a few more are for a program that is slow to end.
         assert!(since.elapsed() < Duration::from_secs(25), "{command}: {:?}", since.elapsed());
     }
 }

@@ -50,7 +50,7 @@ fn an_array_compact_and_pretty() {
         let left: Vec<Value> = serde_json::from_str(&written).unwrap();
         assert_eq!(left, kept(&report, &all));
         assert_eq!(report["messages_after"], left.len());
-        // White space, too, is as it was: what is left is made of pieces of the input.
+        // White space, too, is as it was: the rest is made of pieces of the input.
         assert_eq!(written.contains("\r\n"), content.contains("\r\n"));
         assert_eq!(written.ends_with("\n\r\n"), content.ends_with("\n\r\n"));
         if content.contains('\n') {

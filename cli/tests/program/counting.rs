@@ -1,10 +1,10 @@
-//! What cannot be counted as it is: it is estimated, and said to be, or it is counted all the same.
+//! Contents that cannot be counted as they are: they are estimated, and said to be, or counted all the same.
 
 use serde_json::{Value, json};
 
 use super::support::*;
 
-/// What `stats` says of one message with these parts.
+/// Size and basis that `stats` reports of one message with these parts.
 fn stats(content: &Value, args: &[&str]) -> (u64, String) {
     let folder = Folder::new();
     let messages = json!([{ "role": "user", "content": content }]);

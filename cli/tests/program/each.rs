@@ -63,7 +63,7 @@ fn a_bad_one_stops_all_and_is_named() {
     let args = ["compact", text(&file), "--each", "--at", "/traj", "--keep", "50%", "-o", text(&out)];
     assert!(run(&args).fails(2).contains("at /1/traj/0/role: unknown role `ghost`"));
     assert_eq!(read(&out), "old");
-    // What is wrong with the command line is no fault of a conversation.
+    // A fault of the command line is no fault of a conversation.
     let message =
         run(&["compact", text(&file), "--each", "--at", "/traj", "--window", "5", "--reserve", "9"]).fails(2);
     assert!(message.starts_with("epitome: the reserve (9) leaves nothing of the window (5)"), "{message}");

@@ -1,4 +1,4 @@
-//! What stays because it is pinned, why the rest went, and two transcripts side by side.
+//! Pins, reasons of the verdicts, and two transcripts side by side.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -96,7 +96,7 @@ fn every_verdict_is_explained() {
     assert_eq!(because(71), "the goal was met without it");
     assert_eq!(because(72), "the last request of the user");
     assert_eq!(because(73), "the newest step");
-    // What is taken names its strategy, what stays none.
+    // A taken group names its strategy, a kept group none.
     for (row, group) in why.iter().zip(groups) {
         assert_eq!(row["verdict"], group["verdict"]);
         let because = row["because"].as_str().unwrap();
@@ -110,7 +110,7 @@ fn every_verdict_is_explained() {
     assert!(idle["why"].as_array().unwrap().iter().all(|row| row["because"] == "nothing is due"));
     let all = super::support::report(&file, &["--why", "--keep", "90%", "--strategy", "ephemeral"]);
     assert!(all["why"].as_array().unwrap().iter().any(|row| row["because"] == "no strategy takes it"));
-    // What a strategy takes, of which there is not enough.
+    // A strategy that does not find enough to take.
     let wide = ["--window", "1000000", "--trigger", "13000", "--goal", "100"];
     let little = ["--why", "--strategy", "tool-results", "--pin", "5"];
     let little = super::support::report(&file, &[&wide[..], &little].concat());

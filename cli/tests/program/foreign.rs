@@ -27,7 +27,7 @@ fn refused(file: &Path, parts: &[&str]) {
     }
 }
 
-/// Messages that no format here has: what they are, how the refusal calls them, and a message of theirs that shows it.
+/// Messages that no format here has: their description, their name in the refusal, and a message that shows it.
 fn foreign() -> Vec<(&'static str, &'static str, Vec<Value>)> {
     vec![
         (

@@ -45,7 +45,7 @@ fn a_compacted_request_keeps_its_form() {
     let (before, after) = (anthropic(), read(&out));
     assert!(after.len() < before.len() && after.contains("\"system\":\"S\""), "{after}");
     run(&["validate", text(&out), "--profile", "anthropic", "--from", "anthropic"]).ok();
-    // What has not to change is the same text.
+    // A document without a change is the same text.
     run(&["compact", text(&path), "-o", text(&out)]).ok();
     assert_eq!(read(&out), before);
 }
@@ -102,7 +102,7 @@ fn calls_without_ids_are_compacted() {
     }
 }
 
-/// What a program needs to keep in its file, no strategy takes.
+/// Records that a program needs in its file are taken by no strategy.
 #[test]
 fn a_session_that_was_compacted_is_compacted_again() {
     let words = "a few more words of it. ".repeat(40);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::support::*;
 
-/// Those that say where agents keep their sessions.
+/// The variables that name the folders of agents' sessions.
 const VARIABLES: [&str; 7] = [
     "CLAUDE_CONFIG_DIR",
     "CODEX_HOME",
@@ -98,7 +98,7 @@ fn gemini() -> String {
 
 const CODEX: &str = ".codex/sessions/2026/01/02/rollout-2026-01-02T00-00-00-codex-session.jsonl";
 
-/// The same as newer versions write it: a line for each record.
+/// A session of Gemini CLI as newer versions write it: a line for each record.
 fn gemini_lines() -> String {
     let lines = [
         json!({"sessionId": "newer", "projectHash": "h", "startTime": "t", "lastUpdated": "t", "kind": "main"}),
@@ -108,7 +108,7 @@ fn gemini_lines() -> String {
     lines.map(|line| format!("{line}\n")).concat()
 }
 
-/// A session of each agent, the newest of Gemini CLI; and what is none.
+/// A session of each agent, the newest of Gemini CLI; and files that are none.
 pub(crate) fn three(home: &Home) -> [PathBuf; 3] {
     let shop = home.project();
     home.file(".claude/projects/-work-shop/agent-1.jsonl", &claude(&shop, &["sub-agent"]), 9_000);
@@ -146,10 +146,10 @@ fn newer_sessions_of_gemini_are_listed_and_compacted() {
     assert!(dropped > 0 && stats["messages"].as_u64().unwrap() + dropped == 8, "{stats}");
 }
 
-/// What an agent leaves: its name, the path in the home, the text, and what a list says of its project, its id and its messages.
+/// A session of an agent: its name, the path in the home, the text, and the project, id and messages in a list.
 type Left = (&'static str, String, String, String, &'static str, u64);
 
-/// A session of each agent that is not among [`three`], all about `needle`, and what is none.
+/// A session of each agent that is not among [`three`], all about `needle`, and files that are none.
 fn others(home: &Home) -> Vec<Left> {
     let shop = text(&home.project()).to_owned();
     let slug = shop.trim_start_matches('/').replace(|c: char| !c.is_ascii_alphanumeric(), "-");
@@ -238,7 +238,7 @@ fn sessions_of_every_agent_are_listed_found_and_read() {
         |row: &Value| json!(["tool", "path", "project", "id", "messages"].map(|name| row[name].clone()));
     assert_eq!(rows.as_array().unwrap().iter().map(row).collect::<Vec<_>>(), wanted, "{rows}");
 
-    // All but those whose project nobody notes.
+    // All but those whose project is noted nowhere.
     let shop = home.run_in(&home.folder.path("work"), &["sessions", "--json", "--project", "./shop"]).json();
     assert_eq!(shop.as_array().unwrap().iter().map(row).collect::<Vec<_>>(), wanted[..6], "{shop}");
 

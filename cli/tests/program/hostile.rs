@@ -36,7 +36,7 @@ fn messages() -> Vec<Value> {
         all.push(json!({"role": "tool", "tool_call_id": bad("c"), "content": bad("result ").repeat(20)}));
         all.push(json!({"role": "assistant", "content": bad("answer ").repeat(20)}));
     }
-    // What answers nothing: a violation.
+    // An answer to no call: a violation.
     all.push(json!({"role": "tool", "tool_call_id": bad("nobody"), "content": "orphan"}));
     all
 }
@@ -49,7 +49,7 @@ fn harmless(args: &[&str]) -> Done {
     done
 }
 
-/// What is done with files. FILE, OUT, MISSING and NOWHERE are paths with [`HOSTILE`] in them.
+/// Commands on files. FILE, OUT, MISSING and NOWHERE are paths with [`HOSTILE`] in them.
 const FILES: &[&[&str]] = &[
     &["compact", "FILE", "--keep", "30%", "--why"],
     &["compact", "FILE", "--keep", "30%", "--why", "--json"],
@@ -102,7 +102,7 @@ const FILES: &[&[&str]] = &[
     &[HOSTILE],
 ];
 
-/// What is done with sessions, below `session`. EXPORT is an export that is damaged, OTHER another store.
+/// Commands on sessions, below `session`. EXPORT is an export that is damaged, OTHER another store.
 const SESSIONS: &[&[&str]] = &[
     &["import", "FILE"],
     &["import", "FILE", "--json", "--append"],
@@ -134,7 +134,7 @@ const SESSIONS: &[&[&str]] = &[
     &["erase"],
 ];
 
-/// What is done with a home.
+/// Commands on a home.
 const HOMES: &[&[&str]] = &[
     &["sessions"],
     &["sessions", "--json"],

@@ -1,4 +1,4 @@
-//! `session` in encrypted stores: keys from files and from the environment, and what is said where one is wrong.
+//! `session` in encrypted stores: keys from files and from the environment, and the messages about a wrong one.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use super::support::*;
 
-/// A key, and what of it must never show.
+/// A key, and the part of it that must never show.
 const KEY: &str = "5EC2E70123456789abcdef0123456789abcdef0123456789abcdef0123456789";
 const OTHER: &str = "5ec2e7ffffffffffffffffffffffffffffffffffffffffffffffffffffffffff";
 

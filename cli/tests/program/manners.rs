@@ -1,4 +1,4 @@
-//! The manners of the program: where it reads from without a FILE, what it replaces, its settings, colors, pager, completions and
+//! The manners of the program: its input without a FILE, the files that it replaces, its settings, colors, pager, completions and
 //! manual pages.
 
 use std::fs;
@@ -77,7 +77,7 @@ fn the_id_of_a_session_stands_for_its_file() {
     assert!(home.run(&["show", "codex"]).ok().contains("codex asks"));
 }
 
-/// A file that is there is replaced with `--force` alone, and what is written is told.
+/// A file that is there is replaced with `--force` alone, and the program reports each file that it writes.
 #[test]
 fn a_file_that_exists_is_not_replaced() {
     let folder = Folder::new();
@@ -113,7 +113,7 @@ fn a_file_that_exists_is_not_replaced() {
         );
         let written = read(Path::new(out));
         assert_ne!(written, "old", "{command:?}");
-        // What does not exist is written without further ado.
+        // A file that does not exist is written without further ado.
         fs::remove_file(out).unwrap();
         assert_eq!(done(&mut program(&named)).code, 0, "{command:?}");
         assert_eq!(read(Path::new(out)).len(), written.len(), "{command:?}");
@@ -234,7 +234,7 @@ fn private_key(path: &Path) -> String {
     text(path).to_owned()
 }
 
-/// What the program shows on a terminal, by way of `script`; `None` where there is no such program.
+/// Output of the program on a terminal, by way of `script`; `None` where there is no such program.
 fn on_a_terminal(args: &str, variables: &[(&str, &str)]) -> Option<String> {
     let mut child = Command::new("script");
     child.args(["-qec", &format!("{} {args}", env!("CARGO_BIN_EXE_epitome")), "/dev/null"]);

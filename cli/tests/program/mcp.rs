@@ -159,10 +159,10 @@ fn a_wrong_call_is_told_what_to_do_and_reaches_nothing_else() {
     }
     let listed = client.ok("list_sessions", json!({}));
     assert!(listed.contains("claude-session") && !listed.contains("codex-session"), "{listed}");
-    // Options are no words, and what is not asked for is not looked at.
+    // Options are no words, and unknown options are not looked at.
     let option = format!("--output={}", text(&out));
     client.ok("recall_history", json!({"query": option}));
-    // Models fill in what they need not.
+    // Models fill in options that they need not.
     client.ok("recall_history", json!({"query": "one", "from": 0, "messages": "", "session": null}));
     client
         .ok("recall_history", json!({"query": "", "session": "claude-session", "messages": "0", "limit": 8}));
@@ -173,7 +173,7 @@ fn a_wrong_call_is_told_what_to_do_and_reaches_nothing_else() {
     assert!(!out.exists());
     let none = client.ok("recall_history", json!({"query": "codex"}));
     assert_eq!(none, "None of 2 messages in 1 session has these words.");
-    // What is no tool, no method and no JSON ends nothing.
+    // A request without a known tool or method, or without JSON, ends nothing.
     assert!(
         client.ask("tools/call", json!({"name": "erase", "arguments": {}}))["error"]["message"].is_string()
     );

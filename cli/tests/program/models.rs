@@ -64,7 +64,7 @@ fn a_report_says_when_the_compaction_pays_by_the_prices_of_the_model() {
     };
     assert_eq!(done["pays"], pays(costs, saves, requests));
     assert_eq!(with("free", "30%")["pays"]["after_requests"], Value::Null);
-    // What stays as it is costs nothing; and of a model without prices nothing is said.
+    // An unchanged transcript costs nothing; and of a model without prices nothing is said.
     assert!(with("house", "100%").get("pays").is_none());
     assert!(report(&file, &["--model", "mistral-large-2512", "--keep", "30%"]).get("pays").is_none());
     let said =
@@ -78,7 +78,7 @@ fn a_report_says_when_the_compaction_pays_by_the_prices_of_the_model() {
     assert!(said.contains(&line), "{said}");
 }
 
-/// As people read it, below a million.
+/// An amount as people read it, below a million.
 fn grouped(amount: u64) -> String {
     if amount < 1_000 { amount.to_string() } else { format!("{},{:03}", amount / 1_000, amount % 1_000) }
 }
@@ -98,7 +98,7 @@ fn statistics_say_what_a_compaction_would_cost_by_the_prices_of_the_model() {
         (with("house"), report(&file, &["--model", "house", "--models", text(&rows), "--keep", "50%"]));
     let would = &said["compacted"];
     assert_eq!(would["strategy"], "truncate");
-    // What `compact --keep 50%` says of the same conversation.
+    // The figures of `compact --keep 50%` for the same conversation.
     for (name, same) in [
         ("tokens_after", &compact["tokens_after"]),
         ("stable_prefix_tokens", &compact["stable_prefix_tokens"]),

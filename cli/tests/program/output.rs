@@ -1,4 +1,4 @@
-//! Where `-o` writes: whole or not at all.
+//! Files of `-o`: written whole or not at all.
 
 use std::fs;
 use std::fs::File;
@@ -136,10 +136,10 @@ fn readers_and_listeners_may_go_away() {
         (0, vec!["session", "log", "--store", &store, "--session", "s", "--json"]),
         (0, vec!["session", "list", "--store", &store]),
         (0, vec!["--help"]),
-        // What a report says is also what the program ends with.
+        // The result of a report is also the program's exit code.
         (1, vec!["validate", text(&orphans)]),
         (3, vec!["compact", text(&many), "--each", "--window", "1500"]),
-        // A transcript that nobody has read to its end is not written.
+        // A transcript that was not read to its end is not written.
         (4, vec!["compact", text(&file), "-o", "-"]),
     ];
     for (code, args) in commands {
@@ -149,7 +149,7 @@ fn readers_and_listeners_may_go_away() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), said.as_str()), (Some(code), ""), "{args:?}");
     }
-    // A full standard error keeps nobody from the exit code, nor from the transcript.
+    // A full standard error changes neither the exit code nor the transcript.
     let full = || File::options().write(true).open("/dev/full").unwrap();
     let output = program(&["compact", "missing"]).stderr(full()).output().unwrap();
     assert_eq!(output.status.code(), Some(4));

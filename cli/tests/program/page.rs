@@ -1,4 +1,4 @@
-//! `report`: the figures of the page are those of the other commands, and what stands in a transcript is never markup.
+//! `report`: the figures of the page are those of the other commands, and no text of a transcript is ever markup.
 
 use serde_json::{Value, json};
 
@@ -191,7 +191,7 @@ fn the_context_is_compacted_where_it_fills_the_window() {
     }
     let requests = context["requests"].as_array().unwrap();
     assert!(requests.iter().all(|request| sum(&request["tokens"]) <= trigger));
-    // In a window for all of it, a request has what was said before it.
+    // In a window for all of it, a request has all messages before it.
     let report = run(&["report", text(&file), "--json"]).json();
     let (one, context) = (first(&report), &first(&report)["context"]);
     assert_eq!(context["compactions"], json!([]));

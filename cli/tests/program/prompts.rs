@@ -52,7 +52,7 @@ fn a_summary_that_the_file_cannot_hold_goes_to_another_format() {
         let (file, out) = (folder.file(&sample.name, &sample.text), folder.path("out.json"));
         let with = |more: &[&str]| run(&[&["compact", text(&file)], &digest[..], more].concat());
         if takes_none(&sample) {
-            // The report says what the run says.
+            // The report says the same as the run.
             let refused = with(&[]).fails(2);
             assert_eq!(with(&["-o", text(&out)]).fails(2), refused);
             assert!(refused.contains("--to FORMAT"), "{refused}");

@@ -15,7 +15,7 @@ fn keys() -> [String; 3] {
     ]
 }
 
-/// A request whose texts, arguments and results hold keys, and a value that nobody can search.
+/// A request whose texts, arguments and results hold keys, and a value that cannot be searched.
 fn request() -> String {
     let [anthropic, github, aws] = keys();
     let arguments =
@@ -68,7 +68,7 @@ fn what_is_written_is_the_same_without_keys() {
     let arguments = json_of(&out)["messages"][1]["tool_calls"][0]["function"]["arguments"].clone();
     let arguments: Value = serde_json::from_str(arguments.as_str().unwrap()).unwrap();
     assert_eq!(arguments["password"], "[redacted:assignment]");
-    // What was redacted stays as it is.
+    // A redacted text stays as it is.
     let again = folder.path("again.json");
     let done = run(&["compact", text(&out), "-o", text(&again), "--redact"]);
     assert!(done.err.contains("\nepitome: nothing was redacted\n"), "{}", done.err);

@@ -9,7 +9,7 @@ use super::support::*;
 
 const DIGEST: [&str; 5] = ["--keep", "40%", "--strategy", "tool-digest:keep=1", "--json"];
 
-/// What `compact` reports with these further arguments, and the messages that it writes to `out`.
+/// The report of `compact` with these further arguments, and the messages that it writes to `out`.
 fn compacted(file: &Path, out: &Path, args: &[&str]) -> (Value, Vec<Value>) {
     let report = run(&[&["compact", text(file), "-o", text(out)], &DIGEST[..], args].concat()).json();
     let written = read(out);
@@ -20,7 +20,7 @@ fn compacted(file: &Path, out: &Path, args: &[&str]) -> (Value, Vec<Value>) {
         [Value::Object(whole)] => whole["messages"].as_array().unwrap().clone(),
         _ => values,
     };
-    // What is written has the size that is reported, and is what a profile allows.
+    // The written messages have the size that is reported, and are legal under a profile.
     let again = report_of(out);
     assert_eq!(again["tokens_before"], report["tokens_after"], "{}", file.display());
     assert_eq!(again["messages_before"], report["messages_after"], "{}", file.display());
@@ -86,8 +86,8 @@ fn summaries_stay_in_a_repaired_conversation_of_another_format() {
     run(&["validate", text(&out), "--profile", "anthropic"]).ok();
 }
 
-/// The same lines without the questions behind the first and the answers before the last: an agent at work, whose newest step
-/// follows the digest of those before it.
+/// The lines without the questions behind the first and the answers before the last: an agent at work, whose newest step follows
+/// the digest of those before it.
 fn one_turn(lines: &str) -> String {
     let said = |line: &&str| line.contains("question number") || line.contains("answer number");
     let kept =

@@ -161,7 +161,7 @@ fn the_picture_of_a_long_conversation_has_one_line() {
     );
 }
 
-/// What the program shows on a terminal, by way of `script`; `None` where there is no such program.
+/// Output of the program on a terminal, by way of `script`; `None` where there is no such program.
 fn on_a_terminal(args: &str, no_colour: &str) -> Option<String> {
     let mut child = Command::new("script");
     child.args(["-qec", &format!("{} {args}", env!("CARGO_BIN_EXE_epitome")), "/dev/null"]);
@@ -187,7 +187,7 @@ fn colour_only_where_it_is_wanted() {
     assert!(!plain.contains('\u{1b}') && plain.contains("##...#"), "{plain}");
 }
 
-/// The table of groups and the line of losses count the same: of each kind, what is gone, and what is shortened by how much.
+/// The table of groups and the line of losses count the same: the losses of each kind, and the tokens that shortening takes.
 #[test]
 fn what_is_lost_is_what_the_table_says() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! `session clear`, `rewind` and `retain`: hiding all there is, or what came last, and deleting what is old.
+//! `session clear`, `rewind` and `retain`: hiding all messages, or the latest, and deleting old ones.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ fn a_cleared_session_shows_nothing_until_that_is_undone() {
     stores.session("uncompact", "one", &["--revision", "2"]).ok();
     assert_eq!(stores.session("show", "one", &["--json"]).ok(), shown);
     assert!(stores.session("clear", "nobody", &[]).fails(2).contains("there is no session"));
-    // What comes after is shown.
+    // Later messages are shown.
     stores.session("clear", "one", &[]).ok();
     stores.session("import", "one", &[text(&fixture("bom.json")), "--append"]).ok();
     assert_eq!(visible(&stores, "one"), 3);
@@ -150,7 +150,7 @@ fn a_retention_by_age_deletes_what_was_stored_before() {
     assert_eq!((&kept["hidden"], &kept["live_messages"]), (&json!(0), &json!(shown)));
     let said = stores.session("retain", "old", &["--age", "2h", "--json"]).json();
     let left = visible(&stores, "old");
-    // The caller's system message stays beside what is new.
+    // The caller's system message stays beside the new messages.
     assert!((3..10).contains(&left), "{left}");
     assert_eq!((&said["deleted"], &said["live_messages"]), (&json!(true), &json!(left)));
     assert_eq!(stores.session("show", "one", &["--json"]).json().as_array().unwrap().len(), shown - 3);

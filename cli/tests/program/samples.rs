@@ -1,4 +1,4 @@
-//! The same conversation in every format that is read.
+//! One conversation in every format that is read.
 
 mod newer;
 
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, read, run, text};
 
-/// One file: what it is called, and what it holds.
+/// One file: its name and its contents.
 pub(crate) struct Sample {
-    /// How it is read.
+    /// Format for `--from`.
     pub(crate) from: &'static str,
     pub(crate) name: String,
     pub(crate) text: String,
@@ -101,7 +101,7 @@ pub(crate) fn all(turns: usize) -> Vec<Sample> {
     samples
 }
 
-/// What is said in a turn. Results are longer, as those of tools are: a digest of one is worth its words.
+/// Text of a turn. Results are longer, as those of tools are: a digest of one is worth its words.
 fn said(what: &str, turn: usize) -> String {
     let times = if what == "result" { 48 } else { 12 };
     format!("{what} number {turn}: {}", "a few more words of it. ".repeat(times))
@@ -172,7 +172,7 @@ fn claude_code(turns: usize) -> Vec<Value> {
     all
 }
 
-/// As lines, and as one document.
+/// A session of Gemini CLI, as lines and as one document.
 fn gemini_cli(turns: usize) -> (Vec<Value>, String) {
     let mut messages = Vec::new();
     for turn in 0..turns {

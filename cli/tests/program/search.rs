@@ -1,4 +1,4 @@
-//! `search`: what was said in any session.
+//! `search`: messages of any session.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ fn found(report: &Value) -> Vec<(String, u64)> {
     report.as_array().unwrap().iter().map(pair).collect()
 }
 
-/// A session of Claude Code that has two branches, a side chain, and what a compaction left behind.
+/// A session of Claude Code that has two branches, a side chain, and messages before a compaction.
 fn forest() -> String {
     let line = |id: &str, parent: Option<&str>, aside: bool, kind: &str, said: &str| {
         let line = json!({"parentUuid": parent, "isSidechain": aside, "cwd": "/work", "sessionId": "forest", "type": kind,
@@ -44,7 +44,7 @@ fn all_that_was_said_in_any_session_is_found() {
     let mut sessions = found(&report);
     sessions.sort();
     assert_eq!(sessions, [("codex-session".to_owned(), 0), ("gemini-session".to_owned(), 0)]);
-    // Branches, side chains, and what stands before a compaction.
+    // Branches, side chains, and messages before a compaction.
     let report = home.run(&["search", "pylon", "--json"]).json();
     let mut texts: Vec<_> =
         report.as_array().unwrap().iter().map(|row| row["text"].as_str().unwrap()).collect();
@@ -224,11 +224,11 @@ fn a_store_is_searched_with_all_that_it_hides() {
     let said =
         serde_json::from_str::<Value>(line).unwrap()["message"]["content"].as_str().unwrap().to_owned();
     assert!(one["text"].as_str().unwrap().ends_with(&said), "{one} {said}");
-    // What was pruned is gone.
+    // A pruned message is gone.
     run(&["session", "prune", "--store", &store, "--session", "one", "--all"]).ok();
     let after = search(&["question", "number", "1", "--json", "--limit", "50"]).json();
     assert!(found(&after).len() < found(&before).len());
-    // Secrets are taken out of what is shown.
+    // Secrets are taken out of texts that are shown.
     let secret = "ghp_0123456789abcdefABCDEF0123456789abcd";
     let file =
         folder.file("three", json!([{"role": "user", "content": format!("the token {secret}")}]).to_string());
@@ -256,7 +256,7 @@ fn each_session_has_a_name_of_its_own_and_the_newest_goes_first() {
         texts,
         ["user: the walrus costs 30", "user: the walrus costs 20", "user: the walrus costs 10"]
     );
-    // What a search prints reads the same message.
+    // The command that a search prints reads the same message.
     for ((session, number), row) in found(&report).into_iter().zip(report.as_array().unwrap()) {
         let number = number.to_string();
         let read = home.run(&["search", "--session", &session, "--messages", &number, "--json"]).json();

@@ -69,7 +69,7 @@ impl Server {
     }
 }
 
-/// A store with a session "one" of the example, and what `session` is called with for it.
+/// A store with a session "one" of the example, and a function that calls `session` for it.
 fn stored(folder: &Folder) -> (String, impl Fn(&[&str]) -> Done) {
     let store = format!("sqlite:{}", text(&folder.path("s.db")));
     let with = store.clone();
@@ -106,7 +106,7 @@ fn it_says_what_the_other_commands_say() {
     }
     assert_eq!(server.json("messages?session=one&number=70")["messages"].as_array().unwrap()[..], rows[70..]);
 
-    // Each revision, and what it changed.
+    // Each revision, and its changes.
     let about = server.json("session?session=one");
     let said: Vec<_> =
         about["revisions"].as_array().unwrap().iter().map(|it| it["what"].as_str().unwrap()).collect();
@@ -125,7 +125,7 @@ fn it_says_what_the_other_commands_say() {
     assert_eq!(hidden, numbers("hidden_by"));
     assert!(!hidden.is_empty() && !numbers("edited_by").is_empty());
     assert_eq!(server.json("difference?session=one&from=1&to=3")["hidden"], json!([]));
-    // The summary that stands for what is hidden, with its text.
+    // The summary that stands for the hidden messages, with its text.
     let [summary] = &difference["summaries"].as_array().unwrap()[..] else { panic!("{difference}") };
     assert_eq!((&summary["is_new"], &summary["revision"]), (&json!(true), &json!(1)));
     assert_eq!(summary["text"], about["summaries"][0]["text"]);

@@ -236,7 +236,7 @@ fn stores_that_cannot_be_used() {
     ] {
         assert!(list(url).fails(2).contains(part), "{url}");
     }
-    // Beside other crates of the workspace the program may have their features: then nobody listens there.
+    // Beside other crates of the workspace the program may have their features: then there is no server at that address.
     let done = list("redis://user:hunter2-SECRET-text@127.0.0.1:1");
     let is_told = done.code == 2 && done.err.contains("build it with the feature `redis`");
     assert!(is_told || done.code == 4, "{done:?}");
@@ -259,7 +259,7 @@ fn stores_that_cannot_be_used() {
 fn files_that_are_damaged_or_read_only() {
     let store = Store::new();
     let path = store.folder.path("store.db");
-    // What was written last may still lie beside the file, in its log.
+    // The last writes may still lie beside the file, in its log.
     for id in 0.. {
         store.session("import", &format!("s{id}"), &[text(&example("coding-agent.json"))]).ok();
         if path.metadata().unwrap().len() > 200_000 {
@@ -308,7 +308,7 @@ fn imports_take_the_same_inputs() {
     assert_eq!(run_with(&args, jsonl(&messages(2)).as_bytes()).code, 0);
     let names: Vec<_> = store.list().as_array().unwrap().iter().map(|row| row["session"].clone()).collect();
     assert_eq!(names, ["a", "b", "e"], "what failed left nothing");
-    // What answers no call is logged, and in no request.
+    // A result that answers no call is logged, and in no request.
     store.session("import", "f", &[text(&fixture("result-without-call.json"))]).ok();
     assert_eq!(store.session("show", "f", &["--json"]).json().as_array().unwrap().len(), 4);
     assert!(store.session("log", "f", &[]).ok().contains("answers no call"));

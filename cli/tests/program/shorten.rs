@@ -244,7 +244,7 @@ fn a_result_larger_than_the_window_is_cut_and_nothing_else() {
     assert!(run(&["compact", text(&file), "--window", "20000"]).fails(3).contains("what is protected has"));
 }
 
-/// What Codex says in the user's place came first, and so it was kept as the task.
+/// Codex's own texts in the user's place came first, and so they were kept as the task.
 #[test]
 fn the_task_of_a_codex_session_stays_and_not_its_environment() {
     let item =

@@ -1,4 +1,4 @@
-//! `show`: what people see of a transcript, and what a terminal never gets.
+//! `show`: the text of a transcript for people, and characters that a terminal never gets.
 
 use core::time::Duration;
 use std::fs::{self, OpenOptions};

@@ -66,7 +66,7 @@ fn an_export_is_imported_into_any_store_as_it_was() {
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, mode);
     }
     assert_eq!(stores.session("export", "one", &["-o", "-"]).ok(), fs::read_to_string(&file).unwrap());
-    // What cannot be written is told with its cause, wherever it was to go.
+    // A failure to write is reported with its cause, whatever the destination is.
     let full = stores.session("export", "one", &["-o", "/dev/full"]).fails(4);
     assert!(full.contains("/dev/full: export: it cannot be written: No space left on device"), "{full}");
     let args = ["session", "export", "--store", &stores.url, "--session", "one", "-o", "-"];
@@ -122,7 +122,7 @@ fn writers_at_the_same_time_all_append() {
     }
 }
 
-/// What a store keeps from others is in a conversion too.
+/// An export from a store is for its owner, in another format too.
 #[cfg(unix)]
 #[test]
 fn an_export_in_another_format_is_for_its_owner() {
@@ -180,7 +180,7 @@ fn a_session_is_copied_forked_and_verified() {
 fn a_pin_keeps_its_group_in_a_session() {
     let stores = Stores::new();
     let is_hidden = |id: &str, seq: usize| !stores.lines(id)[seq]["hidden_by"].is_null();
-    // What is hidden where nothing is pinned: a call, and a message that is pinned by its number.
+    // The messages hidden where nothing is pinned: a call, and a message that is pinned by its number.
     let hidden: Vec<usize> = (0..74).filter(|seq| is_hidden("one", *seq)).collect();
     let lines = stores.lines("one");
     let calls = |seq: &&usize| lines[**seq]["message"].to_string().contains("call_id");
@@ -318,7 +318,7 @@ fn what_would_be_deleted_is_what_is_deleted_summaries_included() {
     }
 }
 
-/// These lines of an export, and the end that belongs to them.
+/// Adds the end of an export to these lines.
 fn ended(lines: &[String]) -> String {
     let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let sum: String = Sha256::digest(&body).iter().map(|byte| format!("{byte:02x}")).collect();

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::support::*;
 
-/// What was asked: the line of the request, its headers, its body.
+/// A request: its first line, its headers, its body.
 pub(crate) type Asked = (String, Vec<String>, Value);
 
-/// An endpoint that answers one request after another, each with its status and body, and tells what it was asked.
+/// An endpoint that answers one request after another, each with its status and body, and reports the requests.
 pub(crate) struct Endpoint {
     pub(crate) url: String,
     served: JoinHandle<Vec<Asked>>,
@@ -99,7 +99,7 @@ fn a_summary_stands_in_the_place_of_the_oldest_turns() {
     assert_eq!(messages.len() as u64, report["messages_after"]);
     assert!(report["verdicts"].as_str().unwrap().contains("RR"));
     assert_eq!(report["stable_prefix_messages"], 2);
-    // What is written has the size that is reported.
+    // The written messages have the size that is reported.
     assert_eq!(report_of(&out)["tokens_before"], report["tokens_after"]);
     let of_groups = report["groups_detail"].as_array().unwrap().iter();
     assert_eq!(
@@ -147,7 +147,7 @@ fn an_endpoint_that_fails_leaves_the_transcript_as_it_is() {
         assert!(!out.exists(), "{said}");
         endpoint.asked();
     }
-    // Nobody listens there.
+    // No server listens there.
     let file = example("coding-agent.json");
     let args = [&["compact", text(&file), "--summarizer", "http://127.0.0.1:1"], SUMMARIZE].concat();
     let message = run(&args).fails(4);
@@ -201,7 +201,7 @@ fn what_is_missing_is_asked_for() {
     }
 }
 
-/// A store with a session of what `file` holds, and how to run a command on it.
+/// A store with a session of the contents of `file`, and a function that runs a command on it.
 fn stored(file: &std::path::Path) -> (Folder, impl Fn(&str, &[&str]) -> Done + use<>) {
     let folder = Folder::new();
     let url = format!("sqlite:{}", text(&folder.path("store.db")));
@@ -232,7 +232,7 @@ fn a_stored_session_is_given_digests_and_summaries() {
     let summarize = [SUMMARIZE, &["--summarizer", &endpoint.url]].concat();
     session("compact", &summarize).ok();
     assert!(session("show", &[]).ok().contains("Goal: to mend it."));
-    // What has reached its goal asks nobody again.
+    // A session at its goal asks no model again.
     session("compact", &summarize).ok();
     assert_eq!(endpoint.asked().len(), 1);
     session("verify", &[]).ok();

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 /// Stands in the texts of the messages that tests make: it must never show in an error.
 pub(crate) const SECRET: &str = "hunter2-SECRET-text";
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) code: i32,
@@ -23,7 +23,7 @@ pub(crate) struct Done {
 pub(crate) fn program<S: AsRef<str>>(args: &[S]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_epitome"));
     command.args(args.iter().map(AsRef::as_ref)).stdin(Stdio::null());
-    // What whoever runs the tests has set up for the program is none of theirs.
+    // Settings of the user who runs the tests do not reach the program.
     for name in ["NO_COLOR", "EPITOME_STORE", "EPITOME_SESSION"] {
         command.env_remove(name);
     }
@@ -36,7 +36,7 @@ pub(crate) fn run<S: AsRef<str>>(args: &[S]) -> Done {
     run_with(args, b"")
 }
 
-/// Runs this command, and says what came of it.
+/// Runs this command, and returns its result.
 pub(crate) fn done(command: &mut Command) -> Done {
     Done::of(command.output().unwrap())
 }

@@ -1,5 +1,5 @@
-//! What `compact` writes: for every format, strategy and profile, it reads back as the plan says, or it is refused and nothing
-//! is written.
+//! Files that `compact` writes: for every format, strategy and profile, one reads back as the plan says, or it is refused and
+//! nothing is written.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::path::Path;
@@ -20,7 +20,7 @@ fn assert_json(text: &str, what: &str) {
     assert!(whole || lines(), "{what} is no JSON: {text}");
 }
 
-/// Of dropped messages, of new ones and of shortened ones: repairs see no more of a strategy.
+/// Strategies with dropped messages, new ones and shortened ones: repairs see no more of a strategy.
 const REPAIRED: [&str; 3] = ["truncate", "tool-digest:keep=1", "tool-results:keep=1"];
 
 #[test]
@@ -87,7 +87,7 @@ fn row(folder: &Folder, file: &Path, sample: &Sample, strategy: &str, profile: O
         return false;
     }
     assert_json(&written, &what);
-    // What is left over is what a check of the file finds.
+    // A check of the file finds the violations that the repair has left.
     let mut check = vec!["validate", text(&out), "--from", sample.from, "--json"];
     check.extend(profile.into_iter().flat_map(|profile| ["--profile", profile]));
     let found = run(&check);

@@ -1,4 +1,4 @@
-//! What the examples have in common: a talk of an agent that has a tool, and a service of Chat Completions to talk to.
+//! The common part of the examples: a talk of an agent that has a tool, and a service of Chat Completions to talk to.
 //!
 //! Each example answers itself, on a port of its own. With the name of a model it asks the service that `OPENAI_BASE_URL`
 //! and `OPENAI_API_KEY` name, which the clients read themselves; for one with `https` add their feature `rustls`:
@@ -50,7 +50,7 @@ pub async fn talk(client: impl ChatClient + 'static, model: &str) -> Result<Talk
     Ok(Talk { messages, tokens })
 }
 
-/// What a part says, to be shown.
+/// A part as a line to print.
 fn line(part: &Part) -> String {
     match part {
         Part::Text(text) => text.to_string(),
@@ -105,7 +105,7 @@ fn body(request: &[u8]) -> Option<&[u8]> {
     body.get(..length.unwrap_or(0))
 }
 
-/// To a first question a call, to what came of it and to thanks a text. Each message of a request is ten tokens.
+/// Answers a first question with a call, and its result and thanks with a text. Each message of a request is ten tokens.
 fn answer(body: &[u8]) -> Value {
     let request: Value = serde_json::from_slice(body).unwrap_or_default();
     let messages = request["messages"].as_array().map_or(&[][..], Vec::as_slice);

@@ -1,4 +1,4 @@
-//! What a device needs of Epitome and nothing else, to see how much flash that takes: messages added and streamed,
+//! The parts of Epitome that a device needs and nothing else, to see how much flash they take: messages added and streamed,
 //! truncation, clearing of results, compaction in place, the rules of one provider, and the built-in estimator. It prints nothing and checks nothing.
 #![no_std]
 #![no_main]
@@ -36,7 +36,7 @@ const BUDGET: Budget = match Budget::builder().window(400).trigger(200).goal(100
     Err(_) => panic!("the goal is not below the trigger"),
 };
 
-/// A pipeline whose stages are known when it is compiled: what they are not told to do takes no flash.
+/// A pipeline whose stages are known when it is compiled: their unused parts take no flash.
 #[derive(Debug)]
 struct ClearThenDrop;
 

@@ -90,7 +90,7 @@ structures! {
     Part { kind: i32, is_error: u32, text: Text, id: Text, name: Text }
 }
 
-/// What `init` gives.
+/// The history that `init` gives, opaque.
 pub(super) type History = c_void;
 pub(super) type Sink = unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> i32;
 
@@ -208,13 +208,13 @@ impl Text {
     }
 }
 
-/// What is wrong with the pointer of an output argument.
+/// The fault in the pointer of an output argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wrong {
     No,
     Null,
     Misaligned,
-    /// It leads into the history.
+    /// A pointer into the history.
     Inside,
 }
 
@@ -256,7 +256,7 @@ impl<T: Copy> Place<T> {
         }
     }
 
-    /// What a call has written that succeeded.
+    /// The value that a successful call has written.
     pub(super) fn value(&self) -> T {
         // SAFETY: numbers and pointers, each of whose bytes is initialized.
         unsafe { self.value.as_ptr().cast::<T>().read() }

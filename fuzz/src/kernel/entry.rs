@@ -12,7 +12,7 @@ const STORED: i32 = 1;
 const LATE: i32 = 2;
 const ORPHAN: i32 = 3;
 const HIDDEN: i32 = 4;
-/// What stands where a text was cut.
+/// Text in the place of the part that was cut.
 const CUT: &str = "\n[... cut ...]\n";
 
 /// A message as a program in C would have it.
@@ -86,7 +86,7 @@ pub(super) fn append(machine: &mut Machine, program: &mut Unstructured<'_>) -> R
     Ok(())
 }
 
-/// Whole turns of an agent, each a request, a call, its result and an answer: so that a few bytes fill a history.
+/// Puts whole turns of an agent, each a request, a call, its result and an answer: so that a few bytes fill a history.
 pub(super) fn turns(machine: &mut Machine, program: &mut Unstructured<'_>) -> Result<()> {
     for _ in 0..program.int_in_range(1..=4)? {
         let (id, long) = (words::IDS[program.choose_index(2)?], program.int_in_range(1..=8)?);

@@ -35,7 +35,7 @@ pub(super) struct Machine {
     /// By their numbers, in the state in which they were last seen.
     pub(super) messages: BTreeMap<u64, Shown>,
     pub(super) pinned: Vec<u64>,
-    /// Whether a forged snapshot was taken: what is pinned is not known then, and any role may have any part.
+    /// Whether a forged snapshot was taken: its pins are not known then, and any role may have any part.
     pub(super) is_forged: bool,
     /// The text of an open stream, and its role.
     pub(super) stream: Option<(i32, Vec<u8>)>,
@@ -49,7 +49,7 @@ impl Machine {
         assert!(align <= 8 && bytes <= memory_macro(), "{bytes}, {align}");
         let mut memory = vec![u64::MAX; bytes.div_ceil(8)];
         let mut history = Place::new();
-        // SAFETY: memory of this length, and places for what is written.
+        // SAFETY: memory of this length, and places for the output.
         let error = unsafe {
             epitome_kernel_init_layout(
                 memory.as_mut_ptr().cast(),
@@ -101,7 +101,7 @@ impl Machine {
         // SAFETY: it takes no pointer.
         let mut page = vec![0; unsafe { epitome_kernel_snapshot_bytes_max() }];
         let mut length = Place::new();
-        // SAFETY: a buffer of this length, and a place for what is written.
+        // SAFETY: a buffer of this length, and a place for the output.
         let error = unsafe {
             let length = length.pointer(Wrong::No, self.history);
             epitome_kernel_snapshot(self.history, page.as_mut_ptr(), page.len(), length)
@@ -113,7 +113,7 @@ impl Machine {
 
     pub(super) fn status(&self) -> Status {
         let mut status = Place::new();
-        // SAFETY: a place for what is written.
+        // SAFETY: a place for the output.
         let error =
             unsafe { epitome_kernel_read_status(self.history, status.pointer(Wrong::No, self.history)) };
         assert_eq!(error, error::OK);
@@ -125,7 +125,7 @@ impl Machine {
         let mut shown = Vec::new();
         loop {
             let mut message = Place::new();
-            // SAFETY: a place for what is written.
+            // SAFETY: a place for the output.
             let error = unsafe {
                 epitome_kernel_read_message(
                     self.history,
@@ -149,7 +149,7 @@ impl Machine {
         let mut parts = Vec::new();
         loop {
             let mut part = Place::new();
-            // SAFETY: a place for what is written.
+            // SAFETY: a place for the output.
             let error = unsafe {
                 epitome_kernel_read_part(
                     self.history,
@@ -167,7 +167,7 @@ impl Machine {
         }
     }
 
-    /// What holds after every call.
+    /// Checks the invariants that hold after every call.
     pub(super) fn check(&self) {
         let (status, shown) = (self.status(), self.shown());
         assert_eq!(status.messages as usize, shown.len());
@@ -215,7 +215,7 @@ impl Machine {
         Ok(())
     }
 
-    /// An `init` with something wrong writes nothing, and no function takes what is no history.
+    /// An `init` with something wrong writes nothing, and no function takes memory that is no history.
     pub(super) fn init_wrongly(&mut self, program: &mut Unstructured<'_>) -> Result<()> {
         let (wrong, short) = (words::wrong(program)?, program.int_in_range(0..=2_usize)?);
         let mut layout = LAYOUT;

@@ -25,13 +25,13 @@ pub(super) fn carry_over(machine: &mut Machine, program: &mut Unstructured<'_>) 
         return Ok(());
     }
     assert_eq!((length.value(), &to), (page.len(), &page));
-    // What stands behind it is not looked at.
+    // The rest behind it is not looked at.
     to.extend([0xFF; 16]);
     let mut other = Machine::new();
     // SAFETY: a buffer of this length.
     assert_eq!(unsafe { epitome_kernel_restore(other.history, to.as_ptr(), to.len()) }, error::OK);
     assert_eq!((other.snapshot(), other.shown()), (page, machine.shown()));
-    // It goes on there as here, with what a snapshot does not hold left behind.
+    // It goes on there as here; state that a snapshot does not hold is left behind.
     (other.messages, other.pinned) = (machine.messages.clone(), machine.pinned.clone());
     other.is_forged = machine.is_forged;
     other.next_seq = machine.next_seq;
@@ -74,7 +74,7 @@ pub(super) fn damage(machine: &mut Machine, program: &mut Unstructured<'_>) -> R
         return Ok(());
     }
     assert!(error == error::OK || machine.state() == before || machine.status().messages == 0);
-    // What a forged snapshot says of itself is what there is now.
+    // From here on the messages are those that the forged snapshot declares.
     machine.next_seq = machine.status().next_seq;
     machine.messages = machine.shown().into_iter().map(|shown| (shown.seq, shown)).collect();
     machine.pinned.clear();
@@ -82,7 +82,7 @@ pub(super) fn damage(machine: &mut Machine, program: &mut Unstructured<'_>) -> R
     Ok(())
 }
 
-/// As the format has it, bit by bit.
+/// Checksum of the format, computed bit by bit.
 fn crc32(bytes: &[u8]) -> u32 {
     let shift = |crc: u32, _| crc >> 1 ^ if crc & 1 == 1 { 0xEDB8_8320 } else { 0 };
     !bytes.iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), shift))

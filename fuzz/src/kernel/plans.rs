@@ -1,4 +1,4 @@
-//! Budgets, plans, and what is made of them.
+//! Budgets, plans, and their commits.
 
 use epitome_core::LEDGER_OPENING;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
@@ -16,7 +16,7 @@ const CLEAR_TOOL_RESULTS: i32 = 2;
 const WINDOW_TURNS: i32 = 5;
 const BUDGET_ERRORS: [i32; 3] = [error::BUDGET_TRIGGER, error::BUDGET_GOAL, error::BUDGET_RECLAIM];
 
-/// Mostly one that calls for a compaction of what there is.
+/// Mostly one that calls for a compaction of the messages that are there.
 fn any_budget(machine: &Machine, program: &mut Unstructured<'_>) -> Result<Budget> {
     if program.ratio(7, 8)? {
         let tokens = machine.status().tokens + 2;
@@ -29,10 +29,10 @@ fn any_budget(machine: &Machine, program: &mut Unstructured<'_>) -> Result<Budge
     Ok(Budget { window: size()?, reserve: size()?, trigger: size()?, goal: size()?, min_reclaim: size()? })
 }
 
-/// What the library makes of a budget: its figures are in order, or the error says which are not.
+/// Checks a budget with the library: its figures are in order, or the error says which are not.
 fn checked(budget: &Budget) -> core::result::Result<Budget, i32> {
     let mut filled = Place::new();
-    // SAFETY: a budget, and a place for what is written.
+    // SAFETY: a budget, and a place for the output.
     let error =
         unsafe { epitome_kernel_budget_check(budget, filled.pointer(Wrong::No, core::ptr::null_mut())) };
     if error != error::OK {
@@ -63,7 +63,7 @@ pub(super) fn budget(machine: &mut Machine, program: &mut Unstructured<'_>) -> R
     expected.extend(checked.as_ref().err());
     let mut is_due = Place::new();
     let error = machine.call(&expected, &[], |history| {
-        // SAFETY: a budget, and a place for what is written, or one of the errors above.
+        // SAFETY: a budget, and a place for the output, or one of the errors above.
         unsafe { epitome_kernel_is_due(history, &budget, is_due.pointer(wrong, history)) }
     });
     match checked {
@@ -109,7 +109,7 @@ fn plan(machine: &mut Machine, program: &mut Unstructured<'_>) -> Result<Option<
     let mut result = Place::new();
     let error = machine.call(&expected, &[error::INFEASIBLE], |history| {
         let (stages, count, result) = (stages.as_ptr(), stages.len(), result.pointer(wrong, history));
-        // SAFETY: a budget, so many stages, and a place for what is written, or one of the errors above.
+        // SAFETY: a budget, so many stages, and a place for the output, or one of the errors above.
         unsafe { epitome_kernel_plan(history, &budget, pass, stages, count, result) }
     });
     let (Ok(budget), true) = (checked, [error::OK, error::INFEASIBLE].contains(&error)) else {
@@ -136,7 +136,7 @@ fn plan(machine: &mut Machine, program: &mut Unstructured<'_>) -> Result<Option<
     Ok(Some(result))
 }
 
-/// A plan, and what it says is done, or a summary takes the place of what it would drop.
+/// Makes a plan and commits it, or puts a summary in the place of the messages that it would drop.
 pub(super) fn compact(machine: &mut Machine, program: &mut Unstructured<'_>) -> Result<()> {
     let Some(result) = plan(machine, program)? else { return Ok(()) };
     if program.ratio(1, 4)? {
@@ -152,7 +152,7 @@ pub(super) fn compact(machine: &mut Machine, program: &mut Unstructured<'_>) -> 
     let (before, shown) = (machine.status(), machine.shown());
     let mut compacted = Place::new();
     let error = machine.call(&expected, &[error::NO_NOTE, error::BLANK, error::TOO_LARGE], |history| {
-        // SAFETY: a text, and a place for what is written, or one of the errors above.
+        // SAFETY: a text, and a place for the output, or one of the errors above.
         unsafe { epitome_kernel_compact(history, text, compacted.pointer(wrong, history)) }
     });
     if error != error::OK {
@@ -163,13 +163,14 @@ pub(super) fn compact(machine: &mut Machine, program: &mut Unstructured<'_>) -> 
     let freed = (wrong == Wrong::No).then(|| compacted.value());
     is_compacted(machine, &result, &note, freed, &before, &shown);
     // A plan is good once.
-    // SAFETY: no place for what is written.
+    // SAFETY: no place for the output.
     let again = |history| unsafe { epitome_kernel_compact(history, text, core::ptr::null_mut()) };
     machine.call(&[error::NO_PLAN], &[], again);
     Ok(())
 }
 
-/// What is left is as it was, but for results that have the note; what is protected is left; the sizes are those of the plan.
+/// Checks that visible messages are unchanged, but for results that have the note. Protected messages stay; the sizes are those
+/// of the plan.
 fn is_compacted(
     machine: &mut Machine,
     result: &PlanResult,
@@ -223,7 +224,7 @@ fn protected(machine: &Machine, shown: &[Shown]) -> Vec<u64> {
     kept.chain(of_role(USER).min()).chain(of_role(USER).max()).chain(of_role(ASSISTANT).max()).collect()
 }
 
-/// A summary of what the plan would drop, if it would drop something.
+/// A summary of the messages that the plan would drop, if there are any.
 fn summarize_planned(
     machine: &mut Machine,
     program: &mut Unstructured<'_>,
@@ -234,7 +235,7 @@ fn summarize_planned(
     expected.extend((result.outcome != PLANNED).then_some(error::NO_MESSAGES));
     let mut span = Place::new();
     let error = machine.call(&expected, &[error::NO_MESSAGES], |history| {
-        // SAFETY: a place for what is written, or one of the errors above.
+        // SAFETY: a place for the output, or one of the errors above.
         unsafe { epitome_kernel_span_to_summarize(history, span.pointer(wrong, history)) }
     });
     if error != error::OK {
@@ -258,7 +259,7 @@ fn ledger(machine: &mut Machine, program: &mut Unstructured<'_>, span: Span) -> 
     let mut length = Place::new();
     let error = machine.call(&expected, &[error::NO_MESSAGES], |history| {
         let (to, capacity) = (room.as_mut_ptr().cast(), room.len());
-        // SAFETY: a span, a buffer, and a place for what is written, or one of the errors above.
+        // SAFETY: a span, a buffer, and a place for the output, or one of the errors above.
         unsafe { epitome_kernel_ledger(history, &span, to, capacity, length.pointer(wrong, history)) }
     });
     if error != error::OK {
@@ -324,7 +325,7 @@ fn put_summary(
     let (before, shown) = (machine.status(), machine.shown());
     let mut compacted = Place::new();
     let error = machine.call(&expected, allowed, |history| {
-        // SAFETY: a text, and a place for what is written, or one of the errors above.
+        // SAFETY: a text, and a place for the output, or one of the errors above.
         unsafe { epitome_kernel_summarize(history, &span, Text::of(text), compacted.pointer(wrong, history)) }
     });
     if error != error::OK {

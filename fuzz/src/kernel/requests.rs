@@ -15,7 +15,7 @@ const UNTOUCHED: u8 = 0xFF;
 /// The request of a history.
 pub(super) fn written(history: *const History) -> Vec<u8> {
     let mut length = Place::new();
-    // SAFETY: no buffer, and a place for what is written.
+    // SAFETY: no buffer, and a place for the output.
     let error = unsafe {
         let length = length.pointer(Wrong::No, history.cast_mut());
         epitome_kernel_write_openai_chat(history, core::ptr::null_mut(), 0, length)
@@ -24,7 +24,7 @@ pub(super) fn written(history: *const History) -> Vec<u8> {
     assert_eq!(error, error::BUFFER);
     let mut request = vec![0; length.value()];
     let mut length = Place::new();
-    // SAFETY: a buffer of this length, and a place for what is written.
+    // SAFETY: a buffer of this length, and a place for the output.
     let error = unsafe {
         let length = length.pointer(Wrong::No, history.cast_mut());
         epitome_kernel_write_openai_chat(history, request.as_mut_ptr().cast(), request.len(), length)
@@ -72,7 +72,7 @@ pub(super) fn write(machine: &mut Machine, program: &mut Unstructured<'_>) -> Re
     Ok(())
 }
 
-/// A sink that ends after so many pieces, and asks in between for what it must not have.
+/// A sink that ends after so many pieces, and asks in between for pointers that it must not have.
 struct Greedy {
     history: *mut History,
     pieces: usize,
@@ -100,7 +100,7 @@ pub(super) fn send(machine: &mut Machine, program: &mut Unstructured<'_>) -> Res
     let pieces = if program.ratio(1, 2)? { usize::MAX } else { usize::from(program.arbitrary::<u8>()?) };
     let mut greedy = Greedy { history: machine.history, pieces, taken: Vec::new() };
     let error = machine.call(&[], &[error::SINK], |history| {
-        // SAFETY: a history, a sink, and what it asks for.
+        // SAFETY: a history, a sink, and its state.
         unsafe { epitome_kernel_send_openai_chat(history, Some(take), (&raw mut greedy).cast()) }
     });
     assert!(request.starts_with(&greedy.taken));
@@ -129,7 +129,7 @@ pub(super) fn read(machine: &mut Machine, program: &mut Unstructured<'_>) -> Res
     }
     let mut message = Place::new();
     let error = machine.call(&expected, &[], |history| {
-        // SAFETY: a place for what is written, or one of the errors above.
+        // SAFETY: a place for the output, or one of the errors above.
         unsafe { epitome_kernel_read_message_in(history, &span, place, message.pointer(wrong, history)) }
     });
     if error == error::OK {

@@ -62,7 +62,7 @@ pub(super) fn end(machine: &mut Machine, program: &mut Unstructured<'_>) -> Resu
     expected.extend(machine.stream.is_none().then_some(error::NOT_STREAMING));
     let before = machine.snapshot();
     let mut placed = Place::new();
-    // SAFETY: a history, and a place for what is written, or one of the errors above.
+    // SAFETY: a history, and a place for the output, or one of the errors above.
     let error = unsafe {
         let pointer = placed.pointer(wrong, machine.history);
         if is_finished {

@@ -110,7 +110,7 @@ impl Rival for AgentFramework {
     }
 
     /// `compact` clones the whole list and drops the clone: a clone and a drop of it, measured right after, are taken
-    /// off. What is left still clones what is kept.
+    /// off. The rest still clones the messages that are kept.
     fn bare(&self, messages: &[Message], limit: u64) -> Option<Duration> {
         let start = Instant::now();
         let kept = std::hint::black_box(self.compact(messages, limit));

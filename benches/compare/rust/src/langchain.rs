@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::version;
 
-/// Who counts.
+/// The crate with one of two token counters.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LangChain {
     /// Its default: tiktoken.
@@ -58,7 +58,7 @@ impl Contender for LangChain {
     }
 
     fn begin(&self, limit: u64, keeping: Keeping) -> Option<Box<dyn Looping>> {
-        // What it prunes is gone.
+        // The messages that it prunes are gone.
         let memory = (keeping == Keeping::Result).then(|| self.memory(limit))?;
         Some(Box::new(Going { memory, heard: Vec::new() }))
     }

@@ -72,7 +72,7 @@ impl Rival for Machi {
         message.content.as_ref().map_or(0, String::len)
     }
 
-    /// It is told how many tokens there are, and counts none.
+    /// `None`: its caller gives it the number of tokens, and it counts none.
     fn tokens(&self, _: &[Message]) -> Option<u64> {
         None
     }

@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Those that were built. Who was not, is a row of its own: see `--not-run`.
+/// The rivals that were built. A rival that was not built has a row of its own: see `--not-run`.
 fn rivals() -> Vec<Box<dyn Contender>> {
     let mut rivals: Vec<Box<dyn Contender>> = Vec::new();
     #[cfg(feature = "agent-framework")]

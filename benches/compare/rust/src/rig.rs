@@ -117,7 +117,7 @@ impl Rival for Rig {
         Some(messages.iter().map(|message| counter.count(message) as u64).sum())
     }
 
-    /// What a load through `PolicyMemory` does with the messages that its memory keeps.
+    /// Compacts as a load through `PolicyMemory` compacts the messages of its memory.
     fn compact(&self, messages: &[Message], limit: u64) -> Vec<Message> {
         self.compact_given(messages.to_vec(), limit)
     }
@@ -126,7 +126,7 @@ impl Rival for Rig {
         self.policy(limit).apply(messages).unwrap()
     }
 
-    /// With what it takes away handed out, so that nothing is dropped in the time.
+    /// Hands out the messages that it takes away, so that nothing is dropped in the time.
     fn bare(&self, messages: &[Message], limit: u64) -> Option<Duration> {
         let (policy, messages) = (self.policy(limit), std::hint::black_box(messages.to_vec()));
         let start = Instant::now();

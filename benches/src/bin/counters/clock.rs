@@ -20,7 +20,7 @@ impl<const CALLS: usize> Rounds<CALLS> {
         times[times.len() / 2]
     }
 
-    /// How many times as long `call` takes as `other`: the middle of the rounds, each of which both were in.
+    /// Ratio of the times of `call` and of `other`: the middle of the rounds, each of which has both.
     pub(crate) fn ratio(&self, call: usize, other: usize) -> f64 {
         let mut ratios: Vec<_> =
             self.0.iter().map(|times| times[call].as_secs_f64() / times[other].as_secs_f64()).collect();
@@ -34,8 +34,7 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// How long a call takes this thread: of its processor's time, where the system says it, so that what else is running
-/// counts less.
+/// Time of a call on this thread: of its processor's time, where the system says it, so that other programs count less.
 pub(crate) fn timed<T>(call: impl FnOnce() -> T) -> Duration {
     let (start, on_processor) = (Instant::now(), on_processor());
     black_box(call());
@@ -44,7 +43,7 @@ pub(crate) fn timed<T>(call: impl FnOnce() -> T) -> Duration {
     spent.filter(|spent| *spent >= PROCESSOR_TIME_MIN).unwrap_or_else(|| start.elapsed())
 }
 
-/// How long this thread has been on a processor.
+/// Processor time of this thread so far.
 fn on_processor() -> Option<Duration> {
     let times = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     times.split(' ').next()?.parse().ok().map(Duration::from_nanos)

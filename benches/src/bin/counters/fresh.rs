@@ -1,4 +1,4 @@
-//! What only a fresh process shows: loading a vocabulary, its memory, and the first pass over texts.
+//! Measurements that need a fresh process: loading a vocabulary, its memory, and the first pass over texts.
 
 use core::error::Error;
 use std::process::Command;
@@ -10,11 +10,11 @@ use crate::clock::{median, timed};
 use crate::table::Table;
 use crate::{Sizes, texts};
 
-/// What a child has measured.
+/// The figures that a child has measured.
 #[derive(Debug, Clone, Copy)]
 struct Fresh {
     load_ms: f64,
-    /// Of resident memory, what loading has added; 0 where the system does not say.
+    /// Resident memory that loading has added; 0 where the system does not say.
     load_mib: f64,
     first_pass_ms: f64,
     tokens: u64,

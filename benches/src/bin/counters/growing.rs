@@ -57,7 +57,7 @@ pub(crate) fn streamed(counter: FastTiktoken, deltas: &[&str]) -> u64 {
     last.as_u64()
 }
 
-/// As a model says it: a token at a time, or several that make a character.
+/// Splits a text as a model says it: a token at a time, or several that make a character.
 pub(crate) fn tokens(text: &str) -> Vec<&str> {
     let encoding = tiktoken_rs::o200k_base_singleton();
     let (mut start, mut end, mut deltas) = (0, 0, Vec::new());
@@ -106,9 +106,9 @@ fn up_to(texts: &[&str], sizes: &Sizes, table: &mut Table) {
     );
 }
 
-/// How often a text is counted up to a limit in what is timed.
+/// Number of counts up to a limit in one timed call.
 const UP_TO: usize = 16;
 /// The size of a piece of an answer, about a token and a half.
 const DELTA_BYTES: usize = 6;
-/// How many streams are compared with counts of everything so far.
+/// Number of streams compared with counts of everything so far.
 const CHECKED: usize = 100;

@@ -1,4 +1,4 @@
-//! Plans of messages that nobody has counted.
+//! Plans of messages that have not been counted.
 
 use core::cell::Cell as Slot;
 use core::convert::Infallible;

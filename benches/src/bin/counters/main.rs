@@ -1,9 +1,9 @@
-//! What counting costs, beside its targets, as a Markdown table.
+//! Costs of counting, beside their targets, as a Markdown table.
 //!
 //! `counters` takes a few minutes; `--smoke` runs the same cases on small inputs. Every case asserts that its results are
-//! right before it is timed. What is compared takes turns, so that a busy machine is as busy for both, and the middle of the
+//! right before it is timed. Calls that are compared take turns, so that a busy machine is as busy for both, and the middle of the
 //! rounds is taken; `benches/counters_instructions.sh` has the same ratios in instructions, which no other program disturbs.
-//! What depends on a fresh process (loading a vocabulary, the first pass) is measured in child processes of this program.
+//! Cases that need a fresh process (loading a vocabulary, the first pass) are measured in child processes of this program.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its table is its output")]
 #![expect(
@@ -31,7 +31,7 @@ use epitome_benches::nasty::Nasty;
 use clock::Rounds;
 use table::{Table, mb_per_second};
 
-/// How much is measured.
+/// Amounts of the measured inputs.
 #[derive(Debug, Clone, Copy)]
 struct Sizes {
     /// Messages whose texts are counted by both counters.
@@ -146,6 +146,6 @@ fn worst(sizes: &Sizes, table: &mut Table) {
     );
 }
 
-/// How often the estimator does what is timed.
+/// Number of passes of the estimator in one timed call.
 const ESTIMATES: usize = 8;
 const SEED: u64 = 1;

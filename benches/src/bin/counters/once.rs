@@ -1,4 +1,4 @@
-//! One step alone, for `counters_instructions.sh`: what is counted is inside of [`measured`], all else around it.
+//! One step alone, for `counters_instructions.sh`: only the instructions inside of [`measured`] are counted.
 
 use core::hint::black_box;
 
@@ -47,7 +47,7 @@ pub(crate) fn run(what: &str, size: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// What is counted is what happens in here.
+/// Runs `work`: only the instructions in here are counted.
 #[inline(never)]
 fn measured(work: &mut dyn FnMut() -> u64) {
     black_box(work());

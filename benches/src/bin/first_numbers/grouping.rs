@@ -49,7 +49,7 @@ pub(crate) fn run(history: &[Message<'_>], sizes: &Sizes, table: &mut Table) {
     );
 }
 
-/// What one length of history costs.
+/// Costs of one length of history.
 struct Point {
     messages: usize,
     spans: usize,
@@ -107,7 +107,7 @@ pub(crate) fn growth(pool: &Pool, sizes: &Sizes, table: &mut Table) {
     );
 }
 
-/// What a store loads of a history whose older part is hidden.
+/// The part that a store loads of a history whose older part is hidden.
 struct Visible<'h, 't> {
     messages: &'h [Message<'t>],
     index: Grouped,

@@ -25,7 +25,7 @@ use epitome_benches::generated::{Message, Messages, Pool};
 
 use table::Table;
 
-/// How much is measured.
+/// Amounts of the measured inputs.
 #[derive(Debug, Clone, Copy)]
 struct Sizes {
     /// Messages of the history that most cases use.
@@ -59,7 +59,7 @@ const SMOKE: Sizes = Sizes {
     rounds: 2,
 };
 
-/// Of a file so large that whatever is held twice shows.
+/// Size of a file so large that any second copy of it shows.
 const GIANT_BYTES: u64 = 1 << 30;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {

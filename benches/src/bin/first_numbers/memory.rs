@@ -14,7 +14,7 @@ use crate::table::Table;
 use crate::{SEED, Sizes};
 
 const MIB: f64 = 1_048_576.0;
-/// What a message has in Chat Completions JSON, about.
+/// Size of a message in Chat Completions JSON, about.
 const MESSAGE_BYTES: u64 = 700;
 const WHY_JSON: &str = "shows the largest resident set of a compaction of one JSON document, as a multiple of the file; matters \
      because a transcript that fits in memory should not need several times that";
@@ -43,7 +43,7 @@ pub(crate) fn run(pool: &Pool, sizes: &Sizes, table: &mut Table) -> Result<(), B
     Ok(())
 }
 
-/// The same for one very large JSON document.
+/// Measures the memory for one very large JSON document.
 pub(crate) fn giant(bytes: u64, table: &mut Table) -> Result<(), Box<dyn Error>> {
     let Some(program) = program()? else {
         table.row("memory of `epitome compact`", SKIPPED, None, WHY_JSON);

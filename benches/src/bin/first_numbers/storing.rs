@@ -17,7 +17,7 @@ use futures::executor::block_on;
 use crate::Sizes;
 use crate::table::{Table, median, middle, ms, ratio, timed};
 
-/// How many messages a load finds.
+/// Number of visible messages that a load finds.
 const VISIBLE: usize = 200;
 const APPENDED: usize = 100;
 const BATCH: usize = 1_000;
@@ -100,7 +100,7 @@ fn appending(
     })
 }
 
-/// The same, as they stand in a session from `first` on.
+/// The entries, with their anchors moved to a session that has them from `first` on.
 fn moved(entries: &[Entry], first: u64) -> Vec<Entry> {
     let was = entries.first().map_or(0, |entry| entry.anchor.0);
     let mut moved = entries.to_vec();

@@ -9,7 +9,7 @@ use std::time::Instant;
 pub(crate) struct Table(Vec<String>);
 
 impl Table {
-    /// Adds a case: its name, what was measured, its target with whether it was met, and the sentence that says why.
+    /// Adds a case: its name, its figure, its target with whether it was met, and the sentence that says why.
     pub(crate) fn row(&mut self, case: &str, measured: &str, target: Option<(&str, bool)>, why: &str) {
         let target = match target {
             None => "-".to_owned(),
@@ -33,7 +33,7 @@ pub(crate) fn median<T>(rounds: usize, mut call: impl FnMut() -> T) -> Duration 
     middle((0..rounds).map(|_| timed(&mut call)).collect())
 }
 
-/// The time of one call. What it returns is dropped outside of it.
+/// The time of one call. Its result is dropped outside of it.
 pub(crate) fn timed<T>(call: impl FnOnce() -> T) -> Duration {
     let start = Instant::now();
     let made = core::hint::black_box(call());
@@ -63,7 +63,7 @@ pub(crate) fn mb_per_second(bytes: usize, time: Duration) -> f64 {
     bytes as f64 / time.as_secs_f64() / 1e6
 }
 
-/// How many times `other` goes into `time`.
+/// Quotient of `time` and `other`.
 pub(crate) fn ratio(time: Duration, other: Duration) -> f64 {
     time.as_secs_f64() / other.as_secs_f64()
 }

@@ -1,4 +1,4 @@
-//! What kind of message a text is, as far as its tokens depend on it.
+//! The kind of message that a text is, as far as its tokens depend on it.
 
 /// The kinds that are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -108,7 +108,7 @@ impl SampledFile {
     fn add_to(&self, equations: &mut Equations) {
         let (of_texts, of_total) = match self.kind {
             Kind::Json | Kind::JsonStrings => (5.0, 500.0),
-            // Nobody writes characters that were drawn by lot: they say what a rare one weighs, and little about the others.
+            // Characters drawn by lot are in no real text: they say what a rare one weighs, and little about the others.
             Kind::Made("random ideographs" | "rare scripts") => (0.3, 60.0),
             Kind::Made(_) => (1.0, 300.0),
             Kind::Language => (0.6, 150.0),
@@ -190,7 +190,7 @@ fn sum(samples: &[Sample]) -> Sample {
     }
 }
 
-/// Of a registry of crates a little of each, of anything else all.
+/// Maximum number of bytes of one source: a little of each in a registry of crates, all of anything else.
 fn source_bytes_max(folder: &str) -> usize {
     if folder.contains("registry") { 150_000 } else { usize::MAX }
 }
@@ -199,7 +199,7 @@ const CATALOGS: &str = "/usr/share/locale";
 const FOLDS: usize = 4;
 const TRAIN_SEED: u64 = 1;
 const TEST_SEED: u64 = 2;
-/// What the fit aims at, in counts.
+/// The factor on the counts that the fit aims at.
 const UPWARD: f64 = 1.01;
 const FILE_TOKENS_FULL: f64 = 20_000.0;
 const SAMPLE_TOKENS_SMALL: f64 = 30.0;

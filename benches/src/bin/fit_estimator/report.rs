@@ -104,7 +104,7 @@ pub(crate) fn print_classes<'a>(files: impl Iterator<Item = (&'a SampledFile, &'
 #[derive(Default)]
 struct Messages {
     count: f64,
-    /// Of the sizes of the errors: of the estimate, chars/4 and bytes/4.
+    /// Sums of the sizes of the errors: of the estimate, chars/4 and bytes/4.
     sums: [f64; 3],
     /// The errors of the estimate of long ones.
     long: Vec<f64>,
@@ -202,7 +202,7 @@ fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// Of sorted values the one that `place` percent of them are below.
+/// The value below which `place` percent of the sorted values lie.
 fn percentile(values: &[f64], place: usize) -> f64 {
     values.get(values.len().saturating_sub(1) * place / 100).copied().unwrap_or_default()
 }

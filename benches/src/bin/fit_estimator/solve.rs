@@ -43,7 +43,7 @@ impl Equations {
         Weights(weights.iter().map(|weight| (weight * ONE).round() as u8).collect())
     }
 
-    /// What a cell is expected to weigh before its own samples are looked at: the best table of equal rows.
+    /// The expected weight of each cell before its own samples are looked at: the best table of equal rows.
     fn by_column(&self) -> Vec<f64> {
         let mut columns = Self::new();
         for cell in 0..CELLS_COUNT {
@@ -89,7 +89,7 @@ impl Equations {
 }
 
 impl Weights {
-    /// As `ClassEstimator` would estimate: rounded, at least one.
+    /// The estimate of `ClassEstimator`: rounded, at least one.
     pub(crate) fn estimate(&self, sample: &Sample) -> f64 {
         let sum: f64 = sample.cells.iter().map(|&(cell, count)| f64::from(self.0[cell]) * count).sum();
         (sum / ONE).round().max(1.0)
@@ -131,6 +131,6 @@ const fn column(cell: usize) -> usize {
 const COLUMNS: usize = 32;
 const ONE: f64 = WEIGHT_OF_ONE as f64;
 const LARGEST: f64 = 255.0 / 256.0;
-/// How many tokens of evidence the expected weight of a cell is worth.
+/// Weight of a cell's expected value, as tokens of evidence.
 const RIDGE: f64 = 5.0;
 const SWEEPS_MAX: usize = 300;

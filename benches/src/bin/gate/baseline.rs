@@ -1,4 +1,4 @@
-//! What the cases took when it was last written down, and by which compiler.
+//! The recorded counts of the cases, and the compiler that made them.
 
 use core::error::Error;
 use core::fmt;
@@ -8,22 +8,22 @@ use std::process::Command;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Baseline {
     pub(crate) origin: Origin,
-    /// How much more a case may take.
+    /// Increase that a case may have, in percent.
     pub(crate) tolerance_percent: u64,
     /// Name and instructions of each case.
     pub(crate) counts: Vec<(String, u64)>,
 }
 
-/// What else the counts depend on.
+/// The conditions that the counts depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// As `rustc --version` says it.
+    /// Version of the compiler, as `rustc --version` says it.
     pub(crate) rustc: String,
-    /// What it compiles for.
+    /// Target of the compiler, with the vector instructions in use.
     pub(crate) target: String,
 }
 
-/// What a count is beside its baseline.
+/// The comparison of a count with its baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Same,
@@ -63,7 +63,7 @@ impl Baseline {
         }
     }
 
-    /// What the case of this name took.
+    /// Instructions of the case of this name.
     pub(crate) fn instructions(&self, name: &str) -> Option<u64> {
         self.counts.iter().find(|(known, _)| known == name).map(|(_, instructions)| *instructions)
     }
@@ -93,7 +93,7 @@ impl fmt::Display for Baseline {
 }
 
 impl Origin {
-    /// Of this program: cargo runs it with the compiler that has built it.
+    /// Origin of this program's counts: cargo runs it with the compiler that has built it.
     pub(crate) fn here() -> Result<Self, Box<dyn Error>> {
         let said = Command::new("rustc").arg("-vV").output()?;
         let said = String::from_utf8(said.stdout)?;
@@ -114,7 +114,7 @@ impl Origin {
     }
 }
 
-/// What libraries choose among as they run, where that changes how many instructions a step takes.
+/// Vector instructions that libraries choose as they run, where the choice changes the instructions of a step.
 fn vectors() -> &'static str {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {

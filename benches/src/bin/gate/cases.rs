@@ -16,11 +16,11 @@ use futures::executor::block_on;
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) why: &'static str,
-    /// Prepares everything, and gives the step to what measures it. Its result depends on all that it does.
+    /// Prepares everything, and gives the step to its measurement. The step's result depends on all that it does.
     pub(crate) run: fn(&mut Measure<'_>),
 }
 
-/// What measures a step.
+/// The measurement of a step.
 pub(crate) type Measure<'a> = dyn FnMut(&mut dyn FnMut() -> u64) + 'a;
 
 pub(crate) const CASES: &[Case] = &[
@@ -151,7 +151,7 @@ fn counted(texts: &[&str], counter: &dyn TokenCounter) -> u64 {
     texts.iter().map(|text| counter.count(text).as_u64()).sum()
 }
 
-/// How many sizes do not trigger: all of them.
+/// Number of sizes that do not trigger: all of them.
 fn checks(index: Index<'_>) -> u64 {
     let (trigger, budget) = (Trigger::default(), Budget::default());
     let check = |size: &u64| !trigger.is_due(&TriggerView::new(index, &budget, *size));
@@ -190,11 +190,11 @@ fn stored(measure: &mut Measure<'_>) {
 }
 
 const SEED: u64 = 1;
-/// Of the history that is grouped and planned.
+/// Messages of the history that is grouped and planned.
 const MESSAGES: usize = 5_000;
-/// Of the histories whose texts are read, counted or stored.
+/// Messages of the histories whose texts are read, counted or stored.
 const TEXTS: usize = 1_000;
-/// How many messages are appended at once: a turn.
+/// Number of messages appended at once: a turn.
 const BATCH: usize = 4;
-/// How often it is asked whether a compaction is due.
+/// Number of checks whether a compaction is due.
 const CHECKS: u64 = 10_000;

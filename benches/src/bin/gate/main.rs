@@ -40,7 +40,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     }
 }
 
-/// What is counted is what happens in here.
+/// Runs `work`: only the instructions in here are counted.
 #[inline(never)]
 fn measured(work: &mut dyn FnMut() -> u64) {
     black_box(work());
@@ -115,7 +115,7 @@ fn count(case: &Case) -> Result<u64, Box<dyn Error>> {
     collected(&said).ok_or_else(|| format!("{}: valgrind has counted nothing:\n{said}", case.name).into())
 }
 
-/// What callgrind says that it has collected; nothing is what a program without symbols has.
+/// The instructions that callgrind has collected; `None` if it has none, as for a program without symbols.
 fn collected(said: &str) -> Option<u64> {
     let number = said.lines().find_map(|line| line.split_once("Collected : "))?.1;
     number.trim().parse().ok().filter(|instructions| *instructions > 0)
@@ -130,7 +130,7 @@ fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("gate.txt")
 }
 
-/// Where no baseline says otherwise: more than twice what memory that lies elsewhere makes of it, and less than a needless
+/// Tolerance where no baseline says otherwise: more than twice the effect of memory that lies elsewhere, and less than a needless
 /// pass over anything.
 const TOLERANCE_PERCENT: u64 = 2;
 

@@ -1,4 +1,4 @@
-//! The program that measures, and what it answers.
+//! The program that measures, and its answers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +14,7 @@ const WINDOW: &str = "16000";
 /// The program, and rivals to measure beside it.
 pub(crate) struct Program {
     pub(crate) path: PathBuf,
-    /// As `--command` takes them.
+    /// The rivals in the form of `--command`.
     rivals: Vec<String>,
 }
 
@@ -44,13 +44,13 @@ impl Program {
         strategies.chain(rivals).collect()
     }
 
-    /// What the model needed next, and the price of the requests.
+    /// Measures the knowledge that the model needed next, and the price of the requests.
     pub(crate) fn eval(&self, files: &[PathBuf], rows: &[String], more: &[&str]) -> Value {
         let priced = ["--model", MODEL, "--window", WINDOW];
         self.run(files, rows, &[&priced, more].concat()).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The same by round; `None` where no conversation is long enough.
+    /// Measures the knowledge by round; `None` where no conversation is long enough.
     pub(crate) fn rounds(
         &self,
         files: &[PathBuf],

@@ -1,13 +1,13 @@
-//! What a compacted conversation still knows of what the model needed next: each strategy beside floors, ceilings and, if they are there,
-//! libraries of Python, at three budgets; what the requests cost; and what is left after five compactions.
+//! Knowledge of the model's next needs that a compacted conversation keeps: each strategy beside floors, ceilings and, if they
+//! are there, libraries of Python, at three budgets; the price of the requests; and the knowledge after five compactions.
 //!
 //! ```text
 //! quality [--smoke] [--program EPITOME] [--rivals PYTHON SCRIPT] [--data FOLDER] [--plots FOLDER] [FILE..]
 //! ```
 //!
-//! It runs the program `epitome` (the one beside it, or `--program`), so that what it prints is what its users see. Without files the
+//! It runs the program `epitome` (the one beside it, or `--program`), so that its figures are those that users see. Without files the
 //! conversations are those of the repository's examples and, where the folder is there, those of `../shared/data` (or `--data`) that [`sets`] names.
-//! `--smoke` takes the examples alone: what is asserted must hold.
+//! `--smoke` takes the examples alone: the assertions must hold.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its tables are its output")]
 #![expect(
@@ -40,7 +40,7 @@ const STRATEGIES: &[&str] = &[
     "chat",
 ];
 
-/// How often conversations are compacted one time after another, and to what share.
+/// Number of compactions one after another, and the share that each keeps, in percent.
 const ROUNDS: [&str; 2] = ["5", "25"];
 
 struct Asked {

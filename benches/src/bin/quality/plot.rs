@@ -128,7 +128,7 @@ impl Plot {
         label(svg, (x + 34.0, y + 5.0), "start", name);
     }
 
-    /// Where a point is drawn.
+    /// Position of a point in the drawing.
     fn at(&self, (x, percent): (f64, f64)) -> (f64, f64) {
         let share = (x - self.from) / (self.to - self.from);
         (LEFT + WIDTH * share, TOP + HEIGHT * (1.0 - percent / 100.0))

@@ -1,4 +1,4 @@
-//! The same turns with the obvious alternatives: what a turn costs when much has been said.
+//! Turns with a store beside the obvious alternatives: the cost of a turn when much has been said.
 
 use core::time::Duration;
 use std::fs::File;
@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use crate::sessions::{append, fresh, in_its_turn, open};
 
-/// What an agent's answer is as long as.
+/// Length of an agent's answer, in words.
 const WORDS: usize = 120;
 
 /// A turn loads what there is, and stores a question and its answer.

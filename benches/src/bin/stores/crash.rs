@@ -1,4 +1,4 @@
-//! A process that writes and is killed while it does so: what it was told is done is there, and nothing is half there.
+//! A process that writes and is killed while it does so: each acknowledged write is there, and nothing is half there.
 
 use core::time::Duration;
 use std::io::{BufRead, BufReader, Write};
@@ -12,13 +12,13 @@ use futures::executor::block_on;
 
 use crate::sessions::{Dice, append, counters, for_each_logged, fresh, open, said};
 
-/// How many messages one append brings, and how many one commit hides anew.
+/// Number of messages of one append, and of those that one commit hides anew.
 const BATCH: u64 = 3;
 
-/// How many messages a session gets before the next one begins: checking reads it whole.
+/// Maximum number of messages of a session before the next one begins: checking reads it whole.
 const MESSAGES_MAX: u64 = 600;
 
-/// What moves the revision on from one that leaves this rest.
+/// Length of the cycle of changes: the revision's rest by it names the next change.
 const CYCLE: u64 = 4;
 
 /// Appends; then hides all that older appends have brought behind one summary, or undoes that, or does it again, or prunes what is
@@ -48,37 +48,37 @@ fn change(
     Ok(made.0)
 }
 
-/// What is in a session at a revision, whatever its head.
+/// The expected contents of a session at a revision, whatever its head.
 #[derive(Debug, Clone, Copy)]
 struct Expected {
     revision: u64,
 }
 
 impl Expected {
-    /// How many batches have been through all changes.
+    /// Number of batches that have been through all changes.
     const fn done(self) -> u64 {
         self.revision / CYCLE
     }
 
-    /// How many messages are hidden.
+    /// Number of hidden messages.
     const fn hidden(self) -> u64 {
         let hides_next = matches!(self.revision % CYCLE, 1 | 3);
         (self.done() + hides_next as u64) * BATCH
     }
 
-    /// Which revision has hidden a message.
+    /// The revision that has hidden a message.
     fn hidden_by(self, seq: u64) -> Option<Revision> {
         let first = seq / BATCH * CYCLE;
         let made = [first + 3, first + 1].into_iter().find(|made| *made <= self.revision);
         made.filter(|_| seq < self.hidden()).map(Revision)
     }
 
-    /// Which revision has deleted what a message said.
+    /// The revision that has deleted the text of a message.
     fn pruned_by(self, seq: u64) -> Option<Revision> {
         (seq < self.done() * BATCH).then(|| Revision((seq / BATCH + 1) * CYCLE))
     }
 
-    /// How many records there are.
+    /// Number of records.
     const fn records(self) -> u64 {
         2 * self.done() + (self.revision % CYCLE).div_ceil(2)
     }
@@ -125,7 +125,7 @@ pub(crate) fn prove(url: &str, kills: u64) {
     assert!(acknowledged >= kills, "the children were killed before they wrote anything");
 }
 
-/// Lets a child write and kills it at a random moment. What it has acknowledged last, head and revision, and how often it has.
+/// Lets a child write and kills it at a random moment. Returns the head and revision of its last acknowledgement, and their number.
 fn killed(url: &str, session: &SessionId, dice: &Dice) -> ((u64, u64), u64) {
     let before = counters(&*open(url), session);
     let mut child = Command::new(std::env::current_exe().unwrap())
@@ -148,7 +148,7 @@ fn killed(url: &str, session: &SessionId, dice: &Dice) -> ((u64, u64), u64) {
     (said, writes)
 }
 
-/// Kills after `delay`. It is shorter than what a scheduler can be asked for, so this waits busily.
+/// Kills after `delay`. A scheduler cannot be asked for so short a time, so this waits busily.
 fn kill_within(child: &mut Child, delay: Duration) {
     let began = Instant::now();
     while began.elapsed() < delay {
@@ -189,7 +189,7 @@ fn check(url: &str, session: &SessionId, acknowledged: (u64, u64), unsaid: (u64,
     found
 }
 
-/// Who has lost the last answers repeats the calls, and nothing is done twice.
+/// Repeats the calls of a writer that has lost the last answers: nothing is done twice.
 fn check_repetitions(store: &dyn HistoryStore, session: &SessionId, (head, revision): (u64, u64)) {
     let records = block_on(store.records(session, None, u32::MAX)).unwrap();
     let expected = Expected { revision };
@@ -204,7 +204,7 @@ fn check_repetitions(store: &dyn HistoryStore, session: &SessionId, (head, revis
     }
     if revision == begun && begun > 0 {
         let again = block_on(store.prune(session, Revision(begun - 1))).unwrap();
-        // What it replaced, and what was undone.
+        // The summary that it replaced, and the one that was undone.
         let summaries = 1 + u64::from(begun > CYCLE);
         assert_eq!((again.revision.0, again.messages, again.summaries), (begun, BATCH, summaries));
     }

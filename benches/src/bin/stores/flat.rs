@@ -1,4 +1,4 @@
-//! What a session costs that has 200 visible messages, whatever has been said in it before.
+//! Costs of a session with 200 visible messages, whatever has been said in it before.
 
 use core::time::Duration;
 use std::io::Write;
@@ -15,16 +15,16 @@ use wait4::Wait4;
 use crate::meter::{Counts, Meter};
 use crate::sessions::{append, for_each_logged, fresh, hide, in_its_turn, open};
 
-/// How many messages are visible.
+/// Number of visible messages.
 const VISIBLE: u64 = 200;
 
-/// How many messages are appended at once while a session is filled.
+/// Number of messages appended at once while a session is filled.
 const FILL: u64 = 1_000;
 
-/// How many compactions the session has that is looked at for them.
+/// Number of compactions of the session that measures their effect.
 const COMPACTIONS: u64 = 1_000;
 
-/// How long a line of the log is with a message of a few words, in bytes.
+/// Length of a line of the log with a message of a few words, in bytes.
 const LINE: usize = 400;
 
 /// A session with all its visible messages.
@@ -47,7 +47,7 @@ pub(crate) fn measure(url: &str, sizes: &[u64], rounds: u32, most: f64) {
     let store = open(url);
     let mut sessions: Vec<Filled> = sizes.iter().map(|size| filled(&*store, *size)).collect();
     sessions.push(compacted(&*store));
-    // What is said is the same in all, and so is what they cost.
+    // The texts are the same in all sessions, and so are their costs.
     let texts = |filled: &Filled| -> Vec<_> {
         let live = block_on(store.load(&filled.session)).unwrap().live;
         live.into_iter().map(|live| live.entry.message).collect()
@@ -56,7 +56,7 @@ pub(crate) fn measure(url: &str, sizes: &[u64], rounds: u32, most: f64) {
     assert_eq!(first.len() as u64, VISIBLE);
     assert!(sessions.iter().all(|filled| texts(filled) == first));
     let is_kept = url != "memory:";
-    // What another handle does would be counted too.
+    // Work of another handle would be counted too.
     let waits = (!is_kept).then_some(store);
     let read: Option<Vec<Reads>> =
         Meter::of(url).map(|meter| sessions.iter_mut().map(|filled| reads(url, &meter, filled)).collect());
@@ -146,15 +146,16 @@ fn figures(store: &dyn HistoryStore, filled: &mut Filled, rounds: u32) -> Figure
     Figures { load: median(loads), append: median(appends), commit: median(commits), cold: None }
 }
 
-/// What is counted of a load, of an append and of a commit: of `COUNTED` of them.
+/// Counts of a load, of an append and of a commit: of `COUNTED` of them.
 struct Reads([Counts; 3]);
 
-/// How many of each are counted. A page of an index splits once in a hundred or so that are added to it, which reads and writes its
-/// neighbours too: among ten operations there is one such split or none, and that says nothing of what the session holds.
+/// Number of counted operations of each kind. A page of an index splits once in a hundred or so that are added to it, which reads
+/// and writes its neighbours too: among ten operations there is one such split or none, and that says nothing of the session's
+/// contents.
 const COUNTED: u64 = 100;
 
-/// Does it on a handle of its own, whose cache is empty, and takes off what it costs to open one. A handle on a directory
-/// reads a session's file when it first meets it: that is reported as a cold open.
+/// Counts on a handle of its own, whose cache is empty, without the cost of opening one. A handle on a directory reads a
+/// session's file when it first meets it: that is reported as a cold open.
 fn reads(url: &str, meter: &Meter, filled: &mut Filled) -> Reads {
     let counted = |work: &mut dyn FnMut(&dyn HistoryStore)| {
         let before = meter.read();
@@ -234,7 +235,7 @@ fn batched(store: &dyn HistoryStore) -> (Duration, Duration) {
     (batch, singles)
 }
 
-/// How long a fresh handle takes until it has loaded the session.
+/// Time that a fresh handle takes until it has loaded the session.
 fn cold(url: &str, session: &SessionId) -> Duration {
     timed(|| block_on(open(url).load(session)).unwrap().live.len()).1
 }
@@ -285,8 +286,7 @@ fn table(sessions: &[Filled], figures: &[Figures]) {
     }
 }
 
-/// How long one line takes that is appended to a file and flushed, on the disk of a store that keeps files: no append that lasts
-/// is faster.
+/// Time of appending one line to a file and flushing it, on the disk of a store that keeps files: no append that lasts is faster.
 fn flushed(url: &str, rounds: u32) -> Option<Duration> {
     let bare = url.strip_prefix("encrypted:").unwrap_or(url);
     let path = Path::new(bare.strip_prefix("sqlite:").or_else(|| bare.strip_prefix("jsonl:"))?);

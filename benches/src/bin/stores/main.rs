@@ -8,8 +8,8 @@
 //! stores search URL [--messages 1000000] [--appends 5000]
 //! ```
 //!
-//! `encrypted:URL` is that store with encryption. Each works in sessions of its own, which it deletes when all is well. A proof that fails ends with a panic that says what
-//! was found, and leaves what it found.
+//! `encrypted:URL` is that store with encryption. Each works in sessions of its own, which it deletes when all is well. A proof
+//! that fails ends with a panic that says why, and leaves its sessions.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its lines are its output")]
 #![expect(
@@ -65,7 +65,7 @@ fn main() {
     }
 }
 
-/// What stands behind `name`; `default` if it is not there.
+/// The value behind `name`; `default` if it is not there.
 fn option<T: FromStr>(options: &[&str], name: &str, default: T) -> T {
     let Some(at) = options.iter().position(|option| *option == name) else { return default };
     let value = options.get(at + 1).and_then(|value| value.parse().ok());

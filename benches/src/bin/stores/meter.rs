@@ -1,13 +1,13 @@
-//! What a store reads and writes, as whoever keeps its data counts it: the system for files, the server for others.
+//! Counts of a store's reads and writes, by the keeper of its data: the system for files, the server for others.
 
 use std::fs;
 
-/// Counts since the beginning of what is counted, each with its name.
+/// Counts since the keeper's beginning, each with its name.
 pub(crate) type Counts = Vec<(&'static str, u64)>;
 
-/// Who counts.
+/// The keeper that counts.
 pub(crate) enum Meter {
-    /// The system, what this process reads and writes.
+    /// The system, for the reads and writes of this process.
     Process,
     #[cfg(feature = "postgres")]
     Postgres(String),
@@ -16,7 +16,7 @@ pub(crate) enum Meter {
 }
 
 impl Meter {
-    /// Who counts for the store of this URL, if anybody does.
+    /// The meter for the store of this URL, if there is one.
     pub(crate) fn of(url: &str) -> Option<Self> {
         let bare = url.strip_prefix("encrypted:").unwrap_or(url);
         match bare.split_once(':')?.0 {
@@ -40,7 +40,7 @@ impl Meter {
     }
 }
 
-/// What Linux has counted of this process.
+/// Linux's counts of this process.
 const PROCESS: &str = "/proc/self/io";
 
 /// Bytes that went through system calls, from the system's cache or the disk.
@@ -53,7 +53,7 @@ fn process() -> Counts {
     vec![("bytes read", number("rchar")), ("bytes written", number("wchar"))]
 }
 
-/// What was called from outside, what that called within, and what was answered. Looking counts a little too.
+/// Calls from outside, the commands that they called within, and the bytes that were answered. Looking counts a little too.
 #[cfg(feature = "redis")]
 fn redis_counts(url: &str) -> Counts {
     let mut connection = redis::Client::open(url).unwrap().get_connection().unwrap();

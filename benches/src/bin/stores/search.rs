@@ -15,14 +15,14 @@ use crate::sessions::{Dice, append, fresh, open};
 /// The different words that are said, the first of them most often (Zipf's law).
 const VOCABULARY: f64 = 200_000.0;
 
-/// How many messages a session has, and how many are appended at once while it is filled.
+/// Number of messages of a session, and of those appended at once while it is filled.
 const SESSION: u64 = 10_000;
 const FILL: u64 = 500;
 
-/// The index is written once in so many messages.
+/// Number of messages for which the index is written once.
 const BLOCK: u64 = 256;
 
-/// How often each search is repeated.
+/// Number of times that each search is repeated.
 const ROUNDS: u32 = 15;
 
 pub(crate) fn measure(url: &str, messages: u64, appends: u64) {

@@ -1,4 +1,4 @@
-//! What all of them do to a session.
+//! Steps on a session that all measurements share.
 
 use core::cell::Cell;
 use std::sync::Arc;

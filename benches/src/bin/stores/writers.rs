@@ -16,14 +16,14 @@ use futures::executor::block_on;
 use crate::option;
 use crate::sessions::{append, counters, for_each_logged, fresh, in_its_turn, open};
 
-/// How much of a session a compactor leaves visible, in messages.
+/// Number of messages of a session that a compactor leaves visible.
 const KEPT: u64 = 20;
 
-/// How many writes the busiest writer may have for each of the slowest.
+/// Maximum number of writes of the busiest writer for each of the slowest.
 const MOST_OVER_LEAST: u64 = 10;
 
-/// How many writes each writer makes at least, however long that takes: a busy machine lets through too few in the time for shares
-/// to say anything.
+/// Minimum number of writes of each writer, however long they take: a busy machine lets through too few in the time for shares to
+/// say anything.
 const WRITES_MIN: u64 = 10;
 
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ pub(crate) struct Options {
     processes: u64,
     writers: u64,
     compactors: u64,
-    /// Which of the writers a process has: from this one.
+    /// Number of the first writer of a process.
     first: u64,
 }
 
@@ -47,7 +47,7 @@ impl Options {
         }
     }
 
-    /// What the process of this number does.
+    /// The part of the process of this number.
     fn share(&self, process: u64) -> Self {
         let share_of = |all: u64, process| all / self.processes + u64::from(process < all % self.processes);
         let (writers, compactors) = (share_of(self.writers, process), share_of(self.compactors, process));
@@ -62,7 +62,7 @@ impl Options {
     }
 }
 
-/// What one thread has done.
+/// The work that one thread has done.
 #[derive(Debug, Clone, Copy)]
 struct Done {
     /// The writer; `None` for a compactor.
@@ -184,8 +184,8 @@ impl Done {
     }
 }
 
-/// Every writer's messages are in the log, once, in its order; every commit is a record; and what is visible is what the
-/// last of them has left. Returns how many messages there are.
+/// Checks the log and the projection: every writer's messages are in the log, once, in its order; every commit is a record; the
+/// visible messages are those that the last of them has left. Returns the number of messages.
 fn check(store: &dyn HistoryStore, session: &SessionId, done: &[Done]) -> u64 {
     let writers = done.iter().filter_map(|done| done.writer).max().unwrap_or(0) + 1;
     let mut next = vec![0; usize::try_from(writers).unwrap()];

@@ -12,7 +12,7 @@ use epitome::wire::{Format, LossKind, ReadOptions, Transcript, WireError, conver
 
 use crate::TARGETS;
 
-/// What became of a file, or of all lines of one.
+/// The results for a file, or for all lines of one.
 #[derive(Debug, Default)]
 struct Row {
     formats: BTreeMap<&'static str, usize>,

@@ -1,9 +1,9 @@
-//! What reading and writing the wire formats costs, and what becomes of a folder of transcripts.
+//! Costs of reading and writing the wire formats, and results for a folder of transcripts.
 //!
 //! `wire` measures on generated conversations in each format, beside `serde_json::Value` on the same text; `--smoke` does
 //! it on small ones, so that the assertions hold. `wire --stream MB` reads session files of so many megabytes line by line,
 //! `wire --many N` reads and writes texts of so many messages. `wire FOLDER` prints a row for every file under it: its format, its
-//! messages and calls, whether it is written back as it was, and what a conversion to each provider's format loses.
+//! messages and calls, whether it is written back as it was, and the losses of a conversion to each provider's format.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its table is its output")]
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]

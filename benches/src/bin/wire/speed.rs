@@ -93,7 +93,7 @@ fn values(text: &str) -> Vec<Value> {
     serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().unwrap()
 }
 
-/// The same transcript, with every message changed to what it says.
+/// A copy of the transcript, with every message changed to its own content.
 fn touched(transcript: &Transcript) -> Transcript {
     let mut touched = transcript.clone();
     for entry in touched.conversations_mut().iter_mut().flat_map(|conversation| &mut conversation.entries) {

@@ -99,7 +99,7 @@ pub(crate) fn many(messages: usize) {
     }
 }
 
-/// So many short messages in every format.
+/// Transcripts of `messages` short messages in every format.
 fn short(messages: usize) -> impl Iterator<Item = (Format, String)> {
     let list = |message: Value| Value::from(vec![message; messages]);
     let chat = list(json!({"role": "user", "content": "a"}));

@@ -26,7 +26,7 @@ impl Text {
     }
 }
 
-/// The pointers of one call, about one history. What it gives is good for `'c`, the time of the call.
+/// The pointers of one call, about one history. Each reference is good for `'c`, the time of the call.
 pub(crate) struct Call<'c> {
     history: *mut History,
     pointers: PhantomData<&'c mut History>,
@@ -172,7 +172,7 @@ unsafe impl Plain for crate::tables::Layout {}
 // SAFETY: a pointer.
 unsafe impl Plain for *mut History {}
 
-/// Where a value goes that the caller may not want.
+/// Place for an output value that the caller may not want.
 pub(crate) struct Out<'c, T>(Option<&'c mut MaybeUninit<T>>);
 
 impl<T> Out<'_, T> {

@@ -90,7 +90,7 @@ const TEXTS: [&CStr; 34] = [
     c"the sink has failed",
 ];
 
-/// What C gets of a result.
+/// Turns a result into the code that C gets.
 pub(crate) fn code(result: Result<(), Error>) -> Error {
     match result {
         Ok(()) => Error::Ok,

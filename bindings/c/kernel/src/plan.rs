@@ -1,4 +1,4 @@
-//! Compaction: a plan, and what makes it so.
+//! Compaction: a plan, and its commit.
 
 use epitome_core::{ClassEstimator, Compacted as Freed, Outcome, Pass, PlanError, Unchanged};
 

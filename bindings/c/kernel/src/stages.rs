@@ -133,7 +133,7 @@ impl Stages {
         Ok(all)
     }
 
-    /// What `work` gives for the strategies as one.
+    /// Calls `work` with the strategies as one.
     pub(crate) fn as_one<T>(&self, work: impl FnOnce(&dyn Strategy) -> Result<T, Error>) -> Result<T, Error> {
         let stages = self.rules.each_ref().map(Rule::strategy);
         let stages = stages.get(..self.len).unwrap_or_default();

@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use crate::failure::Result;
 
-/// How often something is measured.
+/// Number of rounds of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rounds(Option<NonZeroU32>);
 
-/// How long something took.
+/// Time of a call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Took {
     /// The median of the rounds.
@@ -20,12 +20,12 @@ pub(super) struct Took {
 }
 
 impl Rounds {
-    /// So many, or as many as [`TIME`] is enough for.
+    /// The given number of rounds, or as many as [`TIME`] is enough for.
     pub(super) const fn new(asked: Option<NonZeroU32>) -> Self {
         Self(asked)
     }
 
-    /// Measures `call`. What is too short for the clock is done several times over in a round.
+    /// Measures `call`. A call that is too short for the clock is made several times in a round.
     pub(super) fn measure(self, mut call: impl FnMut() -> Result<()>) -> Result<Took> {
         let begun = Instant::now();
         // The first call finds no cache warm, and is not counted.
@@ -53,21 +53,21 @@ impl Rounds {
     }
 }
 
-/// How often a call is made in one round that takes `once`.
+/// Number of calls in one round, if one takes `once`.
 fn times_in_a_round(once: Duration) -> u32 {
     let times = ROUND_TIME.as_nanos() / once.as_nanos().max(1);
     u32::try_from(times).unwrap_or(u32::MAX).clamp(1, TIMES_MAX)
 }
 
-/// How long a stage is measured.
+/// Time for which a stage is measured.
 const TIME: Duration = Duration::from_millis(500);
-/// With two the median would be the slower one.
+/// Minimum number of rounds: with two the median would be the slower one.
 const ROUNDS_MIN: usize = 3;
-/// More do not move the median.
+/// Maximum number of rounds: more do not move the median.
 const ROUNDS_MAX: usize = 31;
-/// A thousand times what reading the clock takes.
+/// Minimum time of a round: a thousand times that of reading the clock.
 const ROUND_TIME: Duration = Duration::from_micros(50);
-/// What takes less than that many parts of [`ROUND_TIME`] is nothing to speak of.
+/// Maximum number of calls in one round: a call shorter than that part of [`ROUND_TIME`] is nothing to speak of.
 const TIMES_MAX: u32 = 1_000;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a strategy keeps: what `compact` would report of it.
+//! Results of a strategy, as `compact` would report them.
 
 use epitome::core::{GroupKind, TokenCounter};
 use serde::Serialize;
@@ -12,20 +12,20 @@ use crate::scan::Counter;
 use crate::strategy::Strategies;
 use crate::transcript::Transcript;
 
-/// What is left of all conversations together.
+/// The rest of all conversations together.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Kept {
     pub(super) strategy: String,
     pub(super) tokens_after: u64,
     pub(super) user_messages_kept: u64,
     pub(super) tool_exchanges_kept: u64,
-    /// What stands as it stood, from the beginning on: what a prompt cache keeps.
+    /// Tokens that are unchanged, from the beginning on: a prompt cache keeps them.
     pub(super) stable_prefix_tokens: u64,
-    /// Of how many conversations the goal was missed.
+    /// Number of conversations whose goal was missed.
     pub(super) goal_missed: u64,
-    /// How many were left as they were: there was nothing to do, or nothing that may be done.
+    /// Number of conversations left as they were: there was nothing to do, or nothing that may be done.
     pub(super) unchanged: u64,
-    /// How many were left as they were because what is protected does not fit.
+    /// Number of conversations left as they were because their protected messages do not fit.
     pub(super) infeasible: u64,
 }
 

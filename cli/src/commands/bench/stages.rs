@@ -22,11 +22,11 @@ use crate::scan::{self, Index, Scan};
 use crate::strategy::Strategies;
 use crate::transcript::{Input, Transcript};
 
-/// What one stage took, and what that is a second.
+/// The time of one stage, and its rates.
 #[derive(Debug, Serialize)]
 pub(super) struct Stage {
     pub(super) stage: &'static str,
-    /// Of a plan.
+    /// The strategy of a stage that plans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) strategy: Option<String>,
     pub(super) nanoseconds: u64,
@@ -34,7 +34,7 @@ pub(super) struct Stage {
     pub(super) messages_per_second: u64,
     pub(super) turns_per_second: u64,
     pub(super) tokens_per_second: u64,
-    /// Of the whole text, where the stage sees text.
+    /// Bytes of the whole text, if the stage sees text.
     pub(super) bytes_per_second: Option<u64>,
 }
 
@@ -43,11 +43,11 @@ pub(super) struct Work {
     scan: Scan,
     asked: Asked,
     messages: Vec<Message>,
-    /// Of each message, and of its parts.
+    /// The sizes of each message and of its parts.
     sizes: Vec<(Tokens, Vec<Tokens>)>,
 }
 
-/// What all stages work on.
+/// The input of all stages.
 #[derive(Clone, Copy)]
 pub(super) struct All<'a> {
     pub(super) source: &'a Source,
@@ -97,7 +97,7 @@ impl Work {
         self.asked.budget.goal().unwrap_or_default()
     }
 
-    /// How many groups are of this kind.
+    /// Number of groups of this kind.
     pub(super) fn groups(&self, kind: GroupKind) -> u64 {
         self.scan.index.view().groups().filter(|group| group.kind() == kind).count() as u64
     }
@@ -133,13 +133,13 @@ impl Work {
         let planned = strategies
             .with(|strategy| planner.plan(self.scan.index.view(), &budget, pass, strategy).map(|_| ()));
         match planned {
-            // What is protected does not fit: that is an answer too.
+            // Protected messages that do not fit: that is an answer too.
             Ok(()) | Err(PlanError::Infeasible(_)) => Ok(()),
             Err(error) => Err(Failure::plan(&error, &budget)),
         }
     }
 
-    /// The same strategies for this conversation.
+    /// Makes `strategies` anew for this conversation.
     fn strategies(&self, strategies: &Strategies) -> Result<Strategies> {
         strategies.about(|texts| {
             (0..).zip(&self.messages).for_each(|(at, message)| texts.look_through(at, message));
@@ -149,7 +149,7 @@ impl Work {
 }
 
 impl All<'_> {
-    /// Measures all stages; `transcripts` are what was read, and written again as they are.
+    /// Measures all stages; `transcripts` are those of the input, and are written again as they are.
     pub(super) fn measure(
         self,
         transcripts: &mut [Transcript<'_>],
@@ -243,7 +243,7 @@ impl All<'_> {
 /// The stages whose cost is one of bytes; the others see what was counted.
 const SEE_TEXT: [&str; 3] = ["read", "count", "write"];
 
-/// So many in so long are so many a second.
+/// Rate a second of `number` things in `nanoseconds`.
 fn per_second(number: u64, nanoseconds: u64) -> u64 {
     let rate = u128::from(number) * 1_000_000_000 / u128::from(nanoseconds.max(1));
     u64::try_from(rate).unwrap_or(u64::MAX)

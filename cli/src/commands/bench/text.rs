@@ -91,7 +91,7 @@ impl Stage {
 }
 
 impl Kept {
-    /// What else there is to say, and of how many conversations if there are many.
+    /// Further remarks, each with its number of conversations if there are many.
     fn remarks(&self, conversations: u64) -> String {
         let all = [
             (self.goal_missed, "goal missed"),

@@ -1,4 +1,4 @@
-//! What a compacted conversation is made of: messages as they were, shortened ones, and new ones.
+//! The pieces of a compacted conversation: messages as they were, shortened ones, and new ones.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ pub(super) enum OwnedPiece {
 }
 
 impl OwnedPiece {
-    /// As it is written in the form of the input.
+    /// The piece as it is written in the form of the input.
     pub(super) fn as_piece(&self) -> Result<Piece<'_>> {
         match self {
             Self::Original(at) | Self::Shortened { at, text: None, .. } => Ok(Piece::Original(*at)),
@@ -68,7 +68,7 @@ pub(super) fn in_order(view: Index<'_>, order: Vec<u32>, filled: Option<&Filled>
     pieces.collect()
 }
 
-/// The same pieces, with the messages in them that the plan shortens written anew.
+/// Rewrites the messages among `pieces` that the plan shortens, and returns all pieces.
 pub(super) fn shortened(
     pieces: Vec<OwnedPiece>,
     filled: &Filled,

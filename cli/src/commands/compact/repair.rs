@@ -13,7 +13,7 @@ use crate::failure::{Failure, Result, code};
 use crate::report::{RepairCounts, Report};
 use crate::transcript::Transcript;
 
-/// Brings the report up to date with what a repair did. `None` if the transcript is written as it is.
+/// Brings the report up to date with a repair. `None` if the transcript is written as it is.
 pub(super) fn account(
     (pieces, counts): (Vec<OwnedPiece>, RepairCounts),
     sizes: &[Tokens],
@@ -70,7 +70,7 @@ pub(super) fn repair(
     Ok((pieces.collect::<Result<_>>()?, counts))
 }
 
-/// The message that a piece is, with the form of what was read: a new one was read from none.
+/// The message that a piece is, with the form of its source: a new one has no source.
 fn as_read(piece: &OwnedPiece, transcript: &mut Transcript<'_>) -> Result<Message> {
     let message = message_of(piece, transcript)?;
     Ok(match piece {
@@ -122,7 +122,7 @@ fn repair_steps(
     Ok(repairer.finish(profile, Pending::Over))
 }
 
-/// How many rules of `profile` these pieces break.
+/// Number of violations of `profile` in these pieces.
 pub(super) fn violations(
     pieces: &[OwnedPiece],
     transcript: &mut Transcript<'_>,

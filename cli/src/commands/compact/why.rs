@@ -42,7 +42,7 @@ pub(super) fn explain(
     Ok(rows.collect())
 }
 
-/// What a strategy takes, by its name.
+/// The reason of a verdict, by the name of its strategy.
 fn taken(stage: Option<&String>, verdict: char) -> &'static str {
     let name = stage.map_or("", |stage| stage.split(':').next().unwrap_or_default());
     match (name, verdict) {
@@ -124,7 +124,7 @@ fn kept(
     }
 }
 
-/// What holds a group before any strategy looks at it.
+/// The protection of a group before any strategy looks at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hold {
     Free,

@@ -22,7 +22,7 @@ pub(super) struct Written {
     told: Told,
 }
 
-/// What is to be said of it.
+/// Remarks about the written file.
 enum Told {
     Nothing,
     Redacted(Found),
@@ -30,8 +30,8 @@ enum Told {
 }
 
 impl Written {
-    /// Writes what came of the conversations. Without `-o`, what their format may refuse is written nowhere, so that the report
-    /// says what the run would say.
+    /// Writes the results for the conversations. Without `-o`, a result that its format may refuse is written nowhere, so that
+    /// the report says the same as the run.
     pub(super) fn new(
         args: &CompactArgs,
         input: &Input,

@@ -1,6 +1,6 @@
 //! Floors and ceilings for the figures of strategies: choices of whole groups that no rule limits.
 //!
-//! They keep neither system messages nor the task, so that a strategy pays for what a baseline does not keep.
+//! They keep neither system messages nor the task, so that a strategy pays for messages that a baseline does not keep.
 
 use core::hash::{Hash as _, Hasher as _};
 use std::collections::HashMap;
@@ -34,7 +34,7 @@ impl Floor {
         }
     }
 
-    /// What it keeps in at most `goal` tokens.
+    /// The messages that it keeps in at most `goal` tokens.
     pub(super) fn shown(self, prompt: &Prompt<'_>, goal: u64) -> Shown {
         let groups = groups(prompt);
         let mut chosen = Chosen { groups: &groups, left: goal, positions: Vec::new() };
@@ -59,12 +59,12 @@ impl Floor {
     }
 }
 
-/// What a search for the request chooses: the groups whose best message is nearest to it, by BM25. A group that is too large is passed
+/// The choice of a search for the request: the groups whose best message is nearest to it, by BM25. A group that is too large is passed
 /// over. The request itself comes first.
 pub(super) fn nearest(prompt: &Prompt<'_>, goal: u64, texts: &SearchIndex, request: &str) -> Shown {
     let groups = groups(prompt);
     let scores = texts.scores(request);
-    // What the index does not have is the request.
+    // A position that the index does not have is the request.
     let score = |position: &u32| scores.get(*position as usize).copied().unwrap_or(u64::MAX);
     let mut order: Vec<(u64, usize)> = groups
         .iter()

@@ -25,7 +25,7 @@ use crate::progress::Progress;
 use plant::{Fate, Planted};
 use table::Kind;
 
-/// What became of the planted sentences. Its fields are the program's JSON.
+/// Survival of the planted sentences. Its fields are the program's JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct Canaries {
     conversations: u64,
@@ -36,13 +36,13 @@ pub(super) struct Canaries {
     shares: Vec<Share<Survival>>,
 }
 
-/// What survives so many compactions: means over the sentences, in percent.
+/// Survival after a number of compactions: means over the sentences, in percent.
 #[derive(Debug, Serialize)]
 struct Survival {
     compactions: usize,
     by_kind: BTreeMap<Kind, Option<f64>>,
     all: Option<f64>,
-    /// Of the sentences that a newer one has replaced, those that are shown without it.
+    /// Replaced sentences that are shown without the newer one.
     stale: Option<f64>,
     /// Tokens after the compaction, of all those that were said.
     tokens_left: Option<f64>,

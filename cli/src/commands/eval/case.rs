@@ -15,10 +15,9 @@ use crate::transcript::Transcript;
 
 /// The shares of the assistant messages behind which a conversation is cut, in percent.
 const CUTS: [usize; 4] = [35, 50, 65, 80];
-/// The same for the first and the last compaction of several.
+/// The shares at the first and the last compaction of several, in percent.
 const ROUNDS: [usize; 2] = [40, 80];
-/// How many messages of the model a conversation has for each of several compactions, at least: so that the places differ, and there are
-/// turns between them.
+/// Minimum number of messages of the model for each of several compactions: so that the places differ, and there are turns between them.
 const ROUND_MIN: usize = 5;
 /// The number of assistant messages behind a cut whose words count as needed.
 const AHEAD: usize = 15;
@@ -31,7 +30,7 @@ pub(in crate::commands) struct Case {
     runs: Vec<Vec<u64>>,
 }
 
-/// A conversation up to a message of the model, and what the model then needed of it.
+/// A conversation up to a message of the model, and the information that the model then needed of it.
 pub(super) struct Cut<'a> {
     pub(super) case: &'a Case,
     /// The number of messages before it.
@@ -71,8 +70,8 @@ impl Case {
         Ok(cuts.into_iter().filter(|cut| !cut.identifiers.is_empty() || !cut.runs.is_empty()).collect())
     }
 
-    /// So many cuts, two at least, with turns between them: the first at 40 % of the messages of the model, the last at 80 %. `None` for a
-    /// conversation that is too short.
+    /// Cuts for this number of rounds, two at least, with turns between them: the first at 40 % of the messages of the model, the
+    /// last at 80 %. `None` for a conversation that is too short.
     pub(super) fn rounds<'a>(&'a self, rounds: usize, finder: &Finder) -> Result<Option<Vec<Cut<'a>>>> {
         let [first, last] = ROUNDS;
         let steps = rounds.saturating_sub(1).max(1);
@@ -101,7 +100,7 @@ impl Case {
 
     fn cut<'a>(&'a self, at: usize, finder: &Finder) -> Result<Cut<'a>> {
         let prompt = Prompt::of(self.messages.iter().take(at))?;
-        // What a projection never shows cannot be kept by any strategy.
+        // A message that a projection never shows cannot be kept by any strategy.
         let shown: Vec<u32> = prompt.index.view().projection().flatten().collect();
         let (identifiers, runs) = (self.identifiers_needed(at, &shown, finder), self.runs_needed(at, &shown));
         Ok(Cut { case: self, at, prompt, identifiers, runs })
@@ -147,8 +146,8 @@ impl Case {
         needs.collect()
     }
 
-    /// What the model writes in its next messages before anything behind the cut has shown it, with the message that needs
-    /// it.
+    /// The units that the model writes in its next messages before anything behind the cut has shown them, each with the message
+    /// that needs it.
     fn needed<T: Clone + Ord + core::hash::Hash + Eq>(
         &self,
         at: usize,

@@ -75,7 +75,7 @@ impl Command {
         &self.name
     }
 
-    /// What the program leaves of a conversation, which is to have no more than `goal` tokens.
+    /// Asks the program for a compaction of a conversation to no more than `goal` tokens.
     pub(super) fn compact(
         &self,
         given: &[Given],
@@ -100,7 +100,7 @@ impl fmt::Debug for Command {
 }
 
 impl Given {
-    /// What the model is shown of `before` after a compaction that left `after`.
+    /// The view of the model on `before` after a compaction that left `after`.
     pub(super) fn shown(before: &[Self], after: &[Self]) -> Shown {
         let tokens = |given: &[&Self]| given.iter().map(|given| given.counted.tokens()).sum();
         let (whole, new): (Vec<_>, Vec<_>) = after.iter().partition(|given| given.position.is_some());

@@ -1,4 +1,4 @@
-//! What is compared: strategies, outside programs, and the floors and the ceiling beside them.
+//! The contenders: strategies, outside programs, and the floors and the ceiling beside them.
 
 use epitome::core::TokenCounter;
 use epitome::search::SearchIndex;
@@ -19,9 +19,9 @@ pub(super) enum Contender<'s> {
     /// An outside program.
     Command(&'s Command),
     Floor(Floor),
-    /// What a search for the request chooses.
+    /// The choice of a search for the request.
     Search,
-    /// The ceiling. Its name says what it looks for.
+    /// The ceiling. Its name says which needs it looks for.
     Oracle(&'static str),
 }
 
@@ -48,7 +48,7 @@ impl<'s> Contender<'s> {
         !matches!(self, Self::Strategies(_) | Self::Command(_))
     }
 
-    /// What it leaves; `None` where what is protected does not fit, and for a search without a request.
+    /// The messages that it leaves; `None` if the protected ones do not fit, and for a search without a request.
     pub(super) fn shown(
         self,
         prompt: &Prompt<'_>,
@@ -70,7 +70,7 @@ impl<'s> Contender<'s> {
     }
 }
 
-/// What only a baseline knows.
+/// Knowledge that only a baseline has.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known<'k> {
     /// The messages in which each need stands.

@@ -1,4 +1,4 @@
-//! What is left of what the model needs after each of several compactions, with turns between them.
+//! The rest of the model's needs after each of several compactions, with turns between them.
 
 #[cfg(test)]
 mod tests;
@@ -18,13 +18,13 @@ use crate::amount::Percent;
 use crate::failure::Result;
 use crate::progress::Progress;
 
-/// What was measured. Its fields are the program's JSON.
+/// Measurements by round. Its fields are the program's JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct Degradation {
     conversations: u64,
     /// Conversations without enough messages of the model, which are left out.
     too_short: u64,
-    /// How often each was compacted.
+    /// Number of compactions of each conversation.
     rounds: usize,
     shares: Vec<Share<After>>,
 }
@@ -35,11 +35,11 @@ struct After {
     compactions: usize,
     /// Needed identifiers that are shown.
     identifiers: Option<f64>,
-    /// The same where nothing was compacted before.
+    /// Needed identifiers that are shown if nothing was compacted before.
     identifiers_once: Option<f64>,
     /// Needed runs of five words that are shown.
     copied_text: Option<f64>,
-    /// The same where nothing was compacted before.
+    /// Needed runs that are shown if nothing was compacted before.
     copied_text_once: Option<f64>,
     /// Tokens after the compaction, of the goal.
     tokens_left: Option<f64>,
@@ -82,7 +82,7 @@ impl Degradation {
 struct ShareTally {
     keep: Percent,
     left_out: u64,
-    /// Of each contender, by round.
+    /// Tallies of each contender, by round.
     rows: Vec<Vec<Tally>>,
 }
 

@@ -26,7 +26,7 @@ use crate::progress::Progress;
 pub(super) use case::QuestionedCase;
 use case::{Question, Retention};
 
-/// What was measured on conversations with labelled questions. Its fields are the program's JSON.
+/// Measurements on conversations with labelled questions. Its fields are the program's JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct Evidence {
     conversations: u64,
@@ -43,7 +43,7 @@ pub(super) struct Evidence {
 #[derive(Debug, Serialize)]
 struct Share {
     keep: String,
-    /// Conversations that are not compacted: what is protected has more than the budget.
+    /// Conversations that are not compacted: their protected messages have more than the budget.
     left_out: u64,
     /// Questions for which the conversation is not compacted, for the same reason.
     left_out_aware: u64,
@@ -58,9 +58,9 @@ struct Row {
     baseline: bool,
     blind: Retained,
     aware: Retained,
-    /// Of the groups that were hidden or shortened, those that `expand` brings back byte for byte.
+    /// Hidden or shortened groups that `expand` brings back byte for byte.
     recovered: Option<f64>,
-    /// Of the evidence that is not shown, blind, that among the ten messages that a search for the question finds in what is hidden.
+    /// Evidence, blind and not shown, that is among the ten hidden messages that a search for the question finds first.
     found: Option<f64>,
     lost: Vec<Lost>,
 }
@@ -268,7 +268,7 @@ impl Tally {
     }
 }
 
-/// The words of what is shown that did not stand so before.
+/// The words of new texts in the view: they did not stand so before.
 fn new_terms(shown: &Shown) -> HashSet<String> {
     shown.new.iter().flat_map(|text| terms(text)).collect()
 }
@@ -297,7 +297,7 @@ impl Lost {
         lost.collect()
     }
 
-    /// So many of them, each message once. A question that nothing else answers comes first.
+    /// The first `most` of them, each message once. A question that nothing else answers comes first.
     fn first(mut all: Vec<(usize, Self)>, most: usize) -> Vec<Self> {
         all.sort_by_key(|(messages, _)| *messages);
         let mut named = HashSet::new();

@@ -57,7 +57,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<Labelled>>> {
     if path == Path::new("-") {
         return Ok(None);
     }
-    // What cannot be opened is reported where transcripts are read.
+    // A file that cannot be opened is reported where transcripts are read.
     let Ok(file) = File::open(path) else { return Ok(None) };
     let Some(shape) = Shape::detect(BufReader::new(file)) else { return Ok(None) };
     let text = whole(path)?;

@@ -6,7 +6,7 @@ pub(super) struct Need<T> {
     pub(super) unit: T,
     /// The messages before the compaction in which it stands, in order.
     pub(super) stands_in: Vec<u32>,
-    /// What needs it first: a message behind the cut, or a question.
+    /// The first message behind the cut that needs it, or the question.
     pub(super) needed_at: u32,
 }
 

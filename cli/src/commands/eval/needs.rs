@@ -1,4 +1,5 @@
-//! What the model of a recorded conversation used next, and how much of it a compaction leaves: identifiers and copied text.
+//! The information that the model of a recorded conversation used next, and the share that a compaction leaves: identifiers and
+//! copied text.
 
 use std::collections::HashSet;
 
@@ -19,14 +20,14 @@ use crate::amount::Percent;
 use crate::failure::Result;
 use crate::progress::Progress;
 
-/// What was measured. Its fields are the program's JSON.
+/// Measurements of the needs. Its fields are the program's JSON.
 #[derive(Debug, Serialize)]
 pub(in crate::commands) struct Needs {
     pub(super) conversations: u64,
     /// The places at which conversations were cut: directly before a message of the model.
     pub(in crate::commands) cuts: u64,
     pub(super) tokens_before: u64,
-    /// With the prices of a model.
+    /// Prices of the requests, for a model with prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) price: Option<Priced>,
     pub(in crate::commands) shares: Vec<Share>,
@@ -36,7 +37,7 @@ pub(in crate::commands) struct Needs {
 #[derive(Debug, Serialize)]
 pub(in crate::commands) struct Share {
     pub(in crate::commands) keep: String,
-    /// Cuts that no strategy is measured at: what is protected has more than the budget.
+    /// Cuts that no strategy is measured at: the protected messages have more than the budget.
     pub(in crate::commands) left_out: u64,
     pub(in crate::commands) rows: Vec<Row>,
 }
@@ -49,7 +50,7 @@ pub(in crate::commands) struct Row {
     pub(in crate::commands) baseline: bool,
     /// Needed identifiers that are shown.
     pub(in crate::commands) identifiers: Option<f64>,
-    /// The same, where a rare identifier weighs more.
+    /// Needed identifiers that are shown; a rare one weighs more.
     pub(super) identifiers_weighted: Option<f64>,
     /// Needed runs of five words that are shown.
     pub(in crate::commands) copied_text: Option<f64>,
@@ -57,9 +58,9 @@ pub(in crate::commands) struct Row {
     pub(super) stable_prefix: f64,
     /// Cuts at which more was left than the budget allowed.
     pub(super) missed: u64,
-    /// Cuts at which an outside program left what an API would refuse.
+    /// Cuts at which an outside program left messages that an API would refuse.
     pub(super) illegal: u64,
-    /// Of the requests of the conversations; none of a ceiling, which needs a cut.
+    /// Price of the requests of the conversations; none of a ceiling, which needs a cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) price: Option<Price>,
     pub(in crate::commands) lost: Vec<Lost>,
@@ -144,7 +145,7 @@ impl Row {
     }
 }
 
-/// What the requests of the conversations cost with this contender, if prices were asked for.
+/// Price of the requests of the conversations with this contender, if prices were asked for.
 fn priced(
     contender: Contender<'_>,
     cases: &[Case],
@@ -181,7 +182,7 @@ impl Lost {
         lost.collect()
     }
 
-    /// So many of them, each identifier once. The rarest come first within each cut; here, those of the longest conversations.
+    /// The first `most` of them, each identifier once. The rarest come first within each cut; here, those of the longest conversations.
     fn first(mut all: Vec<(usize, Self)>, most: usize) -> Vec<Self> {
         all.sort_by_key(|(often, one)| (*often, core::cmp::Reverse(one.cut)));
         let mut named = HashSet::new();

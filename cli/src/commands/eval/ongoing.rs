@@ -16,9 +16,9 @@ use crate::strategy::Strategies;
 
 /// A conversation and the contender that compacts it.
 pub(super) enum Ongoing<'c> {
-    /// A strategy goes on with what it has left, in a store in memory.
+    /// A strategy goes on with its rest, in a store in memory.
     Stored { strategies: &'c Strategies, session: Box<Stored> },
-    /// An outside program goes on with what it has answered.
+    /// An outside program goes on with its answer.
     Answered { command: &'c Command, messages: Vec<Given>, said: usize },
     /// A floor or a ceiling chooses anew from all that was said.
     Chosen { contender: Contender<'c>, shown: Shown, said: usize },
@@ -109,7 +109,7 @@ impl<'c> Ongoing<'c> {
         }
     }
 
-    /// What the next request would have.
+    /// Contents of the next request.
     pub(super) fn shown(&self) -> Shown {
         match self {
             Self::Stored { session, .. } => session.shown(),

@@ -1,4 +1,4 @@
-//! What the requests of a conversation cost.
+//! The price of the requests of a conversation.
 
 use epitome::core::Budget;
 use epitome::models::{Model, Prices};
@@ -22,7 +22,7 @@ pub(super) struct Pricing {
     budget: Budget,
 }
 
-/// What the requests of all conversations cost without a compaction. Its fields are the program's JSON.
+/// Price of the requests of all conversations without a compaction. Its fields are the program's JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct Priced {
     model: String,
@@ -35,11 +35,11 @@ pub(super) struct Priced {
     pub(super) full: u64,
 }
 
-/// What they cost with one strategy.
+/// Price of the requests with one strategy.
 #[derive(Debug, Serialize)]
 pub(super) struct Price {
     input_tokens: u64,
-    /// Of what they cost without a compaction.
+    /// Share of the price without a compaction.
     pub(super) percent: Option<f64>,
     pub(super) compactions: u64,
 }
@@ -73,7 +73,7 @@ impl Pricing {
         Asked::new(&BudgetArgs { trigger, goal, ..self.window }, 0)
     }
 
-    /// What the requests of all conversations cost without a compaction.
+    /// Price of the requests of all conversations without a compaction.
     pub(super) fn without_compaction(&self, cases: &[Case]) -> Priced {
         let all: Vec<Paid> =
             cases.iter().map(|case| Paid::without_compaction(&case.messages, self)).collect();

@@ -12,7 +12,7 @@ use super::prompt::{CountedMessage, Prompt};
 use crate::budget::Asked;
 use crate::failure::Result;
 
-/// What was paid for requests.
+/// Sums paid for requests.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Paid {
     pub(super) requests: u64,
@@ -24,7 +24,7 @@ pub(super) struct Paid {
 }
 
 impl Paid {
-    /// What the requests of a conversation cost, where each has all that was said before.
+    /// Price of the requests of a conversation without compactions: each has all that was said before.
     pub(super) fn without_compaction(messages: &[CountedMessage], pricing: &Pricing) -> Self {
         let (mut paid, mut cached, mut said, mut tokens) = (Self::default(), 0, 0, 0);
         for request in Request::all(messages) {
@@ -36,7 +36,7 @@ impl Paid {
         paid
     }
 
-    /// The same, where a request that fills the window is compacted first.
+    /// Price of the requests if one that fills the window is compacted first.
     pub(super) fn with_compactions(
         contender: Contender<'_>,
         messages: &[CountedMessage],
@@ -101,7 +101,7 @@ impl Request {
         })
     }
 
-    /// What the cache still holds when it is sent, of so many tokens.
+    /// Number of the `cached` tokens that the cache still holds when it is sent.
     const fn finds(&self, cached: u64, pricing: &Pricing) -> u64 {
         if self.follows_user && pricing.expires { 0 } else { cached }
     }

@@ -18,7 +18,7 @@ use crate::failure::Result;
 #[derive(Debug, Serialize)]
 pub(super) struct Share<A> {
     pub(super) keep: String,
-    /// Conversations that are not compacted: what is protected has more than the budget.
+    /// Conversations that are not compacted: their protected messages have more than the budget.
     pub(super) left_out: u64,
     pub(super) rows: Vec<Row<A>>,
 }
@@ -87,8 +87,8 @@ impl Rounds {
     }
 }
 
-/// What a contender leaves after each compaction to the same goal: one for each of `prompts`, which are beginnings of `messages`. `needs`
-/// are those that a ceiling looks for when so many messages have been said.
+/// The rest that a contender leaves after each compaction to the same goal: one for each of `prompts`, which are beginnings of
+/// `messages`. `needs` are those that a ceiling looks for when so many messages have been said.
 pub(super) fn shown_by_round<'n, 'p>(
     contender: Contender<'_>,
     messages: &[CountedMessage],

@@ -1,4 +1,4 @@
-//! How much of what the model needed next is shown, and the ceilings that look for it.
+//! The share of the model's next needs that is shown, and the ceilings that look for it.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use super::need::{Need, share};
 use super::shown::Shown;
 use super::words::runs;
 
-/// The share of what was needed that is shown; `None` where nothing was.
+/// The share of the needs that is shown; `None` if there was none.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Score {
     pub(super) identifiers: Option<f64>,
-    /// The same, where a rare identifier weighs more.
+    /// The share of the identifiers, where a rare one weighs more.
     pub(super) weighted: Option<f64>,
     pub(super) runs: Option<f64>,
 }
@@ -33,7 +33,7 @@ impl Score {
 pub(super) const ORACLES: [Contender<'static>; 2] =
     [Contender::Oracle(OF_IDENTIFIERS), Contender::Oracle(OF_TEXT)];
 
-/// What a ceiling looks for: the messages in which each need stands.
+/// The needs that a ceiling looks for: the messages in which each stands.
 pub(super) fn looked_for<'c>(contender: Contender<'_>, cut: &'c Cut<'_>) -> Vec<&'c [u32]> {
     match contender {
         Contender::Oracle(OF_TEXT) => places(&cut.runs),

@@ -1,4 +1,4 @@
-//! What is left of a conversation after a compaction.
+//! The rest of a conversation after a compaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::failure::{Failure, Result};
 use crate::strategy::Strategies;
 use crate::summarizer;
 
-/// What the model is shown after a compaction.
+/// The messages that the model is shown after a compaction.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shown {
     /// The messages that stand as they stood.
@@ -23,16 +23,16 @@ pub(super) struct Shown {
     pub(super) new: Vec<String>,
     /// All tokens.
     pub(super) tokens: u64,
-    /// Those of summaries and ledgers.
+    /// Tokens of summaries and ledgers.
     pub(super) written: u64,
-    /// The tokens from the beginning on that stand as they stood: what a prompt cache keeps.
+    /// The tokens from the beginning on that are unchanged: a prompt cache keeps them.
     pub(super) stable: u64,
-    /// Whether an API of Chat Completions would refuse it. Looked for in what outside programs leave.
+    /// Whether an API of Chat Completions would refuse it. Checked in the answers of outside programs.
     pub(super) illegal: bool,
 }
 
 impl Shown {
-    /// What a strategy leaves; `None` where what is protected does not fit.
+    /// The messages that a strategy leaves; `None` if the protected ones do not fit.
     pub(super) fn by(
         strategies: &Strategies,
         prompt: &Prompt<'_>,
@@ -63,7 +63,7 @@ impl Shown {
             .map_err(|error| Failure::input(format!("--strategy: {error}")))
     }
 
-    /// These messages, as they stood.
+    /// A view of these messages, as they stood.
     pub(super) fn of_whole(prompt: &Prompt<'_>, positions: impl Iterator<Item = u32>) -> Self {
         let view = prompt.index.view();
         let whole: BTreeSet<u32> = positions.collect();

@@ -18,7 +18,7 @@ use crate::failure::{Failure, Result};
 use crate::strategy::Strategies;
 use crate::summarizer;
 
-/// How many messages are asked of the store at a time.
+/// Number of messages that are asked of the store at a time.
 const PAGE: u32 = 500;
 
 /// A session in a store in memory.
@@ -50,7 +50,7 @@ impl Stored {
         self.history.index().tokens()
     }
 
-    /// What the next request would have.
+    /// Contents of the next request.
     pub(super) fn shown(&self) -> Shown {
         let mut shown = Shown { tokens: self.tokens(), ..Shown::default() };
         for live in self.visible() {
@@ -71,8 +71,8 @@ impl Stored {
         positions.filter_map(|position| self.history.live().get(position as usize))
     }
 
-    /// Of the groups that a compaction hides or shortens, the share that `expand` brings back byte for byte; `None` where it hides and
-    /// shortens none. The compaction is undone then.
+    /// The share of the groups hidden or shortened by a compaction that `expand` brings back byte for byte; `None` if it hides
+    /// and shortens none. The compaction is undone then.
     pub(super) fn recovered(&mut self, strategies: &Strategies, asked: &Asked) -> Result<Option<f64>> {
         let before = self.history.live().to_vec();
         let Some((made, record)) = self.compact(strategies, asked)? else { return Ok(None) };
@@ -81,7 +81,7 @@ impl Stored {
         Ok(share_back(&before, &record, &expanded))
     }
 
-    /// Compacts the session; `None` if nothing is to do, or what is protected does not fit.
+    /// Compacts the session; `None` if nothing is to do, or the protected messages do not fit.
     pub(super) fn compact(
         &mut self,
         strategies: &Strategies,
@@ -141,8 +141,7 @@ impl Stored {
     }
 }
 
-/// Of the groups that `record` hides or shortens, the share of which all hidden and shortened messages are in `expanded` as they were
-/// before.
+/// The share of the groups that `record` hides or shortens whose hidden and shortened messages are all in `expanded` as they were before.
 fn share_back(before: &[Live], record: &CompactionRecord, expanded: &BTreeMap<Seq, Message>) -> Option<f64> {
     let mut groups: BTreeMap<Seq, bool> = BTreeMap::new();
     for Live { key, entry, .. } in before.iter().filter(|live| touches(record, live.key)) {

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::failure::{Failure, Result};
 
-/// How many words are a run: long enough that two texts share one only where one copies the other.
+/// Number of words in a run: long enough that two texts share one only where one copies the other.
 pub(super) const RUN: usize = 5;
 
 /// Longer matches are payloads, not names.

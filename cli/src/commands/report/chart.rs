@@ -125,7 +125,7 @@ pub(super) const VERDICTS: [(char, &str, &str); 4] = [
     ('D', "v-dropped", "dropped"),
 ];
 
-/// A conversation from its first token to its last: what became of each. Where a column stands for several groups, it is divided
+/// A conversation from its first token to its last, with the verdicts. Where a column stands for several groups, it is divided
 /// between their verdicts.
 pub(super) fn strip(groups: &[Group], verdicts: &str, name: &str) -> Markup {
     const HEIGHT: f64 = 24.0;
@@ -153,7 +153,7 @@ pub(super) fn strip(groups: &[Group], verdicts: &str, name: &str) -> Markup {
     }
 }
 
-/// How many columns a strip has at most.
+/// Maximum number of columns of a strip.
 const COLUMNS: u64 = 320;
 
 /// The tokens of each verdict in each column.
@@ -177,10 +177,10 @@ fn columns(groups: &[Group], verdicts: &str, all: u64) -> Vec<[f64; VERDICTS.len
     columns
 }
 
-/// How many areas a drawing has at most, and how many files one area.
+/// Maximum number of areas of a drawing, and of files of one area.
 const AREAS_MAX: usize = 100;
 
-/// Where the tokens are: kinds of messages, tools, and the files that tools were called with.
+/// Origins of the tokens: kinds of messages, tools, and the files that tools were called with.
 pub(super) fn origins(by_kind: &ByKind, by_tool: &[Origin], all: u64) -> Markup {
     const HEIGHT: f64 = 300.0;
     /// A rectangle with less room has no label.
@@ -238,7 +238,7 @@ pub(super) fn origins(by_kind: &ByKind, by_tool: &[Origin], all: u64) -> Markup 
     }
 }
 
-/// The sizes of these rows, and what an area of so many tokens has beside them.
+/// The sizes of these rows, and the rest of an area of so many tokens.
 fn sizes_in(tokens: u64, rows: &[&Origin]) -> Vec<u64> {
     let mut sizes: Vec<_> = rows.iter().map(|row| row.tokens).collect();
     sizes.push(tokens.saturating_sub(sizes.iter().sum()));

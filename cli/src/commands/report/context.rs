@@ -37,7 +37,7 @@ pub(super) struct Compaction {
     pub(super) messages_before: u64,
     pub(super) before: ByKind,
     pub(super) after: ByKind,
-    /// What stands as it stood: what a prompt cache keeps.
+    /// Tokens that are unchanged from the beginning on: a prompt cache keeps them.
     pub(super) stable_prefix_tokens: u64,
     /// When it pays, if the prices of the model are known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,7 +92,7 @@ impl Context {
         })
     }
 
-    /// How many requests stay over so many tokens.
+    /// Number of requests that stay over `tokens`.
     pub(super) fn over(&self, tokens: u64) -> u64 {
         self.requests.iter().filter(|request| request.tokens.total() > tokens).count() as u64
     }
@@ -104,8 +104,8 @@ impl Context {
     }
 }
 
-/// How many messages each request has before it. Messages of the model behind each other are one answer; behind the last of other
-/// messages stands a request that nobody has answered yet.
+/// Number of messages before each request. Messages of the model behind each other are one answer; behind the last of other
+/// messages stands a request without an answer yet.
 fn requests_of(messages: &[CountedMessage]) -> impl Iterator<Item = usize> {
     let by_model = |counted: &CountedMessage| counted.message.role() == Role::Assistant;
     let pairs = messages.iter().zip(messages.iter().skip(1)).enumerate();

@@ -35,13 +35,13 @@ pub(super) struct Conversation {
     pub(super) compacted_by_tool: Vec<u64>,
     pub(super) groups: Vec<Group>,
     pub(super) strips: Vec<Strip>,
-    /// What the model needed next, and how much of it each strategy keeps; `None` where it needed nothing.
+    /// The model's next needs, and the share that each strategy keeps; `None` if it needed nothing.
     pub(super) needs: Option<Needs>,
     #[serde(skip)]
     pub(super) said: Vec<Said>,
 }
 
-/// One turn; turn 0 is what stands before the first request.
+/// One turn; turn 0 is all before the first request.
 #[derive(Debug, Serialize)]
 pub(super) struct Turn {
     pub(super) turn: u32,
@@ -58,7 +58,7 @@ pub(super) struct Said {
     tokens: u64,
     /// The number of its group, counted from 0.
     group: u32,
-    /// What `epitome show --full` prints of it.
+    /// Its text, as `epitome show --full` prints it.
     text: String,
 }
 
@@ -89,7 +89,7 @@ impl Conversation {
         let context = Context::of(&messages, asking)?;
         let place =
             redactor.and_then(|redactor| redactor.value(None, place)).unwrap_or_else(|| place.to_owned());
-        // What is named as lost comes from texts without secrets.
+        // Lost identifiers come from texts without secrets.
         let case = Case::of_messages(place.clone(), clean.unwrap_or(messages));
         let needs = Needs::of(core::slice::from_ref(&case), &asking.measure)?;
         Ok(Self {
@@ -135,7 +135,7 @@ fn without_secrets(
     clean.collect()
 }
 
-/// What a page says of each message: its own place and size, and its text without secrets.
+/// The messages of the page: each with its own place and size, and its text without secrets.
 fn said(messages: &[CountedMessage], clean: &[CountedMessage]) -> Result<Vec<Said>> {
     let (mut all, mut index) = (Vec::with_capacity(messages.len()), Groups::new());
     for (at, (counted, clean)) in messages.iter().zip(clean).enumerate() {

@@ -17,7 +17,7 @@ pub(super) enum Kind {
     Calls,
     Results,
     Media,
-    /// What a compaction wrote: summaries, digests, ledgers.
+    /// Messages that a compaction wrote: summaries, digests, ledgers.
     Summaries,
     Other,
 }
@@ -99,7 +99,7 @@ impl Serialize for ByKind {
 }
 
 impl ByKind {
-    /// Those of a message. Its framing counts as its first part.
+    /// Tokens of a message by kind. Its framing counts as its first part.
     pub(super) fn of(message: &Message, counter: &(dyn TokenCounter + Send + Sync)) -> Self {
         let (mut by_kind, mut first, mut parts) = (Self::default(), None, 0);
         let amount = measure_each(message, counter, &mut |part, size| {

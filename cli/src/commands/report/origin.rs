@@ -1,4 +1,4 @@
-//! Where the tokens of a conversation come from: tools, and the files that they were called with.
+//! Origins of a conversation's tokens: tools, and the files that they were called with.
 
 use std::collections::HashMap;
 

@@ -18,7 +18,7 @@ use crate::visible::line;
 const SCRIPT: &str = include_str!("page.js");
 const POLICY: Policy<'_> = Policy { styles: &[STYLE], scripts: &[LIST_SCRIPT, SCRIPT], asks: false };
 
-/// How many rows a table of tools and files or of turns has. `--json` has all.
+/// Number of rows of a table of tools and files or of turns. `--json` has all.
 const ROWS_MAX: usize = 200;
 
 pub(super) fn html(report: &Report) -> Result<String> {
@@ -65,7 +65,7 @@ pub(super) fn html(report: &Report) -> Result<String> {
     Ok(page.into_string())
 }
 
-/// What the script reads, as JSON in which nothing ends an element.
+/// Data for the script, as JSON in which nothing ends an element.
 fn data(conversation: &Conversation) -> Result<String> {
     #[derive(Serialize)]
     struct Data<'a> {
@@ -201,7 +201,7 @@ fn compactions(one: &Conversation) -> Markup {
     }
 }
 
-/// Where the tool that wrote the file compacted.
+/// Compactions by the tool that wrote the file, and their places.
 fn compacted_by_tool(places: &[u64]) -> String {
     let (first, later): (Vec<_>, Vec<_>) = places.iter().copied().partition(|at| *at == 0);
     let mut text = format!(
@@ -220,7 +220,7 @@ fn compacted_by_tool(places: &[u64]) -> String {
     text + "."
 }
 
-/// What the columns of prices are.
+/// Meanings of the columns of prices.
 const PRICED: &str = "Costs: once, in tokens of input that no cache holds. Pays after: so many requests on a warm prompt cache.";
 
 fn pays_after(pays: &Pays) -> String {
@@ -234,7 +234,7 @@ fn message(number: u64, one: &Conversation) -> Markup {
     }
 }
 
-/// What a compaction took and wrote, in tokens by kind.
+/// Tokens that a compaction took and wrote, by kind.
 fn taken(before: &ByKind, after: &ByKind) -> String {
     let rows = before.rows().zip(after.rows());
     let taken =

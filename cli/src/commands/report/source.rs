@@ -34,7 +34,7 @@ pub(super) enum Source {
     },
 }
 
-/// How the names of transcripts end.
+/// Endings of the names of transcripts.
 pub(super) const ENDS: [&str; 4] = ["json", "jsonl", "ndjson", "traj"];
 
 impl Source {
@@ -63,7 +63,7 @@ impl Source {
         }
     }
 
-    /// Of a session all that is in its log, as messages of Chat Completions.
+    /// Opens the source. A session opens as all messages in its log, in the form of Chat Completions.
     pub(super) fn open(&self, input_args: &InputArgs) -> Result<Input> {
         let Self::Session { store, args, .. } = self else { return Input::open(input_args) };
         let mut messages = Vec::new();
@@ -80,7 +80,7 @@ impl Source {
 }
 
 impl Sources {
-    /// Those that were named, and those in folders and stores that were named, by name. Links in folders are not followed.
+    /// Finds the files and sessions that were named, and those in the named folders and stores, by name. Links in folders are not followed.
     pub(super) fn find(args: &ReportArgs) -> Result<Self> {
         let mut sources = Self { found: Vec::new(), left_out: Vec::new() };
         if let Some(store) = args.store.given() {
@@ -137,7 +137,7 @@ impl Sources {
         Ok(())
     }
 
-    /// Where the page goes. Neither a transcript is replaced nor a file that was not named.
+    /// The place of the page. Neither a transcript is replaced nor a file that was not named.
     pub(super) fn output<'a>(&self, args: &'a ReportArgs) -> Result<Output<'a>> {
         let output = &args.output;
         let store = args.store.given().map(|store| store.store);

@@ -1,4 +1,4 @@
-//! What a strategy keeps at a budget, group by group.
+//! Verdicts of a strategy at a budget, group by group.
 
 use epitome::core::{GroupKind, TokenCounter};
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub(super) struct Strip {
     pub(super) infeasible: bool,
     pub(super) tokens_after: u64,
     pub(super) goal_missed: bool,
-    /// What stands as it stood: what a prompt cache keeps.
+    /// Tokens that are unchanged from the beginning on: a prompt cache keeps them.
     pub(super) stable_prefix_tokens: u64,
     /// When it pays, if the prices of the model are known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub(super) fn all(transcript: &mut Transcript<'_>, asking: &Asking) -> Result<(V
             strips.push(Strip::of(name, *keep, report));
         }
     }
-    // A strip of what does not fit the budget is that of a conversation that stays.
+    // A strip without a plan that fits the budget is that of a conversation that stays.
     let all: u64 = groups.iter().map(|group| u64::from(group.tokens)).sum();
     for strip in strips.iter_mut().filter(|strip| strip.infeasible) {
         strip.verdicts = "K".repeat(groups.len());
@@ -65,7 +65,7 @@ pub(super) fn all(transcript: &mut Transcript<'_>, asking: &Asking) -> Result<(V
     Ok((groups, strips))
 }
 
-/// What `compact` would report; `None` where the protected groups do not fit.
+/// The report of `compact`; `None` if the protected groups do not fit.
 fn report(
     transcript: &mut Transcript<'_>,
     strategies: Strategies,

@@ -60,8 +60,8 @@ pub(super) fn search(
     Ok((shown, about))
 }
 
-/// So many times as many messages are looked for as are shown, because copies of a session say the same.
+/// Factor of messages looked for over messages shown, because copies of a session say the same.
 const REPEATED: u32 = 4;
 
-/// But no more than about so many. All of them can say the same.
+/// Maximum number of messages looked for, about. All of them can say the same.
 const LOOKED_AT_MAX: u32 = 4_096;

@@ -30,7 +30,7 @@ pub(super) fn run(args: &OneSessionArgs, output: Output<'_>) -> Result<()> {
     });
     let exported = match done {
         Some(Err(error)) if error.kind() == StoreErrorKind::NotFound => return Err(no_session(args)),
-        // What cannot be written is told with the file's name.
+        // A failure to write has the file's name.
         Some(Err(error)) if error.kind() != StoreErrorKind::Unavailable => {
             return Err(in_store(&args.store, error));
         }

@@ -76,7 +76,7 @@ pub(super) fn run(input: &InputArgs, args: &OneSessionArgs, append: bool, tokeni
     })
 }
 
-/// How often an append is tried where others append to the same session.
+/// Maximum number of tries of an append where others append to the same session.
 const APPENDS_MAX: u32 = 100;
 
 /// Appends the messages behind those that `history` has.
@@ -102,7 +102,7 @@ fn restore(
     match stdin {
         Some(bytes) => restore_from(Cursor::new(bytes), Path::new(STDIN), args, append),
         None => match File::open(path) {
-            // What cannot be looked at twice is no export.
+            // An input that cannot be read twice is no export.
             Ok(file) if file.metadata().is_ok_and(|file| file.is_file()) => {
                 restore_from(&file, path, args, append)
             }
@@ -111,7 +111,7 @@ fn restore(
     }
 }
 
-/// The same of an open input. It is read to its end before anything is stored.
+/// Makes a session of an exported one that is open. It is read to its end before anything is stored.
 fn restore_from(
     mut file: impl Read + Seek + Send,
     path: &Path,
@@ -146,7 +146,7 @@ fn restore_from(
     }))
 }
 
-/// What an export begins with.
+/// The beginning of every export.
 const EXPORT: &[u8; 20] = br#"{"epitome_session":{"#;
 
 /// The messages, and the digest of their texts.
@@ -173,7 +173,7 @@ fn read(input: &InputArgs, stdin: Option<Vec<u8>>, args: &OneSessionArgs) -> Res
     Ok((messages, digest))
 }
 
-/// The same messages at the same place are the same import.
+/// Token of an import: the same messages at the same place are the same import.
 fn token(digest: &str, head: Seq) -> AppendToken {
     AppendToken::new(format!("import-{digest}-at-{head}"))
 }

@@ -9,10 +9,10 @@ use epitome::history::StoreKey;
 use crate::args::{CopyKeyArgs, StoreArgs};
 use crate::failure::{Failure, Result};
 
-/// Where a key may stand if no file has it.
+/// Environment variable of the key, if no file has it.
 const KEY: &str = "EPITOME_KEY";
 
-/// How much of a file is read: the digits, and white space around them.
+/// Maximum number of bytes of the file that are read: the digits, and white space around them.
 const KEY_FILE_BYTES_MAX: u64 = 1_024;
 
 /// The key of the store, if it has one.
@@ -20,7 +20,7 @@ pub(super) fn of(args: &StoreArgs) -> Result<Option<StoreKey>> {
     if let Some(path) = &args.key_file {
         return in_file("--key-file", path).map(Some);
     }
-    // An empty one is none by mistake, and what is written without a key is there for all to read.
+    // An empty one is none by mistake, and a store written without a key is there for all to read.
     std::env::var_os(KEY).map(|digits| parse(KEY, digits.as_encoded_bytes())).transpose()
 }
 

@@ -15,7 +15,7 @@ use crate::amount::grouped;
 use crate::failure::{Failure, Result, code};
 use crate::redact::Redactor;
 
-/// How much of a message's text a line shows.
+/// Number of characters of a message's text that a line shows.
 const PREVIEW_CHARS: usize = 60;
 
 /// A message on one line.

@@ -1,4 +1,4 @@
-//! `epitome session log`: all that was said, with what hides it.
+//! `epitome session log`: all messages, each with the revision that hides it.
 
 use epitome::history::Logged;
 use serde::Serialize;

@@ -72,7 +72,7 @@ fn told(
     format!("what {} said {verb} deleted from session {session:?} for good", said_in(&messages, summaries))
 }
 
-/// These messages, and so many summaries.
+/// Names `messages` and a number of summaries.
 pub(super) fn said_in(messages: &str, summaries: u64) -> String {
     match summaries {
         1 => format!("{messages} and 1 replaced summary"),
@@ -80,7 +80,7 @@ pub(super) fn said_in(messages: &str, summaries: u64) -> String {
     }
 }
 
-/// How many summaries no request has shown any more since `through` or before, and are still there.
+/// Number of summaries that no request has shown since `through` or before, and that are still there.
 fn replaced(store: &Store, args: &OneSessionArgs, through: Revision) -> Result<u64> {
     let (mut replaced, mut after) = (0, None);
     // The keys of the summaries that are shown, and whether each has been deleted already.

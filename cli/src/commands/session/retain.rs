@@ -25,7 +25,7 @@ pub(super) fn run(args: &OneSessionArgs, keep: &KeepArgs, dry_run: bool) -> Resu
     if !dry_run {
         return retain(&*store, args, keep, "is");
     }
-    // What is done to a copy is what would be done.
+    // The copy changes as the session would.
     let copy = MemoryStore::new();
     exists(args, block_on(store.copy(&id(args), &copy, &id(args))))?;
     retain(&copy, args, keep, "would be")

@@ -56,7 +56,7 @@ fn seq_of(place: &PlaceArgs, live: &[Live]) -> Result<Seq> {
     }
 }
 
-/// Where the last `turns` turns of what is visible begin.
+/// The first message of the last `turns` visible turns.
 fn begins(live: &[Live], turns: NonZeroUsize) -> Result<Seq> {
     let leads = |live: &&Live| live.entry.anchor == live.key && live.entry.turn > Turn(0);
     let leaders: Vec<&Live> = live.iter().filter(leads).collect();

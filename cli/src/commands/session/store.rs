@@ -17,7 +17,7 @@ use crate::failure::{Failure, Result};
 pub(crate) type Store = Arc<dyn HistoryStore>;
 pub(super) type Counter = Arc<dyn TokenCounter + Send + Sync>;
 
-/// How many rows are asked of a store at a time.
+/// Number of rows that are asked of a store at a time.
 pub(crate) const PAGE: u32 = 500;
 
 /// Whether a store may be made where there is none.
@@ -52,7 +52,7 @@ pub(super) fn open_with(args: &StoreArgs, key: Option<StoreKey>, missing: Missin
         _ => {
             let what = match kind {
                 Some(("memory", _)) => "a store in memory ends with this program".to_owned(),
-                // What stands after a scheme may hold a password: it is not repeated.
+                // The rest behind a scheme may hold a password: it is not repeated.
                 Some((scheme, _)) => format!("there is no store {scheme:?}"),
                 None => "the store has no kind".to_owned(),
             };
@@ -68,10 +68,10 @@ pub(super) fn open_with(args: &StoreArgs, key: Option<StoreKey>, missing: Missin
     opened()
 }
 
-/// How a key is given.
+/// The places of a key, for messages.
 const HOW_KEYED: &str = "--key-file FILE or the environment variable EPITOME_KEY has it";
 
-/// What went wrong in the store, with its name.
+/// A failure in the store, with its name.
 pub(crate) fn in_store(args: &StoreArgs, error: impl Into<Failure>) -> Failure {
     error.into().during(shown(args))
 }
@@ -84,7 +84,7 @@ pub(crate) fn shown(args: &StoreArgs) -> String {
     }
 }
 
-/// The same, of what others were asked to make: that it is there already is the command line's fault.
+/// A failure of a store that was asked to make something: a conflict is the command line's fault, because it is there already.
 pub(super) fn refused(args: &StoreArgs, error: StoreError) -> Failure {
     match error.kind() {
         StoreErrorKind::Conflict => Failure::input(error.to_string()).during(shown(args)),

@@ -1,4 +1,4 @@
-//! Which messages are asked for.
+//! The messages that are asked for.
 
 use epitome::message::{Message, Part};
 use regex::Regex;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::message::Shown;
 use crate::args::ShowArgs;
 
-/// What a message must be.
+/// Conditions for a message.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Filter<'a> {
     turn: Option<u32>,

@@ -1,8 +1,8 @@
-//! `epitome show --follow`: what a session file grows by.
+//! `epitome show --follow`: the messages that a session file gains.
 //!
 //! A session is a forest whose active branch may change with every line, and a compaction may put another list in the place
-//! of all of it. So the file is read anew when it has grown, and what has not been shown yet is shown. It is looked at, not
-//! watched: that works on every file system.
+//! of all of it. So the file is read anew when it has grown, and messages that have not been shown yet are shown. It is looked
+//! at, not watched: that works on every file system.
 
 use core::hash::{Hash as _, Hasher as _};
 use core::time::Duration;
@@ -24,11 +24,11 @@ use crate::output::Audience;
 use crate::transcript::Input;
 use crate::visible::line;
 
-/// How often the file is looked at: sooner than people notice.
+/// Time between two looks at the file: sooner than people notice.
 const EVERY: Duration = Duration::from_millis(200);
-/// Of a long file, reading takes at most this part of the time.
+/// Factor of the pause behind a reading over its time: a long file is not read all the time.
 const REST: u32 = 4;
-/// So many lines say of which format they are; sessions begin with some that could be of any.
+/// Number of lines that say their format; sessions begin with some that could be of any.
 const LINES_TO_KNOW: usize = 16;
 
 pub(super) fn run(args: &ShowArgs) -> Result<ExitCode> {
@@ -53,7 +53,7 @@ pub(super) fn run(args: &ShowArgs) -> Result<ExitCode> {
     }
 }
 
-/// A file, and what of it was shown.
+/// A file, and its messages that were shown.
 struct Followed<'a> {
     path: &'a Path,
     input: &'a InputArgs,
@@ -61,10 +61,10 @@ struct Followed<'a> {
     before: Shelf,
 }
 
-/// What was there when the file was last read.
+/// State of the file when it was last read.
 #[derive(Debug, Default)]
 struct Shelf {
-    /// How many messages there were of each digest.
+    /// Number of messages of each digest.
     messages: HashMap<u64, usize>,
     compactions: usize,
     bytes: usize,

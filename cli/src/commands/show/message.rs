@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::amount::{counted, grouped};
 use crate::visible::{line, lines, without_base64};
 
-/// A message of a conversation, and what is known of it there.
+/// A message of a conversation, with its place and size there.
 #[derive(Debug)]
 pub(in crate::commands) struct Shown {
     /// Its place, counted from 0.
@@ -23,16 +23,16 @@ pub(in crate::commands) struct Shown {
     pub(in crate::commands) message: Message,
 }
 
-/// How much of calls and results is shown.
+/// Length at which calls and results are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::commands) enum Length {
     Short,
     Full,
 }
 
-/// What is shown of one argument of a call: a command, not the file that it writes.
+/// Shown part of one argument of a call: a command, not the file that it writes.
 const ARGUMENT: Cut = Cut { lines: 8, chars: 600 };
-/// What is shown of a result: enough to see what it is, not enough to fill a screen.
+/// Shown part of a result: enough to recognize it, not enough to fill a screen.
 const RESULT: Cut = Cut { lines: 16, chars: 1_200 };
 
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +58,7 @@ impl Shown {
         text
     }
 
-    /// What is special about it.
+    /// Remarks about the message in its header.
     fn marks(&self) -> String {
         let about = self.message.attribution();
         let mut marks = Vec::new();
@@ -221,7 +221,7 @@ fn write_safe(text: &str, indent: &str, out: &mut String) {
     }
 }
 
-/// The beginning of `text`, safe for a terminal, and what is left out of it.
+/// The beginning of `text`, safe for a terminal, with the size of the rest.
 fn shortened(text: &str, cut: Option<Cut>) -> String {
     let text = lines(&without_base64(text));
     let Some(Cut { lines, chars }) = cut else { return text };
@@ -286,7 +286,7 @@ mod tests {
         let expected = "#3  turn 1  assistant  ~1,234 tokens  calls c␛1\n  -> run\n     command:\n       ls\n       ␛[2J\n     \
                         n: [1, 2]\n     a: b\n";
         assert_eq!(said, expected);
-        // What is no object is shown as it is.
+        // Arguments that are no object are shown as they are.
         for wrong in ["not json", "[1]", r#"{"a": 1} more"#, "\"x\""] {
             let said = text(vec![Part::ToolCall(ToolCall::new("c", "run", wrong))], Length::Short);
             assert!(said.ends_with(&format!("\n     {wrong}\n")), "{said}");

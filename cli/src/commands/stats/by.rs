@@ -71,7 +71,7 @@ impl Split {
     }
 }
 
-/// What stands beside the conversation in its file, in words; a line break before it.
+/// The rest of the conversation's file in words, behind a line break.
 fn beside(session: Option<&Session>) -> String {
     session.map(|session| format!("\n{}", session.to_text().trim_end())).unwrap_or_default()
 }

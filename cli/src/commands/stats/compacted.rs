@@ -1,4 +1,4 @@
-//! What it would cost to compact a conversation now, and when that would pay.
+//! Price of a compaction of the conversation now, and the time until it pays.
 
 use epitome::compactors::Truncation;
 use epitome::core::{Budget, Index, Outcome, Pass, Planner};
@@ -13,14 +13,14 @@ use crate::report::Pays;
 pub(super) struct Compacted {
     strategy: &'static str,
     tokens_after: u64,
-    /// What stands as it stood: what a prompt cache keeps.
+    /// Tokens that are unchanged from the beginning on: a prompt cache keeps them.
     stable_prefix_tokens: u64,
     #[serde(flatten)]
     pays: Pays,
 }
 
 impl Compacted {
-    /// Of a conversation of which half can go; `None` where nothing can.
+    /// Figures of a conversation of which half can go; `None` where nothing can.
     pub(super) fn of(index: Index<'_>, prices: &Prices) -> Option<Self> {
         let tokens = index.tokens();
         let budget = Budget::builder().window(tokens.saturating_add(1)).reserve(0);

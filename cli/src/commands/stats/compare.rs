@@ -21,17 +21,17 @@ use crate::transcript::{Input, Transcript};
 /// The name that asks for all counters.
 pub(super) const ALL: &str = "all";
 
-/// What the counters make of one conversation.
+/// Sizes of one conversation by all counters.
 #[derive(Debug, Serialize)]
 struct Comparison {
     path: String,
     messages: u64,
     reference: &'static str,
     counters: Vec<Row>,
-    /// What the provider reported of the request, if the file says.
+    /// Input of the request as the provider reported it, if the file says.
     #[serde(skip_serializing_if = "Option::is_none")]
     reported_input: Option<u64>,
-    /// How many tokens the provider has seen where the estimator saw one, in the reports up to this one.
+    /// Ratio of the provider's tokens to the estimator's, in the reports up to this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     correction: Option<f64>,
 }
@@ -147,7 +147,7 @@ fn learn(ledger: &mut Ledger, estimate: u64, usage: &Usage) -> f64 {
     f64::from(ledger.correction().per_mille()) / 1_000.0
 }
 
-/// How far `tokens` are off `reference`, in percent with one digit.
+/// Deviation of `tokens` from `reference`, in percent with one digit.
 fn error(tokens: u64, reference: u64) -> f64 {
     let error = if reference == 0 { 0.0 } else { (tokens as f64 / reference as f64 - 1.0) * 100.0 };
     (error * 10.0).round() / 10.0

@@ -1,4 +1,4 @@
-//! What a session file holds besides the conversation that goes on.
+//! The contents of a session file besides the conversation that goes on.
 
 use epitome::wire::Relation;
 use serde::Serialize;
@@ -6,10 +6,10 @@ use serde::Serialize;
 use crate::amount::{counted, grouped};
 use crate::transcript::{self, Transcript};
 
-/// A session file: its other conversations, and what the tool that wrote it compacted itself.
+/// A session file: its other conversations, and the compactions of the tool that wrote it.
 #[derive(Debug, Serialize, Default)]
 pub(super) struct Session {
-    /// What the tool compacted, the oldest first.
+    /// Compactions of the tool, the oldest first.
     compactions: Vec<Compaction>,
     /// The other conversations: branches, side chains, other runs.
     others: Vec<Other>,
@@ -27,7 +27,7 @@ struct Compaction {
 
 #[derive(Debug, Serialize)]
 struct Other {
-    /// What `--leaf` takes.
+    /// The id for `--leaf`.
     id: String,
     relation: &'static str,
     label: String,
@@ -36,7 +36,7 @@ struct Other {
 }
 
 impl Session {
-    /// What stands beside `transcript` in its file; `None` if there is nothing.
+    /// The rest of the file of `transcript`; `None` if there is nothing.
     pub(super) fn of(transcript: &Transcript<'_>) -> Option<Self> {
         let compactions = transcript.compactions();
         let compactions = compactions.iter().map(|found| Compaction {

@@ -36,7 +36,7 @@ impl ChatClient for OpenAi {
     }
 }
 
-/// A request that is too long is told from all other failures: the agent compacts it and asks again.
+/// A request that is too long has an error of its own: the agent compacts it and asks again.
 fn refused(error: OpenAIError) -> ClientError {
     let overflow = match &error {
         OpenAIError::ApiError(answer) => {

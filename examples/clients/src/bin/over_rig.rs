@@ -1,4 +1,4 @@
-//! An agent over any model of rig: its messages are made of Epitome's, and what it answers is read back.
+//! An agent over any model of rig: its messages are made of Epitome's, and its answers are read back.
 //!
 //! The model is a value that rig erases, `DynModel<Completion>`: whichever provider and transport it was made with.
 //!
@@ -41,7 +41,7 @@ impl ChatClient for Rig {
     }
 }
 
-/// A message as rig has it. What it has no form for is an error: nothing is left out in silence.
+/// A message as rig has it. A part without a form there is an error: nothing is left out in silence.
 fn to_rig(message: &Message) -> Result<RigMessage, ClientError> {
     let text = |parts: &[Part]| {
         let texts = parts.iter().map(|part| match part {

@@ -11,11 +11,11 @@ use crate::{
     UnansweredCall,
 };
 
-/// The changes that a store writes in one step. A store writes the fields in this order: what is hidden leaves its key before another thing is
-/// shown there.
+/// The changes that a store writes in one step. A store writes the fields in this order: a hidden message leaves its key before
+/// another is shown there.
 #[derive(Debug, Default)]
 pub struct Changes<'a> {
-    /// The counters after it. What is hidden is hidden by their revision.
+    /// The counters after it. Messages that it hides are hidden by their revision.
     pub after: Counters,
     pub insert: Option<Insert<'a>>,
     /// The visible messages that are hidden from now on: ascending.
@@ -35,7 +35,7 @@ pub struct Changes<'a> {
     pub state: Option<KeptState<'a>>,
 }
 
-/// For each visible message that is edited, what stands in place of its parts; `None` where nothing does any more.
+/// For each visible message that is edited, the stand-ins of its parts; `None` where there are none any more.
 pub type Edits = Vec<(Seq, Option<Restored>)>;
 
 /// Messages that are appended, and the receipt for their token.

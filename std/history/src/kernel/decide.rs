@@ -1,4 +1,4 @@
-//! What an operation comes to.
+//! Decisions about operations: a request for more facts, an answer, or changes.
 
 mod append;
 mod commit;
@@ -17,11 +17,11 @@ use crate::rules;
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made, and never kept")]
 pub enum Decision<'a> {
-    /// These facts are wanted too.
+    /// A request for more facts.
     Ask(Needs<'static>),
-    /// This is the answer, and nothing is to be written.
+    /// An answer: nothing is to be written.
     Answer(Reply),
-    /// These changes are to be written, and then this is the answer.
+    /// Changes to write, and the answer after them.
     Change(Changes<'a>, Reply),
 }
 

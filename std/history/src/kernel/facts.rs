@@ -29,11 +29,11 @@ pub struct Needs<'a> {
     pub record_id: Option<Revision>,
     /// The visible messages and summaries.
     pub visible: bool,
-    /// These messages as they were appended, and what stands in them: ascending.
+    /// The messages to read as they were appended, with their stand-ins: ascending.
     pub edited: Vec<Seq>,
     /// The turns of these messages.
     pub turns: Vec<Seq>,
-    /// The record that made this revision, and what has to be known to undo it.
+    /// The record that made this revision, with the facts that its undo needs.
     pub made: Option<Revision>,
     /// The edits of these messages by the records that hold and came before a revision.
     pub earlier_edits: Option<(Revision, Vec<Seq>)>,
@@ -47,27 +47,27 @@ pub struct Facts {
     /// `None`: there is no such session.
     pub session: Option<Counters>,
     pub receipt: Option<Receipt>,
-    /// Those of the messages asked for that are in the log.
+    /// The groups of the requested messages that are in the log.
     pub anchors: Vec<(Seq, Anchor)>,
     /// The messages whose groups were asked for last.
     pub anchors_asked: Vec<Seq>,
     pub projection: Option<(Extent, Loaded)>,
-    /// By group and place in it; `None` where nobody has asked.
+    /// Sorted by group and place in it; `None` if not requested.
     pub calls: Option<Vec<UnansweredCall>>,
     /// 0 if there is none.
     pub state: StateRevision,
-    /// `None` where nobody has asked.
+    /// `None` if not requested.
     pub state_text: Option<Box<str>>,
     pub record_id: Option<RecordId>,
     pub visible: Visible,
-    /// Those of the messages asked for that are in the log.
+    /// The requested messages that are in the log.
     pub edited: Vec<Edited>,
-    /// Those of the messages asked for that are in the log.
+    /// The turns of the requested messages that are in the log.
     pub turns: Vec<(Seq, Turn)>,
     pub made: Option<Made>,
     /// The latest revision that a record made which is not undone.
     pub latest_held: Option<Revision>,
-    /// `None` where nobody has asked. Oldest record first.
+    /// Oldest record first; `None` if not requested.
     pub earlier_edits: Option<Vec<(Revision, MessageEdit)>>,
     pub prunable: Prunable,
 }
@@ -108,21 +108,21 @@ pub struct Visible {
     pub summaries: Vec<VisibleSummary>,
 }
 
-/// A message of the log, and what stands in place of its parts.
+/// A message of the log, and the stand-ins of its parts.
 #[derive(Debug)]
 pub struct Edited {
     pub seq: Seq,
-    /// As it was appended.
+    /// The message as it was appended.
     pub message: Message,
-    /// Its size then.
+    /// Its size at its append.
     pub whole: TokenCount,
     pub shortened: Option<Restored>,
 }
 
-/// A record that was committed, with what has to be known to undo it.
+/// A record that was committed, with the facts that its undo needs.
 #[derive(Debug)]
 pub struct Made {
-    /// With its edits and what it hides; its summaries may be missing.
+    /// The record with its edits and hidden ranges; its summaries may be missing.
     pub record: CompactionRecord,
     pub undone_by: Option<Revision>,
     /// Whether there was a prune after it, through it or a later revision.

@@ -47,9 +47,9 @@ impl<'a> Op<'a> {
 /// The answer to an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// To an append, and what has become of its state.
+    /// The reply to an append, with the outcome of its state.
     Appended(Appended, Option<StateOutcome>),
-    /// To a commit or an undoing: the revision that it made.
+    /// The reply to a commit or an undo: the revision that it made.
     Made(Revision),
     Pruned(Pruned),
     Saved(StateRevision),

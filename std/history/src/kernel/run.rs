@@ -63,7 +63,7 @@ async fn attempt<T: Transaction>(op: &Op<'_>, session: &mut T) -> Result<Option<
         if wanted == Attempt::Moved {
             return Ok(None);
         }
-        // What is decided is large, and stays where it is.
+        // The decision is large, and stays where it is.
         let more = match &decide(op, &facts)? {
             Decision::Answer(reply) => {
                 session.confirm().await?;
@@ -98,10 +98,10 @@ pub fn run_now<T: Transaction>(op: &Op<'_>, session: &mut T) -> Result<Reply, T:
     })
 }
 
-/// How often an operation is decided anew because the session has moved: nearly always the second decision is a conflict, or
-/// done.
+/// Maximum number of decisions about one operation: it is decided anew if the session has moved. Nearly always the second
+/// decision is a conflict, or done.
 const ROUNDS_MAX: u32 = 32;
 
-/// How often a decision asks for more facts. An append that others have overtaken asks most: for the last turn, for all that is
-/// visible, for the groups that it joins then, and for the text of the state.
+/// Maximum number of requests for facts in one decision. An append that others have overtaken asks most: for the last turn, for
+/// all that is visible, for the groups that it joins then, and for the text of the state.
 const ASKS_MAX: u32 = 6;

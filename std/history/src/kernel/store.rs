@@ -22,7 +22,7 @@ pub enum Extent {
 }
 
 impl Loaded {
-    /// So much of it.
+    /// The part of the projection that `extent` names.
     pub fn of(self, extent: Extent) -> Self {
         match extent {
             Extent::All => self,
@@ -31,9 +31,9 @@ impl Loaded {
     }
 }
 
-/// A medium that keeps sessions: what it reads, and how it runs an operation of the kernel.
+/// A medium that keeps sessions: the facts that it reads, and the transaction of an operation of the kernel.
 ///
-/// What is read is as the methods of [`HistoryStore`] say.
+/// Each read returns what the methods of [`HistoryStore`] say.
 pub trait Tables: Send + Sync + fmt::Debug + Sized {
     /// Runs `op` with `run` on a [`Transaction`](super::Transaction), as one step.
     fn execute(

@@ -28,7 +28,7 @@ pub(super) struct PlantedCanary {
     newer: Option<Need<&'static str>>,
 }
 
-/// What became of a sentence.
+/// Fate of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// The valid one is shown.
@@ -69,7 +69,7 @@ impl Planted {
     }
 }
 
-/// Where a newer sentence is said: by the user, else by a tool, after the older one.
+/// The place and text of a newer sentence: said by the user, else by a tool, after the older one.
 fn newer_place(
     messages: &[CountedMessage],
     newer: Newer,

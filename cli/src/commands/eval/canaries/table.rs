@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What a sentence is to the model that reads it.
+/// Meaning of a sentence to the model that reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {

@@ -63,7 +63,7 @@ fn the_ceiling_keeps_all_and_the_newest_messages_lose_what_is_old() {
     for survival in survival(&canaries, 1) {
         assert!(survival.all.unwrap() < 50.0, "{survival:?}");
     }
-    // What the operator and the task say is two sentences of three of each kind; those that tools say are old by then.
+    // The operator and the task say two sentences of three of each kind; those that tools say are old by then.
     let [_, fifth] = survival(&canaries, 0);
     assert!(fifth.tokens_left.unwrap() < 25.0 && fifth.missed == 0, "{fifth:?}");
     assert!(fifth.by_kind.values().all(|percent| *percent <= Some(66.7)), "{fifth:?}");
@@ -74,7 +74,7 @@ fn an_old_value_without_the_newer_one_is_stale() {
     // The user has said one thing only, so that tools say what is newer; their results are cleared.
     let canaries = measured(&agent(80), "tool-results:keep=1", "30%");
     let [first, fifth] = survival(&canaries, 0);
-    // Of the three sentences that are replaced early, two are the user's, and of the two that are replaced late both.
+    // Two of the three sentences that are replaced early are the user's, and so are both that are replaced late.
     assert_eq!((first.stale, fifth.stale), (Some(66.7), Some(80.0)), "{canaries:?}");
     // The system's five and the user's that nothing has replaced.
     assert_eq!((first.all, fifth.all), (Some(53.3), Some(40.0)));

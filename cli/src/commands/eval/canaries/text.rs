@@ -1,4 +1,4 @@
-//! What became of the canaries, as people read it.
+//! The fates of the canaries, as text for people.
 
 use core::fmt::Write as _;
 

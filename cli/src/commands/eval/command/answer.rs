@@ -1,4 +1,4 @@
-//! What an outside program answers.
+//! The answers of an outside program.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::Given;
 use crate::commands::eval::prompt::CountedMessage;
 
-/// What is left of the messages that a program was given.
+/// The rest of the messages that a program was given.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) left: Vec<Given>,
@@ -30,7 +30,7 @@ struct Written<'a> {
 }
 
 impl Answer {
-    /// Reads an answer to a request with these messages, and their texts. The error says what is wrong with it.
+    /// Reads an answer to a request with these messages, and their texts. The error says why it cannot be used.
     pub(super) fn parse(
         line: &[u8],
         given: &[Given],

@@ -15,17 +15,17 @@ use crate::failure::{Failure, Result, code};
 pub(super) struct Process {
     name: String,
     child: Child,
-    /// Lines that it is to read. `None` once it is told that there are no more.
+    /// Lines for it to read. `None` once there are no more.
     requests: Option<Sender<String>>,
     /// Lines that it has written.
     answers: Receiver<Vec<u8>>,
     asked: u64,
-    /// How long it has for an answer.
+    /// Time that it has for an answer.
     limit: Duration,
 }
 
 impl Process {
-    /// Starts a program. What it writes to standard error is shown as it is.
+    /// Starts a program. Its standard error is shown as it is.
     pub(super) fn start(name: &str, words: &[String], limit: Duration) -> Result<Self> {
         let (program, arguments) =
             words.split_first().ok_or_else(|| Failure::input("--command: no program"))?;
@@ -60,7 +60,7 @@ impl Process {
         self.asked += 1;
         let number = grouped(self.asked);
         if let Some(requests) = &self.requests {
-            // Where nobody reads any more, the wait below says why.
+            // If the program reads no more, the wait below says why.
             drop(requests.send(request));
         }
         match self.answers.recv_timeout(self.limit) {
@@ -86,7 +86,7 @@ impl Process {
         }
     }
 
-    /// That the latest answer says nothing that can be used.
+    /// The failure of an answer that cannot be used.
     pub(super) fn nonsense(&self, why: &str) -> Failure {
         self.failure(code::INPUT, &format!("line {} of its output: {why}", grouped(self.asked)))
     }
@@ -95,7 +95,7 @@ impl Process {
         Failure::new(code, format!("--command {}: {what}", self.name))
     }
 
-    /// How a program has ended that has closed its output.
+    /// The end of a program that has closed its output.
     #[expect(
         clippy::disallowed_methods,
         reason = "no executor runs here, and no channel tells that a process has ended"
@@ -144,8 +144,8 @@ fn read_all(stdout: ChildStdout, answers: &Sender<Vec<u8>>) {
 /// The longest answer, in bytes: as long as the longest line of a transcript.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
-/// How long a program may take to end once its input is closed.
+/// Time that a program may take to end once its input is closed.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often that is looked at.
+/// Time between two looks at it.
 const GLANCE: Duration = Duration::from_millis(5);

@@ -45,7 +45,7 @@ fn row(degradation: &Degradation, row: usize) -> &[After] {
 fn what_is_needed_soon_stays_and_what_is_needed_late_is_lost_from_round_to_round() {
     let near = measured(&[case(60, 1)], 3, "truncate", "40%").unwrap();
     assert!(row(&near, 0).iter().all(|after| after.identifiers == Some(100.0)), "{near:?}");
-    // Twenty turns back: the first compaction keeps some ten turns, and the others no more of what was said before them.
+    // Twenty turns back: the first compaction keeps some ten turns, and the others no more of the turns before them.
     let far = measured(&[case(60, 20)], 3, "truncate", "60%").unwrap();
     let [first, .., last] = row(&far, 0) else { panic!("{far:?}") };
     assert_eq!((first.compactions, last.compactions), (1, 3));

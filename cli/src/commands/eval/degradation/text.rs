@@ -69,7 +69,7 @@ struct Table {
     name: &'static str,
     value: fn(&After) -> Option<f64>,
     once: Option<fn(&After) -> Option<f64>>,
-    /// Whether it says who has left more than the goal.
+    /// Whether it names the contenders that have left more than the goal.
     remarks: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A conversation with labelled questions, counted, and what each question needs of it.
+//! A conversation with labelled questions, counted, and the needs of each question.
 
 use core::iter;
 use std::collections::{HashMap, HashSet};
@@ -14,7 +14,7 @@ use crate::commands::eval::shown::Shown;
 use crate::commands::eval::words::terms;
 use crate::failure::Result;
 
-/// A conversation and what the questions about it need.
+/// A conversation and the needs of the questions about it.
 pub(in crate::commands::eval) struct QuestionedCase {
     pub(super) place: String,
     pub(super) messages: Vec<CountedMessage>,
@@ -27,7 +27,7 @@ pub(in crate::commands::eval) struct QuestionedCase {
     pub(super) unknown_labels: u64,
 }
 
-/// A question and what its answer needs.
+/// A question and the needs of its answer.
 pub(super) struct Question {
     pub(super) text: String,
     pub(super) category: Option<String>,
@@ -39,10 +39,10 @@ pub(super) struct Question {
     terms: Vec<Need<String>>,
 }
 
-/// How many messages a search brings back.
+/// Number of messages that a search brings back.
 const BEST: usize = 10;
 
-/// The shares of what a question needs that are shown; `None` where it needs nothing.
+/// The shares of a question's needs that are shown; `None` if it needs nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Retention {
     pub(super) evidence: Option<f64>,
@@ -82,7 +82,7 @@ impl QuestionedCase {
         Prompt::of(self.messages.iter().chain(iter::once(&question.request)))
     }
 
-    /// How much of what a question needs is shown. `new_terms` are the words of `shown.new`.
+    /// The share of a question's needs that is shown. `new_terms` are the words of `shown.new`.
     pub(super) fn retention(
         &self,
         question: &Question,
@@ -96,7 +96,7 @@ impl QuestionedCase {
         }
     }
 
-    /// Of the evidence that is not shown, the share among the [`BEST`] messages that a search for the question finds in what is not
+    /// The share of the evidence not shown that is among the [`BEST`] messages of a search for the question, in all that is not
     /// shown as it stood; `None` if all is shown.
     pub(super) fn found(&self, question: &Question, shown: &Shown) -> Option<f64> {
         let hidden = |at: usize| !shown.whole.contains(&(at as u32));
@@ -108,7 +108,7 @@ impl QuestionedCase {
     }
 }
 
-/// Where texts and words stand.
+/// Positions of texts and of words.
 struct Places<'m> {
     messages: &'m [LabelledMessage],
     texts: HashMap<&'m str, Vec<u32>>,

@@ -18,7 +18,7 @@ fn case() -> QuestionedCase {
     ]))
 }
 
-/// The same messages with these questions.
+/// A case of the usual messages with these questions.
 fn case_with(questions: &Value) -> QuestionedCase {
     let mut messages = vec![json!({"id": "m0", "role": "user", "text": "Hello."})];
     messages.push(json!({"id": "m1", "role": "assistant", "text": "The rare word is zyzzyva."}));
@@ -35,7 +35,7 @@ fn case_with(questions: &Value) -> QuestionedCase {
     QuestionedCase::of(labelled, &*counter_by_name("estimate").unwrap())
 }
 
-/// What is shown if these messages stand as they stood, and these texts beside them.
+/// A view in which these messages stand as they stood, and these texts beside them.
 fn shown(whole: &[u32], new: &[&str]) -> Shown {
     Shown {
         whole: whole.iter().copied().collect(),

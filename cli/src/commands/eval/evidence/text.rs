@@ -109,5 +109,5 @@ fn clipped(text: &str) -> String {
     }
 }
 
-/// How many characters of a question a line shows.
+/// Number of characters of a question that a line shows.
 const QUESTION_MAX: usize = 100;

@@ -11,7 +11,7 @@ use super::value::{self, Label};
 use super::whole;
 use crate::failure::{Failure, Result};
 
-/// Where the questions are, from the folder of the conversation.
+/// Path of the questions, from the folder of the conversation.
 const QUESTIONS: &str = "probing_questions/probing_questions.json";
 
 /// The conversation of this text, which is that of `path`, with its questions.
@@ -63,7 +63,7 @@ struct Asked {
     source_chat_ids: Option<Sources>,
 }
 
-/// Ids of messages: a list, or lists by what they are for.
+/// Ids of messages: a list, or lists by their purpose.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Sources {

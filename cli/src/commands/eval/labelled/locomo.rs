@@ -20,7 +20,7 @@ pub(super) struct Sample {
 /// The sessions by number, each with its time and its turns.
 #[derive(Debug, Default)]
 struct Sessions {
-    /// Who speaks as the user.
+    /// The speaker that stands for the user.
     first: Option<String>,
     sessions: BTreeMap<u32, Session>,
 }
@@ -36,7 +36,7 @@ struct Turn {
     dia_id: String,
     speaker: String,
     text: String,
-    /// What an image shows that was sent with it.
+    /// Caption of an image that was sent with it.
     #[serde(default)]
     blip_caption: Option<String>,
 }

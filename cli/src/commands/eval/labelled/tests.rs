@@ -43,7 +43,7 @@ fn refused(content: &Value) -> String {
     read_json(content).unwrap_err().message().to_owned()
 }
 
-/// What is shown of each message: its role and its text.
+/// Role and text of each message.
 fn shown(labelled: &Labelled) -> Vec<(Role, String)> {
     let all = labelled.messages.iter();
     all.map(|one| (one.message.role(), text_of(&one.message).trim_end().to_owned())).collect()

@@ -31,7 +31,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path, text: &str, shape: &Shape) 
     })
 }
 
-/// What is wrong, without the value that is: it may be the text of a message.
+/// The error without the wrong value: it may be the text of a message.
 fn without_value(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = text.rsplit_once(" at line ").map_or(&*text, |(text, _)| text);

@@ -11,7 +11,7 @@ pub(super) struct Point {
     pub(super) tokens: ByKind,
 }
 
-/// How many requests are drawn, beside those with a compaction.
+/// Number of requests that are drawn, beside those with a compaction.
 const POINTS: usize = 480;
 
 /// The sizes of requests: of one with a compaction before and after it, of the others some at equal distances.

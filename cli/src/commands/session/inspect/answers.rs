@@ -25,16 +25,16 @@ use crate::commands::show::{Length, Shown};
 use crate::failure::{Failure, Result};
 use crate::redact::Redactor;
 
-/// How many messages an answer has at most.
+/// Maximum number of messages of an answer.
 const MESSAGES_MAX: u32 = 2_000;
 
-/// How many revisions an answer has at most: the others can be asked for by their numbers.
+/// Maximum number of revisions of an answer: the others can be asked for by their numbers.
 const REVISIONS_MAX: u64 = 500;
 
-/// How many messages a search finds at most.
+/// Maximum number of messages that a search finds.
 const FOUND_MAX: u32 = 200;
 
-/// How much of a message's text its row has.
+/// Number of characters of a message's text in its row.
 const PREVIEW_CHARS: usize = 300;
 
 /// The store that is asked.
@@ -46,10 +46,10 @@ pub(super) struct Inspector {
     pub(super) redactor: Option<Mutex<Redactor>>,
 }
 
-/// Where a session stands: whoever has seen that need not ask for more.
+/// State of a session: a reader that has seen it need not ask for more.
 #[derive(Debug, Serialize)]
 pub(super) struct Head {
-    /// How many messages were appended.
+    /// Number of messages that were appended.
     messages: u64,
     revision: u64,
 }
@@ -58,16 +58,16 @@ pub(super) struct Head {
 pub(super) struct Session {
     messages: u64,
     revision: u64,
-    /// How many messages and summaries the next request has.
+    /// Number of messages and summaries in the next request.
     visible: u64,
     visible_tokens: u64,
     /// The newest first.
     revisions: Vec<Change>,
-    /// Those that the next request has, by the number of the first message that they stand for.
+    /// Summaries in the next request, by the number of the first message that they stand for.
     summaries: Vec<VisibleSummary>,
 }
 
-/// What a revision has changed.
+/// The changes of a revision.
 #[derive(Debug, Serialize)]
 struct Change {
     revision: u64,
@@ -77,7 +77,7 @@ struct Change {
     record: Option<Compacted>,
     /// The revision that an undo has undone.
     undoes: Option<u64>,
-    /// How many messages and summaries a prune has deleted.
+    /// Number of messages and summaries that a prune has deleted.
     deleted: Option<u64>,
 }
 
@@ -127,15 +127,15 @@ struct Line {
     /// The revision of the session when it was appended; `None` where the store does not say.
     revision: Option<u64>,
     time: Option<String>,
-    /// How its text begins, on one line.
+    /// The beginning of its text, on one line.
     text: String,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct Text {
-    /// As it was appended.
+    /// The text as it was appended.
     text: String,
-    /// What the next request has instead, if it is shortened.
+    /// The text in the next request, if the message is shortened.
     shown: Option<String>,
 }
 
@@ -235,7 +235,7 @@ impl Inspector {
         Ok(found.iter().map(|found| found.logged.seq.0).collect())
     }
 
-    /// A failure says what was asked for, or what the store says.
+    /// A failure repeats the request, or the store's words: secrets are taken out of it.
     pub(super) fn without_secrets(&self, failure: Failure) -> Failure {
         match self.redactor() {
             Some(mut redactor) => match redactor.value(None, failure.message()) {
@@ -350,7 +350,7 @@ impl Line {
 
 /// The changes of the newest revisions, the newest first.
 fn changes(head: u64, records: &[Committed], prunes: &[Pruned]) -> Vec<Change> {
-    // What is neither a compaction nor its undoing nor a prune is the append of a late answer.
+    // A revision without a compaction, an undo or a prune is the append of a late answer.
     let first = head.saturating_sub(REVISIONS_MAX).saturating_add(1);
     let mut changes: Vec<_> = (first..=head).map(|revision| Change::new(revision, "late answer")).collect();
     let mut set = |revision: Revision, changed: Change| {
@@ -396,7 +396,7 @@ impl Compacted {
     }
 }
 
-/// What `epitome show` prints of it.
+/// The text that `epitome show` prints of it.
 fn text(
     seq: Seq,
     entry: &epitome::history::Entry,

@@ -12,16 +12,16 @@ use serde::Serialize;
 pub(super) struct Difference {
     pub(super) from: u64,
     pub(super) to: u64,
-    /// First and last of the messages that are hidden at the second revision only. Hidden with its group is also what was appended to
-    /// it later.
+    /// First and last of the messages that are hidden at the second revision only. A message that was appended later to a hidden
+    /// group is hidden with it.
     pub(super) hidden: Vec<(u64, u64)>,
-    /// All that are hidden at the second revision.
+    /// All messages that are hidden at the second revision.
     pub(super) hidden_at_end: Vec<(u64, u64)>,
-    /// Those that are hidden at the first revision only.
+    /// The messages that are hidden at the first revision only.
     pub(super) shown: Vec<(u64, u64)>,
     /// The messages that are shortened, or shortened again, at the second revision.
     pub(super) shortened: Vec<u64>,
-    /// Those that are whole again.
+    /// The messages that are whole again.
     pub(super) whole: Vec<u64>,
     pub(super) summaries: Vec<ChangedSummary>,
 }
@@ -39,7 +39,7 @@ pub(super) struct ChangedSummary {
     pub(super) text: String,
 }
 
-/// What stands at a revision in the place of what was said.
+/// The hidden messages, shortened messages and summaries at a revision.
 #[derive(Debug, Default)]
 struct Projection {
     /// Ascending and apart.
@@ -129,7 +129,7 @@ fn apart(map: &BTreeMap<u64, Revision>, wanted: impl Fn(&u64, &Revision) -> bool
     map.iter().filter(|(seq, made)| wanted(seq, made)).map(|(seq, _)| *seq).collect()
 }
 
-/// What `ranges` have and `others` have not; both are ascending and apart.
+/// The parts of `ranges` outside of `others`; both are ascending and apart.
 fn without(ranges: &[SeqRange], others: &[SeqRange]) -> Vec<(u64, u64)> {
     let (mut left, mut rest) = (Vec::new(), others);
     for range in ranges {

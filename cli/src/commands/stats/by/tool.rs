@@ -1,4 +1,4 @@
-//! What each tool brought into a conversation.
+//! Tokens that each tool brought into a conversation.
 
 use std::collections::HashMap;
 
@@ -23,12 +23,12 @@ pub(super) struct Tools {
     token_basis: Basis,
     tokenizer: String,
     tools: Vec<Tool>,
-    /// Of a session file.
+    /// The rest of a session file.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<Session>,
 }
 
-/// What one tool has; `None` for its name where results answer a call that is not there.
+/// Calls and results of one tool; `None` for its name where results answer a call that is not there.
 #[derive(Debug, Default, Serialize)]
 struct Tool {
     tool: Option<String>,

@@ -1,4 +1,4 @@
-//! How a conversation grew, turn by turn.
+//! Growth of a conversation, turn by turn.
 
 use epitome::core::message::{PartView, Parts as _};
 use epitome::core::{Basis, TokenCounter, measure_message};
@@ -22,12 +22,12 @@ pub(super) struct Turns {
     token_basis: Basis,
     tokenizer: String,
     turns: Vec<Turn>,
-    /// Of a session file.
+    /// The rest of a session file.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<Session>,
 }
 
-/// One turn; turn 0 is what stands before the first request.
+/// One turn; turn 0 is all before the first request.
 #[derive(Debug, Default, Clone, Serialize)]
 struct Turn {
     turn: u32,
@@ -35,13 +35,13 @@ struct Turn {
     first_message: u64,
     messages: u64,
     calls: u64,
-    /// What it adds to the conversation.
+    /// Tokens that it adds to the conversation.
     tokens_added: u64,
     /// The conversation with it and all before it.
     tokens_total: u64,
     /// The input of the last response in it, instructions and tools included, as the provider reported.
     reported_input: Option<u64>,
-    /// Of the inputs of all its responses, what came from the provider's cache.
+    /// Share of its responses' inputs that came from the provider's cache.
     cached_percent: Option<f64>,
     #[serde(skip)]
     input: u64,
@@ -91,7 +91,7 @@ impl Turns {
             self.token_basis.as_str(),
             self.tokenizer
         );
-        // What the provider reported knows of compactions; a sum does not.
+        // The provider's reports know of compactions; a sum does not.
         let sizes = self.turns.iter().map(|turn| turn.reported_input.unwrap_or(turn.tokens_total));
         if let Some(bars) = Picture::for_stdout().bars(&sizes.collect::<Vec<_>>()) {
             text += &format!("{bars}\nthe size of the context, turn by turn\n\n");

@@ -91,7 +91,7 @@ fn placed<'a>(append: Append<'a>, before: Counters, facts: &Facts) -> Result<Pla
     };
     let contradicts = |error| corrupt("append: the session cannot be put together").with_source(error);
     let entries = grouped_behind(loaded, append.entries).map_err(contradicts)?;
-    // What answers nothing of the last turn may answer something before it.
+    // A result without a call in the last turn may answer one before it.
     if extent == Extent::LastTurn && entries.iter().any(|entry| entry.late || entry.orphan) {
         return ask(Extent::All);
     }

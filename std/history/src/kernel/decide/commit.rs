@@ -52,7 +52,7 @@ pub(super) fn decide<'a>(
     Ok(Decision::Change(changes, Reply::Made(made)))
 }
 
-/// What a record that makes `revision` lets stand in place of messages' parts.
+/// The stand-ins of messages' parts after a record that makes `revision`.
 fn edits(record: &CompactionRecord, facts: &Facts, revision: Revision) -> Result<Edits, StoreError> {
     let shorten = |edit: &MessageEdit| {
         let lost = || corrupt(format!("commit: the text of message {} is missing", edit.seq));

@@ -6,7 +6,7 @@ use super::super::{Changes, Facts, Needs, NewKeptState, Reply};
 use super::{Decision, there};
 use crate::{NewState, StateOutcome, StateRevision, StoreError, StoreErrorKind};
 
-/// What becomes of a state.
+/// The outcome of a new state, and the revision to write it under.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StateStep {
     pub(super) outcome: StateOutcome,
@@ -36,7 +36,7 @@ pub(super) fn decide<'a>(new: NewState<'a>, facts: &'a Facts) -> Result<Decision
     })
 }
 
-/// Keeps `new` and nothing else, and makes the reply of what becomes of it.
+/// Keeps `new` and nothing else, and makes the reply of its outcome.
 pub(super) fn keep<'a>(
     new: NewState<'a>,
     facts: &'a Facts,
@@ -50,7 +50,7 @@ pub(super) fn keep<'a>(
     Ok(if changes.state.is_some() { Decision::Change(changes, reply) } else { Decision::Answer(reply) })
 }
 
-/// What becomes of `new`. `None` if the text of the state that is kept has to be known: `more` then asks for it.
+/// Decides about `new`. `None` if the text of the stored state has to be known: `more` then asks for it.
 pub(super) fn step(new: NewState<'_>, facts: &Facts, more: &mut Needs<'_>) -> Option<StateStep> {
     let next = new.made_from.next();
     if facts.state == new.made_from {

@@ -161,7 +161,7 @@ impl Session {
         }
     }
 
-    /// The counters are those of what is visible.
+    /// The counters are those of the visible messages.
     fn check(&self) {
         let seen = self.seen(None);
         let tokens: u64 = seen.iter().map(|message| message.tokens.as_u64()).sum();
@@ -169,7 +169,7 @@ impl Session {
         assert_eq!((self.counters.live_messages, self.counters.live_tokens), (seen.len() as u64, tokens));
     }
 
-    /// What a load shows.
+    /// The messages that a load shows.
     fn shown(&self) -> Vec<(VisibleSeq, Option<Restored>)> {
         let all = (0..).zip(&self.messages).filter(|(_, kept)| kept.hidden_by.is_none());
         all.map(|(seq, kept)| (seq, kept.shortened.clone())).collect()
@@ -178,7 +178,7 @@ impl Session {
 
 type VisibleSeq = u64;
 
-/// One operation. Places are given in 256ths of what there is.
+/// One operation. Places are given in 256ths of all places.
 #[derive(Debug, Clone)]
 enum Step {
     Append(u8),

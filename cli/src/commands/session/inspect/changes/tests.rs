@@ -1,4 +1,4 @@
-//! The difference of any two revisions, beside what a store said at each.
+//! The difference of any two revisions, beside the store's own state at each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a store says of a revision.
+/// State of a revision by the store.
 #[derive(Debug, Default)]
 struct Said {
     hidden: BTreeSet<u64>,
