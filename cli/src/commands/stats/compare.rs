@@ -26,6 +26,8 @@ pub(super) const ALL: &str = "all";
 struct Comparison {
     path: String,
     messages: u64,
+    /// Tokens of the tool definitions and of the framing of the request, by the reference.
+    around: u64,
     reference: &'static str,
     counters: Vec<Row>,
     /// Input of the request as the provider reported it, if the file says.
@@ -100,6 +102,9 @@ fn compare(mut transcript: Transcript<'_>, counters: &[Counter], ledger: &mut Le
         let amount = request.overhead(&**counter)?;
         sizes.push((amount.tokens.as_u64(), amount.basis));
     }
+    let reference = counters.iter().position(|counter| counter.name().starts_with(REFERENCE));
+    let tokens_of = |sizes: &[(u64, Basis)]| reference.and_then(|at| sizes.get(at)).map_or(0, |size| size.0);
+    let around = tokens_of(&sizes);
     let mut messages = 0;
     transcript.for_each(|message| {
         messages += 1;
@@ -110,8 +115,7 @@ fn compare(mut transcript: Transcript<'_>, counters: &[Counter], ledger: &mut Le
         }
         Ok(())
     })?;
-    let reference = counters.iter().position(|counter| counter.name().starts_with(REFERENCE));
-    let reference = reference.and_then(|at| sizes.get(at)).map_or(0, |size| size.0);
+    let reference = tokens_of(&sizes);
     let reported = request.usage.as_ref().and_then(|usage| usage.input_total);
     let row = |counter: &str, tokens, basis| Row {
         counter: counter.to_owned(),
@@ -133,6 +137,7 @@ fn compare(mut transcript: Transcript<'_>, counters: &[Counter], ledger: &mut Le
     Ok(Comparison {
         path: transcript.pointer().to_owned(),
         messages,
+        around,
         reference: REFERENCE,
         counters: rows,
         reported_input: reported,
@@ -155,7 +160,10 @@ fn error(tokens: u64, reference: u64) -> f64 {
 
 impl Comparison {
     fn to_text(&self) -> String {
-        let mut text = format!("{}; errors against {}", counted(self.messages, "message"), self.reference);
+        let messages = counted(self.messages, "message");
+        let around = counted(self.around, "token");
+        let mut text =
+            format!("{messages}, and {around} of the request around them; errors against {}", self.reference);
         if let Some(reported) = self.reported_input {
             text += &format!(" and the {} that the provider reported", grouped(reported));
         }
