@@ -44,8 +44,8 @@ impl Report {
             out += &self.outcome();
         }
         if !self.loss.is_empty() {
-            let lost: Vec<_> = self.loss.iter().map(|row| row.to_text()).collect();
-            let _ = writeln!(out, "lost      {}", lost.join(", "));
+            let removed: Vec<_> = self.loss.iter().map(|row| row.to_text()).collect();
+            let _ = writeln!(out, "removed   {}", removed.join(", "));
         }
         if self.unchanged_reason.is_none() {
             let _ = write!(out, "\n{}", self.by_kind());
@@ -177,10 +177,8 @@ impl Report {
 
 impl LossRow {
     fn to_text(self) -> String {
-        let kind = match self.kind {
-            "orphan" => "result without call".to_owned(),
-            kind => kind.replace('_', " "),
-        };
+        let group = KINDS.iter().find(|(kind, _)| kind.as_str() == self.kind);
+        let kind = group.map_or_else(|| self.kind.replace('_', " "), |(_, name)| (*name).to_owned());
         let source = match self.source {
             SourceKind::Context => " of context",
             SourceKind::History => " of history",

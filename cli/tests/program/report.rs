@@ -106,7 +106,7 @@ budget    window 128,000 (default), reserve 8,192 (default), compact now, goal 6
 strategy  truncate
 now       55 messages, 5,503 tokens, 40 % of what it was
 stable    the first 2 messages, 149 tokens, as before: a prompt cache keeps them
-lost      1 assistant (260 tokens), 6 exchange (7,830 tokens)
+removed   1 assistant (260 tokens), 6 calls with results (7,830 tokens)
 
 groups                     kept     tokens  dropped     tokens
 instructions                  1         79        0          0

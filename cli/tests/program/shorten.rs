@@ -70,7 +70,7 @@ fn the_report_adds_up_and_says_what_is_lost() {
     let said =
         run(&["compact", text(&file), "--keep", "25%", "--strategy", "tool-results:inputs,truncate"]).ok();
     assert!(
-        said.contains("\nlost      ") && said.contains(" tool result (") && said.contains("~ shortened"),
+        said.contains("\nremoved   ") && said.contains(" tool result (") && said.contains("~ shortened"),
         "{said}"
     );
 }

@@ -45,9 +45,8 @@ fn delays(options: &RemoteOptions) -> impl Iterator<Item = Duration> + use<> {
 
 /// A half of `delay`, and as much of the other half as `random` is of what it could be.
 fn jittered(delay: Duration, random: u32) -> Duration {
-    let half = (delay / 2).as_nanos();
-    // The longest delay has fewer than 2^95 nanoseconds.
-    Duration::from_nanos_u128(half.saturating_add(half.saturating_mul(u128::from(random)) >> 32))
+    let half = delay / 2;
+    half.saturating_add(half.mul_f64(f64::from(random) / f64::from(u32::MAX)))
 }
 
 fn random() -> u32 {
