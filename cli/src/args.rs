@@ -97,7 +97,7 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     /// Write a document for a new session that continues this one: requests, open calls, the work so far, files
     Handoff(HandoffArgs),
-    /// Answer a hook of Claude Code, whose event is standard input: list identifiers for the summary, or those that it lacks
+    /// List identifiers for an agent that compacts: answers a hook of Claude Code, and the extension of pi, whose event is standard input
     Hook(HookArgs),
     /// List the sessions of agents in the user's home, the newest first
     Sessions(SessionsArgs),

@@ -1,7 +1,8 @@
-//! `epitome hook`: the texts for Claude Code when it compacts a session.
+//! `epitome hook`: identifiers for an agent that compacts a session.
 //!
-//! Claude Code starts the program with an event on standard input. Before a compaction (`PreCompact`) it gives what the program prints to the
-//! summarizer, as instructions; after it (`SessionStart` with the source `compact`) it adds that to the conversation.
+//! Claude Code starts the program with an event on standard input. Before a compaction (`PreCompact`) it gives the output of the program to
+//! the summarizer, as instructions; after it (`SessionStart` with the source `compact`) it adds the output to the conversation. The extension
+//! for pi sends the second event, with a session file of pi.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,7 +12,7 @@ use epitome::compactors::SummaryWriter;
 use epitome::core::message::Role;
 use epitome::core::{ClassEstimator, Tokens};
 use epitome::message::Message;
-use epitome::wire::{Conversation, Entry, Format, ReadOptions, Relation, Transcript, read};
+use epitome::wire::{Conversation, Entry, Format, ReadOptions, Relation, Transcript, detect, read};
 use serde::Deserialize;
 
 use crate::args::HookArgs;
@@ -83,14 +84,16 @@ fn after(session: &str, list: &str) -> String {
 }
 
 impl Compacted {
-    /// Reads the file. If it has no summary behind its last compaction, that compaction is about to be written, and all messages go.
+    /// Reads the file. If it does not have the compaction yet, all messages go.
     fn read(path: &Path, is_after: bool) -> Result<Self> {
         let text = fs::read_to_string(path).map_err(|error| Failure::io(path, &error))?;
-        let options = ReadOptions::default().with_from(Format::ClaudeCode);
+        // A file of Claude Code may begin with many lines that no message is in.
+        let format = detect(&text).map_or(Format::ClaudeCode, |found| found.format);
+        let options = ReadOptions::default().with_from(format);
         let transcript = read(text, &options).map_err(|error| Failure::wire(path, &error))?;
         let Some(active) = transcript.active() else { return Ok(Self::default()) };
         let (mut gone, own) = (earlier(&transcript, active), active.messages().cloned());
-        if is_after && is_fresh(active) {
+        if is_after && is_written(active) {
             return Ok(Self { gone, shown: own.collect() });
         }
         gone.extend(own);
@@ -104,10 +107,12 @@ impl Compacted {
     }
 }
 
-/// Whether nothing was said since the last compaction of the conversation.
-fn is_fresh(active: &Conversation) -> bool {
+/// Whether the file has the compaction that the event is about. Claude Code may write it after the event: an answer behind the last
+/// compaction shows that another one is due. Pi has written it, with the messages that it keeps behind the summary.
+fn is_written(active: &Conversation) -> bool {
     let Some(last) = active.compactions.iter().last() else { return false };
-    active.messages().skip(last.at).all(|message| message.role() != Role::Assistant)
+    active.format == Format::Pi
+        || active.messages().skip(last.at).all(|message| message.role() != Role::Assistant)
 }
 
 /// The messages from before earlier compactions, which other branches of the file have, once each. Threads of sub-agents were never

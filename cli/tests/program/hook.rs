@@ -1,4 +1,4 @@
-//! Hooks of Claude Code: the events are as it sends them, the sessions as it stores them.
+//! Hooks: the events are as Claude Code sends them, the sessions as Claude Code and pi store them.
 
 use std::path::{Path, PathBuf};
 
@@ -177,6 +177,66 @@ fn no_character_of_an_identifier_is_obeyed() {
     session.say("user", "See src/a\u{1b}[2J\u{202e}.rs and src/b.rs.", false);
     let text = before(&session.file()).ok();
     assert!(text.contains("src/b.rs") && !text.contains(['\u{1b}', '\u{202e}']), "{text}");
+}
+
+/// A session file of pi: the entries `a` to `g`, each of which follows the one before it.
+fn pi_session(folder: &Folder, entries: &[Value]) -> PathBuf {
+    let head = json!({"type": "session", "version": 3, "id": "s1", "timestamp": "2026-11-02T10:00:00Z", "cwd": "/work"});
+    let named = entries.iter().zip('a'..).map(|(entry, name)| {
+        let parent = char::from_u32(u32::from(name) - 1).filter(|_| name != 'a');
+        let mut entry = entry.clone();
+        (entry["id"], entry["parentId"]) = (json!(name), json!(parent));
+        format!("{entry}\n")
+    });
+    let file = folder.path("s1.jsonl");
+    std::fs::write(&file, format!("{head}\n{}", named.collect::<String>())).unwrap();
+    file
+}
+
+fn pi_says(role: &str, text: &str) -> Value {
+    let message = json!({"role": role, "content": [{"type": "text", "text": text}], "timestamp": 0});
+    json!({"type": "message", "timestamp": "2026-11-02T10:00:00Z", "message": message})
+}
+
+/// A compaction by pi, which keeps the messages from the entry `first` on.
+fn pi_compacts(summary: &str, first: &str) -> Value {
+    json!({
+        "type": "compaction", "timestamp": "2026-11-02T10:00:00Z", "summary": summary, "firstKeptEntryId": first,
+        "tokensBefore": 1000,
+    })
+}
+
+#[test]
+fn a_session_of_pi_is_recognised() {
+    let folder = Folder::new();
+    let mut entries = vec![
+        pi_says("user", "Why does src/retry.rs drop ORDER-4711?"),
+        pi_says("assistant", "The limit in config/queue.toml is 3: commit 8c1f0d2 has set it."),
+        pi_says("user", "Raise it in config/limits.toml."),
+        pi_says("assistant", "Raised: commit 02f7b9c."),
+    ];
+    let text = before(&pi_session(&folder, &entries)).ok();
+    assert!(text.contains("8c1f0d2") && text.contains("02f7b9c"), "{text}");
+    // It keeps messages behind its summary, also answers: they are shown.
+    entries.push(pi_compacts("The user asks about src/retry.rs.", "c"));
+    let text = after(&pi_session(&folder, &entries)).ok();
+    assert!(["ORDER-4711", "config/queue.toml", "8c1f0d2"].iter().all(|one| text.contains(one)), "{text}");
+    let shown = ["src/retry.rs", "config/limits.toml", "02f7b9c"];
+    assert!(!shown.iter().any(|one| text.contains(one)), "{text}");
+    assert!(text.contains("of the session s1."), "{text}");
+    // What the first compaction has hidden, the second one hides still.
+    entries.extend([pi_says("user", "Thanks."), pi_compacts("The limit was raised.", "f")]);
+    let text = after(&pi_session(&folder, &entries)).ok();
+    assert!(["ORDER-4711", "8c1f0d2", "02f7b9c"].iter().all(|one| text.contains(one)), "{text}");
+}
+
+#[test]
+fn a_file_of_claude_code_may_begin_with_lines_without_messages() {
+    let mut session = Session::new();
+    session.compact("The user asks about an order.");
+    let note = json!({"type": "file-history-snapshot", "messageId": "m", "snapshot": {}});
+    session.lines.splice(0..0, vec![note; 300]);
+    assert!(after(&session.file()).ok().contains("8c1f0d2"));
 }
 
 /// Exit code 2 would stop the compaction.

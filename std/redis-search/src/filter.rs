@@ -55,9 +55,9 @@ impl Filter {
 /// backslashes in a row before punctuation in a query it takes none.
 fn is_one_tag(id: &str) -> bool {
     let is_escape =
-        |[first, second]: &[u8; 2]| *first == b'\\' && (second.is_ascii_punctuation() || *second == b' ');
+        |(first, second): (u8, u8)| first == b'\\' && (second.is_ascii_punctuation() || second == b' ');
     let is_whole = id.trim() == id && !id.contains(|letter: char| letter == ',' || letter.is_control());
-    is_whole && !id.as_bytes().array_windows().any(is_escape)
+    is_whole && !id.bytes().zip(id.bytes().skip(1)).any(is_escape)
 }
 
 /// A tag as it stands in a query: nothing in it can end it, or begin another one.
