@@ -1,5 +1,6 @@
 //! `epitome completions` and `epitome man`, made from the description of the command line.
 
+use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -10,6 +11,7 @@ use clap_mangen::{Man, generate_to};
 use crate::args::Args;
 use crate::failure::{ExitCode, Failure, Result};
 use crate::output;
+use crate::visible::line;
 
 /// Prints the completions of `shell`.
 pub(crate) fn completions(shell: Shell) -> Result<ExitCode> {
@@ -26,8 +28,10 @@ pub(crate) fn man(folder: Option<&Path>) -> Result<ExitCode> {
         Man::new(command).render(&mut page).map_err(|error| Failure::stdout(&error))?;
         return say(&page);
     };
-    generate_to(command, folder).map_err(|error| Failure::io(folder, &error))?;
-    output::tell(format!("epitome: wrote the manual pages to {}", folder.display()));
+    fs::create_dir_all(folder)
+        .and_then(|()| generate_to(command, folder))
+        .map_err(|error| Failure::io(folder, &error))?;
+    output::tell(line(&format!("epitome: wrote the manual pages to {}", folder.display())));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -149,7 +149,6 @@ const HOMES: &[&[&str]] = &[
     &["completions", "zsh"],
     &["completions", HOSTILE],
     &["man"],
-    &["man", "--output", HOSTILE],
 ];
 
 /// The row with these words in the places of those.

@@ -83,7 +83,8 @@ use self::worker::{Access, Worker};
 /// *Durability*: an acknowledged write survives the end of the process and a loss of power, as far as the drive keeps its promises: WAL
 /// mode with `synchronous = FULL`, so the log is on the disk before the answer is given. A pruned or deleted text is written over in the
 /// file (`secure_delete`); the write-ahead log and the drive itself may still have copies. The file
-/// keeps its size, and later messages use the space; [`vacuum`](HistoryStore::vacuum) makes it smaller.
+/// keeps its size, and later messages use the space; [`vacuum`](epitome_history::HistoryStore::vacuum)
+/// makes it smaller.
 ///
 /// *Damage*: every row has a checksum, which each statement that reads the row looks at. A read returns the written content, or `Corrupt`;
 /// a record or a prune whose row is lost whole is found by `verify`.
