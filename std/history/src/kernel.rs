@@ -17,7 +17,7 @@ mod owned;
 mod run;
 mod store;
 
-pub use self::changes::{Changes, Edits, Insert, KeptState as NewKeptState, NewRecord, Prune, runs};
+pub use self::changes::{Changes, Edits, Insert, NewKeptState, NewRecord, Prune, runs};
 pub use self::decide::{Decision, decide};
 pub use self::facts::{
     Counters, Edited, Facts, Made, Needs, Prunable, Receipt, SaidBefore, SummaryPlace, Visible,

@@ -32,7 +32,7 @@ pub struct Changes<'a> {
     pub answered: Vec<(Seq, u32)>,
     pub unanswered: &'a [UnansweredCall],
     pub pruned: Option<Prune<'a>>,
-    pub state: Option<KeptState<'a>>,
+    pub state: Option<NewKeptState<'a>>,
 }
 
 /// For each visible message that is edited, the stand-ins of its parts; `None` where there are none any more.
@@ -78,7 +78,7 @@ pub struct Prune<'a> {
 
 /// A state in place of the one before.
 #[derive(Debug, Clone, Copy)]
-pub struct KeptState<'a> {
+pub struct NewKeptState<'a> {
     pub revision: StateRevision,
     /// The head of the session then.
     pub head: Head,
