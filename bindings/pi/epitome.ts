@@ -11,7 +11,7 @@ const SUMMARY_FLAG = "epitome-summary";
 /** The longest time that a compaction waits for the program. */
 const TIMEOUT_MS = 15_000;
 
-/** The time until the terminal shows the conversation after a compaction. */
+/** The time after a compaction until the terminal has been cleared. */
 const CLEARED_MS = 250;
 
 const MISSING = "epitome: not found in PATH; install it with `cargo install --path cli`, then start Pi again";
@@ -24,8 +24,8 @@ const READ_OPTIONS = ["session", "messages", "from"];
 export default function (pi: ExtensionAPI) {
   /** The identifiers that belong below a summary, by the id of its compaction. */
   const lists = new Map<string, Promise<string>>();
-  /** The reason that the user has seen for the current compaction. */
-  let shown = "";
+  /** Why the program failed, until the user has seen it. */
+  let failure = "";
 
   pi.registerFlag(SUMMARY_FLAG, {
     type: "boolean",
@@ -33,8 +33,7 @@ export default function (pi: ExtensionAPI) {
     description: "Compact without a model: epitome writes the summary, from the words of the user and the record of the work",
   });
 
-  pi.on("session_before_compact", async ({ preparation, branchEntries, signal }, ctx) => {
-    shown = "";
+  pi.on("session_before_compact", async ({ preparation, branchEntries, signal }) => {
     if (!pi.getFlag(SUMMARY_FLAG)) return;
     const { firstKeptEntryId, tokensBefore } = preparation;
     const end = branchEntries.findIndex((entry) => entry.id === firstKeptEntryId);
@@ -45,19 +44,19 @@ export default function (pi: ExtensionAPI) {
       const summary = await epitome(["handoff", "--from=pi", "--redact"], lines.join("\n"), { signal, timeout: TIMEOUT_MS });
       return { compaction: { summary, firstKeptEntryId, tokensBefore } };
     } catch (error) {
-      if (!signal.aborted) warn(ctx, error);
+      // A compaction that the user has stopped needs no reason.
+      if (!signal.aborted) failed(error as Error);
     }
   });
 
-  // The list is ready for the next request, and a failure is seen at once.
-  pi.on("session_compact", async ({ compactionEntry }, ctx) => {
-    await identifiers(compactionEntry.id, ctx);
+  // The list is ready for the next request, and a failure is seen at once: one line for each compaction.
+  pi.on("session_compact", async (_event, ctx) => {
+    await identifiers(ctx);
   });
 
   // With the system messages in place: their removal from the middle would change the beginning that providers cache.
   pi.on("context_with_system", async ({ messages }, ctx) => {
-    const compaction = ctx.sessionManager.getBranch().findLast((entry) => entry.type === "compaction");
-    const list = compaction && (await identifiers(compaction.id, ctx));
+    const list = await identifiers(ctx);
     if (!list) return;
     const listed = messages.map((message) =>
       message.role === "compactionSummary" ? { ...message, summary: `${message.summary}\n\n${list}` } : message,
@@ -97,33 +96,37 @@ export default function (pi: ExtensionAPI) {
     },
   });
 
-  /** Identifiers of the messages that this compaction and earlier ones have hidden; none if the program fails. */
-  function identifiers(compaction: string, ctx: ExtensionContext): Promise<string> {
+  /** Identifiers of the messages that the last compaction and earlier ones have hidden; none if the program fails. */
+  async function identifiers(ctx: ExtensionContext): Promise<string> {
     const session = ctx.sessionManager;
-    const event = {
-      hook_event_name: "SessionStart",
-      source: "compact",
-      session_id: session.getSessionId(),
-      transcript_path: session.getSessionFile(),
-    };
+    const compaction = session.getBranch().findLast((entry) => entry.type === "compaction");
+    const file = session.getSessionFile();
     // A session that is not saved has no file to read.
-    if (!event.transcript_path) return Promise.resolve("");
-    const hook = () => epitome(["hook", "--redact"], JSON.stringify(event), { timeout: TIMEOUT_MS });
-    const found = lists.get(compaction) ?? hook().catch((error) => warn(ctx, error));
-    lists.set(compaction, found);
-    return found;
+    if (compaction && file && !lists.has(compaction.id)) lists.set(compaction.id, hook(session.getSessionId(), file).catch(failed));
+    const list = compaction && (await lists.get(compaction.id));
+    showFailure(ctx);
+    return list ?? "";
   }
 
-  /** Shows why Pi compacts without the program, once for each compaction. */
-  function warn(ctx: ExtensionContext, error: unknown): string {
-    const reason = `${(error as Error).message}. Pi compacts without epitome.`;
-    const { hasUI, ui } = ctx;
-    // At the end of a compaction the terminal clears what was shown before.
-    if (reason !== shown && hasUI) setTimeout(() => ui.notify(reason, "warning"), CLEARED_MS);
-    else if (reason !== shown) console.error(reason);
-    shown = reason;
+  function failed(error: Error): string {
+    failure = error.message;
     return "";
   }
+
+  /** Shows why Pi compacts without the program. The terminal is cleared at the end of a compaction: the line comes after that. */
+  function showFailure({ hasUI, ui }: ExtensionContext) {
+    if (!failure) return;
+    const line = `${failure}. Pi's own compaction goes on.`;
+    failure = "";
+    if (hasUI) setTimeout(() => ui.notify(line, "warning"), CLEARED_MS);
+    else console.error(line);
+  }
+}
+
+/** The identifiers of the hidden messages in a session file. */
+function hook(session_id: string, transcript_path: string): Promise<string> {
+  const event = { hook_event_name: "SessionStart", source: "compact", session_id, transcript_path };
+  return epitome(["hook", "--redact"], JSON.stringify(event), { timeout: TIMEOUT_MS });
 }
 
 /** The output of the program. A search that finds nothing ends with 1, and says so. */

@@ -42,14 +42,14 @@ function answer(request) {
   return { text: "Done." };
 }
 
-/** A session with the question, what was read, and thanks. */
+/** Starts a session with the question, a file that is read, and thanks. */
 async function talk(options) {
   pi = new Pi(home, options);
   await pi.say(QUESTION);
   await pi.say("Thanks.");
 }
 
-/** What the last request has for the summary, and below it. */
+/** The summary in a request, and the list below it. */
 function summaryOf(request) {
   const found = request.messages.map(textOf).filter((text) => text.includes("<summary>"));
   assert.equal(found.length, 1, JSON.stringify(request.messages));
@@ -74,10 +74,10 @@ test("after a compaction the summary of Pi's model has the identifiers that it l
   assert.ok(!last.list.includes("src/retry.rs"), last.list);
   const { sessionId } = await pi.command("get_state");
   assertNames(last.list, `of the session ${sessionId}`);
-  // The same for as long as the compaction is the last: what was sent is cached.
-  await pi.say("Go on with src/other.rs.");
+  // The list stays the same until the next compaction: providers cache the beginning of a request.
+  await pi.say("Go on with ORDER-4711.");
   assert.equal(summaryOf(service.requests.at(-1)).list, last.list);
-  assert.deepEqual(pi.shown(), []);
+  assert.deepEqual(await pi.shown(), []);
 });
 
 test("a session that is opened again has the identifiers too", async () => {
@@ -152,13 +152,13 @@ test("with --epitome-summary no model is asked for the summary", async () => {
   assert.ok(!summary.includes("a1B2a1B2"), summary);
   await pi.say("Raise it in config/limits.toml too.");
   await pi.say("Thanks.");
-  // Of all that is hidden, and of no earlier summary.
+  // The second summary is made of all hidden messages, and of no earlier summary.
   const second = (await pi.command("compact")).summary;
   assertNames(second, `> ${QUESTION}`, "config/limits.toml", "config/queue.toml");
   assert.equal(second.split("# Handoff").length, 2, second);
   await pi.say("And now?");
   assertNames(summaryOf(service.requests.at(-1)).summary, "config/limits.toml");
-  assert.deepEqual(pi.shown(), []);
+  assert.deepEqual(await pi.shown(), []);
 });
 
 test("a session without identifiers is as Pi makes it", async () => {
@@ -168,16 +168,18 @@ test("a session without identifiers is as Pi makes it", async () => {
   await pi.command("compact");
   await pi.say("And now?");
   assert.equal(summaryOf(service.requests.at(-1)).list, "");
-  assert.deepEqual(pi.shown(), []);
+  assert.deepEqual(await pi.shown(), []);
 });
 
 test("a session that is not saved has no list, and takes a summary of epitome", async () => {
-  for (const [args, begin] of [[[], SUMMARY], [["--epitome-summary"], "# Handoff"]]) {
-    await talk({ args: ["--no-session", ...args] });
+  const missing = { args: ["--epitome-summary"], folder: path.join(home, "nothing") };
+  for (const [{ args = [], folder }, begin, lines] of [[{}, SUMMARY, 0], [{ args: missing.args }, "# Handoff", 0], [missing, SUMMARY, 1]]) {
+    await talk({ args: ["--no-session", ...args], folder });
     const { summary } = await pi.command("compact");
     assert.ok(summary.startsWith(begin), summary);
     await pi.say("And now?");
-    assert.deepEqual([summaryOf(service.requests.at(-1)).list, pi.shown()], ["", []]);
+    assert.equal(summaryOf(service.requests.at(-1)).list, "");
+    assert.equal((await pi.shown()).length, lines);
     await pi.end();
   }
 });
@@ -192,8 +194,9 @@ for (const args of [[], ["--epitome-summary"]]) {
       const last = summaryOf(service.requests.at(-1));
       assertNames(last.summary, SUMMARY);
       assert.equal(last.list, "");
-      assert.equal(pi.shown().length, times, pi.shown().join("\n"));
-      assertNames(pi.shown().at(-1), "not found in PATH", "cargo install --path cli", "Pi compacts without epitome.");
+      const shown = await pi.shown();
+      assert.equal(shown.length, times, shown.join("\n"));
+      assertNames(shown.at(-1), "not found in PATH", "cargo install --path cli", "Pi's own compaction goes on.");
     }
   });
 
@@ -205,16 +208,40 @@ for (const args of [[], ["--epitome-summary"]]) {
     assert.ok(summary.startsWith(SUMMARY), summary);
     await pi.say("And now?");
     assert.equal(summaryOf(service.requests.at(-1)).list, "");
-    assert.deepEqual(pi.shown(), ["epitome: the file is locked. Pi compacts without epitome."]);
+    assert.deepEqual(await pi.shown(), ["epitome: the file is locked. Pi's own compaction goes on."]);
   });
 }
+
+test("if epitome writes no summary, Pi's model does, and the list is below it", async () => {
+  const script = path.join(home, "nothing", "epitome");
+  fs.writeFileSync(script, `#!/bin/sh\n[ "$1" = handoff ] && exit 4\nexec '${process.env.EPITOME}' "$@"\n`, { mode: 0o755 });
+  await talk({ args: ["--epitome-summary"], folder: path.dirname(script) });
+  await pi.command("compact");
+  assert.deepEqual(await pi.shown(), ["epitome: ended with 4. Pi's own compaction goes on."]);
+  await pi.say("And now?");
+  const last = summaryOf(service.requests.at(-1));
+  assertNames(last.summary, SUMMARY);
+  assertNames(last.list, "ORDER-4711");
+});
+
+test("a compaction that the user stops is no failure", async () => {
+  const script = path.join(home, "nothing", "epitome");
+  fs.writeFileSync(script, "#!/bin/sh\n: > started\nexec /bin/sleep 120\n", { mode: 0o755 });
+  await talk({ args: ["--epitome-summary"], folder: path.dirname(script) });
+  const compaction = assert.rejects(pi.command("compact"), /cancelled/i);
+  while (!fs.existsSync(path.join(home, "work", "started"))) await new Promise((resolve) => setTimeout(resolve, 20));
+  await pi.command("abort");
+  await compaction;
+  await pi.say("And now?");
+  assert.deepEqual(await pi.shown(), []);
+});
 
 test("an epitome that does not answer is not waited for any longer", async () => {
   const script = path.join(home, "nothing", "epitome");
   fs.writeFileSync(script, "#!/bin/sh\nexec /bin/sleep 120\n", { mode: 0o755 });
   await talk({ folder: path.dirname(script) });
   await pi.command("compact");
-  assert.deepEqual(pi.shown(), ["epitome: no answer within 15 seconds. Pi compacts without epitome."]);
+  assert.deepEqual(await pi.shown(), ["epitome: no answer within 15 seconds. Pi's own compaction goes on."]);
 });
 
 test("in print mode the reason is on standard error", async () => {
@@ -226,5 +253,5 @@ test("in print mode the reason is on standard error", async () => {
   service.answer = (request) => ({ ...answer(request), tokens: 95_000 });
   const { stdout, stderr } = await run(home, { folder: path.dirname(script) }, "-p", "--continue", "And now?");
   assert.match(stdout, /Done\./);
-  assert.match(stderr, /epitome: ended with 4\. Pi compacts without epitome\./);
+  assert.match(stderr, /epitome: ended with 4\. Pi.s own compaction goes on\./);
 });

@@ -5,9 +5,10 @@ import { execFile, spawn } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 
-/** Longer than anything here takes. */
+/** The longest time that a step of a test may take. */
 const DEADLINE_MS = 60_000;
 
 /** A home for Pi, whose only model is `url`. It compacts all but the last message. */
@@ -32,7 +33,10 @@ function environment(home, folder) {
   return { PATH: folder, HOME: home, PI_OFFLINE: "1", PI_TELEMETRY: "0", PI_SKIP_VERSION_CHECK: "1" };
 }
 
-/** Where Pi finds `epitome`, if a test does not name another folder. */
+/** Longer than the extension waits with a line for the user. */
+const QUIET_MS = 500;
+
+/** The folder where Pi finds `epitome`, if a test does not name another one. */
 const PROGRAMS = path.dirname(process.env.EPITOME);
 
 /** Runs Pi to its end. */
@@ -43,7 +47,7 @@ export function run(home, { folder = PROGRAMS }, ...args) {
   return done;
 }
 
-/** A running Pi. `folder` is where it finds `epitome`. */
+/** A running Pi. In `folder` it finds `epitome`. */
 export class Pi {
   #child;
   #left = "";
@@ -66,7 +70,7 @@ export class Pi {
   /** The first event from the number `from` on that fits. */
   #event(fits, from) {
     return new Promise((resolve, reject) => {
-      const late = setTimeout(() => reject(new Error(`Pi is late: ${JSON.stringify(this.events.slice(from))}`)), DEADLINE_MS);
+      const late = globalThis.setTimeout(() => reject(new Error(`Pi is late: ${JSON.stringify(this.events.slice(from))}`)), DEADLINE_MS);
       const check = () => {
         const found = this.events.slice(from).find(fits);
         if (found) {
@@ -95,8 +99,9 @@ export class Pi {
     await this.#event((event) => event.type === "agent_settled", from);
   }
 
-  /** What extensions have shown to the user. */
-  shown() {
+  /** The lines that extensions have shown to the user, once none is about to come. */
+  async shown() {
+    await setTimeout(QUIET_MS);
     return this.events.filter((event) => event.method === "notify").map((event) => event.message);
   }
 

@@ -1,10 +1,10 @@
-// A service of the Chat Completions API on loopback. A test decides what it answers; it keeps the requests.
+// A service of the Chat Completions API on loopback. A test sets its answers; it keeps the requests.
 
 import http from "node:http";
 
 /**
- * Starts it. `answer` takes the body of a request and gives `{ text }` or `{ tool, arguments }`, and with `tokens` the size that the
- * request is said to have.
+ * Starts the service. Its `answer` takes the body of a request and gives `{ text }` or `{ tool, arguments }`; `tokens` is the size of the
+ * request that the service reports.
  */
 export async function startService() {
   const service = { requests: [], answer: () => ({ text: "Done." }) };
