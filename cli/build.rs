@@ -39,7 +39,7 @@ fn commit() -> Option<String> {
 }
 
 fn git(folder: &Path, args: &[&str]) -> Option<String> {
-    let output = Command::new("git").current_dir(folder).args(args).output().ok()?;
+    let output = Command::new("git").env_remove("GIT_DIR").current_dir(folder).args(args).output().ok()?;
     let said = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
     Some(said.trim().to_owned())
 }

@@ -23,5 +23,5 @@ if ! "$CLAUDE" --version >/dev/null 2>&1; then
   exit 0
 fi
 cargo build --quiet -p epitome-cli
-PATH=$target_dir/debug:$PATH node --test test/
+PATH=$target_dir/debug:$PATH node --test test/*.test.js
 echo "claude-code: ok, with Claude Code $version"

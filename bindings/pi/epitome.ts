@@ -14,8 +14,10 @@ const TIMEOUT_MS = 15_000;
 /** The time after a compaction until the terminal has been cleared. */
 const CLEARED_MS = 250;
 
+/** The longest time of a search through all sessions. */
+const SEARCH_TIMEOUT_MS = 60_000;
+
 const MISSING = "epitome: not found in PATH; install it with `cargo install --path cli`, then start Pi again";
-const LATE = `epitome: no answer within ${TIMEOUT_MS / 1000} seconds`;
 
 /** The options of `epitome search` for a search, and for reading messages by their numbers. */
 const SEARCH_OPTIONS = ["session", "role", "tool", "age", "limit"];
@@ -91,7 +93,7 @@ export default function (pi: ExtensionAPI) {
       const names = params.messages ? READ_OPTIONS : SEARCH_OPTIONS;
       const options = names.filter((name) => params[name]).map((name) => `--${name}=${params[name]}`);
       const words = params.messages ? [] : ["--", String(params.query ?? "")];
-      const text = await epitome(["search", "--redact", ...options, ...words], "", { signal });
+      const text = await epitome(["search", "--redact", ...options, ...words], "", { signal, timeout: SEARCH_TIMEOUT_MS });
       return { content: [{ type: "text", text }], details: undefined };
     },
   });
@@ -137,7 +139,8 @@ function epitome(args: string[], input: string, limits: { signal?: AbortSignal; 
       if (!error || (args[0] === "search" && error.code === 1 && stdout)) return resolve(stdout.trim());
       // A remark may stand before the error, and the usage behind it.
       const said = stderr.slice(stderr.lastIndexOf("epitome: ")).split("\n\n")[0].replace(/\s+/g, " ").trim();
-      reject(new Error(error.code === "ENOENT" ? MISSING : error.killed ? LATE : said || `epitome: ended with ${error.code}`));
+      const late = `epitome: no answer within ${(limits.timeout ?? 0) / 1000} seconds`;
+      reject(new Error(error.code === "ENOENT" ? MISSING : error.killed ? late : said || `epitome: ended with ${error.code}`));
     });
     // The program may end before it has read everything.
     stdin?.on("error", () => {}).end(input);

@@ -38,7 +38,7 @@ pub(crate) use search::{Numbers, ScopeArgs, SearchArgs};
 pub(crate) use session::InspectArgs;
 pub(crate) use session::{
     CopyKeyArgs, KeepArgs, OneSessionArgs, OptionalStoreArgs, PlaceArgs, SessionArgs, SessionCommand,
-    StoreArgs, VacuumArgs,
+    StoreArgs,
 };
 pub(crate) use sessions::SessionsArgs;
 pub(crate) use show::ShowArgs;
@@ -50,14 +50,15 @@ pub(crate) use show::ShowArgs;
 /// would not read back as planned, 6 the goal was missed with --require-goal. After 5 and 6 nothing was written.
 ///
 /// Settings file: $EPITOME_CONFIG, else $XDG_CONFIG_HOME/epitome/config.toml, else ~/.config/epitome/config.toml. Its keys are store,
-/// key-file, color and pager. An option and an environment variable come before it.
+/// key-file, color and pager. An option, or an environment variable EPITOME_.., overrides it.
 #[derive(Debug, Parser)]
 #[command(name = "epitome", version = env!("EPITOME_VERSION"), max_term_width = 100)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// When to color the output; auto: on a terminal, unless NO_COLOR is set or TERM is dumb
-    #[arg(long, value_name = "WHEN", value_enum, global = true, default_value_t = Color::Auto, display_order = 100)]
+    /// When to color the output; auto: on a terminal, unless NO_COLOR is set or TERM is dumb [default: color in the settings file,
+    /// else auto]
+    #[arg(long, value_name = "WHEN", value_enum, global = true, default_value_t = Color::Auto, hide_default_value = true, display_order = 100)]
     pub(crate) color: Color,
     /// Print long texts on the terminal without a pager; which one is pager in the settings file, PAGER or less
     #[arg(long, global = true, display_order = 101)]
@@ -117,9 +118,9 @@ pub(crate) enum Command {
     /// Print the manual page, or write a page for each command
     #[cfg(feature = "manual")]
     Man {
-        /// The folder to write epitome.1, epitome-compact.1 and the others to
-        #[arg(short, long, value_name = "DIR")]
-        output: Option<PathBuf>,
+        /// Write epitome.1, epitome-compact.1 and the others to this folder
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
     },
 }
 

@@ -40,7 +40,6 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use args::{Args, Command};
 use failure::{ExitCode, Failure, Result};
-use pager::Pager;
 use settings::Settings;
 use streams::Out;
 
@@ -86,11 +85,15 @@ pub fn call<A: Into<OsString>>(arguments: impl IntoIterator<Item = A>, input: im
 }
 
 fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    // A caller in the same process asks for all that it wants.
-    let read = if streams::is_in_memory() { Ok(Settings::default()) } else { Settings::read() };
+    let arguments: Vec<_> = arguments.collect();
+    // A caller in the same process asks for all that it wants; so does an agent that starts the program.
+    let is_alone = !streams::is_in_memory() && !is_for_agents(&arguments);
+    let read = if is_alone { Settings::read() } else { Ok(Settings::default()) };
     let (settings, unread) =
         read.map_or_else(|failure| (Settings::default(), Some(failure)), |read| (read, None));
-    let matches = settings.defaults_of(Args::command()).try_get_matches_from(arguments);
+    let command_line = Args::command();
+    let command_line = if is_alone { settings.defaults_of(command_line) } else { command_line };
+    let matches = command_line.try_get_matches_from(arguments);
     let parsed = matches.and_then(|matches| Args::from_arg_matches(&matches).map(|args| (args, matches)));
     let (Args { command, color, no_pager }, matches) = match (parsed, unread) {
         (Err(error), None) => return usage(&error),
@@ -99,14 +102,25 @@ fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         (_, Some(failure)) => return failure.report(),
         (Ok(parsed), None) => parsed,
     };
-    streams::set_color(settings.color(color, &matches));
-    let pager = if command.is_long() && !no_pager { Pager::start(&settings) } else { None };
+    if is_alone {
+        settings.keep_key_file();
+        streams::set_color(settings.color(color, &matches));
+        if command.is_long() && !no_pager {
+            pager::prepare(&settings);
+        }
+    }
     let done = done(&command);
-    drop(pager);
+    pager::end();
     done.unwrap_or_else(|failure| match command.redact() {
         Some(args) => failure.redacted(args).report(),
         None => failure.report(),
     })
+}
+
+/// Whether an agent starts the program with these arguments: no setting of the user may change or stop the answer.
+fn is_for_agents(arguments: &[OsString]) -> bool {
+    let command = arguments.iter().skip(1).find(|word| !word.as_encoded_bytes().starts_with(b"-"));
+    command.is_some_and(|command| command == "hook" || command == "mcp")
 }
 
 fn done(command: &Command) -> Result<ExitCode> {
@@ -136,7 +150,7 @@ fn done(command: &Command) -> Result<ExitCode> {
         #[cfg(feature = "manual")]
         Command::Completions { shell } => commands::manual::completions(*shell),
         #[cfg(feature = "manual")]
-        Command::Man { output } => commands::manual::man(output.as_deref()),
+        Command::Man { dir } => commands::manual::man(dir.as_deref()),
     }
 }
 

@@ -10,6 +10,7 @@ use tempfile::NamedTempFile;
 
 use crate::args::InputArgs;
 use crate::failure::{Failure, Result};
+use crate::pager;
 use crate::streams::{self, Err as Stderr, Out};
 use crate::transcript::Input;
 use crate::visible::{Printable, line};
@@ -30,7 +31,7 @@ pub(crate) fn end_well_on_interrupt() {
     #[cfg(not(target_family = "wasm"))]
     let _ = ctrlc::set_handler(|| {
         // An interrupt is for the pager then, which has the terminal.
-        if streams::is_paged() {
+        if pager::is_running() {
             return;
         }
         // Held until the end: no other thread makes a half file, or reports that this one is gone.
@@ -118,6 +119,9 @@ impl Output<'_> {
     }
 }
 
+/// The names of standard output: a file behind it is the shell's, and is not replaced.
+const STDOUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+
 /// The mode of a new file, less what the user's mask takes.
 const MODE: u32 = 0o666;
 const PRIVATE: u32 = 0o600;
@@ -145,8 +149,8 @@ enum Half {
 /// Destination of a draft.
 #[derive(Debug)]
 enum Target {
-    /// In the place of this path, with the permissions that its file has.
-    File(PathBuf, Option<Permissions>),
+    /// In the place of this path, with the permissions that its file has; none if there must be no file.
+    File(PathBuf, Option<Permissions>, bool),
     /// A device or a pipe cannot be replaced.
     Device,
     Stdout,
@@ -156,25 +160,29 @@ enum Target {
 
 impl Target {
     fn of(Output { path, force }: Output<'_>) -> Result<Self> {
-        if path == Path::new("-") {
+        if STDOUT.iter().any(|name| path == Path::new(name)) {
             return Ok(Self::Stdout);
         }
         let target = match fs::metadata(path) {
             Ok(there) if there.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
             Ok(there) if !there.is_file() => Ok(Self::Device),
-            Ok(_) if !force => {
-                let path = path.display();
-                return Err(Failure::input(format!("{path}: this file exists: --force replaces it")));
+            Ok(_) if !force => return Err(exists(path)),
+            Ok(there) => {
+                fs::canonicalize(path).map(|path| Self::File(path, Some(there.permissions()), force))
             }
-            Ok(there) => fs::canonicalize(path).map(|path| Self::File(path, Some(there.permissions()))),
             // A link to a file that does not exist yet stays a link.
             Err(_) => Ok(match fs::read_link(path) {
-                Ok(target) => Self::File(folder(path).join(target), None),
-                Err(_) => Self::File(path.to_owned(), None),
+                Ok(target) => Self::File(folder(path).join(target), None, force),
+                Err(_) => Self::File(path.to_owned(), None, force),
             }),
         };
         target.map_err(|error| Failure::io(path, &error))
     }
+}
+
+/// A file that exists, and may not be replaced.
+fn exists(path: &Path) -> Failure {
+    Failure::input(format!("{}: this file exists: --force replaces it", path.display()))
 }
 
 impl Draft {
@@ -195,7 +203,7 @@ impl Draft {
 
     fn at(path: &Path, target: Target, mode: u32) -> Result<Self> {
         let half = match &target {
-            Target::File(place, _) => create(folder(place), mode).map(Half::File),
+            Target::File(place, ..) => create(folder(place), mode).map(Half::File),
             Target::Stdout | Target::Nowhere if streams::is_in_memory() => Ok(Half::Memory(Vec::new())),
             Target::Device | Target::Stdout | Target::Nowhere => {
                 create(&env::temp_dir(), PRIVATE).map(Half::File)
@@ -251,8 +259,11 @@ impl Draft {
     pub(crate) fn publish(self) -> Result<()> {
         let Self { path, target, half, mark: _mark, is_silent } = self;
         let done = match (target, half) {
-            (Target::File(place, permissions), Half::File(half)) => {
-                let written = replace(half, &place, permissions);
+            (Target::File(place, permissions, force), Half::File(half)) => {
+                let written = replace(half, &place, permissions, force);
+                if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
+                    return Err(exists(&path));
+                }
                 if written.is_ok() && !is_silent {
                     tell(line(&format!("epitome: wrote {}", path.display())));
                 }
@@ -292,14 +303,28 @@ impl Half {
     }
 }
 
-fn replace(half: NamedTempFile, path: &Path, permissions: Option<Permissions>) -> io::Result<()> {
+/// Puts the file in its place. Without `force` a file that has come there meanwhile stays.
+fn replace(
+    half: NamedTempFile,
+    path: &Path,
+    permissions: Option<Permissions>,
+    force: bool,
+) -> io::Result<()> {
     if let Some(permissions) = permissions {
         half.as_file().set_permissions(permissions)?;
     }
     half.as_file().sync_all()?;
     // An interrupt must not remove what is in its place.
     *HALF_FILE.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    half.persist(path).map(|_| ()).map_err(|error| error.error)
+    let placed = match force {
+        true => half.persist(path),
+        // Not every file system can do that in one step.
+        false => half.persist_noclobber(path).or_else(|error| match error.error.kind() {
+            io::ErrorKind::AlreadyExists => Err(error),
+            _ => error.file.persist(path),
+        }),
+    };
+    placed.map(|_| ()).map_err(|error| error.error)
 }
 
 fn folder(path: &Path) -> &Path {

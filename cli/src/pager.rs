@@ -1,41 +1,76 @@
-//! Long texts on a terminal: a pager shows them.
+//! Long texts on a terminal: a pager shows them. It starts with the first text that is written, so that an error has none.
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::env;
+use std::io::{self, Write as _};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::settings::Settings;
 use crate::streams;
 
-/// A pager that shows what is written to standard output, until it is dropped.
+/// The pager that has the place of standard output.
 #[derive(Debug)]
-pub(crate) struct Pager(Child);
+enum Pager {
+    None,
+    /// The command that starts with the first text.
+    Prepared(Command),
+    Running(Child),
+}
 
-impl Pager {
-    /// Starts the pager of `settings`, else of the environment variable `PAGER`, else `less`. `None` if standard output is no
-    /// terminal, if there is to be no pager, or if it cannot be started.
-    pub(crate) fn start(settings: &Settings) -> Option<Self> {
-        if !streams::is_out_terminal() || streams::is_dumb() {
-            return None;
-        }
-        let named = settings.pager.clone().or_else(|| env::var_os("PAGER")?.into_string().ok());
-        let command = named.unwrap_or_else(|| "less".to_owned());
-        let mut words = command.split_whitespace();
-        let program = words.next().filter(|program| *program != "cat")?;
-        let mut command = Command::new(program);
-        command.args(words).stdin(Stdio::piped());
-        // End at once if all is on one screen, keep colors, and leave the text on the screen.
-        if env::var_os("LESS").is_none() {
-            command.env("LESS", "FRX");
-        }
-        let mut child = command.spawn().ok()?;
-        streams::page(child.stdin.take()?);
-        Some(Self(child))
+static PAGER: Mutex<Pager> = Mutex::new(Pager::None);
+
+/// Whether the pager runs; an interrupt asks without a lock.
+static IS_RUNNING: AtomicBool = AtomicBool::new(false);
+
+fn pager() -> MutexGuard<'static, Pager> {
+    PAGER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Prepares the pager of `settings`, else of the environment variable `PAGER`, else `less`. None if standard output is no terminal, or if
+/// the command is empty or `cat`.
+pub(crate) fn prepare(settings: &Settings) {
+    if !streams::is_out_terminal() || streams::is_dumb() {
+        return;
+    }
+    let named = settings.pager.clone().or_else(|| env::var_os("PAGER")?.into_string().ok());
+    let command = named.unwrap_or_else(|| "less".to_owned());
+    let mut words = command.split_whitespace();
+    let Some(program) = words.next().filter(|program| *program != "cat") else { return };
+    let mut command = Command::new(program);
+    command.args(words).stdin(Stdio::piped());
+    // End at once if all is on one screen, keep colors, and leave the text on the screen.
+    if env::var_os("LESS").is_none() {
+        command.env("LESS", "FRX");
+    }
+    *pager() = Pager::Prepared(command);
+}
+
+/// Whether the pager has the terminal, and an interrupt is for it.
+pub(crate) fn is_running() -> bool {
+    IS_RUNNING.load(Ordering::Relaxed)
+}
+
+/// Writes to the pager; `None` if there is none.
+pub(crate) fn write(bytes: &[u8]) -> Option<io::Result<usize>> {
+    let mut pager = pager();
+    if let Pager::Prepared(command) = &mut *pager {
+        // One that cannot be started shows nothing; the text is on the terminal then.
+        *pager = command.spawn().map_or(Pager::None, Pager::Running);
+        IS_RUNNING.store(matches!(*pager, Pager::Running(_)), Ordering::Relaxed);
+    }
+    match &mut *pager {
+        Pager::Running(child) => child.stdin.as_mut().map(|stdin| stdin.write(bytes)),
+        _ => None,
     }
 }
 
-impl Drop for Pager {
-    fn drop(&mut self) {
-        streams::end_page();
-        let _ = self.0.wait();
+/// Ends the text, and waits until the user has seen it.
+pub(crate) fn end() {
+    let pager = core::mem::replace(&mut *pager(), Pager::None);
+    if let Pager::Running(mut child) = pager {
+        // Waiting closes its input first.
+        let _ = child.wait();
+        IS_RUNNING.store(false, Ordering::Relaxed);
     }
 }

@@ -4,15 +4,25 @@ use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 use serde::Deserialize;
 
 use crate::args::Color;
 use crate::failure::{Failure, Result};
+use crate::streams;
 
 /// The path of the file; an empty one means that there is none.
 const PATH: &str = "EPITOME_CONFIG";
+
+/// The store and the session of `session` commands, if no option names them.
+const STORE: &str = "EPITOME_STORE";
+const SESSION: &str = "EPITOME_SESSION";
+
+/// The commands of `session` that delete texts.
+const DELETING: [&str; 3] = ["erase", "prune", "retain"];
 
 /// The settings in the file.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
@@ -33,10 +43,8 @@ impl Settings {
         let Some(path) = path() else { return Ok(Self::default()) };
         match fs::read_to_string(&path) {
             Ok(text) => Self::parse(&path, &text),
-            // A file that is named must be there.
-            Err(error) if error.kind() == io::ErrorKind::NotFound && env::var_os(PATH).is_none() => {
-                Ok(Self::default())
-            }
+            // Only a file that is named must be there.
+            Err(error) if is_out_of_reach(error.kind()) && env::var_os(PATH).is_none() => Ok(Self::default()),
             Err(error) => Err(Failure::io(&path, &error).during("settings file")),
         }
     }
@@ -47,33 +55,59 @@ impl Settings {
                 .span()
                 .and_then(|span| text.get(..span.start))
                 .map_or(0, |before| before.matches('\n').count());
-            let (path, why) = (path.display(), error.message());
+            // A value in the wrong place may hold a password.
+            let why =
+                if error.message().contains("://") { "not a value of this key" } else { error.message() };
+            let path = path.display();
             Failure::input(format!("settings file: {path}: line {}: {why}", line + 1))
         })?;
         Ok(settings)
     }
 
-    /// The command line with these defaults.
+    /// The command line with these defaults, and with those of the environment.
     pub(crate) fn defaults_of(&self, command: Command) -> Command {
-        command.mut_subcommand("session", |session| {
-            let names: Vec<_> =
-                session.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-            names.into_iter().fold(session, |session, name| {
-                session.mut_subcommand(name, |command| {
-                    let store = self.store.as_deref().map(home_store);
-                    let key_file = self.key_file.as_deref().and_then(Path::to_str).map(in_home);
-                    let command = with_default(command, "store", store);
-                    with_default(command, "key_file", key_file)
+        let named = |name: &str| env::var_os(name)?.into_string().ok().filter(|value| !value.is_empty());
+        let store = named(STORE).or_else(|| self.store.as_deref().map(home_store));
+        let session = named(SESSION);
+        command.mut_subcommand("session", |command| {
+            let names: Vec<_> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
+            names.into_iter().fold(command, |command, name| {
+                // A command that deletes texts is told which.
+                let session = session.clone().filter(|_| !DELETING.contains(&&*name));
+                command.mut_subcommand(name, |one| {
+                    with_default(with_default(one, "store", store.clone()), "session", session)
                 })
             })
         })
     }
 
-    /// The color that is asked for: by an option, else here.
+    /// The color that is asked for: by an option, else here, unless the environment wants none.
     pub(crate) fn color(&self, asked: Color, matches: &ArgMatches) -> Color {
-        let is_given = matches.value_source("color") == Some(clap::parser::ValueSource::CommandLine);
-        self.color.filter(|_| !is_given).unwrap_or(asked)
+        let is_given = matches.value_source("color") == Some(ValueSource::CommandLine);
+        self.color.filter(|_| !is_given && !streams::is_plain()).unwrap_or(asked)
     }
+
+    /// Remembers the key of the store that is named here, for [`key_file_of`].
+    pub(crate) fn keep_key_file(&self) {
+        if let (Some(store), Some(key_file)) = (&self.store, &self.key_file) {
+            let _ = KEY_FILE.set((home_store(store), in_home(&key_file.to_string_lossy()).into()));
+        }
+    }
+}
+
+/// The file with the key of this store, if the settings name both.
+pub(crate) fn key_file_of(store: &str) -> Option<&'static Path> {
+    KEY_FILE.get().filter(|(own, _)| own == store).map(|(_, path)| path.as_path())
+}
+
+/// The store in the settings file, and the file with its key.
+static KEY_FILE: OnceLock<(String, PathBuf)> = OnceLock::new();
+
+/// Whether there is no such file for this user.
+const fn is_out_of_reach(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+
+    matches!(kind, NotFound | NotADirectory | PermissionDenied)
 }
 
 fn with_default(command: Command, name: &str, value: Option<String>) -> Command {

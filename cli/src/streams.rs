@@ -4,10 +4,9 @@ use core::cell::RefCell;
 use core::sync::atomic::{AtomicU8, Ordering};
 use std::env;
 use std::io::{self, IsTerminal as _, Write};
-use std::process::ChildStdin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::args::Color;
+use crate::pager;
 
 /// The streams of a call in memory.
 #[derive(Debug, Default)]
@@ -22,30 +21,8 @@ thread_local! {
     static STREAMS: RefCell<Option<Streams>> = const { RefCell::new(None) };
 }
 
-/// The pager that has the place of standard output.
-static PAGER: Mutex<Option<ChildStdin>> = Mutex::new(None);
-
 /// When the output of the process has colors.
 static COLOR: AtomicU8 = AtomicU8::new(Color::Auto as u8);
-
-fn pager() -> MutexGuard<'static, Option<ChildStdin>> {
-    PAGER.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Writes standard output to a pager from now on.
-pub(crate) fn page(to: ChildStdin) {
-    *pager() = Some(to);
-}
-
-/// Ends the text of the pager.
-pub(crate) fn end_page() {
-    *pager() = None;
-}
-
-/// Whether a pager has the place of standard output.
-pub(crate) fn is_paged() -> bool {
-    pager().is_some()
-}
 
 /// Sets when the output of the process has colors.
 pub(crate) fn set_color(color: Color) {
@@ -58,8 +35,13 @@ pub(crate) fn is_out_colored() -> bool {
         _ if is_in_memory() => false,
         color if color == Color::Always as u8 => true,
         color if color == Color::Never as u8 => false,
-        _ => is_out_terminal() && !is_dumb() && env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()),
+        _ => is_out_terminal() && !is_plain(),
     }
+}
+
+/// Whether the environment wants no colors.
+pub(crate) fn is_plain() -> bool {
+    is_dumb() || env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty())
 }
 
 /// Whether the terminal can only print.
@@ -128,14 +110,7 @@ pub(crate) struct Err;
 
 impl Write for Out {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        write(
-            bytes,
-            |own| &mut own.out,
-            || match &mut *pager() {
-                Some(pager) => pager.write(bytes),
-                None => io::stdout().write(bytes),
-            },
-        )
+        write(bytes, |own| &mut own.out, || pager::write(bytes).unwrap_or_else(|| io::stdout().write(bytes)))
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -37,6 +37,7 @@ pub(crate) use view::View;
 pub(crate) struct Input {
     path: PathBuf,
     text: Text,
+    args: InputArgs,
 }
 
 #[derive(Debug)]
@@ -90,10 +91,10 @@ impl Input {
             let head = head::read(&mut file, &path)?;
             let chat = matches!(args.part.from.0, None | Some(Format::OpenaiChat));
             if chat && head::is_jsonl(&head) {
-                return Ok(Self { path, text: Text::Lines(file) });
+                return Ok(Self { path, text: Text::Lines(file), args: args.clone() });
             }
             if let Some(format) = head::outlined(&head, args).filter(|_| wanted == Use::Look) {
-                return Ok(Self { path, text: Text::Session(file, format) });
+                return Ok(Self { path, text: Text::Session(file, format), args: args.clone() });
             }
         }
         let bytes = head::read_whole(&mut file, about.len(), &path)?;
@@ -103,10 +104,8 @@ impl Input {
     /// The arguments with the path of a file in the place of `latest` and of the id of a session, and the format of the agent that
     /// wrote it.
     pub(crate) fn resolve(args: &InputArgs) -> Result<Cow<'_, InputArgs>> {
-        if args.file.is_none() && streams::is_in_terminal() {
-            return Err(Failure::input(
-                "no FILE is given, and standard input is a terminal: give a FILE, pipe a transcript in, or give `latest`",
-            ));
+        if args.file.is_none() {
+            check_piped()?;
         }
         let path = args.path();
         let found = match (path == Path::new(sessions::LATEST), &args.project) {
@@ -127,8 +126,10 @@ impl Input {
     pub(crate) fn from_bytes(path: PathBuf, bytes: Vec<u8>, args: &InputArgs) -> Result<Self> {
         match String::from_utf8(bytes) {
             Ok(text) => match read::other_format(&text, args) {
-                Ok(Some(transcript)) => Ok(Self { path, text: Text::Read(Box::new(transcript)) }),
-                Ok(None) => Ok(Self { path, text: Text::Memory(text) }),
+                Ok(Some(transcript)) => {
+                    Ok(Self { path, text: Text::Read(Box::new(transcript)), args: args.clone() })
+                }
+                Ok(None) => Ok(Self { path, text: Text::Memory(text), args: args.clone() }),
                 Err(error) if error.kind() == WireErrorKind::Ambiguous => {
                     Err(Failure::wire(&path, &error).advise("give it with --from"))
                 }
@@ -143,6 +144,11 @@ impl Input {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The arguments with the path of the file that was read.
+    pub(crate) const fn args(&self) -> &InputArgs {
+        &self.args
     }
 
     /// Whether its format may refuse what is to be written. Where messages are texts of their own, each can be written.
@@ -272,6 +278,25 @@ impl Input {
             return Err(empty(&self.path, conversation.path().as_str()));
         }
         Ok(Transcript::Memory { path: &self.path, conversation })
+    }
+}
+
+/// The files that are given; standard input if there are none.
+pub(crate) fn files(given: &[PathBuf]) -> Result<Cow<'_, [PathBuf]>> {
+    if !given.is_empty() {
+        return Ok(Cow::Borrowed(given));
+    }
+    check_piped()?;
+    Ok(Cow::Owned(vec![PathBuf::from("-")]))
+}
+
+/// Fails if nobody has piped a transcript in.
+fn check_piped() -> Result<()> {
+    match streams::is_in_terminal() {
+        true => Err(Failure::input(
+            "no FILE is given, and standard input is a terminal: give a FILE, pipe a transcript in, or give `latest`",
+        )),
+        false => Ok(()),
     }
 }
 

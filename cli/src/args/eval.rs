@@ -11,7 +11,7 @@ use crate::commands::eval::CommandSpec;
 #[derive(Debug, ClapArgs)]
 pub(crate) struct EvalArgs {
     /// The transcripts, JSON or JSONL, or conversations with labelled questions; results are means over all of them
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) part: PartArgs,

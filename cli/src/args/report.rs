@@ -11,7 +11,7 @@ use crate::amount::{Percent, share, tokens};
 pub(crate) struct ReportArgs {
     /// The transcripts, JSON or JSONL, or folders of them; - reads standard input; latest is the newest session of an agent in this
     /// folder, else of all. A report on several conversations is an overview, without their messages
-    #[arg(required_unless_present = "store", value_name = "FILE")]
+    #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) store: OptionalStoreArgs,

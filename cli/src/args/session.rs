@@ -19,12 +19,12 @@ pub(crate) struct SessionArgs {
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct StoreArgs {
     /// The store: sqlite:PATH (a file), jsonl:DIR (a directory), or postgres://.. or redis://.. (a server; only if the program
-    /// was built with it) [default: store in the settings file]
-    #[arg(long, value_name = "URL", env = "EPITOME_STORE", hide_env_values = true)]
+    /// was built with it) [default: the environment variable EPITOME_STORE, else store in the settings file]
+    #[arg(long, value_name = "URL")]
     pub(crate) store: String,
     /// A file with the key of an encrypted store, 64 hexadecimal digits; sqlite: and jsonl: are encrypted from their first
-    /// import on or never [default: the digits in the environment variable EPITOME_KEY, if it is set, else key-file in the settings
-    /// file]
+    /// import on or never [default: the digits in the environment variable EPITOME_KEY, if it is set; for the store in the settings
+    /// file, key-file there]
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
 }
@@ -52,8 +52,8 @@ impl OptionalStoreArgs {
 pub(crate) struct OneSessionArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// The session's name
-    #[arg(long, value_name = "ID", env = "EPITOME_SESSION")]
+    /// The session's name [default: the environment variable EPITOME_SESSION, but not to delete texts]
+    #[arg(long, value_name = "ID")]
     pub(crate) session: String,
     /// Report as JSON
     #[arg(long)]
@@ -84,14 +84,6 @@ pub(crate) struct CopyKeyArgs {
     /// The other store is not encrypted, though this one is
     #[arg(long, requires = "to", conflicts_with = "to_key_file")]
     pub(crate) plain: bool,
-}
-
-/// Whether the file of the store becomes smaller after a deletion.
-#[derive(Debug, Clone, Copy, ClapArgs)]
-pub(crate) struct VacuumArgs {
-    /// Then write the file of the store anew without the space of deleted texts; only for sqlite: stores
-    #[arg(long)]
-    pub(crate) vacuum: bool,
 }
 
 /// The part of a session that stays.
@@ -242,10 +234,8 @@ pub(crate) enum SessionCommand {
         #[command(flatten)]
         keep: KeepArgs,
         /// Only report how much would be deleted; reads the whole session
-        #[arg(long, conflicts_with = "vacuum")]
+        #[arg(long)]
         dry_run: bool,
-        #[command(flatten)]
-        vacuum: VacuumArgs,
     },
     /// Delete the texts of hidden messages for good; visible messages stay, and so do the places and sizes of hidden ones
     Prune {
@@ -258,10 +248,8 @@ pub(crate) enum SessionCommand {
         #[arg(long)]
         all: bool,
         /// Only report how much would be deleted
-        #[arg(long, conflicts_with = "vacuum")]
+        #[arg(long)]
         dry_run: bool,
-        #[command(flatten)]
-        vacuum: VacuumArgs,
     },
     /// Begin another session with the first messages of this one
     Fork {
@@ -287,10 +275,16 @@ pub(crate) enum SessionCommand {
         #[command(flatten)]
         session: OneSessionArgs,
         /// Only report how much would be deleted
-        #[arg(long, conflicts_with = "vacuum")]
+        #[arg(long)]
         dry_run: bool,
+    },
+    /// Write the file of a sqlite: store anew without the space of deleted texts; other stores keep no such space
+    Vacuum {
         #[command(flatten)]
-        vacuum: VacuumArgs,
+        store: StoreArgs,
+        /// Report as JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 

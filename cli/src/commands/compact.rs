@@ -130,7 +130,13 @@ pub(crate) fn compacted(args: &CompactArgs) -> Result<(Printable, ExitCode)> {
     let counter = model::counter(found.as_ref(), args.plan.tokenizer.as_deref(), ESTIMATE)?;
     let input = Input::open(&args.input)?;
     let mut transcripts = input.transcripts(&args.input)?;
-    let results = compact_all(args, &settings, &*counter, &input, &mut transcripts)?;
+    let mut results = compact_all(args, &settings, &*counter, &input, &mut transcripts)?;
+    if args.require_goal
+        && let Some(at) = results.iter().position(Result::is_err)
+        && let Err(failure) = results.swap_remove(at)
+    {
+        return Err(failure.during(format_args!("conversation {at}")));
+    }
     let done: Vec<_> = results.iter().map(|result| result.as_ref().ok()).collect();
     if args.require_goal {
         for (done, transcript) in

@@ -36,7 +36,7 @@ use crate::failure::{ExitCode, Failure, Result, code};
 use crate::model;
 use crate::output;
 use crate::strategy::Strategies;
-use crate::transcript::Input;
+use crate::transcript::{Input, files};
 
 use canaries::Canaries;
 use command::Command;
@@ -117,7 +117,7 @@ pub(super) use {prompt::CountedMessage, stored::Stored};
 pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
     let measure = Measure::new(args)?;
     let (mut cases, mut questioned) = (Vec::new(), Vec::new());
-    for file in &args.files {
+    for file in &*files(&args.files)? {
         // Whoever says where a conversation stands, or in which format, asks for that.
         let is_whole = args.part.from.0.is_none() && args.part.at.is_none() && args.part.leaf.is_none();
         let labelled = if is_whole { labelled::read(file)? } else { None };

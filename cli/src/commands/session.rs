@@ -27,7 +27,6 @@ use crate::output::{self, Output};
 use crate::visible::Printable;
 
 pub(super) use line::raw;
-use vacuum::vacuumed;
 
 pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
     let text = match &args.command {
@@ -61,17 +60,12 @@ pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
         SessionCommand::Uncompact { session, revision } => undo::run(session, *revision),
         SessionCommand::Rewind { session, place } => rewind::run(session, place),
         SessionCommand::Clear(session) => clear::run(session),
-        SessionCommand::Retain { session, keep, dry_run, vacuum } => {
-            vacuumed(&session.store, *vacuum, || retain::run(session, keep, *dry_run))
-        }
-        SessionCommand::Prune { session, through, dry_run, vacuum, .. } => {
-            vacuumed(&session.store, *vacuum, || prune::run(session, *through, *dry_run))
-        }
+        SessionCommand::Retain { session, keep, dry_run } => retain::run(session, keep, *dry_run),
+        SessionCommand::Prune { session, through, dry_run, .. } => prune::run(session, *through, *dry_run),
         SessionCommand::Fork { session, place, name } => rewind::fork(session, place, name),
         SessionCommand::Verify { session, reindex } => copy::verify(session, *reindex),
-        SessionCommand::Erase { session, dry_run, vacuum } => {
-            vacuumed(&session.store, *vacuum, || erase::run(session, *dry_run))
-        }
+        SessionCommand::Erase { session, dry_run } => erase::run(session, *dry_run),
+        SessionCommand::Vacuum { store, json } => vacuum::run(store, *json),
     }?;
     said(text.into())
 }

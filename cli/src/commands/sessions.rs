@@ -126,7 +126,7 @@ fn counts(found: &Found) -> core::result::Result<(usize, usize), Box<dyn Error>>
 
 fn to_text(rows: &[Row], older: usize) -> String {
     let mut text: String = rows.iter().map(Row::to_text).collect();
-    text += "times are UTC, of the last change; FILE may be `latest`";
+    text += "times are UTC, of the last change; FILE may be an id, or `latest`";
     if older > 0 {
         text += &format!("; {} older: --limit 0 lists all", grouped(older as u64));
     }

@@ -36,7 +36,7 @@ pub(crate) fn latest(project: Option<&str>) -> Result<Found> {
 pub(crate) fn of_id(name: &Path) -> Result<Option<Found>> {
     let is_name = matches!(name.components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
     let Some(text) = name.to_str().filter(|_| is_name && !name.exists()) else { return Ok(None) };
-    if text.len() < ID_BYTES_MIN || text == "-" {
+    if text.len() < ID_BYTES_MIN {
         return Ok(None);
     }
     let Ok(homes) = Home::all() else { return Ok(None) };

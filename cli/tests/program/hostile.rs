@@ -130,6 +130,7 @@ const SESSIONS: &[&[&str]] = &[
     &["retain", "--messages", "3", "--dry-run"],
     &["prune", "--all", "--dry-run"],
     &["verify"],
+    &["vacuum"],
     &["erase", "--dry-run"],
     &["erase"],
 ];

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -25,6 +26,17 @@ fn a_transcript_that_is_piped_in_needs_no_file() {
             "{command:?}"
         );
     }
+    for command in [
+        &["report", "--json", "--strategy", "window"][..],
+        &["eval", "--json", "--strategy", "window", "--keep", "25"],
+    ] {
+        let of_input = piped(&mut program(command), transcript.as_bytes()).ok();
+        assert_eq!(
+            of_input,
+            run_with(&[command, &["-"]].concat(), transcript.as_bytes()).ok(),
+            "{command:?}"
+        );
+    }
     let folder = Folder::new();
     let store = format!("sqlite:{}", text(&folder.path("store.db")));
     let import = ["session", "import", "--store", &store, "--session", "one"];
@@ -33,8 +45,10 @@ fn a_transcript_that_is_piped_in_needs_no_file() {
 
 #[test]
 fn without_a_file_on_a_terminal_nothing_waits() {
-    let Some(said) = on_a_terminal("stats", &[]) else { return };
-    assert!(said.contains("epitome: no FILE is given, and standard input is a terminal"), "{said}");
+    for command in ["stats", "report", "eval"] {
+        let Some(said) = on_a_terminal(command, &[]) else { return };
+        assert!(said.contains("epitome: no FILE is given, and standard input is a terminal"), "{said}");
+    }
 }
 
 #[test]
@@ -54,6 +68,10 @@ fn the_id_of_a_session_stands_for_its_file() {
         );
         assert_eq!(done.ok(), of_file, "{name}");
     }
+    // Said once, also where the file is looked at again when the result is written.
+    let out = home.folder.path("out.jsonl");
+    let done = home.run(&["compact", "claude-session", "--keep", "50%", "-o", text(&out)]);
+    assert_eq!(done.err.matches("claude-session is ").count(), 1, "{}", done.err);
     // Too short, misspelled, or no name at all.
     for name in ["cla", "claude-sessions", "./claude", "claude/session"] {
         let said = home.run(&["show", name]).fails(4);
@@ -120,6 +138,22 @@ fn a_file_that_exists_is_not_replaced() {
         // A device is no file that could be lost.
         assert_eq!(done(&mut program(&[&command[..], &["-o", "/dev/null"]].concat())).code, 0, "{command:?}");
     }
+    // Standard output by its other name is not a file that could be lost.
+    let log = fs::File::create(out).unwrap();
+    let mut to_stdout = program(&["handoff", file, "-o", "/dev/stdout"]);
+    assert!(to_stdout.stdout(log.try_clone().unwrap()).status().unwrap().success());
+    assert!(read(Path::new(out)).len() > 100);
+    // Of two that write at once one has its result there.
+    for _ in 0..5 {
+        fs::remove_file(out).unwrap();
+        let start = || {
+            let mut one = program(&["compact", file, "--keep", "50%", "-o", out]);
+            one.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        };
+        let mut codes = [start(), start()].map(|mut one| one.wait().unwrap().code());
+        codes.sort_unstable();
+        assert_eq!(codes, [Some(0), Some(2)]);
+    }
     // A report on standard error that programs read is nothing else.
     fs::remove_file(out).unwrap();
     let done = done(&mut program(&["convert", file, "--to", "anthropic", "--json", "-o", out]));
@@ -138,6 +172,24 @@ fn a_goal_that_is_required_and_missed_changes_nothing() {
     let said = compact("1%").fails(6);
     let why = "360 tokens would be left, and the goal is 135: the protected messages alone have 360 tokens: raise the goal";
     assert!(said.contains(why), "{said}");
+    assert!(folder.names().is_empty());
+    // With --each, one that is infeasible misses it too.
+    let pair =
+        folder.file("pair.jsonl", format!("{0}\n{0}\n", json!({"messages": json_of(&file)["messages"]})));
+    let args = [
+        "compact",
+        text(&pair),
+        "--each",
+        "--goal",
+        "100",
+        "--window",
+        "200",
+        "--require-goal",
+        "-o",
+        text(&out),
+    ];
+    assert!(done(&mut program(&args)).fails(3).contains("conversation 0: "));
+    fs::remove_file(pair).unwrap();
     assert!(folder.names().is_empty());
     compact("25%").ok();
     assert!(out.exists());
@@ -195,15 +247,27 @@ fn settings_stand_in_for_options_and_come_after_the_environment() {
         with(&["search", "queue"], &[("EPITOME_STORE", &of_environment)]).fails(1).contains("no sessions")
     );
 
+    // Texts are deleted of a session that the command names.
+    let said = with(&["session", "erase"], &[("EPITOME_SESSION", "one")]).fails(2);
+    assert!(said.contains("--session <ID>"), "{said}");
+    assert_eq!(with(&["session", "show", "--session", "one"], &[]).ok(), shown);
+
     let key = private_key(&folder.path("key"));
     fs::write(&config, format!("store = \"sqlite:~/keyed.db\"\nkey-file = {key:?}\ncolor = \"always\"\n"))
         .unwrap();
     import("secret", &[]).ok();
     let said = run(&["session", "list", "--store", &format!("sqlite:{}", text(&folder.path("keyed.db")))]);
     assert!(said.err.contains("encrypted"), "{}", said.err);
+    // The key is of that store alone, and one in the environment comes first.
+    with(&["session", "list", "--store", &of_option], &[]).ok();
+    let said = with(&["session", "list"], &[("EPITOME_KEY", &"cd".repeat(32))]);
+    assert!(said.code != 0 && said.err.contains("key"), "{}", said.err);
+    with(&["session", "list"], &[]).ok();
     let compact = ["compact", text(&file), "--keep", "50%"];
     assert!(with(&compact, &[]).ok().contains("\u{1b}["));
     assert!(!with(&[&compact[..], &["--color", "never"]].concat(), &[]).ok().contains("\u{1b}["));
+
+    assert!(!with(&compact, &[("NO_COLOR", "1")]).ok().contains("\u{1b}["));
 
     // A file that is wrong is named with the line, and help is there all the same.
     fs::write(&config, "store = \"sqlite:a.db\"\nkeyfile = \"key\"\n").unwrap();
@@ -213,6 +277,15 @@ fn settings_stand_in_for_options_and_come_after_the_environment() {
         "{said}"
     );
     with(&["stats", "--help"], &[]).ok();
+    // Agents are answered whatever the user has set: a hook that ends with 2 would stop a compaction.
+    let event = json!({"hook_event_name": "Stop"}).to_string();
+    let mut hook = home.program(&["hook"]);
+    piped(hook.env_remove("EPITOME_CONFIG"), event.as_bytes()).ok();
+    fs::write(&config, "color = \"postgres://user:hunter2-SECRET-text@host\"\n").unwrap();
+    with(&["stats", text(&file)], &[]).fails(2);
+    // A home that is none, or of somebody else, has no settings.
+    with(&["stats", text(&file)], &[("HOME", "/dev/null")]).ok();
+    with(&["stats", text(&file)], &[("XDG_CONFIG_HOME", text(&file))]).ok();
     let elsewhere = folder.path("none.toml");
     assert!(
         with(&["sessions"], &[("EPITOME_CONFIG", text(&elsewhere))])
@@ -227,8 +300,6 @@ fn settings_stand_in_for_options_and_come_after_the_environment() {
 }
 
 fn private_key(path: &Path) -> String {
-    use std::os::unix::fs::PermissionsExt as _;
-
     fs::write(path, "ab".repeat(32)).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
     text(path).to_owned()
@@ -303,6 +374,14 @@ fn long_texts_have_a_pager_on_a_terminal() {
     assert_eq!(said.lines().collect::<Vec<_>>(), [plain.lines().next().unwrap(), "code 0"]);
     let stats = on_a_terminal(&format!("stats {}", text(&file)), &pager).unwrap();
     assert!(!stats.contains("paged"), "{stats}");
+    // An interrupt is for the pager, and the program waits for that; an error has none.
+    let folder = Folder::new();
+    let script = folder.file("pager", "#!/bin/sh\ncat >/dev/null\nkill -INT $PPID\nsleep 0.3\necho seen\n");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
+    let said = on_a_terminal(&format!("{show}; echo code $?"), &[("PAGER", text(&script))]).unwrap();
+    assert_eq!(said, "seen\ncode 0\n");
+    let said = on_a_terminal("show nothing.json; echo code $?", &[("PAGER", text(&script))]).unwrap();
+    assert!(said.contains("No such file") && said.ends_with("code 4\n") && !said.contains("seen"), "{said}");
     // The settings come before the variable.
     let folder = Folder::new();
     let config = folder.file("config.toml", "pager = \"sed s/^/settings:/\"");
@@ -334,7 +413,7 @@ fn shells_and_manuals_know_each_command() {
         assert!(done.status.success(), "{done:?}");
     }
     fs::remove_file(script).unwrap();
-    let said = run(&["man", "--output", text(&folder.path(""))]);
+    let said = run(&["man", "--dir", text(&folder.path(""))]);
     assert!(said.err.contains("wrote the manual pages"), "{}", said.err);
     let pages = folder.names();
     for name in &commands {
@@ -342,8 +421,8 @@ fn shells_and_manuals_know_each_command() {
     }
     assert!(read(&folder.path("epitome.1")).contains("epitome\\-compact(1)"));
     assert!(run(&["man"]).ok().contains("Exit codes: "));
-    run(&["man", "--output", text(&folder.path("a/new/one"))]).ok();
-    assert_eq!(run(&["man", "--output", text(&folder.path("epitome.1/under"))]).code, 4);
+    run(&["man", "--dir", text(&folder.path("a/new/one"))]).ok();
+    assert_eq!(run(&["man", "--dir", text(&folder.path("epitome.1/under"))]).code, 4);
 }
 
 #[test]
@@ -354,6 +433,7 @@ fn a_vacuum_makes_the_file_smaller() {
     let session = |command: &str, id: &str, more: &[&str]| {
         run(&[&["session", command, "--store", &url, "--session", id], more].concat())
     };
+    let vacuum = |more: &[&str]| run(&[&["session", "vacuum", "--store", &url], more].concat());
     let file = folder.file("in.jsonl", jsonl(&messages(300)));
     for id in ["one", "two", "three"] {
         session("import", id, &[text(&file)]).ok();
@@ -361,28 +441,28 @@ fn a_vacuum_makes_the_file_smaller() {
     let bytes = || fs::metadata(&path).unwrap().len();
     let (shown, whole) = (session("show", "two", &["--json"]).ok(), bytes());
     session("erase", "one", &[]).ok();
+    session("erase", "three", &[]).ok();
     assert_eq!(bytes(), whole);
-    let erased = session("erase", "three", &["--vacuum"]);
+    let said = vacuum(&[]).ok();
     assert!(bytes() < whole / 2, "{} of {whole}", bytes());
-    assert!(erased.err.contains("bytes, and has"), "{}", erased.err);
-    erased.ok();
+    assert!(said.ends_with(" bytes now\n") && !said.contains("reads it"), "{said}");
     assert_eq!(session("show", "two", &["--json"]).ok(), shown);
     session("verify", "two", &[]).ok();
     session("compact", "two", &["--keep", "10%"]).ok();
+    session("prune", "two", &["--all"]).ok();
     let before = bytes();
-    session("prune", "two", &["--all", "--vacuum"]).ok();
+    let said = vacuum(&["--json"]).json();
+    let sizes = (said["bytes_before"].as_u64(), said["bytes_after"].as_u64(), &said["waits_for_readers"]);
+    assert_eq!(sizes, (Some(before), Some(bytes()), &json!(false)));
     assert!(bytes() < before, "{} of {before}", bytes());
-    session("retain", "two", &["--messages", "2", "--vacuum"]).ok();
     session("verify", "two", &[]).ok();
 
     let lines = format!("jsonl:{}", text(&folder.path("lines")));
-    let other = ["--store", &lines, "--session", "one"];
-    run(&[&["session", "import", text(&file)][..], &other].concat()).ok();
-    let said = run(&[&["session", "erase", "--vacuum"][..], &other].concat()).fails(2);
-    assert!(said.contains("--vacuum: only the file of a sqlite: store"), "{said}");
-    assert!(run(&["session", "list", "--store", &lines, "--json"]).json()[0]["messages"] == json!(1_501));
+    run(&["session", "import", text(&file), "--store", &lines, "--session", "one"]).ok();
+    let said = run(&["session", "vacuum", "--store", &lines]).fails(2);
+    assert!(said.contains("only the file of a sqlite: store"), "{said}");
     assert!(
-        session("prune", "two", &["--all", "--vacuum", "--dry-run"]).fails(2).contains("cannot be used with")
+        run(&["session", "vacuum", "--store", "sqlite:none.db"]).fails(2).contains("there is no none.db")
     );
 }
 

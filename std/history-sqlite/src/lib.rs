@@ -82,9 +82,8 @@ use self::worker::{Access, Worker};
 ///
 /// *Durability*: an acknowledged write survives the end of the process and a loss of power, as far as the drive keeps its promises: WAL
 /// mode with `synchronous = FULL`, so the log is on the disk before the answer is given. A pruned or deleted text is written over in the
-/// file (`secure_delete`); the write-ahead log and the drive itself may still have copies. The file
-/// keeps its size, and later messages use the space; [`vacuum`](epitome_history::HistoryStore::vacuum)
-/// makes it smaller.
+/// file (`secure_delete`); the write-ahead log and the drive itself may still have copies. The file keeps its size, and later
+/// messages use the space; [`vacuum`](epitome_history::HistoryStore::vacuum) makes it smaller.
 ///
 /// *Damage*: every row has a checksum, which each statement that reads the row looks at. A read returns the written content, or `Corrupt`;
 /// a record or a prune whose row is lost whole is found by `verify`.
@@ -196,11 +195,16 @@ impl SqliteStore {
     }
 }
 
-/// Writes the file anew without its free pages. While others read the log, the file becomes smaller when the last of them has ended.
-fn vacuum(connection: &Connection) -> Result<(), Failure> {
+/// Writes the file anew without its free pages. Returns whether it is smaller now: while others read the log, the file becomes smaller
+/// when the last of them has ended.
+fn vacuum(connection: &Connection) -> Result<bool, Failure> {
     connection.execute_batch("VACUUM")?;
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-    Ok(())
+    // Readers may take any time.
+    open::without_waiting(|| {
+        let busy =
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0))?;
+        Ok(!busy)
+    })
 }
 
 impl fmt::Debug for SqliteStore {
@@ -308,7 +312,7 @@ impl Tables for SqliteStore {
         self.worker.call("reindex", Access::Write, words::rebuild).await
     }
 
-    async fn vacuum(&self) -> Result<(), StoreError> {
+    async fn vacuum(&self) -> Result<bool, StoreError> {
         self.writable("vacuum")?;
         self.worker.call("vacuum", Access::Alone, vacuum).await
     }

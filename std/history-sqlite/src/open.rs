@@ -207,16 +207,27 @@ fn wait_for_lock(refused: i32) -> bool {
     if refused == 0 {
         WAITS_SINCE.set(now);
     }
-    let is_early = now.duration_since(WAITS_SINCE.get()) < BUSY_TIMEOUT;
+    let is_early = WAITS.get() && now.duration_since(WAITS_SINCE.get()) < BUSY_TIMEOUT;
     if is_early {
         thread::sleep(BUSY_WAIT);
     }
     is_early
 }
 
+/// Runs `run` on the thread of a connection, which then fails at once where another connection has a lock.
+pub(super) fn without_waiting<T>(run: impl FnOnce() -> T) -> T {
+    WAITS.set(false);
+    let done = run();
+    WAITS.set(true);
+    done
+}
+
 thread_local! {
     /// When the wait of this thread began.
     static WAITS_SINCE: Cell<Instant> = Cell::new(Instant::now());
+
+    /// Whether this thread waits for locks.
+    static WAITS: Cell<bool> = const { Cell::new(true) };
 }
 
 fn prepare(connection: &mut Connection) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 //!
 //! Writes that wait together are done in one transaction, each in a savepoint of its own, and are answered when it is
 //! committed: several appends then cost one write to the disk, and none can fail because of what another does. Reads have
-//! transactions of their own, so that they do not fail with writes for which the file is locked.
+//! transactions of their own, so that they do not fail with writes for which the file is locked. A vacuum has none.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;

@@ -315,15 +315,17 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// Gives the disk space of deleted texts back to the system. A store without such space does nothing.
+    /// Gives the disk space of deleted texts back to the system. Returns whether that is done; `false` if the space becomes free later,
+    /// when other programs have read to the end. A store that keeps no such space does nothing, and returns `true`. Meanwhile the store
+    /// needs room for a second copy, and other operations wait.
     ///
     /// # Errors
     /// `Unavailable`, as any operation, also for a store that is open for reading only.
     ///
     /// # Cancel safety
-    /// It is done, or not.
-    async fn vacuum(&self) -> Result<(), StoreError> {
-        Ok(())
+    /// Dropping the future leaves the old file or the new one.
+    async fn vacuum(&self) -> Result<bool, StoreError> {
+        Ok(true)
     }
 
     /// Deletes a session with everything that belongs to it. Returns whether there was one.

@@ -87,7 +87,7 @@ impl Written {
             }
             conversations.push(said);
         }
-        let reader = Input::resolve(&args.input)?.into_owned();
+        let reader = input.args().clone();
         let repaired = done.iter().flatten().find_map(|done| done.repaired);
         let rules = repaired.filter(|_| !args.input.part.each);
         let expected = Expected { conversations, exactness, reader, rules };

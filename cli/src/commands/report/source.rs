@@ -1,5 +1,6 @@
 //! The sources of a report: files, folders of files, or the sessions of a store.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use crate::commands::session::store::{self, Missing, More, Store};
 use crate::commands::session::{list, raw};
 use crate::failure::{Failure, Result, code};
 use crate::output::Output;
-use crate::transcript::Input;
+use crate::transcript::{Input, files};
 
 /// All that is read.
 pub(super) struct Sources {
@@ -97,7 +98,9 @@ impl Sources {
             }
             sources.add_sessions(&store, args.session.as_deref())?;
         }
-        for path in &args.files {
+        let given =
+            if args.store.given().is_some() { Cow::Borrowed(&*args.files) } else { files(&args.files)? };
+        for path in &*given {
             match fs::metadata(path).is_ok_and(|about| about.is_dir()) {
                 true => sources.add_folder(path).map_err(|error| Failure::io(path, &error))?,
                 false => sources.found.push(Source::File { path: path.clone(), is_named: true }),

@@ -8,6 +8,7 @@ use epitome::history::StoreKey;
 
 use crate::args::{CopyKeyArgs, StoreArgs};
 use crate::failure::{Failure, Result};
+use crate::settings::key_file_of;
 
 /// Environment variable of the key, if no file has it.
 const KEY: &str = "EPITOME_KEY";
@@ -21,7 +22,9 @@ pub(super) fn of(args: &StoreArgs) -> Result<Option<StoreKey>> {
         return in_file("--key-file", path).map(Some);
     }
     // An empty one is none by mistake, and a store written without a key is there for all to read.
-    std::env::var_os(KEY).map(|digits| parse(KEY, digits.as_encoded_bytes())).transpose()
+    let digits = std::env::var_os(KEY).map(|digits| parse(KEY, digits.as_encoded_bytes()));
+    let in_settings = || key_file_of(&args.store).map(|path| in_file("key-file in the settings file", path));
+    digits.or_else(in_settings).transpose()
 }
 
 /// The key of the store that something is copied to from one with the key `from`.

@@ -1,37 +1,35 @@
-//! `--vacuum`: the file of a store becomes smaller after a deletion.
+//! `epitome session vacuum`.
 
 use std::fs;
 
 use futures::executor::block_on;
 
+use super::line::to_json;
 use super::store::{Missing, in_store, open};
 use crate::amount::counted;
-use crate::args::{StoreArgs, VacuumArgs};
+use crate::args::StoreArgs;
 use crate::failure::{Failure, Result};
-use crate::output;
-use crate::visible::line;
 
-/// Runs `delete`, and then shrinks the file of the store if that is asked for. The sizes go to standard error.
-pub(super) fn vacuumed(
-    args: &StoreArgs,
-    asked: VacuumArgs,
-    delete: impl FnOnce() -> Result<String>,
-) -> Result<String> {
-    if !asked.vacuum {
-        return delete();
-    }
+/// Writes the file of a store anew, and says how large it was and is.
+pub(super) fn run(args: &StoreArgs, json: bool) -> Result<String> {
     let Some(path) = args.store.strip_prefix("sqlite:") else {
         return Err(Failure::input(
-            "--vacuum: only the file of a sqlite: store keeps the space of deleted texts",
+            "--store: only the file of a sqlite: store keeps the space of deleted texts",
         ));
     };
-    let text = delete()?;
+    let store = open(args, Missing::Refuse)?;
     let bytes =
         || fs::metadata(path).map_err(|error| Failure::io(path.as_ref(), &error)).map(|file| file.len());
     let before = bytes()?;
-    let store = open(args, Missing::Refuse)?;
-    block_on(store.vacuum()).map_err(|error| in_store(args, error))?;
-    let [before, after] = [before, bytes()?].map(|bytes| counted(bytes, "byte"));
-    output::tell(line(&format!("epitome: {path} had {before}, and has {after} now")));
-    Ok(text)
+    let is_done = block_on(store.vacuum()).map_err(|error| in_store(args, error))?;
+    let after = bytes()?;
+    if json {
+        return to_json(&serde_json::json!({
+            "bytes_before": before, "bytes_after": after, "waits_for_readers": !is_done,
+        }));
+    }
+    let [before, after] = [before, after].map(|bytes| counted(bytes, "byte"));
+    let remark =
+        if is_done { "" } else { "; another program reads it, and it becomes smaller when that ends" };
+    Ok(format!("{path} had {before}, and has {after} now{remark}"))
 }

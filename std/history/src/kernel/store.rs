@@ -109,8 +109,8 @@ pub trait Tables: Send + Sync + fmt::Debug + Sized {
     }
 
     /// Does nothing, unless the medium keeps the space of deleted texts.
-    fn vacuum(&self) -> impl Future<Output = Result<(), StoreError>> + Send {
-        core::future::ready(Ok(()))
+    fn vacuum(&self) -> impl Future<Output = Result<bool, StoreError>> + Send {
+        core::future::ready(Ok(true))
     }
 }
 
@@ -215,7 +215,7 @@ impl<T: Tables> HistoryStore for T {
         Tables::reindex(self).await
     }
 
-    async fn vacuum(&self) -> Result<(), StoreError> {
+    async fn vacuum(&self) -> Result<bool, StoreError> {
         Tables::vacuum(self).await
     }
 
