@@ -51,4 +51,5 @@ mod split;
 mod stored;
 mod summarizer;
 mod support;
+mod terminal;
 mod written;
