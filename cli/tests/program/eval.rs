@@ -192,7 +192,7 @@ fn what_cannot_be_measured_is_refused_with_a_remedy() {
             "eval asks none: `compact --summarizer URL` does, tool-digest needs none",
         ),
         (&["eval", text(&short), "--keep", "101"], "0% to 100%"),
-        (&["eval"], "FILE"),
+        (&["eval"], "standard input: there is no JSON"),
     ] {
         let done = run(args);
         assert_eq!(done.code, 2, "{args:?}: {}", done.out);
