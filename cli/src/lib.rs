@@ -119,8 +119,15 @@ fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 
 /// Whether an agent starts the program with these arguments: no setting of the user may change or stop the answer.
 fn is_for_agents(arguments: &[OsString]) -> bool {
-    let command = arguments.iter().skip(1).find(|word| !word.as_encoded_bytes().starts_with(b"-"));
-    command.is_some_and(|command| command == "hook" || command == "mcp")
+    let mut words = arguments.iter().skip(1);
+    while let Some(word) = words.next() {
+        if word == "--color" {
+            words.next();
+        } else if !word.as_encoded_bytes().starts_with(b"-") {
+            return word == "hook" || word == "mcp";
+        }
+    }
+    false
 }
 
 fn done(command: &Command) -> Result<ExitCode> {
@@ -164,9 +171,12 @@ fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::from(failure::code::INPUT);
     }
     // Nothing in it comes from elsewhere.
-    let _ = match streams::is_out_terminal() {
+    let said = match streams::is_out_terminal() {
         true => error.print(),
         false => std::io::Write::write_all(&mut Out, error.to_string().as_bytes()),
     };
-    ExitCode::SUCCESS
+    match said {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Failure::stdout(&error).report(),
+        _ => ExitCode::SUCCESS,
+    }
 }

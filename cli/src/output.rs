@@ -77,6 +77,9 @@ pub(crate) fn say(text: impl Into<Printable>) -> Result<Audience> {
 /// Says a text on standard error, apart from the output, and ends its line.
 pub(crate) fn tell(text: impl Into<Printable>) {
     let text = text.into();
+    if pager::is_running() {
+        return pager::tell_later(text);
+    }
     // A missing reader is no failure; exit codes say what matters.
     let _ = writeln!(Stderr, "{}", text.as_str().trim_end_matches('\n'));
 }
@@ -122,6 +125,9 @@ impl Output<'_> {
 /// The names of standard output: a file behind it is the shell's, and is not replaced.
 const STDOUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
+/// Open files of this process: a file behind one is the shell's too.
+const DESCRIPTORS: [&str; 3] = ["/dev/fd", "/dev/stderr", "/proc/self/fd"];
+
 /// The mode of a new file, less what the user's mask takes.
 const MODE: u32 = 0o666;
 const PRIVATE: u32 = 0o600;
@@ -163,6 +169,9 @@ impl Target {
         if STDOUT.iter().any(|name| path == Path::new(name)) {
             return Ok(Self::Stdout);
         }
+        if DESCRIPTORS.iter().any(|name| path.starts_with(name)) {
+            return Ok(Self::Device);
+        }
         let target = match fs::metadata(path) {
             Ok(there) if there.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
             Ok(there) if !there.is_file() => Ok(Self::Device),
@@ -171,14 +180,26 @@ impl Target {
                 fs::canonicalize(path).map(|path| Self::File(path, Some(there.permissions()), force))
             }
             // A link to a file that does not exist yet stays a link.
-            Err(_) => Ok(match fs::read_link(path) {
-                Ok(target) => Self::File(folder(path).join(target), None, force),
-                Err(_) => Self::File(path.to_owned(), None, force),
-            }),
+            Err(_) => end_of_links(path).map(|path| Self::File(path, None, force)),
         };
         target.map_err(|error| Failure::io(path, &error))
     }
 }
+
+/// The path behind links that lead to no file.
+fn end_of_links(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        match fs::read_link(&path) {
+            Ok(target) => path = folder(&path).join(target),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("too many links"))
+}
+
+/// Maximum number of links that Linux follows.
+const LINKS_MAX: usize = 40;
 
 /// A file that exists, and may not be replaced.
 fn exists(path: &Path) -> Failure {
@@ -290,7 +311,7 @@ impl Drop for Mark {
 }
 
 fn device(path: &Path) -> io::Result<File> {
-    fs::OpenOptions::new().write(true).open(path)
+    fs::OpenOptions::new().append(true).open(path)
 }
 
 impl Half {

@@ -6,8 +6,10 @@ use std::io::{self, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::output;
 use crate::settings::Settings;
 use crate::streams;
+use crate::visible::Printable;
 
 /// The pager that has the place of standard output.
 #[derive(Debug)]
@@ -55,6 +57,7 @@ pub(crate) fn is_running() -> bool {
 pub(crate) fn write(bytes: &[u8]) -> Option<io::Result<usize>> {
     let mut pager = pager();
     if let Pager::Prepared(command) = &mut *pager {
+        IS_RUNNING.store(true, Ordering::Relaxed);
         // One that cannot be started shows nothing; the text is on the terminal then.
         *pager = command.spawn().map_or(Pager::None, Pager::Running);
         IS_RUNNING.store(matches!(*pager, Pager::Running(_)), Ordering::Relaxed);
@@ -72,5 +75,20 @@ pub(crate) fn end() {
         // Waiting closes its input first.
         let _ = child.wait();
         IS_RUNNING.store(false, Ordering::Relaxed);
+        for text in core::mem::take(&mut *said()) {
+            output::tell(text);
+        }
     }
 }
+
+/// Says a text on standard error when the pager has ended: now the terminal is the pager's.
+pub(crate) fn tell_later(text: Printable) {
+    said().push(text);
+}
+
+fn said() -> MutexGuard<'static, Vec<Printable>> {
+    SAID.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The texts for standard error that wait for the end of the pager.
+static SAID: Mutex<Vec<Printable>> = Mutex::new(Vec::new());

@@ -35,11 +35,19 @@ pub(crate) struct Settings {
     color: Option<Color>,
     /// The command that shows long texts; an empty one means that none does.
     pub(crate) pager: Option<String>,
+    /// The store and the session in the environment.
+    #[serde(skip)]
+    named: [Option<String>; 2],
 }
 
 impl Settings {
-    /// Reads the file, if there is one.
+    /// Reads the environment, and the file if there is one.
     pub(crate) fn read() -> Result<Self> {
+        let named = [named(STORE)?, named(SESSION)?];
+        Ok(Self { named, ..Self::of_file()? })
+    }
+
+    fn of_file() -> Result<Self> {
         let Some(path) = path() else { return Ok(Self::default()) };
         match fs::read_to_string(&path) {
             Ok(text) => Self::parse(&path, &text),
@@ -66,9 +74,8 @@ impl Settings {
 
     /// The command line with these defaults, and with those of the environment.
     pub(crate) fn defaults_of(&self, command: Command) -> Command {
-        let named = |name: &str| env::var_os(name)?.into_string().ok().filter(|value| !value.is_empty());
-        let store = named(STORE).or_else(|| self.store.as_deref().map(home_store));
-        let session = named(SESSION);
+        let [store, session] = self.named.clone();
+        let store = store.or_else(|| self.store.as_deref().map(home_store));
         command.mut_subcommand("session", |command| {
             let names: Vec<_> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
             names.into_iter().fold(command, |command, name| {
@@ -130,6 +137,14 @@ fn home_store(url: &str) -> String {
 fn in_home(path: &str) -> String {
     let home = path.strip_prefix("~/").and_then(|rest| Some(env::home_dir()?.join(rest)));
     home.map_or_else(|| path.to_owned(), |path| path.to_string_lossy().into_owned())
+}
+
+/// The value of an environment variable; an empty one counts as none.
+fn named(name: &str) -> Result<Option<String>> {
+    let value = env::var_os(name).filter(|value| !value.is_empty());
+    value
+        .map(|value| value.into_string().map_err(|_| Failure::input(format!("{name}: not UTF-8"))))
+        .transpose()
 }
 
 fn path() -> Option<PathBuf> {

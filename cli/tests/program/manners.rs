@@ -129,6 +129,27 @@ fn a_file_that_exists_is_not_replaced() {
         // A device is no file that could be lost.
         assert_eq!(done(&mut program(&[&command[..], &["-o", "/dev/null"]].concat())).code, 0, "{command:?}");
     }
+    // The store itself is not written over, whatever is asked for.
+    let of_store = store.strip_prefix("sqlite:").unwrap();
+    for more in [&["--force"][..], &["--force", "--to", "openai-chat"]] {
+        let said = done(&mut program(&[&export[..], &["-o", of_store], more].concat())).fails(2);
+        assert!(said.contains("this is a file of the store"), "{said}");
+    }
+    run(&["session", "verify", "--store", &store, "--session", "one"]).ok();
+    // Links to a file that is not there yet stay links; a ring of them leads nowhere.
+    for (to, name) in [("second", "first"), ("third", "second"), ("ring", "ring")] {
+        std::os::unix::fs::symlink(folder.path(to), folder.path(name)).unwrap();
+    }
+    let compact =
+        |to: &str| done(&mut program(&["compact", file, "--keep", "50%", "-o", text(&folder.path(to))]));
+    assert_eq!(compact("first").code, 0);
+    assert!(folder.path("second").is_symlink() && !folder.path("third").is_symlink());
+    assert!(compact("ring").fails(4).contains("too many links"));
+    // An open file of the shell is added to.
+    let log = fs::File::create(out).unwrap();
+    let mut to_stderr = program(&["handoff", file, "-o", "/dev/stderr"]);
+    assert!(to_stderr.stderr(log.try_clone().unwrap()).status().unwrap().success());
+    assert!(read(Path::new(out)).len() > 100);
     // Standard output by its other name is not a file that could be lost.
     let log = fs::File::create(out).unwrap();
     let mut to_stdout = program(&["handoff", file, "-o", "/dev/stdout"]);
@@ -271,6 +292,8 @@ fn settings_stand_in_for_options_and_come_after_the_environment() {
     // Agents are answered whatever the user has set: a hook that ends with 2 would stop a compaction.
     let event = json!({"hook_event_name": "Stop"}).to_string();
     let mut hook = home.program(&["hook"]);
+    piped(hook.env_remove("EPITOME_CONFIG"), event.as_bytes()).ok();
+    let mut hook = home.program(&["--color", "never", "hook"]);
     piped(hook.env_remove("EPITOME_CONFIG"), event.as_bytes()).ok();
     fs::write(&config, "color = \"postgres://user:hunter2-SECRET-text@host\"\n").unwrap();
     with(&["stats", text(&file)], &[]).fails(2);

@@ -82,6 +82,13 @@ fn long_texts_have_a_pager_on_a_terminal() {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
     let said = on_a_terminal(&format!("{show}; echo code $?"), &[("PAGER", text(&script))]).unwrap();
     assert_eq!(said, "seen\ncode 0\n");
+    // What standard error is told comes behind the pager.
+    let secret = format!("sk-ant-api03-{}", "x9".repeat(40));
+    let file =
+        folder.file("in.json", format!(r#"{{"messages": [{{"role": "user", "content": "{secret}"}}]}}"#));
+    let redacted = format!("show --redact {}", text(&file));
+    let said = on_a_terminal(&redacted, &[("PAGER", text(&script))]).unwrap();
+    assert!(said.starts_with("seen\nepitome: redacted 1 anthropic-key"), "{said}");
     let said = on_a_terminal("show nothing.json; echo code $?", &[("PAGER", text(&script))]).unwrap();
     assert!(said.contains("No such file") && said.ends_with("code 4\n") && !said.contains("seen"), "{said}");
     // The settings come before the variable.

@@ -144,7 +144,7 @@ impl Sources {
     pub(super) fn output<'a>(&self, args: &'a ReportArgs) -> Result<Output<'a>> {
         let output = &args.output;
         let store = args.store.given().map(|store| store.store);
-        if store.is_some_and(|store| is_of_store(&store, output)) {
+        if store.is_some_and(|store| store::is_of_store(&store, output)) {
             return Err(Failure::input(format!(
                 "-o {}: this is a file of the store: name another file",
                 output.display()
@@ -163,27 +163,4 @@ impl Sources {
             false => Ok(Output { path: output, force: args.force || args.json }),
         }
     }
-}
-
-/// Whether this is a file of the store, also by a link: that of SQLite or one of its journals, or one in the directory of JSON lines.
-fn is_of_store(url: &str, output: &Path) -> bool {
-    let Some(output) = resolved(output) else { return false };
-    match url.split_once(':') {
-        Some(("sqlite", path)) => resolved(Path::new(path)).is_some_and(|path| {
-            let is_beside = |end: &&str| {
-                let mut path = path.clone().into_os_string();
-                path.push(end);
-                output == Path::new(&path)
-            };
-            ["", "-wal", "-shm", "-journal"].iter().any(is_beside)
-        }),
-        Some(("jsonl", path)) => fs::canonicalize(path).is_ok_and(|folder| output.starts_with(folder)),
-        _ => false,
-    }
-}
-
-/// The place that a path leads to, whether there is a file or not.
-fn resolved(path: &Path) -> Option<PathBuf> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::canonicalize(path).ok().or_else(|| Some(fs::canonicalize(folder).ok()?.join(path.file_name()?)))
 }

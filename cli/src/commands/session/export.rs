@@ -9,17 +9,17 @@ use epitome::wire::Format;
 use futures::executor::block_on;
 
 use super::line::to_json;
-use super::store::{Missing, history, id, in_store, no_session, open};
+use super::store::{Missing, history, id, in_store, is_of_store, no_session, open};
 use crate::amount::counted;
 use crate::args::{OneSessionArgs, RedactArgs};
 use crate::commands::convert::Conversions;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::output::{self, Draft, Output};
 use crate::scan::{self, ESTIMATE};
 
 /// Writes the session, and says on standard output how much that was unless it goes there itself.
 pub(super) fn run(args: &OneSessionArgs, output: Output<'_>) -> Result<()> {
-    output.check()?;
+    check(args, output)?;
     let store = open(&args.store, Missing::Refuse)?;
     let mut done = None;
     let written = output::write_private(output, |out| {
@@ -55,7 +55,7 @@ pub(super) fn run(args: &OneSessionArgs, output: Output<'_>) -> Result<()> {
 
 /// Writes what the next request would contain in the format `to`, and lists what has no counterpart there.
 pub(super) fn prompt(args: &OneSessionArgs, output: Output<'_>, to: Format) -> Result<()> {
-    output.check()?;
+    check(args, output)?;
     let store = open(&args.store, Missing::Refuse)?;
     let history = history(store, args, scan::counter(ESTIMATE)?.into())?;
     let messages: Vec<_> = history.projection().cloned().collect();
@@ -71,4 +71,13 @@ pub(super) fn prompt(args: &OneSessionArgs, output: Output<'_>, to: Format) -> R
 fn cause(error: &StoreError) -> io::Error {
     let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
     io::Error::new(source.map_or(io::ErrorKind::Other, io::Error::kind), error.to_string())
+}
+
+/// Refuses a file that exists, and one that belongs to the store.
+fn check(args: &OneSessionArgs, output: Output<'_>) -> Result<()> {
+    if is_of_store(&args.store.store, output.path) {
+        let path = output.path.display();
+        return Err(Failure::input(format!("-o {path}: this is a file of the store: name another file")));
+    }
+    output.check()
 }

@@ -1,6 +1,7 @@
 //! Opening stores and the sessions in them.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use epitome::core::{Seq, TokenCounter};
@@ -130,6 +131,29 @@ pub(crate) fn for_each_page(
         }
     }
     Ok(())
+}
+
+/// Whether this is a file of the store, also by a link: that of SQLite or one of its journals, or one in the directory of JSON lines.
+pub(crate) fn is_of_store(url: &str, output: &Path) -> bool {
+    let Some(output) = resolved(output) else { return false };
+    match url.split_once(':') {
+        Some(("sqlite", path)) => resolved(Path::new(path)).is_some_and(|path| {
+            let is_beside = |end: &&str| {
+                let mut path = path.clone().into_os_string();
+                path.push(end);
+                output == Path::new(&path)
+            };
+            ["", "-wal", "-shm", "-journal"].iter().any(is_beside)
+        }),
+        Some(("jsonl", path)) => fs::canonicalize(path).is_ok_and(|folder| output.starts_with(folder)),
+        _ => false,
+    }
+}
+
+/// The place that a path leads to, whether there is a file or not.
+fn resolved(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::canonicalize(path).ok().or_else(|| Some(fs::canonicalize(folder).ok()?.join(path.file_name()?)))
 }
 
 /// Whether to go on.
