@@ -120,6 +120,11 @@ impl Output<'_> {
     pub(crate) fn check(self) -> Result<()> {
         Target::of(self).map(|_| ())
     }
+
+    /// Whether it is standard output, by any of its names.
+    pub(crate) fn is_stdout(self) -> bool {
+        STDOUT.iter().any(|name| self.path == Path::new(name))
+    }
 }
 
 /// The names of standard output: a file behind it is the shell's, and is not replaced.
@@ -155,8 +160,14 @@ enum Half {
 /// Destination of a draft.
 #[derive(Debug)]
 enum Target {
-    /// In the place of this path, with the permissions that its file has; none if there must be no file.
-    File(PathBuf, Option<Permissions>, bool),
+    /// In this place.
+    File {
+        place: PathBuf,
+        /// Permissions of the file that is there; none if there is no file.
+        permissions: Option<Permissions>,
+        /// Whether a file that comes there meanwhile is replaced too.
+        force: bool,
+    },
     /// A device or a pipe cannot be replaced.
     Device,
     Stdout,
@@ -166,7 +177,7 @@ enum Target {
 
 impl Target {
     fn of(Output { path, force }: Output<'_>) -> Result<Self> {
-        if STDOUT.iter().any(|name| path == Path::new(name)) {
+        if (Output { path, force }).is_stdout() {
             return Ok(Self::Stdout);
         }
         if DESCRIPTORS.iter().any(|name| path.starts_with(name)) {
@@ -177,10 +188,11 @@ impl Target {
             Ok(there) if !there.is_file() => Ok(Self::Device),
             Ok(_) if !force => return Err(exists(path)),
             Ok(there) => {
-                fs::canonicalize(path).map(|path| Self::File(path, Some(there.permissions()), force))
+                let permissions = Some(there.permissions());
+                fs::canonicalize(path).map(|place| Self::File { place, permissions, force })
             }
             // A link to a file that does not exist yet stays a link.
-            Err(_) => end_of_links(path).map(|path| Self::File(path, None, force)),
+            Err(_) => end_of_links(path).map(|place| Self::File { place, permissions: None, force }),
         };
         target.map_err(|error| Failure::io(path, &error))
     }
@@ -224,7 +236,7 @@ impl Draft {
 
     fn at(path: &Path, target: Target, mode: u32) -> Result<Self> {
         let half = match &target {
-            Target::File(place, ..) => create(folder(place), mode).map(Half::File),
+            Target::File { place, .. } => create(folder(place), mode).map(Half::File),
             Target::Stdout | Target::Nowhere if streams::is_in_memory() => Ok(Half::Memory(Vec::new())),
             Target::Device | Target::Stdout | Target::Nowhere => {
                 create(&env::temp_dir(), PRIVATE).map(Half::File)
@@ -280,7 +292,7 @@ impl Draft {
     pub(crate) fn publish(self) -> Result<()> {
         let Self { path, target, half, mark: _mark, is_silent } = self;
         let done = match (target, half) {
-            (Target::File(place, permissions, force), Half::File(half)) => {
+            (Target::File { place, permissions, force }, Half::File(half)) => {
                 let written = replace(half, &place, permissions, force);
                 if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
                     return Err(exists(&path));
@@ -292,7 +304,7 @@ impl Draft {
             }
             (Target::Nowhere, _) => Ok(()),
             (Target::Device, half) => device(&path).and_then(|mut out| half.copy(&mut out)),
-            (Target::Stdout | Target::File(..), half) => {
+            (Target::Stdout | Target::File { .. }, half) => {
                 return half.copy(&mut Out).map_err(|error| Failure::stdout(&error));
             }
         };

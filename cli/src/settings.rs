@@ -1,4 +1,4 @@
-//! The settings file of the program.
+//! The settings of the user: the environment, and the settings file. Commands that agents start read none.
 
 use std::env;
 use std::fs;

@@ -10,7 +10,8 @@ use crate::commands::eval::CommandSpec;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct EvalArgs {
-    /// The transcripts, JSON or JSONL, or conversations with labelled questions; results are means over all of them
+    /// The transcripts, JSON or JSONL, or conversations with labelled questions; results are means over all of them [default:
+    /// standard input]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]

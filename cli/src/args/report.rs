@@ -10,7 +10,7 @@ use crate::amount::{Percent, share, tokens};
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ReportArgs {
     /// The transcripts, JSON or JSONL, or folders of them; - reads standard input; latest is the newest session of an agent in this
-    /// folder, else of all. A report on several conversations is an overview, without their messages
+    /// folder, else of all. A report on several conversations is an overview, without their messages [default: standard input]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]

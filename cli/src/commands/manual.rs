@@ -1,7 +1,7 @@
 //! `epitome completions` and `epitome man`, made from the description of the command line.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
 use clap::CommandFactory as _;
@@ -11,6 +11,7 @@ use clap_mangen::{Man, generate_to};
 use crate::args::Args;
 use crate::failure::{ExitCode, Failure, Result};
 use crate::output;
+use crate::streams::Out;
 use crate::visible::line;
 
 /// Prints the completions of `shell`.
@@ -37,8 +38,8 @@ pub(crate) fn man(folder: Option<&Path>) -> Result<ExitCode> {
 
 fn say(bytes: &[u8]) -> Result<ExitCode> {
     // Whoever reads only a part of it has seen enough.
-    match crate::streams::Out.write_all(bytes) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::stdout(&error)),
+    match Out.write_all(bytes) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::stdout(&error)),
         _ => Ok(ExitCode::SUCCESS),
     }
 }

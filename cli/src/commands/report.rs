@@ -10,7 +10,6 @@ mod page;
 mod source;
 mod strip;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use epitome::models::{Model, Prices};
@@ -65,7 +64,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     let mut redactor = Redactor::new(&args.redact)?;
     let sources = Sources::find(args)?;
     let output = sources.output(args)?;
-    output.check()?;
+    if !args.json {
+        output.check()?;
+    }
     let report = Report::of(args, sources, &asking, redactor.as_mut())?;
     if args.json {
         let json = serde_json::to_string_pretty(&report);
@@ -73,7 +74,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     } else {
         let page = page::html(&report)?;
         output::write_private(output, |out| out.write_all(page.as_bytes()))?;
-        if output.path != Path::new("-") {
+        if !output.is_stdout() {
             let size = counted(page.len().div_ceil(1_000) as u64, "kilobyte");
             output::tell(format!("epitome: wrote {} ({size}): open it in a browser", output.path.display()));
         }

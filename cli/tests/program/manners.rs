@@ -150,6 +150,17 @@ fn a_file_that_exists_is_not_replaced() {
     let mut to_stderr = program(&["handoff", file, "-o", "/dev/stderr"]);
     assert!(to_stderr.stderr(log.try_clone().unwrap()).status().unwrap().success());
     assert!(read(Path::new(out)).len() > 100);
+    // It is refused before the work: a transcript that is missing is not looked for, and no model is asked.
+    fs::write(out, "old").unwrap();
+    for command in
+        [&["compact", "missing"][..], &["convert", "missing", "--to", "gemini"], &["handoff", "missing"]]
+    {
+        let said = done(&mut program(&[command, &["-o", out]].concat())).fails(2);
+        assert!(said.contains("this file exists"), "{said}");
+    }
+    // An export to standard output is that alone, by each name.
+    let exported = |name: &str| done(&mut program(&[&export[..], &["-o", name]].concat())).ok();
+    assert_eq!(exported("/dev/stdout"), exported("-"));
     // Standard output by its other name is not a file that could be lost.
     let log = fs::File::create(out).unwrap();
     let mut to_stdout = program(&["handoff", file, "-o", "/dev/stdout"]);

@@ -143,12 +143,8 @@ impl Sources {
     /// The place of the page. Neither a transcript is replaced nor a file that was not named.
     pub(super) fn output<'a>(&self, args: &'a ReportArgs) -> Result<Output<'a>> {
         let output = &args.output;
-        let store = args.store.given().map(|store| store.store);
-        if store.is_some_and(|store| store::is_of_store(&store, output)) {
-            return Err(Failure::input(format!(
-                "-o {}: this is a file of the store: name another file",
-                output.display()
-            )));
+        if let Some(args) = args.store.given() {
+            store::check_outside(&args, output)?;
         }
         let place = fs::canonicalize(output).ok();
         let is_read = |source: &Source| match source {
@@ -160,7 +156,7 @@ impl Sources {
                 "-o {}: this is what the report is about: name another file",
                 output.display()
             ))),
-            false => Ok(Output { path: output, force: args.force || args.json }),
+            false => Ok(Output { path: output, force: args.force }),
         }
     }
 }

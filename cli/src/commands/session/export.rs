@@ -2,18 +2,17 @@
 
 use core::error::Error as _;
 use std::io;
-use std::path::Path;
 
 use epitome::history::{HistoryStoreExt as _, StoreError, StoreErrorKind};
 use epitome::wire::Format;
 use futures::executor::block_on;
 
 use super::line::to_json;
-use super::store::{Missing, history, id, in_store, is_of_store, no_session, open};
+use super::store::{Missing, check_outside, history, id, in_store, no_session, open};
 use crate::amount::counted;
 use crate::args::{OneSessionArgs, RedactArgs};
 use crate::commands::convert::Conversions;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::output::{self, Draft, Output};
 use crate::scan::{self, ESTIMATE};
 
@@ -37,7 +36,7 @@ pub(super) fn run(args: &OneSessionArgs, output: Output<'_>) -> Result<()> {
         Some(Ok(exported)) => written.map(|()| exported)?,
         _ => return written,
     };
-    if output.path == Path::new("-") {
+    if output.is_stdout() {
         return Ok(());
     }
     let text = if args.json {
@@ -75,9 +74,6 @@ fn cause(error: &StoreError) -> io::Error {
 
 /// Refuses a file that exists, and one that belongs to the store.
 fn check(args: &OneSessionArgs, output: Output<'_>) -> Result<()> {
-    if is_of_store(&args.store.store, output.path) {
-        let path = output.path.display();
-        return Err(Failure::input(format!("-o {path}: this is a file of the store: name another file")));
-    }
+    check_outside(&args.store, output.path)?;
     output.check()
 }

@@ -133,8 +133,19 @@ pub(crate) fn for_each_page(
     Ok(())
 }
 
+/// Refuses to write a file of the store.
+pub(crate) fn check_outside(args: &StoreArgs, output: &Path) -> Result<()> {
+    match is_of_store(&args.store, output) {
+        true => {
+            let output = output.display();
+            Err(Failure::input(format!("-o {output}: this is a file of the store: name another file")))
+        }
+        false => Ok(()),
+    }
+}
+
 /// Whether this is a file of the store, also by a link: that of SQLite or one of its journals, or one in the directory of JSON lines.
-pub(crate) fn is_of_store(url: &str, output: &Path) -> bool {
+fn is_of_store(url: &str, output: &Path) -> bool {
     let Some(output) = resolved(output) else { return false };
     match url.split_once(':') {
         Some(("sqlite", path)) => resolved(Path::new(path)).is_some_and(|path| {

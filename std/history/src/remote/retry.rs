@@ -46,7 +46,7 @@ fn delays(options: &RemoteOptions) -> impl Iterator<Item = Duration> + use<> {
 /// A half of `delay`, and as much of the other half as `random` is of what it could be.
 fn jittered(delay: Duration, random: u32) -> Duration {
     let half = delay / 2;
-    half.saturating_add(half.mul_f64(f64::from(random) / f64::from(u32::MAX)))
+    half.saturating_add(half.mul_f64(f64::from(random) / (f64::from(u32::MAX) + 1.0)))
 }
 
 fn random() -> u32 {
