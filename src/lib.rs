@@ -83,8 +83,8 @@ struct Postgres;
 
 /// The guide's examples, compiled and run.
 #[cfg(doctest)]
-#[doc = include_str!("../docs/adding-a-provider.md")]
-struct AddingAProvider;
+#[doc = include_str!("../docs/adding-a-store.md")]
+struct AddingAStore;
 
 /// The page's examples, compiled and run.
 #[cfg(doctest)]

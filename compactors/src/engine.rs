@@ -88,8 +88,9 @@ impl Rule {
 /// [own options](epitome_std::compaction::CompactionOptions::with_own) of the pass stands in the place of the engine's strategy. The
 /// summarizer and the fallbacks stay.
 ///
-/// *Proactively* it does nothing for less than a twentieth of what there is, or than
-/// [`CompactionOptions::min_reclaim`](epitome_std::compaction::CompactionOptions::min_reclaim) where that is set: each pass voids the
+/// *Proactively* it does nothing that frees less than
+/// [`CompactionOptions::min_reclaim`](epitome_std::compaction::CompactionOptions::min_reclaim). Where that is not set, it does nothing that
+/// frees less than a twentieth of what there is, either: each pass voids the
 /// provider's cache. Under a
 /// [`PaybackRule`](epitome_std::compaction::PaybackRule) it does nothing that does not pay within the requests that are expected: the
 /// outcome is [`CompactionOutcome::DoesNotPay`], no summary is written, and no fallback is tried. The price of a summary is

@@ -44,6 +44,9 @@ pub struct CompactedMessages {
 /// # Cancel safety
 /// Dropping the future leaves the messages as they were.
 ///
+/// A strategy of your own compacts a list through a [`History`](epitome_std::history::History) over a
+/// [`MemoryStore`](epitome_std::history::MemoryStore): `docs/adding-a-strategy.md` has the lines.
+///
 /// ```
 /// use epitome_compactors::{SummaryWriter, compact_messages};
 /// use epitome_core::{Budget, ClassEstimator};

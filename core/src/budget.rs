@@ -99,7 +99,7 @@ impl Budget {
         self
     }
 
-    /// The least amount that a proactive pass must free. By default 2 % of the window.
+    /// The least amount that a proactive pass must free. By default 2 % of the window, and at most the trigger less the goal.
     #[must_use]
     pub const fn min_reclaim(&self) -> u64 {
         self.min_reclaim

@@ -50,6 +50,7 @@
 //! - `defmt`: identifiers, amounts, outcomes and errors as `defmt` values, for devices.
 //! - `heapless`: `heapless::Vec` as a fixed-capacity table.
 //! - `serde`: identifiers, amounts, budgets and what a ledger knows as serde values.
+//! - `suspend`: a text that is streamed into a bounded history need not hold a borrow of it.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![warn(clippy::arithmetic_side_effects)]

@@ -79,7 +79,7 @@ impl Clamp {
 /// No tokenizer makes more tokens than there are bytes.
 const MARKER_TOKENS_MAX: Tokens = Tokens(CLAMP_MARKER.len() as u32);
 
-/// The longest note that stands for an elided part, in tokens: an allowance fits into a byte with the other verdicts. A
+/// The longest note that stands for an elided part, 250 tokens: an allowance fits into a byte with the other verdicts. A
 /// note says that something was there; what says more is a summary.
 pub const ELIDED_TOKENS_MAX: Tokens = Tokens(250);
 

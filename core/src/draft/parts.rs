@@ -15,6 +15,8 @@ impl Draft<'_> {
     /// no content, which is refused by providers where it stands alone, and where neighbours are joined it would be gone
     /// though its group is kept. To be rid of it, drop the group.
     ///
+    /// The plan counts `allowance` tokens for the part, however short the note is: allow little more than the note has.
+    ///
     /// # Errors
     /// [`Refusal`] if that would not be legal; nothing is changed then.
     pub fn elide(&mut self, part: &IndexedPart<'_>, allowance: Tokens) -> Result<(), Refusal> {

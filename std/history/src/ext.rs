@@ -149,7 +149,7 @@ pub trait HistoryStoreExt: HistoryStore {
     /// it is grouped and counted, the open calls, the sizes in the list. Holds the whole session in memory.
     ///
     /// # Errors
-    /// `Corrupt` says what differs. `NotFound` if there is no such session; `Conflict` if it was changed meanwhile.
+    /// `Corrupt` says what differs. `Unsupported` if the store cannot list its prunes and appends. `NotFound` if there is no such session; `Conflict` if it was changed meanwhile.
     async fn verify(&self, session: &SessionId) -> Result<Exported, StoreError> {
         verify::verify(self, session).await
     }
@@ -158,7 +158,8 @@ pub trait HistoryStoreExt: HistoryStore {
     /// tokens and times. `docs/export.md` has the form. Writes on the executor's thread.
     ///
     /// # Errors
-    /// `NotFound` if there is no such session; `Conflict` if it was pruned meanwhile; `Unavailable` if `out` fails.
+    /// `NotFound` if there is no such session; `Conflict` if it was pruned meanwhile; `Unsupported` if the store cannot list its prunes and
+    /// appends; `Unavailable` if `out` fails.
     async fn export(
         &self,
         session: &SessionId,

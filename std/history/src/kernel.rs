@@ -1,13 +1,15 @@
 //! The history kernel: every operation that changes a session is decided here, for all stores.
 //!
-//! An operation ([`Op`]) names the facts that its decision wants ([`Needs`]). A store reads these facts ([`Facts`]), and
-//! `decide` makes of them an answer, an error, or the changes ([`Changes`]) that the store then writes in one step. Nothing in
-//! `decide` reads or writes, waits, or looks at a clock.
+//! A store of your own implements [`Tables`], and is a [`HistoryStore`](crate::HistoryStore) then. It reads rows and writes rows; it decides
+//! nothing. An operation ([`Op`]) takes this way:
 //!
-//! A store is a [`Tables`]: it runs an operation in its own kind of step, and reads what is asked for. `run` is the loop
-//! between the two halves. Whatever has `Tables` is a [`HistoryStore`](crate::HistoryStore).
+//! 1. [`Tables::execute`] begins a transaction of the medium, and calls [`run`] on a [`Transaction`].
+//! 2. [`Transaction::facts`] reads the facts that the operation needs ([`Needs`]) into [`Facts`].
+//! 3. [`decide`] answers, refuses, asks for more facts, or says what to write. It reads nothing, writes nothing, and looks at no clock.
+//! 4. [`Transaction::apply`] writes these [`Changes`] in one step.
 //!
-//! It is for the stores of this project, and may change with any release. A store of somebody else implements `HistoryStore`.
+//! `docs/adding-a-store.md` in the repository goes through a whole store, and lists the rows that it keeps. A release that adds an operation
+//! may add a fact and a change. Both are structs that a store takes apart, so that the compiler names what is missing.
 
 mod changes;
 mod decide;
@@ -27,3 +29,8 @@ pub use self::owned::OwnedOp;
 pub use self::run::{Attempt, Transaction, run, run_now};
 pub use self::store::{Extent, Tables};
 pub use crate::ext::scan;
+pub use crate::rules::{
+    Anchor, Restored, Standing, VisibleMessage, VisibleSummary, bare_record, corrupt, next_page, not_found,
+    not_storable,
+};
+pub use crate::tail::last_turn;

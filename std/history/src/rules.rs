@@ -29,20 +29,28 @@ use crate::stored::{self, StoredError};
 /// A visible message, as a commit sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct VisibleMessage {
+    /// Its number.
     pub seq: Seq,
+    /// The first message of its group.
     pub anchor: Seq,
+    /// Its size as it is shown.
     pub tokens: Tokens,
+    /// The part of its attribution that a commit needs.
     pub standing: Standing,
 }
 
 /// A visible summary, as a commit sees it.
 #[derive(Debug, Clone)]
 pub struct VisibleSummary {
+    /// Its key: the lowest number that it covers.
     pub key: Seq,
     /// The revision that its record made.
     pub made: Revision,
+    /// The numbers that it covers: ascending.
     pub covers: Vec<SeqRange>,
+    /// Its size.
     pub tokens: Tokens,
+    /// The part of its attribution that a commit needs.
     pub standing: Standing,
 }
 
@@ -327,6 +335,7 @@ pub fn token_reused() -> StoreError {
     invalid("append: the token was used for other messages")
 }
 
+/// The error of an operation on a session that is not there.
 pub fn not_found(operation: &str) -> StoreError {
     StoreError::new(StoreErrorKind::NotFound, format!("{operation}: there is no such session"))
 }
@@ -343,6 +352,7 @@ pub fn check_id(record: &CompactionRecord, id: RecordId) -> Result<(), StoreErro
     Err(corrupt(format!("the record made from {} is not the one that its id names", record.parent)))
 }
 
+/// The error of a message that has no stored form.
 pub fn not_storable(error: StoredError) -> StoreError {
     invalid("a message has no stored form").with_source(error)
 }

@@ -18,7 +18,7 @@ use super::{
 /// A medium that keeps the bytes of each session: a key-value store, an object store, a folder.
 ///
 /// *For implementers*: nothing needs to be known of the bytes. `save` is one step: whoever reads finds the bytes of before or
-/// those of after. Errors are `Unavailable` where a repetition may help, and hold none of the bytes.
+/// those of after. The name of a session is any text: it may be empty, and longer than the name of a file may be. Errors are `Unavailable` where a repetition may help, and hold none of the bytes.
 #[async_trait]
 pub trait ByteStore: Send + Sync + core::fmt::Debug {
     /// The bytes that are saved under the name of `session`; `None` if there are none.

@@ -229,12 +229,7 @@ impl Message {
     /// ```
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
-        let mut texts = self.parts.iter().filter_map(|part| match part {
-            Part::Text(text) => Some(text.as_str()),
-            _ => None,
-        });
-        let first = texts.next().unwrap_or_default();
-        texts.fold(Cow::Borrowed(first), |all, more| Cow::Owned(all.into_owned() + more))
+        part::joined(&self.parts)
     }
 
     /// Its parts, for a reader that knows more of them once it has read what follows: the message counts as unchanged.

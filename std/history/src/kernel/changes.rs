@@ -15,23 +15,31 @@ use crate::{
 /// another is shown there.
 #[derive(Debug, Default)]
 pub struct Changes<'a> {
-    /// The counters after it. Messages that it hides are hidden by their revision.
+    /// The counters of the session from now on. Messages that it hides are hidden by their revision.
     pub after: Counters,
+    /// The messages to append.
     pub insert: Option<Insert<'a>>,
     /// The visible messages that are hidden from now on: ascending.
     pub hide: Vec<Seq>,
+    /// The visible summaries that are hidden from now on.
     pub hide_summaries: Vec<SummaryPlace>,
     /// The hidden messages that are visible again: ascending.
     pub show: Vec<Seq>,
+    /// The hidden summaries that are visible again.
     pub show_summaries: Vec<SummaryPlace>,
+    /// The stand-ins of visible messages that change.
     pub edits: Edits,
+    /// The record to keep. Its summaries become visible.
     pub record: Option<NewRecord<'a>>,
     /// The record that made this revision is undone.
     pub undone: Option<Revision>,
     /// The hidden calls that have an answer now, or are visible again: their groups and places in them.
     pub answered: Vec<(Seq, u32)>,
+    /// The calls that are hidden from now on and have no answer.
     pub unanswered: &'a [UnansweredCall],
+    /// The texts to delete.
     pub pruned: Option<Prune<'a>>,
+    /// The state to keep in place of the one before.
     pub state: Option<NewKeptState<'a>>,
 }
 
@@ -41,10 +49,13 @@ pub type Edits = Vec<(Seq, Option<Restored>)>;
 /// Messages that are appended, and the receipt for their token.
 #[derive(Debug)]
 pub struct Insert<'a> {
+    /// The name of the append.
     pub token: &'a AppendToken,
+    /// The messages, in order. Their numbers begin at `appended.first`.
     pub entries: Cow<'a, [Entry]>,
     /// For each entry the revision that hides it from the start.
     pub hidden_by: Vec<Option<Revision>>,
+    /// The answer to the append, to be given again when the token comes again.
     pub appended: Appended,
     /// When it was: not before the append before it.
     pub time: Option<Timestamp>,
@@ -61,7 +72,9 @@ impl Insert<'_> {
 /// A record that is committed.
 #[derive(Debug)]
 pub struct NewRecord<'a> {
+    /// The record, with its summaries. Its revision is that of the counters after the change.
     pub record: &'a CompactionRecord,
+    /// The id of the record, by which a repeated commit is recognized.
     pub id: RecordId,
     /// The turn of each of its summaries: that of the first message that it covers.
     pub turns: Vec<Turn>,
@@ -70,18 +83,22 @@ pub struct NewRecord<'a> {
 /// Messages and summaries that lose what they say.
 #[derive(Debug)]
 pub struct Prune<'a> {
+    /// The answer to the prune, to be listed by [`Tables::prunes`](super::Tables::prunes).
     pub pruned: Pruned,
     /// In the order in which they were found.
     pub messages: &'a [Seq],
+    /// The summaries.
     pub summaries: &'a [SummaryPlace],
 }
 
 /// A state in place of the one before.
 #[derive(Debug, Clone, Copy)]
 pub struct NewKeptState<'a> {
+    /// The revision of the state.
     pub revision: StateRevision,
     /// The head of the session then.
     pub head: Head,
+    /// The state itself.
     pub text: &'a str,
 }
 

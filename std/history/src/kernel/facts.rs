@@ -46,38 +46,48 @@ pub struct Needs<'a> {
 pub struct Facts {
     /// `None`: there is no such session.
     pub session: Option<Counters>,
+    /// The append that was done under the requested token.
     pub receipt: Option<Receipt>,
     /// The groups of the requested messages that are in the log.
     pub anchors: Vec<(Seq, Anchor)>,
     /// The messages whose groups were asked for last.
     pub anchors_asked: Vec<Seq>,
+    /// The live projection, and its extent.
     pub projection: Option<(Extent, Loaded)>,
-    /// Sorted by group and place in it; `None` if not requested.
+    /// The hidden calls without an answer, by group and place in it; `None` if not requested.
     pub calls: Option<Vec<UnansweredCall>>,
-    /// 0 if there is none.
+    /// The revision of the state; 0 if there is none.
     pub state: StateRevision,
-    /// `None` if not requested.
+    /// The text of the state, empty if there is none; `None` if not requested.
     pub state_text: Option<Box<str>>,
+    /// The id of the record that made the requested revision.
     pub record_id: Option<RecordId>,
+    /// The visible messages and summaries.
     pub visible: Visible,
     /// The requested messages that are in the log.
     pub edited: Vec<Edited>,
     /// The turns of the requested messages that are in the log.
     pub turns: Vec<(Seq, Turn)>,
+    /// The record that made the requested revision.
     pub made: Option<Made>,
     /// The latest revision that a record made which is not undone.
     pub latest_held: Option<Revision>,
-    /// Oldest record first; `None` if not requested.
+    /// The edits of the requested messages, those of the oldest record first; `None` if not requested.
     pub earlier_edits: Option<Vec<(Revision, MessageEdit)>>,
+    /// The messages that the requested prune would delete.
     pub prunable: Prunable,
 }
 
 /// The counters of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
+    /// The number of messages that were appended.
     pub head: Head,
+    /// The number of commits, undoings, prunes and late answers.
     pub revision: Revision,
+    /// The number of visible messages and summaries.
     pub live_messages: u64,
+    /// The tokens of those.
     pub live_tokens: u64,
     /// When its first append of a known time was.
     pub created: Option<Timestamp>,
@@ -88,14 +98,18 @@ pub struct Counters {
 /// An append that was done under a token.
 #[derive(Debug, Clone, Copy)]
 pub struct Receipt {
+    /// The answer that was given then.
     pub appended: Appended,
+    /// Whether the messages are the same.
     pub said: SaidBefore,
 }
 
 /// The comparison of an append with an earlier one under the same token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SaidBefore {
+    /// The messages are equal.
     Same,
+    /// The messages are others.
     Other,
     /// One of them was pruned: they cannot be compared any more.
     Pruned,
@@ -104,18 +118,22 @@ pub enum SaidBefore {
 /// Messages that are visible, or that one record hid, in the order of keys.
 #[derive(Debug, Default)]
 pub struct Visible {
+    /// The messages of the log.
     pub messages: Vec<VisibleMessage>,
+    /// The summaries.
     pub summaries: Vec<VisibleSummary>,
 }
 
 /// A message of the log, and the stand-ins of its parts.
 #[derive(Debug)]
 pub struct Edited {
+    /// The number of the message.
     pub seq: Seq,
     /// The message as it was appended.
     pub message: Message,
     /// Its size at its append.
     pub whole: TokenCount,
+    /// The stand-ins of its parts, if there are any.
     pub shortened: Option<Restored>,
 }
 
@@ -124,6 +142,7 @@ pub struct Edited {
 pub struct Made {
     /// The record with its edits and hidden ranges; its summaries may be missing.
     pub record: CompactionRecord,
+    /// The revision that undid it.
     pub undone_by: Option<Revision>,
     /// Whether there was a prune after it, through it or a later revision.
     pub pruned_since: bool,
@@ -134,7 +153,9 @@ pub struct Made {
 /// The place of a summary: the revision of its record, and its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SummaryPlace {
+    /// The revision that its record made.
     pub made: Revision,
+    /// Its key: the lowest number that it covers.
     pub key: Seq,
 }
 
@@ -143,20 +164,24 @@ pub struct SummaryPlace {
 pub struct Prunable {
     /// In the order in which the store has found them.
     pub messages: Vec<Seq>,
+    /// The summaries.
     pub summaries: Vec<SummaryPlace>,
     /// The latest prune through the same revision.
     pub before: Option<Pruned>,
 }
 
 impl Facts {
+    /// The group of the message `seq`, if it was asked for.
     pub fn anchor(&self, seq: Seq) -> Option<Anchor> {
         found(&self.anchors, seq)
     }
 
+    /// The turn of the message `seq`, if it was asked for.
     pub fn turn(&self, seq: Seq) -> Option<Turn> {
         found(&self.turns, seq)
     }
 
+    /// The message `seq` as it was appended, if it was asked for.
     pub fn edited(&self, seq: Seq) -> Option<&Edited> {
         let at = self.edited.binary_search_by_key(&seq, |edited| edited.seq).ok()?;
         self.edited.get(at)

@@ -51,7 +51,9 @@ pub enum Reply {
     Appended(Appended, Option<StateOutcome>),
     /// The reply to a commit or an undo: the revision that it made.
     Made(Revision),
+    /// The reply to a prune.
     Pruned(Pruned),
+    /// The reply to a state: its revision.
     Saved(StateRevision),
 }
 
@@ -64,6 +66,10 @@ impl Reply {
         }
     }
 
+    /// The reply to an append, with the outcome of the state that came with it.
+    ///
+    /// # Errors
+    /// `Corrupt` if it is the reply to another operation; so in the next methods.
     pub fn appended(self) -> Result<(Appended, Option<StateOutcome>), StoreError> {
         match self {
             Self::Appended(appended, outcome) => Ok((appended, outcome)),
@@ -71,6 +77,10 @@ impl Reply {
         }
     }
 
+    /// The revision that a commit or an undo made.
+    ///
+    /// # Errors
+    /// As [`Reply::appended`].
     pub fn made(self) -> Result<Revision, StoreError> {
         match self {
             Self::Made(revision) => Ok(revision),
@@ -78,6 +88,10 @@ impl Reply {
         }
     }
 
+    /// The reply to a prune.
+    ///
+    /// # Errors
+    /// As [`Reply::appended`].
     pub fn pruned(self) -> Result<Pruned, StoreError> {
         match self {
             Self::Pruned(pruned) => Ok(pruned),
@@ -85,6 +99,10 @@ impl Reply {
         }
     }
 
+    /// The revision of a state that was saved.
+    ///
+    /// # Errors
+    /// As [`Reply::appended`].
     pub fn saved(self) -> Result<StateRevision, StoreError> {
         match self {
             Self::Saved(revision) => Ok(revision),

@@ -7,7 +7,10 @@ use crate::{Append, AppendPosition, AppendToken, CompactionRecord, Entry, OwnedS
 
 /// An operation on its way to another thread.
 #[derive(Debug)]
-pub enum OwnedOp {
+pub struct OwnedOp(Owned);
+
+#[derive(Debug)]
+enum Owned {
     Append {
         token: AppendToken,
         head: Head,
@@ -23,9 +26,10 @@ pub enum OwnedOp {
 }
 
 impl OwnedOp {
+    /// A copy of `op`.
     pub fn of(op: Op<'_>) -> Self {
-        match op {
-            Op::Append(Append { token, head, position, entries, time }, state) => Self::Append {
+        Self(match op {
+            Op::Append(Append { token, head, position, entries, time }, state) => Owned::Append {
                 token: token.clone(),
                 head,
                 position,
@@ -33,24 +37,25 @@ impl OwnedOp {
                 time,
                 state: state.as_ref().map(OwnedState::of),
             },
-            Op::Commit(record, id) => Self::Commit(record.clone(), id),
-            Op::Uncompact(made) => Self::Uncompact(made),
-            Op::Prune(through) => Self::Prune(through),
-            Op::SaveState(state) => Self::SaveState(OwnedState::of(&state)),
-        }
+            Op::Commit(record, id) => Owned::Commit(record.clone(), id),
+            Op::Uncompact(made) => Owned::Uncompact(made),
+            Op::Prune(through) => Owned::Prune(through),
+            Op::SaveState(state) => Owned::SaveState(OwnedState::of(&state)),
+        })
     }
 
+    /// The operation.
     pub fn as_op(&self) -> Op<'_> {
-        match self {
-            Self::Append { token, head, position, entries, time, state } => {
+        match &self.0 {
+            Owned::Append { token, head, position, entries, time, state } => {
                 let mut append = Append::new(token, *head, entries).at(*time);
                 append.position = *position;
                 Op::Append(append, state.as_ref().map(OwnedState::as_new))
             }
-            Self::Commit(record, id) => Op::Commit(record, *id),
-            Self::Uncompact(made) => Op::Uncompact(*made),
-            Self::Prune(through) => Op::Prune(*through),
-            Self::SaveState(state) => Op::SaveState(state.as_new()),
+            Owned::Commit(record, id) => Op::Commit(record, *id),
+            Owned::Uncompact(made) => Op::Uncompact(*made),
+            Owned::Prune(through) => Op::Prune(*through),
+            Owned::SaveState(state) => Op::SaveState(state.as_new()),
         }
     }
 }

@@ -1,4 +1,5 @@
 //! The loop between a decision and the store that reads its facts and writes its changes.
+
 use epitome_core::Revision;
 use futures::FutureExt;
 
@@ -10,6 +11,7 @@ use crate::{StoreError, StoreErrorKind};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Attempt {
+    /// Done.
     Done,
     /// Done, and the session is at this revision: the facts were taken for granted, and had none.
     DoneAt(Revision),
@@ -26,7 +28,8 @@ pub trait Transaction {
     /// An error of the medium.
     type Error: From<StoreError>;
 
-    /// Reads what `needs` names into `facts`, which may hold more already.
+    /// Reads the facts that `needs` names into `facts`, which may hold more already. The counters of the session are always read; without a
+    /// session, `facts.session` stays `None` and nothing else is read.
     async fn facts(&mut self, needs: &Needs<'_>, facts: &mut Facts) -> Result<Attempt, Self::Error>;
 
     /// Writes all of `changes`, or nothing.

@@ -16,6 +16,7 @@ use crate::{
 /// The part of the live projection that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
+    /// All of it.
     All,
     /// At least the last turn.
     LastTurn,
@@ -33,7 +34,8 @@ impl Loaded {
 
 /// A medium that keeps sessions: the facts that it reads, and the transaction of an operation of the kernel.
 ///
-/// Each read returns what the methods of [`HistoryStore`] say.
+/// Each type that implements it is a [`HistoryStore`]; what a method returns is said there, at the method of the same name. Where there is no
+/// session, `load`, `log`, `records`, `prunes`, `appends` and `state` return [`not_found`](super::not_found).
 pub trait Tables: Send + Sync + fmt::Debug + Sized {
     /// Runs `op` with `run` on a [`Transaction`](super::Transaction), as one step.
     fn execute(
@@ -42,18 +44,21 @@ pub trait Tables: Send + Sync + fmt::Debug + Sized {
         op: Op<'_>,
     ) -> impl Future<Output = Result<Reply, StoreError>> + Send;
 
+    /// The live projection, or the part of it that `extent` names. A store may return more than the last turn.
     fn load(
         &self,
         session: &SessionId,
         extent: Extent,
     ) -> impl Future<Output = Result<Loaded, StoreError>> + Send;
 
+    /// The answer that was given under `token`.
     fn appended(
         &self,
         session: &SessionId,
         token: &AppendToken,
     ) -> impl Future<Output = Result<Option<Appended>, StoreError>> + Send;
 
+    /// A page of the log: at most `limit` messages of `range`. [`next_page`](super::next_page) says where the next page begins.
     fn log(
         &self,
         session: &SessionId,
@@ -61,6 +66,7 @@ pub trait Tables: Send + Sync + fmt::Debug + Sized {
         limit: u32,
     ) -> impl Future<Output = Result<LogPage, StoreError>> + Send;
 
+    /// At most `limit` records behind the revision `after`, in order. They have their summaries.
     fn records(
         &self,
         session: &SessionId,
@@ -68,6 +74,7 @@ pub trait Tables: Send + Sync + fmt::Debug + Sized {
         limit: u32,
     ) -> impl Future<Output = Result<Vec<Committed>, StoreError>> + Send;
 
+    /// At most `limit` prunes behind the revision `after`, in order.
     fn prunes(
         &self,
         session: &SessionId,
@@ -75,6 +82,7 @@ pub trait Tables: Send + Sync + fmt::Debug + Sized {
         limit: u32,
     ) -> impl Future<Output = Result<Vec<Pruned>, StoreError>> + Send;
 
+    /// At most `limit` appends, from the one that holds the message `from`, in order.
     fn appends(
         &self,
         session: &SessionId,
@@ -82,17 +90,20 @@ pub trait Tables: Send + Sync + fmt::Debug + Sized {
         limit: u32,
     ) -> impl Future<Output = Result<Vec<LoggedAppend>, StoreError>> + Send;
 
+    /// The state that is kept.
     fn state(
         &self,
         session: &SessionId,
     ) -> impl Future<Output = Result<Option<KeptState>, StoreError>> + Send;
 
+    /// At most `limit` sessions behind `after`, in the order of the bytes of their names.
     fn list(
         &self,
         after: Option<&SessionId>,
         limit: u32,
     ) -> impl Future<Output = Result<Vec<SessionInfo>, StoreError>> + Send;
 
+    /// Deletes a session and all that it has. Returns whether there was one.
     fn delete(&self, session: &SessionId) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     /// Reads every message that is searched, unless the medium has an index of words.

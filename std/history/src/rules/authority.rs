@@ -24,6 +24,7 @@ const AUTHORITIES: [Authority; 5] =
 const STAYS: usize = 8;
 
 impl Standing {
+    /// The standing of `message`.
     pub fn of(message: &Message) -> Self {
         let attribution = message.attribution();
         let instructs = matches!(message.role(), Role::System | Role::Developer)
@@ -32,6 +33,7 @@ impl Standing {
         Self { authority: attribution.authority, stays }
     }
 
+    /// The number of it, for a store to keep.
     pub fn number(self) -> u8 {
         let authority = AUTHORITIES.iter().position(|known| *known == self.authority).unwrap_or_default();
         u8::try_from(if self.stays { authority | STAYS } else { authority }).unwrap_or_default()

@@ -66,6 +66,7 @@ pub fn check_prune(through: Revision, revision: Revision) -> Result<(), StoreErr
 pub struct Restored {
     /// The latest record that put something there.
     pub by: Revision,
+    /// The stand-ins, by ascending ordinals.
     pub stand_ins: Vec<PartStandIn>,
     /// The size of the message with that.
     pub count: TokenCount,

@@ -1,5 +1,7 @@
 //! The parts of an owned message.
 
+use std::borrow::Cow;
+
 use epitome_core::Tokens;
 use epitome_core::message::{
     ApprovalAnswerView, ApprovalView, CallKind, CompactionView, MediaExtent, MediaKind, MediaView, PartView,
@@ -124,9 +126,32 @@ impl ToolResult {
         Self { call_id: call_id.into(), parts, is_error: false }
     }
 
+    /// Its texts, without media.
+    ///
+    /// ```
+    /// use epitome_message::{Part, ToolResult};
+    ///
+    /// let result = ToolResult::new("call_1", vec![Part::Text("ERROR: no such file".into())]);
+    /// assert!(result.text().contains("ERROR"));
+    /// ```
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
+        joined(&self.parts)
+    }
+
     fn view(&self) -> ToolResultView<'_> {
         ToolResultView::new(&self.call_id, self).with_error(self.is_error)
     }
+}
+
+/// The texts among `parts`, joined.
+pub(super) fn joined(parts: &[Part]) -> Cow<'_, str> {
+    let mut texts = parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    let first = texts.next().unwrap_or_default();
+    texts.fold(Cow::Borrowed(first), |all, more| Cow::Owned(all.into_owned() + more))
 }
 
 /// The parts of the tool's output.

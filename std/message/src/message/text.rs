@@ -96,6 +96,13 @@ impl From<String> for Str {
     }
 }
 
+/// The text itself. `Debug` shows its length only, so that no log line has what somebody said.
+impl fmt::Display for Str {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self)
+    }
+}
+
 impl fmt::Debug for Str {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // What was said stays out of logs.

@@ -401,7 +401,8 @@ impl CompactionOptions {
         self.goal
     }
 
-    /// The least tokens that a compaction has to free; `None` stands for 2 % of the window.
+    /// The least tokens that a compaction has to free; `None` stands for 2 % of the window, and at most the trigger less
+    /// the goal: under a trigger that is small for its window, a compaction has to reach the goal then.
     #[must_use]
     pub const fn min_reclaim(&self) -> Option<u64> {
         self.min_reclaim

@@ -34,7 +34,7 @@ pub struct RunOutcome {
     pub response: AgentResponse,
     /// The events of the run.
     pub events: Vec<RunEvent>,
-    /// The size of the next request as it was last computed.
+    /// The size of the latest request, as it was computed before it was sent: without the answer to it.
     pub context_size: Option<Size>,
 }
 

@@ -231,8 +231,8 @@ impl AgentSession {
         self.tally.usage()
     }
 
-    /// The size of the next request as it was last computed, and how it is known: what triggers look at. `None` before the
-    /// first run.
+    /// The size of the latest request, as it was computed before it was sent, and how it is known: what triggers look at. The answer to it
+    /// is not in it. `None` before the first run.
     #[must_use]
     pub const fn context_size(&self) -> Option<Size> {
         self.context_size
