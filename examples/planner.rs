@@ -1,10 +1,10 @@
 //! The planner alone, as a device uses it: no heap, no operating system, memory of a fixed size.
 //!
-//! `cargo run --example planner`
+//! `cargo run --example planner`. A program for a device depends on these two crates alone, because `epitome` wants the standard library.
 
-use epitome::compactors::Truncation;
-use epitome::core::message::{SimpleMessage, ToolCallView};
-use epitome::core::{
+use epitome_compactors::Truncation;
+use epitome_core::message::{SimpleMessage, ToolCallView};
+use epitome_core::{
     ArrayTable, Budget, Cell, ClassEstimator, IndexBuf, OpenCallSlots, Outcome, Pass, Span, Tokens,
     count_message, plan,
 };

@@ -53,6 +53,11 @@ struct AddingAFormat;
 
 /// The page's example, compiled and run.
 #[cfg(doctest)]
+#[doc = include_str!("../docs/counting.md")]
+struct Counting;
+
+/// The page's example, compiled and run.
+#[cfg(doctest)]
 #[doc = include_str!("../docs/what-is-kept.md")]
 struct WhatIsKept;
 
