@@ -194,7 +194,7 @@ pub enum Outcome<'a> {
 pub enum Unchanged {
     /// The goal is met as it is.
     AtGoal,
-    /// Everything that is left is protected, or the strategy spares it.
+    /// Everything that is left is protected, or the strategy spares it, or the strategy writes summaries and has no memory for them.
     NothingToDrop,
     /// A proactive pass would free too little to be worth it.
     TooLittle {

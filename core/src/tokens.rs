@@ -112,6 +112,29 @@ impl TokenBounds {
 /// *For implementers*: the same text always gives the same amount, no text panics, and text that looks like a special
 /// token (`<|endoftext|>`) is counted as the text it is. A counter that can bracket a text for much less than it takes to
 /// count it overrides [`TokenCounter::bounds`]; one that knows where counts add up overrides [`TokenCounter::last_cut`].
+///
+/// ```
+/// use epitome_core::{Basis, TokenCounter, Tokens};
+///
+/// /// A token for every four bytes.
+/// struct Quarters;
+///
+/// impl TokenCounter for Quarters {
+///     fn name(&self) -> &str {
+///         "quarters"
+///     }
+///
+///     fn basis(&self) -> Basis {
+///         Basis::Estimated
+///     }
+///
+///     fn count(&self, text: &str) -> Tokens {
+///         Tokens(u32::try_from(text.len().div_ceil(4)).unwrap_or(u32::MAX))
+///     }
+/// }
+///
+/// assert_eq!(Quarters.count("Hello"), Tokens(2));
+/// ```
 pub trait TokenCounter {
     /// A stable name, stored beside every count: a count made under another name is not trusted.
     fn name(&self) -> &str;

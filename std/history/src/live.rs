@@ -269,8 +269,10 @@ impl History {
         self.reload_after(committed).await
     }
 
-    /// Plans a pass and, if there is something to do, fills it with the default [`Notes`] and commits it. Strategies that
-    /// summarize have no room for summaries here.
+    /// Plans a pass and, if there is something to do, fills it with the default [`Notes`] and commits it; `None` if there is nothing to do.
+    ///
+    /// There is no memory for summaries here: a strategy that only writes them (`Summarization`, `Ledger`) does nothing, and `AgentPreset`
+    /// hides messages without its ledger. `Engine` and `compact_messages` of `epitome-compactors` have that memory.
     ///
     /// # Errors
     /// [`HistoryError`]: there is no plan, it cannot be filled, or the store refused it, and the session is then as it was; or it was

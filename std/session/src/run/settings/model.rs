@@ -100,6 +100,10 @@ impl RunSettings {
     }
 
     /// The budget of a request: that of the model ([`Model::budget`]), else the default one.
+    ///
+    /// Its parts are set in three places: the window by [`RunSettings::with_model_row`], the trigger by
+    /// [`AutoCompaction::with_trigger`](crate::compaction::AutoCompaction::with_trigger), the goal by
+    /// [`CompactionOptions::with_goal`](crate::compaction::CompactionOptions::with_goal).
     #[must_use]
     pub fn budget(&self) -> Budget {
         match &self.row {
