@@ -89,7 +89,10 @@ impl Suite {
     pub async fn run(&self, subject: &dyn Subject) -> Report {
         let mut report = Report::default();
         for unknown in self.skips.keys().filter(|skip| Self::scenarios().all(|(_, name)| name != *skip)) {
-            report.add(unknown, Outcome::Failed("a scenario to skip that there is not".to_owned()));
+            report.add(
+                unknown,
+                Outcome::Failed("there is no scenario and no group of this name to skip".to_owned()),
+            );
         }
         for scenario in SCENARIOS {
             report.add(scenario.name, self.outcome(scenario, subject).await);

@@ -18,7 +18,25 @@ pub use self::export::{Exported, check_export};
 pub(crate) use self::hide::{CLEAR, REWIND};
 pub use self::hide::{Keep, Retained};
 pub use self::search::scan;
-use super::{Committed, HistoryStore, LogPage, SessionId, StoreError};
+use super::{Committed, HistoryStore, LogPage, SessionId, SessionInfo, StoreError, rules};
+
+/// A page of the sessions behind `after`.
+///
+/// # Errors
+/// Those of the store; `Corrupt` if the page does not lie behind `after`: it would come again without end.
+async fn sessions<S: HistoryStore + ?Sized>(
+    store: &S,
+    after: Option<&SessionId>,
+    limit: u32,
+) -> Result<Vec<SessionInfo>, StoreError> {
+    let page = store.list(after, limit).await?;
+    match page.first() {
+        Some(first) if after.is_some_and(|after| first.id <= *after) => {
+            Err(rules::corrupt("list: a page begins with a session of the page before"))
+        }
+        _ => Ok(page),
+    }
+}
 
 /// Operations over every [`HistoryStore`].
 ///

@@ -8,6 +8,7 @@ use epitome_message::Str;
 use epitome_message::search::MessageSearch;
 
 use super::hide::before;
+use super::sessions;
 use crate::store::{calls, results};
 use crate::{
     FoundMessage, HistoryStore, LogSearch, Logged, SearchScope, SessionId, SessionInfo, StoreError,
@@ -45,7 +46,7 @@ pub async fn scan<S: HistoryStore + ?Sized>(
         SearchScope::All => None,
     };
     loop {
-        let page = store.list(after.as_ref(), PAGE).await?;
+        let page = sessions(store, after.as_ref(), PAGE).await?;
         let Some(last) = page.last() else { break };
         for info in page.iter().filter(|info| search.has_session(&info.id) && is_recent(info, search)) {
             scan.session(store, &info.id).await?;

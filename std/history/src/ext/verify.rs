@@ -2,8 +2,8 @@
 
 use epitome_core::Seq;
 
-use super::Exported;
 use super::events::{conflict, copy};
+use super::{Exported, sessions};
 use crate::{HistoryStore, MemoryStore, SessionId, SessionInfo, StoreError, StoreErrorKind};
 
 /// Number of messages that are compared at once.
@@ -71,7 +71,7 @@ async fn info<S: HistoryStore + ?Sized>(
 ) -> Result<Option<SessionInfo>, StoreError> {
     let mut after = None;
     loop {
-        let page = store.list(after.as_ref(), PAGE).await?;
+        let page = sessions(store, after.as_ref(), PAGE).await?;
         if let Some(found) = page.iter().find(|info| info.id == *session) {
             return Ok(Some(found.clone()));
         }

@@ -149,7 +149,7 @@ fn nothing_is_skipped_but_what_is_declared() {
     let skipped = Outcome::Skipped("it has no pages".to_owned());
     assert!(report.outcomes().any(|outcome| outcome == ("a_log_has_pages", &skipped)));
     let failures: Vec<_> = report.failures().collect();
-    let unknown = ("a_log_has_paegs", "a scenario to skip that there is not");
+    let unknown = ("a_log_has_paegs", "there is no scenario and no group of this name to skip");
     assert_eq!(failures, [unknown, ("an_empty_token_is_a_token", "skipped without a reason")]);
     let said = report.to_string();
     assert!(
