@@ -167,7 +167,8 @@ pub trait HistoryStoreExt: HistoryStore {
     /// it is grouped and counted, the open calls, the sizes in the list. Holds the whole session in memory.
     ///
     /// # Errors
-    /// `Corrupt` says what differs. `Unsupported` if the store cannot list its prunes and appends. `NotFound` if there is no such session; `Conflict` if it was changed meanwhile.
+    /// `Corrupt` says what differs. `Unsupported` if the store cannot list its prunes and appends. `NotFound` if there is no such session;
+    /// `Conflict` if it was changed meanwhile.
     async fn verify(&self, session: &SessionId) -> Result<Exported, StoreError> {
         verify::verify(self, session).await
     }

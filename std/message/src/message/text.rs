@@ -153,6 +153,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn it_is_displayed_and_not_debugged() {
+        let text = Str::from("llamas");
+        assert_eq!(format!("{text:>8}"), "  llamas");
+        assert!(!format!("{text:?}").contains("llamas"));
+    }
+
+    #[test]
     fn a_slice_is_what_the_range_names() {
         let whole: Arc<str> = Arc::from("aä𝄞");
         for start in 0..=whole.len() + 1 {

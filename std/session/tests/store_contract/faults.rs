@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use epitome_conformance::{OneStore, Subject, Suite};
-use epitome_std::history::{HistoryStore, MemoryStore, StoreError};
+use epitome_std::history::{HistoryStore, LogSearch, MemoryStore, StoreError, StoreErrorKind};
 use futures::executor::block_on;
+
+use crate::support::fill;
 
 mod broken;
 
@@ -103,4 +105,12 @@ fn handles_that_do_not_see_each_other_are_found_out() {
     assert!(found.contains(&"two_handles_see_one_session".to_owned()), "{found:?}");
     assert!(found.contains(&"a_handle_that_is_opened_later_finds_everything".to_owned()), "{found:?}");
     assert!(found.contains(&"what_another_handle_deleted_is_gone".to_owned()), "{found:?}");
+}
+
+#[test]
+fn a_list_that_does_not_advance_is_not_searched_without_end() {
+    let store = Broken::new(Fault::ListsTheLastAgain);
+    fill(&store, 1);
+    let error = block_on(store.search(&LogSearch::new("message"))).unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Corrupt, "{error}");
 }
