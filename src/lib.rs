@@ -58,6 +58,11 @@ struct Counting;
 
 /// The page's example, compiled and run.
 #[cfg(doctest)]
+#[doc = include_str!("../docs/without-a-heap.md")]
+struct WithoutAHeap;
+
+/// The page's example, compiled and run.
+#[cfg(doctest)]
 #[doc = include_str!("../docs/what-is-kept.md")]
 struct WhatIsKept;
 

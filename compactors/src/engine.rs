@@ -19,56 +19,18 @@ use epitome_core::{Budget, Draft, Pass, Protection, Strategy, Unchanged};
 use epitome_std::compaction::{
     CompactionCx, CompactionOutcome, Compactor, Discarded, FellBack, UnchangedReason,
 };
-use epitome_std::history::{CompactionRecord, Live, Notes, StoreErrorKind};
+use epitome_std::history::{CompactionRecord, Notes, StoreErrorKind};
 use epitome_std::message::Str;
 use epitome_std::session::{SessionError, SessionErrorKind};
 use tracing::debug;
 
 use crate::gap::{FillGap, TextFiller};
-use crate::{EphemeralFirst, Ledger, Pipeline, StrategySpec, Summarizer};
+use crate::{AnyStrategy, Ledger, Pipeline, StrategySpec, Summarizer};
 use again::Again;
 use attempt::{Attempt, Attempted, Ready};
 use written::Written;
 
 pub use background::{Background, BackgroundTask};
-
-/// Rule that the engine tries.
-enum Rule {
-    /// A strategy that needs to know no message.
-    Fixed(Box<dyn Strategy + Send + Sync>),
-    /// One that may have to, and is made anew for each pass.
-    Spec(StrategySpec),
-}
-
-impl Rule {
-    fn of(spec: StrategySpec) -> Self {
-        match spec.needs_texts() {
-            true => Self::Spec(spec),
-            false => Self::Fixed(Box::new(spec.strategy(spec.texts()))),
-        }
-    }
-
-    /// The strategy for a history as it is now.
-    fn strategy(&self, live: &[Live]) -> Box<dyn Strategy + Send + Sync + '_> {
-        match self {
-            Self::Fixed(strategy) => Box::new(&**strategy),
-            Self::Spec(spec) => {
-                let mut texts = spec.texts();
-                for (position, live) in (0_u32..).zip(live) {
-                    texts.look_through(position, &live.entry.message);
-                }
-                Box::new(spec.strategy(texts))
-            }
-        }
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Fixed(strategy) => strategy.name(),
-            Self::Spec(spec) => spec.strategy(spec.texts()).name(),
-        }
-    }
-}
 
 /// Makes a compactor of a strategy: plans, has summaries written, checks them, and commits, in one step.
 ///
@@ -110,8 +72,8 @@ impl Rule {
 /// ```
 pub struct Engine {
     name: Str,
-    /// Rules that the engine tries, in this order.
-    rules: Vec<Rule>,
+    /// The strategies that the engine tries, in this order.
+    strategies: Vec<AnyStrategy>,
     texts: TextFiller,
     /// The filler of gaps in the place of `texts`, if there is one.
     filler: Option<Arc<dyn FillGap>>,
@@ -126,32 +88,25 @@ const CONFLICTS_MAX: usize = 3;
 
 impl Engine {
     /// A compactor that follows `strategy`. It has no summarizer.
-    pub fn new(strategy: impl Strategy + Send + Sync + 'static) -> Self {
+    ///
+    /// ```
+    /// use epitome_compactors::{AnyStrategy, Engine, Truncation};
+    /// use epitome_std::compaction::Compactor;
+    ///
+    /// assert_eq!(Engine::new(Truncation::new()).name(), "truncate");
+    /// let engine = Engine::new("supersede | tool-results:keep=5".parse::<AnyStrategy>()?);
+    /// assert_eq!(engine.name(), "pipeline");
+    /// # Ok::<(), epitome_compactors::SpecError>(())
+    /// ```
+    pub fn new(strategy: impl Into<AnyStrategy>) -> Self {
+        let strategy = strategy.into();
         Self {
             name: Str::from(strategy.name()),
-            rules: Vec::from([Rule::Fixed(Box::new(strategy))]),
+            strategies: Vec::from([strategy]),
             texts: TextFiller::default(),
             filler: None,
             notes: Notes::default(),
         }
-    }
-
-    /// A compactor that follows what `spec` says, with whatever it has to know of the messages.
-    ///
-    /// ```
-    /// use epitome_compactors::Engine;
-    /// use epitome_std::compaction::Compactor;
-    ///
-    /// let engine = Engine::of("supersede | tool-results:keep=5".parse()?);
-    /// assert_eq!(engine.name(), "pipeline");
-    /// # Ok::<(), epitome_compactors::SpecError>(())
-    /// ```
-    #[must_use]
-    pub fn of(spec: StrategySpec) -> Self {
-        let rule = Rule::of(spec);
-        let mut engine = Self::new(EphemeralFirst);
-        (engine.name, engine.rules) = (Str::from(rule.name()), Vec::from([rule]));
-        engine
     }
 
     /// Sets the summarizer: it writes the summaries that the strategy asks for.
@@ -173,8 +128,8 @@ impl Engine {
 
     /// Adds a strategy that is tried when those before it have failed.
     #[must_use]
-    pub fn with_fallback(mut self, strategy: impl Strategy + Send + Sync + 'static) -> Self {
-        self.rules.push(Rule::Fixed(Box::new(strategy)));
+    pub fn with_fallback(mut self, strategy: impl Into<AnyStrategy>) -> Self {
+        self.strategies.push(strategy.into());
         self
     }
 
@@ -194,23 +149,22 @@ impl Engine {
     }
 
     /// The strategy that the caller names for this pass. Another filler is for the gaps of the engine's own strategy.
-    fn rule_of(&self, cx: &CompactionCx<'_>) -> Option<Rule> {
+    fn own_strategy(&self, cx: &CompactionCx<'_>) -> Option<AnyStrategy> {
         let own = cx.options().own::<StrategySpec>().filter(|_| self.filler.is_none())?;
-        Some(Rule::of(own.clone()))
+        Some(own.clone().into())
     }
 
-    /// The record of the first rule that leads to a request that fits; if none does, of the first that leads to any.
+    /// The record of the first strategy that leads to a request that fits; if none does, of the first that leads to any.
     async fn ready(&self, cx: &CompactionCx<'_>, written: &mut Written) -> Result<Attempted, SessionError> {
         let (budget, pass) = (*cx.budget(), cx.pass());
         let mut too_large = None::<Ready>;
         let mut failed = None::<(&str, SessionError)>;
-        let own = self.rule_of(cx);
-        let rules = own.iter().chain(self.rules.iter().skip(usize::from(own.is_some())));
-        for rule in rules {
-            let strategy = rule.strategy(cx.live());
+        let own = self.own_strategy(cx);
+        for tried in own.iter().chain(self.strategies.iter().skip(usize::from(own.is_some()))) {
+            let strategy = tried.for_messages(cx.live().iter().map(|live| &live.entry.message));
             let attempt = Attempt { engine: self, cx };
             let recorded = Recorded(&*strategy);
-            // Who stands in leaves what there should be a summary of.
+            // A fallback of a summary that could not be had leaves a record of what it hides.
             let strategy: &(dyn Strategy + Send + Sync) = match failed.is_some() && !strategy.replaces() {
                 true => &recorded,
                 false => &*strategy,
@@ -218,16 +172,13 @@ impl Engine {
             match attempt.make(strategy, written).await {
                 Ok(Attempted::Ready(ready)) if ready.record.tokens_after <= budget.limit() => {
                     if let Some((failed, error)) = &failed {
-                        written.fell_back = Some(FellBack::new(*failed, error.kind(), rule.name()));
+                        written.fell_back = Some(FellBack::new(*failed, error.kind(), strategy.name()));
                     }
                     return Ok(Attempted::Ready(ready));
                 }
                 Ok(Attempted::Ready(ready)) => {
-                    debug!(
-                        rule = rule.name(),
-                        tokens = ready.record.tokens_after,
-                        "the request would not fit"
-                    );
+                    let tokens = ready.record.tokens_after;
+                    debug!(strategy = strategy.name(), tokens, "the request would not fit");
                     too_large = too_large.or(Some(ready));
                 }
                 // It has nothing to take; another one may have.
@@ -236,8 +187,8 @@ impl Engine {
                 Ok(Attempted::Ended(CompactionOutcome::DoesNotPay(_))) if failed.is_some() => {}
                 Ok(ended) => return Ok(ended),
                 Err(error) => {
-                    debug!(rule = rule.name(), kind = ?error.kind(), "a rule has failed");
-                    failed = failed.or(Some((rule.name(), error)));
+                    debug!(strategy = tried.name(), kind = ?error.kind(), "a strategy has failed");
+                    failed = failed.or(Some((tried.name(), error)));
                 }
             }
         }
@@ -361,7 +312,7 @@ impl Engine {
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine")
-            .field("rules", &self.rules.iter().map(|rule| rule.name()).collect::<Vec<_>>())
+            .field("strategies", &self.strategies)
             .field("filler", &self.filler())
             .finish_non_exhaustive()
     }

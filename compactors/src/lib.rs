@@ -33,6 +33,8 @@ extern crate std;
 
 mod agent_preset;
 #[cfg(feature = "std")]
+mod any_strategy;
+#[cfg(feature = "std")]
 mod chat_preset;
 mod context_window;
 #[cfg(feature = "std")]
@@ -66,6 +68,8 @@ mod tool_result_clearing;
 mod truncation;
 
 pub use agent_preset::AgentPreset;
+#[cfg(feature = "std")]
+pub use any_strategy::AnyStrategy;
 #[cfg(feature = "std")]
 pub use chat_preset::ChatPreset;
 pub use context_window::ContextWindow;

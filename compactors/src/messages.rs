@@ -13,7 +13,7 @@ use epitome_std::message::{Attribution, Message, Part, Str};
 use epitome_std::session::{SessionError, SessionErrorKind};
 use epitome_std::tokens::measure_all_with_parts;
 
-use crate::{StrategySpec, SummaryWriter};
+use crate::{AnyStrategy, SummaryWriter};
 
 /// The sizes before and after a compaction of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct CompactedMessages {
 /// copied, in the order of a request: results directly behind their calls. A result without a call goes, and is not counted. If nothing is to
 /// be compacted, all messages stay as they are.
 ///
+/// A message with [`Retention::Pinned`](epitome_core::attribution::Retention::Pinned) in its attribution stays, with its group.
+///
 /// The writer counts the messages, and writes what the strategy puts in the place of others: ledgers and digests itself, summaries with its
 /// [`Summarizer`](crate::Summarizer). Only for a summary is anything waited for.
 ///
@@ -43,9 +45,6 @@ pub struct CompactedMessages {
 ///
 /// # Cancel safety
 /// Dropping the future leaves the messages as they were.
-///
-/// A strategy of your own compacts a list through a [`History`](epitome_std::history::History) over a
-/// [`MemoryStore`](epitome_std::history::MemoryStore): `docs/adding-a-strategy.md` has the lines.
 ///
 /// ```
 /// use epitome_compactors::{SummaryWriter, compact_messages};
@@ -69,13 +68,12 @@ pub struct CompactedMessages {
 /// ```
 pub async fn compact_messages(
     messages: &mut Vec<Message>,
-    strategy: &StrategySpec,
+    strategy: &AnyStrategy,
     budget: &Budget,
     writer: &SummaryWriter<'_>,
 ) -> Result<CompactedMessages, SessionError> {
     let counter = writer.counter();
     let mut index = IndexBuf::with_parts(Vec::new(), OpenCallTree::new(), Vec::new());
-    let mut texts = strategy.texts();
     let sizes = measure_all_with_parts(messages, counter, |_| {});
     // By position, each with its place among all.
     let mut all: Vec<&Message> = Vec::with_capacity(messages.len());
@@ -88,13 +86,13 @@ pub async fn compact_messages(
         let tokens = |ordinal: u32, _: PartView<'_>| parts.get(ordinal as usize).copied().unwrap_or_default();
         // Tables on the heap have always room.
         let _ = index.push_with_parts(message, size.tokens, tokens);
-        texts.look_through(u32::try_from(all.len()).unwrap_or(u32::MAX), message);
         all.push(message);
         places.push(place);
     }
-    let (rule, mut planner) = (strategy.strategy(texts), Planner::new());
-    let failed = |kind, what: &str| SessionError::new(kind, format!("{strategy}: {what}"));
-    let plan = match planner.plan(index.view(), budget, Pass::Manual, &rule) {
+    let made = strategy.for_messages(all.iter().copied());
+    let failed = |kind, what: &str| SessionError::new(kind, format!("{}: {what}", strategy.name()));
+    let mut planner = Planner::new();
+    let plan = match planner.plan(index.view(), budget, Pass::Manual, &*made) {
         Ok(Outcome::Planned(plan)) => plan,
         Ok(Outcome::Unchanged(why)) => {
             let tokens = index.view().tokens();

@@ -199,3 +199,70 @@ fn said(message: &impl Parts) -> String {
     });
     said
 }
+
+/// The table of the page on histories without a heap has each strategy, and says what it does here.
+#[test]
+fn strategies_do_on_a_device_what_the_page_says() {
+    use epitome_compactors::{
+        AgentPreset, ContextWindow, EphemeralFirst, Ledger, MediaClearing, NewestFirst, OversizedClamp,
+        ReasoningClearing, SlidingWindow, Summarization, Supersede, ToolExchangeDigest, ToolExchangeDrop,
+        ToolResultClearing, Window,
+    };
+    use epitome_core::message::{SimpleMessage, ToolCallView};
+    use epitome_core::{IndexedPart, Profile, Strategy, Tokens};
+
+    fn said<const PARTS: usize>(strategy: &dyn Strategy) -> (usize, usize) {
+        let mut history = BoundedHistory::<128, 32_768, PARTS>::new();
+        let counter = ClassEstimator::new();
+        history.push(&SimpleMessage::system("You watch a greenhouse."), &counter).unwrap();
+        for turn in 0..16 {
+            let id = format!("c{turn}");
+            let call = [ToolCallView::new(&id, "read_sensor", r#"{"id":7}"#)];
+            let asked = format!("What does sensor 7 say in hour {turn}?");
+            let page = format!("hour {turn}: {}", "21.4 degrees, humidity 40 %. ".repeat(40));
+            for message in [
+                SimpleMessage::user(&asked),
+                SimpleMessage::calls(&call),
+                SimpleMessage::result(&id, &page),
+                SimpleMessage::assistant("It is as it should be."),
+            ] {
+                history.push(&message, &counter).unwrap();
+            }
+        }
+        let budget = Budget::builder().window(100_000).goal(history.tokens() / 3).build().unwrap();
+        if matches!(history.plan(&budget, Pass::Manual, strategy).unwrap(), Outcome::Unchanged(_)) {
+            return (0, 0);
+        }
+        let done = history.compact_with("[cleared]", &counter).unwrap();
+        (done.messages, done.results)
+    }
+    let same = |part: &IndexedPart<'_>| Some(u64::from(part.tokens().0 > 50));
+    let strategies: [(&str, Box<dyn Strategy>); 15] = [
+        ("AgentPreset", Box::new(AgentPreset::new())),
+        ("ContextWindow", Box::new(ContextWindow::new(100_000, 1_000))),
+        ("EphemeralFirst", Box::new(EphemeralFirst)),
+        ("Ledger", Box::new(Ledger::new())),
+        ("MediaClearing", Box::new(MediaClearing::new())),
+        ("NewestFirst", Box::new(NewestFirst::new())),
+        ("OversizedClamp", Box::new(OversizedClamp::new(Tokens(50)))),
+        ("ReasoningClearing", Box::new(ReasoningClearing::new(Profile::OpenaiChat))),
+        ("SlidingWindow", Box::new(SlidingWindow::new(Window::Turns(3)))),
+        ("Summarization", Box::new(Summarization::new())),
+        ("Supersede", Box::new(Supersede::<_, 256>::new(same))),
+        ("ToolExchangeDigest", Box::new(ToolExchangeDigest::new())),
+        ("ToolExchangeDrop", Box::new(ToolExchangeDrop::new())),
+        ("ToolResultClearing", Box::new(ToolResultClearing::new())),
+        ("Truncation", Box::new(Truncation::new())),
+    ];
+    let page = include_str!("../../docs/without-a-heap.md");
+    for (name, strategy) in &strategies {
+        let done = [said::<0>(&**strategy), said::<64>(&**strategy)].map(|done| match done {
+            (0, 0) => "nothing",
+            (_, 0) => "deletes messages",
+            (0, _) => "clears results",
+            (_, _) => "deletes messages and clears results",
+        });
+        let row = format!("| `{name}` | {} | {} |", done[0], done[1]);
+        assert!(page.contains(&row), "not in docs/without-a-heap.md: {row}");
+    }
+}

@@ -107,7 +107,7 @@ fn run_loop(strategy: &str, turns: usize) -> Looped {
     let summarizer = Arc::new(Canned::default());
     let spec: StrategySpec = strategy.parse().unwrap();
     let engine =
-        Engine::of(spec).with_summarizer(Arc::clone(&summarizer) as _).with_fallback(Truncation::new());
+        Engine::new(spec).with_summarizer(Arc::clone(&summarizer) as _).with_fallback(Truncation::new());
     let auto = AutoCompaction::new(engine)
         .with_trigger(Trigger::tokens(DUE))
         .with_points(RunPoints::default().and_before_call())

@@ -169,7 +169,7 @@ impl Texts {
                 sum
             }),
             Read::Compaction(strategy) => {
-                let engine = Engine::of(strategy.parse::<StrategySpec>().unwrap());
+                let engine = Engine::new(strategy.parse::<StrategySpec>().unwrap());
                 let mut history = block_on(self.appended());
                 let tokens = history.index().tokens();
                 let goal = tokens / 4;

@@ -60,10 +60,10 @@ impl History {
     /// As [`HistoryStore::load`]; `Corrupt` if what is stored contradicts itself.
     pub async fn open(
         store: Arc<dyn HistoryStore>,
-        session: SessionId,
+        session: impl Into<SessionId>,
         counter: Arc<dyn TokenCounter + Send + Sync>,
     ) -> Result<Self, StoreError> {
-        Self::begin(store, session, counter, false).await
+        Self::begin(store, session.into(), counter, false).await
     }
 
     /// Opens the last turn only: to append to, at the cost of that turn. Everything else loads the rest.

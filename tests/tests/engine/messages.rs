@@ -2,9 +2,9 @@
 
 use core::cell::Cell;
 
-use epitome::compactors::{CompactedMessages, StrategySpec, SummaryWriter, compact_messages};
-use epitome::core::ClassEstimator;
-use epitome::core::attribution::{Authority, SourceKind};
+use epitome::compactors::{AnyStrategy, CompactedMessages, StrategySpec, SummaryWriter, compact_messages};
+use epitome::core::attribution::{Authority, Retention, SourceKind};
+use epitome::core::{ClassEstimator, Draft, Strategy};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -58,7 +58,7 @@ fn messages_are_compacted_as_a_session_is() {
             append(&mut history, messages.clone());
             let budget = budget(&history, percent);
             let rule: StrategySpec = spec.parse().unwrap();
-            let by_session = compact(&mut history, &Engine::of(rule), budget, Pass::Manual);
+            let by_session = compact(&mut history, &Engine::new(rule), budget, Pass::Manual);
             let mut own = messages.clone();
             let done = in_place(&mut own, spec, &budget);
             match (by_session, done) {
@@ -139,4 +139,41 @@ fn a_summary_is_written_by_a_summarizer() {
     assert!(done.tokens_after <= 500 && done.unchanged.is_none(), "{done:?}");
     let summaries = talk.iter().filter(|it| it.text().starts_with("[Conversation Summary]")).count();
     assert_eq!((summaries, talk[0].role(), summarizer.calls.load(Ordering::Relaxed)), (1, Role::System, 1));
+}
+
+/// A strategy of the caller's own compacts a list, and a pinned message stays.
+#[test]
+fn a_strategy_of_ones_own_compacts_a_list() {
+    let mut talk: Vec<_> =
+        (0..40).map(|turn| Message::user(format!("Question {turn}: and what of this part?"))).collect();
+    let key = Message::user("Keep this: the key is 4711.");
+    let pinned = key.attribution().clone().with_retention(Retention::Pinned);
+    talk.insert(10, key.with_attribution(pinned));
+    talk.push(Message::assistant("It is as it should be."));
+    let (counter, budget) =
+        (ClassEstimator::new(), Budget::builder().window(10_000).goal(100).build().unwrap());
+    let strategy = AnyStrategy::from(Oldest);
+    let done =
+        block_on(compact_messages(&mut talk, &strategy, &budget, &SummaryWriter::new(&counter))).unwrap();
+    assert!(done.unchanged.is_none() && done.tokens_after <= 100, "{done:?}");
+    assert!(talk.iter().any(|message| message.text().contains("4711")) && talk.len() < 12, "{talk:?}");
+
+    // The name of the strategy stands in the error.
+    let small = Budget::builder().window(20).build().unwrap();
+    let error =
+        block_on(compact_messages(&mut talk, &strategy, &small, &SummaryWriter::new(&counter))).unwrap_err();
+    assert!(error.to_string().starts_with("oldest: "), "{error}");
+}
+
+#[derive(Debug)]
+struct Oldest;
+
+impl Strategy for Oldest {
+    fn name(&self) -> &'static str {
+        "oldest"
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) {
+        draft.drop_oldest();
+    }
 }

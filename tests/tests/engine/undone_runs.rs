@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use epitome::compaction::{AutoCompaction, CompactionOptions, RunPoints};
-use epitome::compactors::Engine;
+use epitome::compactors::{AnyStrategy, Engine};
 use epitome::core::message::Role;
 use epitome::core::{Seq, Trigger};
 use epitome::history::HistoryStore;
@@ -95,7 +95,7 @@ impl Talk {
     fn of(case: &Case) -> Self {
         let store = store(case.sqlite);
         let summarizer = Arc::new(Scripted::new(Answer::Good, Meanwhile::Nothing, &store));
-        let engine = Engine::of(case.rule.parse().unwrap()).with_summarizer(summarizer);
+        let engine = Engine::new(case.rule.parse::<AnyStrategy>().unwrap()).with_summarizer(summarizer);
         let auto = AutoCompaction::new(engine)
             .with_trigger(Trigger::never())
             .with_points(RunPoints::NONE)

@@ -77,8 +77,8 @@ pub(super) fn engine(which: &Which, summarizer: &Arc<Scripted>, falls_back: bool
     let engine = match which {
         Which::Summarize => Engine::new(Summarization::new().preserve_recent(1)),
         Which::ClearThenSummarize => Engine::new(ClearThenSummarize),
-        Which::EphemeralThenSummarize => Engine::of(spec("ephemeral | summarize:recent=1")),
-        Which::Any(kinds) => Engine::of(stages(kinds).unwrap()),
+        Which::EphemeralThenSummarize => Engine::new(spec("ephemeral | summarize:recent=1")),
+        Which::Any(kinds) => Engine::new(stages(kinds).unwrap()),
     };
     let engine = engine.with_summarizer(Arc::clone(summarizer) as _).with_deadline(if summarizer.hangs() {
         Duration::from_millis(20)

@@ -205,7 +205,7 @@ impl Summarizer for Brief {
 }
 
 fn engine(strategy: &str) -> Engine {
-    Engine::of(strategy.parse::<StrategySpec>().unwrap()).with_summarizer(Arc::new(Brief))
+    Engine::new(strategy.parse::<StrategySpec>().unwrap()).with_summarizer(Arc::new(Brief))
 }
 
 /// Two hundred turns, compacted to a tenth; then each of fifty facts is asked for, with more compactions in between. Returns how they

@@ -51,7 +51,7 @@ impl CompactionHook for Steering {
             (true, _) => BeforeCompaction::Veto(Cow::from("in the middle of a commit")),
             (_, true) => {
                 let spec: StrategySpec = "window:turns=1".parse().unwrap();
-                BeforeCompaction::Replace(Arc::new(Engine::of(spec)))
+                BeforeCompaction::Replace(Arc::new(Engine::new(spec)))
             }
             _ => BeforeCompaction::Proceed,
         })

@@ -62,7 +62,7 @@ fn two_hundred_runs_with_searches_of_the_provider_fit_and_stay_legal() {
             let answer = Message::new(Role::Assistant, said);
             Ok(ModelResponse::new(vec![answer]).with_usage(Usage::new(sent, 80)))
         });
-        let engine = Engine::of("tool-results:keep=2 | truncate".parse::<StrategySpec>().unwrap());
+        let engine = Engine::new("tool-results:keep=2 | truncate".parse::<StrategySpec>().unwrap());
         let auto = AutoCompaction::new(engine).with_points(RunPoints::default().and_before_call());
         let store = Arc::new(MemoryStore::new());
         let settings = settings(&store).with_model_row(Model::new("small", WINDOW)).with_profile(profile);

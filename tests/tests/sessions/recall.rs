@@ -31,7 +31,7 @@ fn calls(arguments: impl IntoIterator<Item = serde_json::Value>) -> Message {
 
 /// Compacts to a goal of some tenth of what is said.
 fn auto() -> AutoCompaction {
-    AutoCompaction::new(Engine::of("truncate".parse::<StrategySpec>().unwrap()))
+    AutoCompaction::new(Engine::new("truncate".parse::<StrategySpec>().unwrap()))
         .with_trigger(Trigger::tokens(4_000))
         .with_points(RunPoints::default().and_before_call())
         .with_options(CompactionOptions::default().with_goal(2_000))
@@ -132,7 +132,7 @@ fn what_was_hidden_in_the_run_is_read_again_in_it() {
         });
         let mut compaction =
             auto().with_options(CompactionOptions::default().with_goal(1_500).with_min_reclaim(0));
-        let engine = Engine::of(strategy.parse::<StrategySpec>().unwrap());
+        let engine = Engine::new(strategy.parse::<StrategySpec>().unwrap());
         compaction.compactor = Arc::new(engine);
         let settings =
             settings(HistoryProvider::in_memory()).with_compaction(compaction).with_persistence(persistence);

@@ -31,7 +31,7 @@ use crate::sessions::support::Scripted;
 const RECORD: &str = "user: [recalled: ";
 
 fn settings(store: Arc<dyn HistoryStore>) -> RunSettings {
-    let auto = AutoCompaction::new(Engine::of("truncate".parse::<StrategySpec>().unwrap()))
+    let auto = AutoCompaction::new(Engine::new("truncate".parse::<StrategySpec>().unwrap()))
         .with_trigger(Trigger::tokens(2_000))
         .with_options(CompactionOptions::default().with_goal(800));
     let settings = RunSettings::new("a").with_provider(HistoryProvider::new("m", store)).unwrap();

@@ -98,8 +98,8 @@ impl LogSearch {
 
     /// Searches one session only.
     #[must_use]
-    pub fn in_session(mut self, session: SessionId) -> Self {
-        self.scope = SearchScope::Session(session);
+    pub fn in_session(mut self, session: impl Into<SessionId>) -> Self {
+        self.scope = SearchScope::Session(session.into());
         self
     }
 

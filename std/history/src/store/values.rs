@@ -1,6 +1,7 @@
 //! Values that go into a store and come out of it.
 
 use core::fmt;
+use std::string::String;
 use std::sync::Arc;
 
 use epitome_core::attribution::SeqRange;
@@ -25,6 +26,18 @@ impl SessionId {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<&str> for SessionId {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
+impl From<String> for SessionId {
+    fn from(name: String) -> Self {
+        Self::new(name)
     }
 }
 

@@ -97,8 +97,8 @@ impl MemoryQuery {
 
     /// Limits the request to this session.
     #[must_use]
-    pub fn in_session(mut self, session: SessionId) -> Self {
-        self.session = Some(session);
+    pub fn in_session(mut self, session: impl Into<SessionId>) -> Self {
+        self.session = Some(session.into());
         self
     }
 }

@@ -129,10 +129,13 @@ pub(crate) fn child(mut tracer: Command, url: &str, from: usize) -> Output {
 /// If it may not, and `EPITOME_REQUIRE` names `strace`.
 pub(crate) fn can_trace() -> bool {
     let traced = Command::new("strace").args(["-qq", "-e", "trace=none", "true"]).output();
-    if traced.is_ok_and(|traced| traced.status.success()) {
+    let why = if cfg!(target_pointer_width = "32") {
+        "the system calls of a 32-bit process have other names"
+    } else if traced.is_ok_and(|traced| traced.status.success()) {
         return true;
-    }
-    let why = "there is no strace, or it may not trace";
+    } else {
+        "there is no strace, or it may not trace"
+    };
     let required = std::env::var_os("EPITOME_REQUIRE").unwrap_or_default();
     assert!(!required.to_string_lossy().split(',').any(|name| name == "strace"), "{why}");
     eprintln!("skipped: {why}");

@@ -155,7 +155,7 @@ fn check_case(
     let provider = HistoryProvider::new("m", Arc::clone(&store));
     let settings = RunSettings::new("a").with_provider(provider).unwrap().with_recall();
     let engine =
-        Engine::of(strategy.parse::<StrategySpec>().unwrap()).with_summarizer(Arc::new(DigestSummarizer));
+        Engine::new(strategy.parse::<StrategySpec>().unwrap()).with_summarizer(Arc::new(DigestSummarizer));
     let mut session = AgentSession::with_id("s");
     let goal = history.index().tokens() * percent / 100;
     let mut compacts = || {
