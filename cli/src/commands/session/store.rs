@@ -1,6 +1,7 @@
 //! Opening stores and the sessions in them.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -61,12 +62,20 @@ pub(super) fn open_with(args: &StoreArgs, key: Option<StoreKey>, missing: Missin
             return Err(Failure::input(format!("--store: {what}; {expected}")));
         }
     };
-    if missing == Missing::Refuse && !path.is_empty() && !Path::new(path).exists() {
-        return Err(Failure::input(format!(
-            "--store: there is no {path}; `epitome session import` creates it"
-        )));
+    if missing == Missing::Create || path.is_empty() {
+        return opened();
     }
-    opened()
+    let why = match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            format!("there is no {path}; `epitome session import` creates it")
+        }
+        // SQLite would write its tables into it.
+        Ok(found) if found.is_file() && found.len() == 0 => {
+            format!("{path} is empty; `epitome session import` makes a store of it")
+        }
+        _ => return opened(),
+    };
+    Err(Failure::input(format!("--store: {why}")))
 }
 
 /// The places of a key, for messages.
