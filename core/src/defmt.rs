@@ -7,9 +7,9 @@ use defmt::{Display2Format, Format, Formatter, write};
 use crate::attribution::{Authority, Retention, SeqRange, SourceKind};
 use crate::message::Role;
 use crate::{
-    Basis, Budget, BudgetError, CompactError, Compacted, Correction, Fired, Floors, Full, GroupKind,
-    OpenCall, OpenKind, Pass, Placed, PlanError, Profile, RestoreError, Revision, Seq, Size, SnapshotError,
-    Spend, StablePrefix, Stamp, SummaryError, Tokens, TriggerKind, Turn, Unchanged, Usage, Verdict,
+    Basis, BoundedSummaryError, Budget, BudgetError, CompactError, Compacted, Correction, Fired, Floors,
+    Full, GroupKind, OpenCall, OpenKind, Pass, Placed, PlanError, Profile, RestoreError, Revision, Seq, Size,
+    SnapshotError, Spend, StablePrefix, Stamp, Tokens, TriggerKind, Turn, Unchanged, Usage, Verdict,
     Violation, ViolationKind, Wait, WaitReason,
 };
 
@@ -46,7 +46,7 @@ sentences!(
     PlanError,
     RestoreError,
     SnapshotError,
-    SummaryError,
+    BoundedSummaryError,
     Violation,
     Wait
 );

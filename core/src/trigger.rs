@@ -72,7 +72,7 @@ impl Default for Trigger<'_> {
 }
 
 impl<'a> Trigger<'a> {
-    /// The next request has more than `tokens`, by [`Ledger::size`](crate::Ledger::size): what was reported, and what
+    /// The next request has more than `tokens`, by [`UsageLedger::size`](crate::UsageLedger::size): what was reported, and what
     /// came since.
     #[must_use]
     pub const fn tokens(tokens: u64) -> Self {

@@ -13,7 +13,7 @@ pub struct TriggerView<'a> {
 }
 
 impl<'a> TriggerView<'a> {
-    /// The conversation of `index`, whose next request has `size` tokens ([`Ledger::size`](crate::Ledger::size)). No
+    /// The conversation of `index`, whose next request has `size` tokens ([`UsageLedger::size`](crate::UsageLedger::size)). No
     /// report, and nobody has asked for a pass.
     #[must_use]
     pub const fn new(index: Index<'a>, budget: &'a Budget, size: u64) -> Self {

@@ -201,6 +201,6 @@ fn a_snapshot_with_more_results_than_there_is_room_for_changes_nothing() {
 #[test]
 fn what_is_not_wanted_takes_no_memory() {
     let (with, without) = (BoundedHistory::<16, 768, 3>::ram_bytes(), BoundedHistory::<16, 768>::ram_bytes());
-    assert!(with - without >= 3 * (size_of::<crate::Part>() + 1), "{with} {without}");
+    assert!(with - without >= 3 * (size_of::<crate::PartSpan>() + 1), "{with} {without}");
     assert_eq!(size_of::<ResultTable<0>>(), size_of::<usize>());
 }
