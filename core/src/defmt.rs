@@ -38,6 +38,7 @@ macro_rules! sentences {
 }
 
 sentences!(
+    BoundedSummaryError,
     BudgetError,
     CompactError,
     Correction,
@@ -46,7 +47,6 @@ sentences!(
     PlanError,
     RestoreError,
     SnapshotError,
-    BoundedSummaryError,
     Violation,
     Wait
 );

@@ -50,8 +50,8 @@ pub struct UsageLedger {
     budget: Budget,
 }
 
-/// The contents of a [`UsageLedger`] as plain data: kept with a session, it outlives the process ([`UsageLedger::save`], [`UsageLedger::restore`]). With
-/// the feature `serde` it is a serde value.
+/// The contents of a [`UsageLedger`] as plain data: kept with a session, it outlives the process ([`UsageLedger::save`],
+/// [`UsageLedger::restore`]). With the feature `serde` it is a serde value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SavedUsageLedger {
