@@ -6,8 +6,8 @@ use epitome_compactors::{CLEARED, Pipeline, ToolResultClearing, Truncation};
 use epitome_core::attribution::SeqRange;
 use epitome_core::message::{MessageView, Role, SimpleMessage, ToolCallView};
 use epitome_core::{
-    Budget, ClassEstimator, LEDGER_OPENING, Outcome, Pass, Placed, Strategy, BoundedSummaryError, TokenCounter,
-    count_message, write_openai_chat,
+    BoundedSummaryError, Budget, ClassEstimator, LEDGER_OPENING, Outcome, Pass, Placed, Strategy,
+    TokenCounter, count_message, write_openai_chat,
 };
 
 use crate::History;

@@ -4,7 +4,7 @@
 
 use epitome_core::message::{SimpleMessage, ToolCallView};
 use epitome_core::{
-    Budget, Clamp, ClassEstimator, Draft, IndexBuf, OpenCallTree, Outcome, PartSpan, PartKind, Pass, Planner,
+    Budget, Clamp, ClassEstimator, Draft, IndexBuf, OpenCallTree, Outcome, PartKind, PartSpan, Pass, Planner,
     Span, Strategy, TokenCounter as _, Tokens, count_message, count_part,
 };
 use epitome_std::history::clamped_text;

@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char};
 
-use epitome_core::{BudgetError, CompactError, Full, PlanError, SnapshotError, BoundedSummaryError};
+use epitome_core::{BoundedSummaryError, BudgetError, CompactError, Full, PlanError, SnapshotError};
 
 /// The return value of a function.
 #[repr(i32)]
