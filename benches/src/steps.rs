@@ -5,8 +5,8 @@
 use epitome::compactors::{ToolResultClearing, Truncation};
 use epitome::core::message::{MessageView, Role};
 use epitome::core::{
-    Basis, Budget, Cell, ClassEstimator, Index, IndexBuf, OpenCallTree, Outcome, Part, Pass, Plan, Profile,
-    Span, Tokens, Validator, Violation, ViolationKind, count_message, plan,
+    Basis, Budget, Cell, ClassEstimator, Index, IndexBuf, OpenCallTree, Outcome, PartSpan, Pass, Plan,
+    Profile, Span, Tokens, Validator, Violation, ViolationKind, count_message, plan,
 };
 use epitome::history::{Entry, TokenCount};
 use epitome::message::{Message as Owned, Part as OwnedPart, ToolCall};
@@ -16,7 +16,7 @@ use crate::generated::Message;
 /// An index of groups.
 pub type Grouped = IndexBuf<Vec<Span>, OpenCallTree>;
 /// An index of groups, with the parts that a plan may shorten.
-pub type Parted = IndexBuf<Vec<Span>, OpenCallTree, Vec<Part>>;
+pub type Parted = IndexBuf<Vec<Span>, OpenCallTree, Vec<PartSpan>>;
 
 /// Groups messages whose sizes are known.
 #[inline(never)]

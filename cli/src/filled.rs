@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use epitome::core::attribution::SourceKind;
-use epitome::core::{Edit, PartKind, ReadyPlan};
+use epitome::core::{PartKind, PlannedEdit, ReadyPlan};
 use epitome::history::{PartStandIn, shortened_messages};
 use epitome::message::Message;
 use epitome::wire::openai_chat;
@@ -46,7 +46,7 @@ pub(crate) struct WrittenSummary {
 impl Filled {
     pub(crate) fn new(ready: &ReadyPlan<'_, '_>) -> Result<Self> {
         let left = ready.edits().filter_map(|edit| match edit {
-            Edit::Part(part) => Some(part.stand_in.map_or(0, |stand_in| stand_in.tokens.as_u64())),
+            PlannedEdit::Part(part) => Some(part.stand_in.map_or(0, |stand_in| stand_in.tokens.as_u64())),
             _ => None,
         });
         let shortened = ready.plan().shortened().zip(left).map(|((part, _), left)| ShortenedPart {
@@ -57,7 +57,7 @@ impl Filled {
         });
         let (mut summaries, mut replaced) = (BTreeMap::new(), BTreeMap::new());
         let written = ready.edits().filter_map(|edit| match edit {
-            Edit::Summary(summary) => Some((summary.position, summary.stand_in)),
+            PlannedEdit::Summary(summary) => Some((summary.position, summary.stand_in)),
             _ => None,
         });
         for (gap, (position, stand_in)) in ready.plan().summaries().zip(written) {

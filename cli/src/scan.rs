@@ -2,8 +2,8 @@
 
 use epitome::core::message::{MessageView, PartView};
 use epitome::core::{
-    Basis, Full, GroupKind, IndexBuf, OpenCallTree, Part, Placed, Span, TokenCounter, Tokens, count_message,
-    floors, measure_message,
+    Basis, Full, GroupKind, IndexBuf, OpenCallTree, PartSpan, Placed, Span, TokenCounter, Tokens,
+    count_message, floors, measure_message,
 };
 use epitome::tokens::{LazyIndex, counter_by_name, measure_with_parts, message_bounds};
 use serde::Serialize;
@@ -16,7 +16,7 @@ use crate::strategy::Strategies;
 use crate::transcript::Transcript;
 
 /// The index of a conversation, one position for each message.
-pub(crate) type Index = IndexBuf<Vec<Span>, OpenCallTree, Vec<Part>>;
+pub(crate) type Index = IndexBuf<Vec<Span>, OpenCallTree, Vec<PartSpan>>;
 
 /// An index without parts, where nothing is planned.
 pub(crate) type Groups = IndexBuf<Vec<Span>, OpenCallTree>;

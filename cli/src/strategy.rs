@@ -1,6 +1,6 @@
 //! Strategies on the command line: `truncate`, `window:turns=8`, `tool-results:keep=5:inputs | truncate`.
 
-use epitome::compactors::{MadeStrategy, StrategySpec, Texts};
+use epitome::compactors::{MadeStrategy, SpecTexts, StrategySpec};
 use epitome::core::Strategy;
 
 use crate::failure::{Failure, Result};
@@ -55,8 +55,8 @@ impl Strategies {
         self.spec.summarizes()
     }
 
-    /// The strategies for one conversation: `look` shows its messages to the `Texts`, if the strategies need them.
-    pub(crate) fn about(&self, look: impl FnOnce(&mut Texts) -> Result<()>) -> Result<Self> {
+    /// The strategies for one conversation: `look` shows its messages to the `SpecTexts`, if the strategies need them.
+    pub(crate) fn about(&self, look: impl FnOnce(&mut SpecTexts) -> Result<()>) -> Result<Self> {
         let mut texts = self.spec.texts();
         if self.spec.needs_texts() {
             look(&mut texts)?;

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use epitome::wire::document::{self, Conversation, Document, Pointer};
+use epitome::wire::document::{self, Document, DocumentConversation, Pointer};
 use epitome::wire::{self, Format, WireError, WireErrorKind};
 
 use crate::amount::grouped;
@@ -273,7 +273,7 @@ impl Input {
         Ok(ReadConversation::all(transcript))
     }
 
-    fn checked<'a>(&'a self, conversation: Conversation<'a>) -> Result<Transcript<'a>> {
+    fn checked<'a>(&'a self, conversation: DocumentConversation<'a>) -> Result<Transcript<'a>> {
         if conversation.is_empty() {
             return Err(empty(&self.path, conversation.path().as_str()));
         }

@@ -215,8 +215,8 @@ fn answer(name: &str, text: &str, out: &str) -> Outcome<()> {
             })
         }
         "replay" => {
-            let block = match epitome_compactors::managed::anthropic::Summary::read(text)? {
-                epitome_compactors::managed::anthropic::Summary::Written(block) => block,
+            let block = match epitome_compactors::managed::anthropic::SummaryAnswer::read(text)? {
+                epitome_compactors::managed::anthropic::SummaryAnswer::Written(block) => block,
                 other => return Err(format!("{other:?}").into()),
             };
             let whole = messages_request(&messages)?;

@@ -12,7 +12,7 @@ use crate::{Pipeline, Salience, ToolResultClearing, Truncation};
 /// of its stages. It is for conversations of people with now and then a tool: facts stand early and anywhere in them.
 /// `docs/what-is-kept.md` has the measurements.
 ///
-/// As a [`StrategySpec`](crate::StrategySpec), `chat`, the worth is that of [`Texts::worths`](crate::Texts::worths).
+/// As a [`StrategySpec`](crate::StrategySpec), `chat`, the worth is that of [`SpecTexts::worths`](crate::SpecTexts::worths).
 ///
 /// ```
 /// use epitome_compactors::{ChatPreset, Salience};

@@ -14,7 +14,7 @@ use epitome_std::compaction::CompactionCx;
 use epitome_std::message::{Message, Part, Str};
 use epitome_std::models::Prices;
 use epitome_std::session::{SessionError, SessionErrorKind};
-use epitome_std::wire::Loss;
+use epitome_std::wire::ConversionLoss;
 
 use crate::summary::DEADLINE;
 use crate::{Summarizer, SummaryError, SummaryWriter};
@@ -59,7 +59,7 @@ pub(crate) struct GapFilling {
     /// Its size.
     pub(crate) tokens: Tokens,
     /// Parts of the conversation that its writer has not seen.
-    pub(crate) losses: Vec<Loss>,
+    pub(crate) losses: Vec<ConversionLoss>,
 }
 
 /// The text, in a plan, of a filling without a text.

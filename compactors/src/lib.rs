@@ -90,7 +90,7 @@ pub use reasoning_clearing::ReasoningClearing;
 pub use salience::Salience;
 pub use sliding_window::{SlidingWindow, Window};
 #[cfg(feature = "std")]
-pub use spec::{MadeStrategy, STAGES_MAX, SpecError, StrategySpec, Texts};
+pub use spec::{MadeStrategy, STAGES_MAX, SpecError, SpecTexts, StrategySpec};
 pub use summarization::Summarization;
 #[cfg(feature = "std")]
 pub use summary::{

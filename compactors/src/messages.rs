@@ -6,7 +6,8 @@ use std::vec::Vec;
 use epitome_core::attribution::{Authority, SourceKind};
 use epitome_core::message::{PartView, Role};
 use epitome_core::{
-    Budget, Edit, IndexBuf, OpenCallTree, Outcome, Pass, Planner, ReadyPlan, StandIn, Unchanged, Verdict,
+    Budget, IndexBuf, OpenCallTree, Outcome, Pass, PlannedEdit, Planner, ReadyPlan, StandIn, Unchanged,
+    Verdict,
 };
 use epitome_std::history::{Notes, PartStandIn, fill_with, part_text, shortened_messages};
 use epitome_std::message::{Attribution, Message, Part, Str};
@@ -144,7 +145,7 @@ impl Projection {
         let (plan, mut order) = (ready.plan(), Vec::new());
         let place = |position: u32| places.get(position as usize).copied();
         let mut summaries = ready.edits().filter_map(|edit| match edit {
-            Edit::Summary(summary) => Some(summary),
+            PlannedEdit::Summary(summary) => Some(summary),
             _ => None,
         });
         let mut next = summaries.next();

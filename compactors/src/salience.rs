@@ -20,7 +20,7 @@ use crate::Truncation;
 ///
 /// The worth of each group is the caller's knowledge, because a strategy sees no text. As a
 /// [`StrategySpec`](crate::StrategySpec), `salience`, it is the worth for conversations of people that
-/// [`Texts::worths`](crate::Texts::worths) gives.
+/// [`SpecTexts::worths`](crate::SpecTexts::worths) gives.
 ///
 /// ```
 /// use epitome_compactors::Salience;

@@ -19,7 +19,7 @@ use std::vec::Vec;
 
 pub use error::SpecError;
 pub use make::MadeStrategy;
-pub use texts::Texts;
+pub use texts::SpecTexts;
 
 use table::{STAGES, StageRow};
 
@@ -84,7 +84,7 @@ impl StrategySpec {
         self.stages.iter().map(|stage| stage.to_string()).collect()
     }
 
-    /// Whether it needs [`Texts`].
+    /// Whether it needs [`SpecTexts`].
     #[must_use]
     pub fn needs_texts(&self) -> bool {
         self.has(table::SUPERSEDE) || self.weighs()
@@ -92,8 +92,8 @@ impl StrategySpec {
 
     /// For its stages, before they are shown the messages of an index.
     #[must_use]
-    pub fn texts(&self) -> Texts {
-        Texts::new(self.has(table::SUPERSEDE), self.weighs())
+    pub fn texts(&self) -> SpecTexts {
+        SpecTexts::new(self.has(table::SUPERSEDE), self.weighs())
     }
 
     /// Whether it chooses by the worth of texts.
@@ -122,7 +122,7 @@ impl StrategySpec {
 
     /// The strategy, for the index whose texts these are; without any, no result is stale and no message says anything.
     #[must_use]
-    pub fn strategy(&self, texts: Texts) -> MadeStrategy {
+    pub fn strategy(&self, texts: SpecTexts) -> MadeStrategy {
         MadeStrategy::new(&self.stages, texts)
     }
 

@@ -18,7 +18,7 @@ pub use encode::{CLAMP_MARKER, DERIVED_RANGES_MAX};
 pub use message::ArenaMessage;
 pub use snapshot::SnapshotError;
 pub use stream::Stream;
-pub use summary::{LEDGER_OPENING, SummaryError};
+pub use summary::{BoundedSummaryError, LEDGER_OPENING};
 
 use crate::draft::Scratch;
 use crate::index::{IndexBuf, Placed, Span};

@@ -7,9 +7,9 @@ use defmt::{Display2Format, Format, Formatter, write};
 use crate::attribution::{Authority, Retention, SeqRange, SourceKind};
 use crate::message::Role;
 use crate::{
-    Basis, Budget, BudgetError, CompactError, Compacted, Correction, Fired, Floors, Full, GroupKind,
-    OpenCall, OpenKind, Pass, Placed, PlanError, Profile, RestoreError, Revision, Seq, Size, SnapshotError,
-    Spend, StablePrefix, Stamp, SummaryError, Tokens, TriggerKind, Turn, Unchanged, Usage, Verdict,
+    Basis, BoundedSummaryError, Budget, BudgetError, CompactError, Compacted, Correction, Fired, Floors,
+    Full, GroupKind, OpenCall, OpenKind, Pass, Placed, PlanError, Profile, RestoreError, Revision, Seq, Size,
+    SnapshotError, Spend, StablePrefix, Stamp, Tokens, TriggerKind, Turn, Unchanged, Usage, Verdict,
     Violation, ViolationKind, Wait, WaitReason,
 };
 
@@ -38,6 +38,7 @@ macro_rules! sentences {
 }
 
 sentences!(
+    BoundedSummaryError,
     BudgetError,
     CompactError,
     Correction,
@@ -46,7 +47,6 @@ sentences!(
     PlanError,
     RestoreError,
     SnapshotError,
-    SummaryError,
     Violation,
     Wait
 );

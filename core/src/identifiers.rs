@@ -3,7 +3,7 @@
 /// The kind of an identifier. Lists are in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum IdentifierKind {
     /// A path, or the name of a file.
     File,
     /// A URL.
@@ -18,7 +18,7 @@ pub enum Kind {
     Number,
 }
 
-impl Kind {
+impl IdentifierKind {
     /// All kinds, in the order of lists.
     pub const ALL: [Self; 6] = [Self::File, Self::Address, Self::Id, Self::Name, Self::Amount, Self::Number];
 
@@ -175,13 +175,13 @@ fn is_prose(word: &str) -> bool {
 }
 
 /// A name in code, `snake_case`, `camelCase`, `PascalCase`, `UPPER`; or a number of three digits or more.
-fn name_kind(word: &str) -> Option<Kind> {
+fn name_kind(word: &str) -> Option<IdentifierKind> {
     let bytes = word.as_bytes();
     if bytes.len() < 3 || !word.is_ascii() {
         return None;
     }
     if bytes.iter().all(u8::is_ascii_digit) {
-        return Some(Kind::Number);
+        return Some(IdentifierKind::Number);
     }
     let snake = bytes
         .windows(3)
@@ -190,7 +190,7 @@ fn name_kind(word: &str) -> Option<Kind> {
         bytes.windows(2).any(|two| matches!(two, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase()));
     let upper = bytes.first().is_some_and(u8::is_ascii_uppercase)
         && bytes.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
-    (snake || camel || upper).then_some(Kind::Name)
+    (snake || camel || upper).then_some(IdentifierKind::Name)
 }
 
 /// Whether a character stands between words: no identifier holds it.
@@ -252,22 +252,22 @@ fn trimmed(word: &str) -> &str {
 }
 
 /// Kind of a word, if a model must be able to write it letter by letter.
-fn kind_of(word: &str) -> Option<Kind> {
+fn kind_of(word: &str) -> Option<IdentifierKind> {
     kind_in(word, classes_of(word))
 }
 
 /// Kind of a word with bytes of these classes, and perhaps of others. A URL has a separator, a path has a separator or a full stop, and the
 /// others have a digit.
-fn kind_in(word: &str, classes: u8) -> Option<Kind> {
+fn kind_in(word: &str, classes: u8) -> Option<IdentifierKind> {
     let has = |class: u8| classes & class != 0;
     if has(SEPARATOR) && is_url(word) {
-        Some(Kind::Address)
+        Some(IdentifierKind::Address)
     } else if has(SEPARATOR | DOT) && has(LOWER | UPPER | BEYOND_ASCII) && is_path(word) {
-        Some(Kind::File)
+        Some(IdentifierKind::File)
     } else if has(DIGIT) && is_id(word) {
-        Some(Kind::Id)
+        Some(IdentifierKind::Id)
     } else if has(DIGIT) && is_amount(word) {
-        Some(Kind::Amount)
+        Some(IdentifierKind::Amount)
     } else {
         None
     }

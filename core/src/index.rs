@@ -20,7 +20,7 @@ pub(crate) use facts::may_answer;
 #[cfg(feature = "alloc")]
 pub(crate) use facts::{Answer, Facts};
 pub use group::{Group, GroupKind, Groups};
-pub use part::{IndexedPart, IndexedParts, NoParts, Part, PartKind, TEXT_PART_TOKENS_MIN};
+pub use part::{IndexedPart, IndexedParts, NoParts, PartKind, PartSpan, TEXT_PART_TOKENS_MIN};
 pub use push::{IndexBuf, Placed};
 pub use restore::{RestoreError, Stored};
 pub use span::Span;
@@ -35,7 +35,7 @@ use crate::{Revision, Turn};
 #[derive(Debug, Clone, Copy)]
 pub struct Index<'a> {
     pub(crate) spans: &'a [Span],
-    pub(crate) parts: &'a [Part],
+    pub(crate) parts: &'a [PartSpan],
     /// Not held here, because groups and parts that are handed out carry the index with them.
     pub(crate) totals: &'a Totals,
 }

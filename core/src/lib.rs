@@ -40,7 +40,7 @@
 //!
 //! Where plans may also shorten parts of messages (a tool's result, reasoning) or let a summary stand for a span of groups,
 //! push with [`IndexBuf::push_with_parts`], plan with [`plan_with`], and [fill](Plan::fill) the plan: the example there goes
-//! from the messages to the [`Edit`]s that a store has to write.
+//! from the messages to the [`PlannedEdit`]s that a store has to write.
 //!
 //! This crate does not call models, read clocks, draw random numbers, allocate (without the `alloc` feature) or store
 //! anything. Owned messages, wire formats and stores live in `epitome-std`, the strategies in `epitome-compactors`.
@@ -90,8 +90,8 @@ mod usage;
 mod validate;
 
 pub use bounded::{
-    ArenaMessage, BoundedHistory, CLAMP_MARKER, CompactError, Compacted, DERIVED_RANGES_MAX, LEDGER_OPENING,
-    OPEN_CALLS_MAX, SnapshotError, Stream, SummaryError,
+    ArenaMessage, BoundedHistory, BoundedSummaryError, CLAMP_MARKER, CompactError, Compacted,
+    DERIVED_RANGES_MAX, LEDGER_OPENING, OPEN_CALLS_MAX, SnapshotError, Stream,
 };
 pub use budget::{Budget, BudgetBuilder, BudgetError, RESERVE_MAX, WINDOW_DEFAULT};
 pub use chat::write_openai_chat;
@@ -106,8 +106,8 @@ pub use draft::{
 pub use estimate::ClassEstimator;
 pub use ids::{Head, Revision, Seq, Turn};
 pub use index::{
-    Group, GroupKind, Groups, Index, IndexBuf, IndexedPart, IndexedParts, NoParts, Part, PartKind, Placed,
-    RestoreError, Span, Stored, TEXT_PART_TOKENS_MIN, ToolName,
+    Group, GroupKind, Groups, Index, IndexBuf, IndexedPart, IndexedParts, NoParts, PartKind, PartSpan,
+    Placed, RestoreError, Span, Stored, TEXT_PART_TOKENS_MIN, ToolName,
 };
 #[cfg(feature = "alloc")]
 pub use open_calls::OpenCallTree;
@@ -116,9 +116,9 @@ pub use pass::Pass;
 #[cfg(feature = "alloc")]
 pub use plan::Planner;
 pub use plan::{
-    ClampGap, Contributor, Edit, ElisionGap, FillError, Gap, Infeasible, Loss, LossKind, LossReport, Outcome,
-    PartEdit, Placeholders, Plan, PlanError, ReadyPlan, StablePrefix, StandIn, StandIns, SummaryEdit,
-    SummaryGap, Unchanged, Verdicts, plan, plan_with,
+    ClampGap, Contributor, ElisionGap, FillError, Gap, Infeasible, Loss, LossKind, LossReport, Outcome,
+    PartEdit, Placeholders, Plan, PlanError, PlannedEdit, ReadyPlan, StablePrefix, StandIn, StandIns,
+    SummaryEdit, SummaryGap, Unchanged, Verdicts, plan, plan_with,
 };
 pub use profile::Profile;
 #[cfg(feature = "alloc")]
@@ -128,7 +128,7 @@ pub use table::{ArrayTable, Full, SliceTable, Table};
 pub use tokens::{Basis, TokenBounds, TokenCounter, Tokens};
 pub use trigger::{Fired, Pacing, Trigger, TriggerKind, TriggerView, Wait, WaitReason};
 pub use usage::{
-    AnthropicTokens, Correction, GeminiTokens, Ledger, ModelKey, OpenAiTokens, RequestHandle, SavedLedger,
-    Size, Spend, Stamp, Tally, Usage,
+    AnthropicTokens, Correction, GeminiTokens, ModelKey, OpenAiTokens, SavedUsageLedger, Size, Spend, Stamp,
+    Tally, Usage, UsageHandle, UsageLedger,
 };
 pub use validate::{Validator, Violation, ViolationKind};

@@ -43,7 +43,7 @@ pub struct OpenCall {
     pub ordinal: u32,
     /// The span of its message in the index; [`OpenCall::HIDDEN`] when a compaction hides it.
     pub span: u32,
-    /// The name of its tool, for the result's [`Part`](crate::Part): 16 bits of it, 0 where nobody asks for them.
+    /// The name of its tool, for the result's [`PartSpan`](crate::PartSpan): 16 bits of it, 0 where nobody asks for them.
     pub tool: u16,
 }
 

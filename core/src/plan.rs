@@ -12,7 +12,7 @@ pub use loss::{Loss, LossKind, LossReport};
 #[cfg(feature = "alloc")]
 pub use planner::Planner;
 pub use ready::{
-    ClampGap, Edit, ElisionGap, FillError, Gap, PartEdit, Placeholders, ReadyPlan, StandIn, StandIns,
+    ClampGap, ElisionGap, FillError, Gap, PartEdit, Placeholders, PlannedEdit, ReadyPlan, StandIn, StandIns,
     SummaryEdit, SummaryGap,
 };
 
@@ -48,9 +48,9 @@ pub fn plan<'a>(
 /// ```
 /// use epitome_core::message::{SimpleMessage, ToolCallView};
 /// use epitome_core::{
-///     ArrayTable, Budget, Cell, ClassEstimator, Draft, Edit, IndexBuf, OpenCallSlots, Outcome, Part, PartKind, Pass,
-///     Placeholders, Replacement, Scratch, Span, StandIn, StandIns, Strategy, TokenCounter, Tokens, count_message,
-///     count_part, plan_with,
+///     ArrayTable, Budget, Cell, ClassEstimator, Draft, IndexBuf, OpenCallSlots, Outcome, PartKind, PartSpan, Pass,
+///     Placeholders, PlannedEdit, Replacement, Scratch, Span, StandIn, StandIns, Strategy, TokenCounter, Tokens,
+///     count_message, count_part, plan_with,
 /// };
 ///
 /// /// Summarizes the first answer, and clears what tools returned.
@@ -72,7 +72,7 @@ pub fn plan<'a>(
 /// }
 ///
 /// // Index: every message, once.
-/// let (spans, parts) = (ArrayTable::<Span, 16>::default(), ArrayTable::<Part, 16>::default());
+/// let (spans, parts) = (ArrayTable::<Span, 16>::default(), ArrayTable::<PartSpan, 16>::default());
 /// let mut index = IndexBuf::with_parts(spans, OpenCallSlots::<4>::new(), parts);
 /// let counter = ClassEstimator::new();
 /// let calls = [ToolCallView::new("c1", "list", "{}")];
@@ -111,12 +111,12 @@ pub fn plan<'a>(
 /// // Edits: what a store writes, in one step.
 /// for edit in ready.edits() {
 ///     match edit {
-///         Edit::Hide(positions) => assert_eq!(positions, 1..2),
-///         Edit::Summary(summary) => {
+///         PlannedEdit::Hide(positions) => assert_eq!(positions, 1..2),
+///         PlannedEdit::Summary(summary) => {
 ///             assert_eq!((summary.position, summary.stand_in.text), (1, "I list the files."));
 ///             assert!(summary.covers().flatten().eq([1]));
 ///         }
-///         Edit::Part(part) => {
+///         PlannedEdit::Part(part) => {
 ///             assert_eq!((part.position, part.ordinal), (3, 0));
 ///             assert_eq!(part.stand_in.map(|note| note.text), Some("[cleared]"));
 ///         }
@@ -345,7 +345,7 @@ impl<'a> Plan<'a> {
         let numbers = self.index.parts_in(positions);
         let edited = |at: &usize| self.verdicts.parts.get(*at).is_some_and(|cell| *cell != Cell::EMPTY);
         let first = numbers.into_iter().find(edited)?;
-        self.index.parts.get(first).map(crate::index::Part::position)
+        self.index.parts.get(first).map(crate::index::PartSpan::position)
     }
 
     /// The parts that are shortened, with what becomes of them, in the order in which they came.

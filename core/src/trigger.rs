@@ -72,8 +72,8 @@ impl Default for Trigger<'_> {
 }
 
 impl<'a> Trigger<'a> {
-    /// The next request has more than `tokens`, by [`Ledger::size`](crate::Ledger::size): what was reported, and what
-    /// came since.
+    /// The next request has more than `tokens`, by [`UsageLedger::size`](crate::UsageLedger::size): what was reported, and
+    /// what came since.
     #[must_use]
     pub const fn tokens(tokens: u64) -> Self {
         Self(Condition::Tokens(tokens))

@@ -1,7 +1,8 @@
 //! Token reports of providers, and the size of the next request.
 //!
-//! Three questions, three types: [`Ledger`] has the size of the next request, which triggers look at; its [`Spend`] has the tokens that
-//! were paid for; [`Tally`] is the plain rule "the input of the latest report". None of them takes the sum of all inputs for a size.
+//! Three questions, three types: [`UsageLedger`] has the size of the next request, which triggers look at; its [`Spend`] has the
+//! tokens that were paid for; [`Tally`] is the plain rule "the input of the latest report". None of them takes the sum of all inputs
+//! for a size.
 
 mod correction;
 mod ledger;
@@ -11,6 +12,6 @@ mod spend;
 mod tests;
 
 pub use correction::Correction;
-pub use ledger::{Ledger, ModelKey, RequestHandle, SavedLedger, Size, Stamp};
+pub use ledger::{ModelKey, SavedUsageLedger, Size, Stamp, UsageHandle, UsageLedger};
 pub use report::{AnthropicTokens, GeminiTokens, OpenAiTokens, Usage};
 pub use spend::{Spend, Tally};

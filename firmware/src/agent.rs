@@ -6,8 +6,8 @@ use epitome_compactors::{CLEARED, Pipeline, ToolResultClearing, Truncation};
 use epitome_core::attribution::SeqRange;
 use epitome_core::message::{MessageView, Role, SimpleMessage, ToolCallView};
 use epitome_core::{
-    Budget, ClassEstimator, LEDGER_OPENING, Outcome, Pass, Placed, Strategy, SummaryError, TokenCounter,
-    count_message, write_openai_chat,
+    BoundedSummaryError, Budget, ClassEstimator, LEDGER_OPENING, Outcome, Pass, Placed, Strategy,
+    TokenCounter, count_message, write_openai_chat,
 };
 
 use crate::History;
@@ -257,7 +257,7 @@ impl<'a> Agent<'a> {
             Ok(done) if done.tokens > 0 && done.bytes > 0 => self.summarized = true,
             Ok(_) => return Err("a summary freed nothing"),
             // Room was needed before the summary was there: it will be asked for again.
-            Err(SummaryError::NoMessages | SummaryError::NotWhole) => {}
+            Err(BoundedSummaryError::NoMessages | BoundedSummaryError::NotWhole) => {}
             Err(_) => return Err("the summary was refused"),
         }
         Ok(())

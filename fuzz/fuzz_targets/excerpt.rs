@@ -4,7 +4,7 @@
 
 use epitome_core::message::{SimpleMessage, ToolCallView};
 use epitome_core::{
-    Budget, Clamp, ClassEstimator, Draft, IndexBuf, OpenCallTree, Outcome, Part, PartKind, Pass, Planner,
+    Budget, Clamp, ClassEstimator, Draft, IndexBuf, OpenCallTree, Outcome, PartKind, PartSpan, Pass, Planner,
     Span, Strategy, TokenCounter as _, Tokens, count_message, count_part,
 };
 use epitome_std::history::clamped_text;
@@ -36,7 +36,7 @@ fn cut(text: &str, call: &[ToolCallView<'_>], clamp: Clamp, counter: &ClassEstim
         SimpleMessage::user("And then?"),
         SimpleMessage::assistant("Done."),
     ];
-    let mut index = IndexBuf::with_parts(Vec::<Span>::new(), OpenCallTree::new(), Vec::<Part>::new());
+    let mut index = IndexBuf::with_parts(Vec::<Span>::new(), OpenCallTree::new(), Vec::<PartSpan>::new());
     for message in &messages {
         let tokens = count_message(message, counter);
         index.push_with_parts(message, tokens, |_, part| count_part(part, counter)).unwrap();

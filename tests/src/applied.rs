@@ -1,7 +1,8 @@
 //! A conversation after a plan: what a store has when it has written the edits.
 
 use epitome_core::{
-    Edit, Index, Outcome, PartKind, PartVerdict, Placeholders, Plan, Planner, StandIn, StandIns, Tokens,
+    Index, Outcome, PartKind, PartVerdict, Placeholders, Plan, PlannedEdit, Planner, StandIn, StandIns,
+    Tokens,
 };
 
 use crate::message::Message;
@@ -53,12 +54,12 @@ pub fn applied(messages: &[Message], index: Index<'_>, request: &Request, half: 
     // From the last on, because what is taken out moves what stands behind it.
     for edit in ready.edits().collect::<Vec<_>>().into_iter().rev() {
         match edit {
-            Edit::Hide(positions) => applied.visible.retain(|at| !positions.contains(&(*at as u32))),
-            Edit::Part(part) => {
+            PlannedEdit::Hide(positions) => applied.visible.retain(|at| !positions.contains(&(*at as u32))),
+            PlannedEdit::Part(part) => {
                 let note = part.stand_in.map(|note| note.tokens.0);
                 applied.messages[part.position as usize].shorten(part.ordinal as usize, note);
             }
-            Edit::Summary(summary) => {
+            PlannedEdit::Summary(summary) => {
                 let (position, tokens) = (summary.position as usize, summary.stand_in.tokens.0);
                 applied.messages[position] = Message::summary(tokens);
                 summaries.push(position);

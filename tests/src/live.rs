@@ -2,7 +2,7 @@
 
 use epitome_core::message::PartView;
 use epitome_core::{
-    ArrayTable, Full, GroupKind, Index, IndexBuf, OpenCallSlots, OpenCallTree, OpenCalls, Outcome, Part,
+    ArrayTable, Full, GroupKind, Index, IndexBuf, OpenCallSlots, OpenCallTree, OpenCalls, Outcome, PartSpan,
     PartVerdict, Placed, Plan, PlanError, Planner, Profile, RestoreError, Revision, Seq, Span, Stored, Table,
     Tokens, Validator, ViolationKind,
 };
@@ -12,16 +12,16 @@ use crate::naive::{self, Request};
 use crate::spec::Spec;
 
 /// The index on the heap.
-pub type Heap = IndexBuf<Vec<Span>, OpenCallTree, Vec<Part>>;
+pub type Heap = IndexBuf<Vec<Span>, OpenCallTree, Vec<PartSpan>>;
 /// An index in place, with room for any conversation of the properties.
-pub type Fixed = IndexBuf<ArrayTable<Span, 512>, OpenCallSlots<64>, ArrayTable<Part, 2048>>;
+pub type Fixed = IndexBuf<ArrayTable<Span, 512>, OpenCallSlots<64>, ArrayTable<PartSpan, 2048>>;
 /// An index in a vector of the heapless crate, with little room for calls.
-pub type Tight = IndexBuf<heapless::Vec<Span, 512>, OpenCallSlots<8>, heapless::Vec<Part, 2048>>;
+pub type Tight = IndexBuf<heapless::Vec<Span, 512>, OpenCallSlots<8>, heapless::Vec<PartSpan, 2048>>;
 
 /// An empty index.
 #[must_use]
-pub fn empty<S: Table<Span> + Default, C: OpenCalls + Default, P: Table<Part> + Default>() -> IndexBuf<S, C, P>
-{
+pub fn empty<S: Table<Span> + Default, C: OpenCalls + Default, P: Table<PartSpan> + Default>()
+-> IndexBuf<S, C, P> {
     IndexBuf::with_parts(S::default(), C::default(), P::default())
 }
 
@@ -56,7 +56,7 @@ pub fn index_of(messages: &[Message]) -> (Heap, Vec<Placed>) {
 ///
 /// # Errors
 /// [`Full`] when there is no room.
-pub fn push<S: Table<Span>, C: OpenCalls, P: Table<Part>>(
+pub fn push<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>>(
     index: &mut IndexBuf<S, C, P>,
     message: &Message,
 ) -> Result<Placed, Full> {
@@ -64,7 +64,7 @@ pub fn push<S: Table<Span>, C: OpenCalls, P: Table<Part>>(
 }
 
 /// Pushes messages until one finds no room; says how many were pushed.
-pub fn push_while_room<S: Table<Span>, C: OpenCalls, P: Table<Part>>(
+pub fn push_while_room<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>>(
     index: &mut IndexBuf<S, C, P>,
     messages: &[Message],
 ) -> usize {
@@ -86,7 +86,7 @@ pub fn groups(index: Index<'_>) -> Vec<GroupFacts> {
 
 /// All that an index and its memory for calls say.
 #[must_use]
-pub fn everything<S: Table<Span>, C: OpenCalls, P: Table<Part>>(index: &IndexBuf<S, C, P>) -> String {
+pub fn everything<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>>(index: &IndexBuf<S, C, P>) -> String {
     let view = index.view();
     let mut calls = Vec::new();
     index.open_calls().for_each(&mut |id, call| calls.push((id.to_vec(), call)));
@@ -196,7 +196,7 @@ pub fn flat(ranges: impl Iterator<Item = core::ops::Range<u32>>) -> Vec<usize> {
 ///
 /// # Panics
 /// If there is no room for the hidden calls.
-pub fn restored<S: Table<Span> + Default, C: OpenCalls + Default, P: Table<Part> + Default>(
+pub fn restored<S: Table<Span> + Default, C: OpenCalls + Default, P: Table<PartSpan> + Default>(
     messages: &[Message],
     calls: &impl OpenCalls,
     placed: &[Placed],

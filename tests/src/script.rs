@@ -3,8 +3,8 @@
 use core::cell::RefCell;
 
 use epitome_core::{
-    Budget, Cell, Clamp, Draft, ELIDED_TOKENS_MAX, Edit, ElisionGap, FillError, Gap, Index, Outcome,
-    PartKind, PartVerdict, Pass, Placeholders, Plan, Protection, Refusal, Replacement, Scratch, StandIn,
+    Budget, Cell, Clamp, Draft, ELIDED_TOKENS_MAX, ElisionGap, FillError, Gap, Index, Outcome, PartKind,
+    PartVerdict, Pass, Placeholders, Plan, PlannedEdit, Protection, Refusal, Replacement, Scratch, StandIn,
     StandIns, Strategy, Tokens, plan_with,
 };
 
@@ -215,7 +215,7 @@ fn is_honest(plan: &Plan<'_>, messages: &[Message], twin: &NaiveDraft<'_>) -> Re
     let clamps: Vec<_> = plan.clamps().map(|gap| StandIn::new("h..t", gap.clamp.tokens_max())).collect();
     let stand_ins = StandIns::new(notes).with_summaries(&summaries).with_clamps(&clamps);
     let ready = plan.fill(stand_ins).map_err(|error| error.to_string())?;
-    let edits: Vec<Edit<'_, '_>> = ready.edits().collect();
+    let edits: Vec<PlannedEdit<'_, '_>> = ready.edits().collect();
     let counted = count(&edits, messages, twin)?;
     if counted != ready.tokens_after() || counted > plan.tokens_after() {
         return Err(format!("{counted}, not {} of at most {}", ready.tokens_after(), plan.tokens_after()));
@@ -236,11 +236,11 @@ fn has_own_notes(
     let notes = texts.iter().zip(plan.elisions());
     let notes: Vec<_> = notes.map(|(text, gap)| StandIn::new(text, Tokens(gap.allowance.0 / 3))).collect();
     let ready = plan.fill(all.with_notes(&notes)).map_err(|error| error.to_string())?;
-    let edits: Vec<Edit<'_, '_>> = ready.edits().collect();
+    let edits: Vec<PlannedEdit<'_, '_>> = ready.edits().collect();
     ensure(count(&edits, messages, twin)? == ready.tokens_after(), "the size with own notes")?;
     let stand_in = |position: u32, ordinal: u32| {
         edits.iter().find_map(|edit| match edit {
-            Edit::Part(part) if (part.position, part.ordinal) == (position, ordinal) => part.stand_in,
+            PlannedEdit::Part(part) if (part.position, part.ordinal) == (position, ordinal) => part.stand_in,
             _ => None,
         })
     };
@@ -293,18 +293,22 @@ fn refuses(
 ///
 /// # Errors
 /// An edit that the store cannot write.
-pub fn count(edits: &[Edit<'_, '_>], messages: &[Message], twin: &NaiveDraft<'_>) -> Result<u64, String> {
+pub fn count(
+    edits: &[PlannedEdit<'_, '_>],
+    messages: &[Message],
+    twin: &NaiveDraft<'_>,
+) -> Result<u64, String> {
     let mut sizes: Vec<Option<u64>> =
         messages.iter().map(|message| Some(u64::from(message.tokens))).collect();
     let mut added = 0_u64;
     for edit in edits {
         match edit {
-            Edit::Hide(positions) => {
+            PlannedEdit::Hide(positions) => {
                 for at in positions.clone() {
                     sizes[at as usize].take().ok_or("hidden twice")?;
                 }
             }
-            Edit::Summary(summary) => {
+            PlannedEdit::Summary(summary) => {
                 added += u64::from(summary.stand_in.tokens.0);
                 let hidden = summary.covers().flatten().all(|at| sizes[at as usize].is_none());
                 let first = summary.covers().flatten().min() == Some(summary.position);
@@ -312,7 +316,7 @@ pub fn count(edits: &[Edit<'_, '_>], messages: &[Message], twin: &NaiveDraft<'_>
                     return Err(format!("{summary:?}"));
                 }
             }
-            Edit::Part(part) => {
+            PlannedEdit::Part(part) => {
                 let message = &messages[part.position as usize];
                 let size = sizes[part.position as usize].as_mut().ok_or("a part of a hidden message")?;
                 *size -= u64::from(message.part_size(part.ordinal as usize).0);

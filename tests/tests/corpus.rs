@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use epitome_core::{
-    Budget, IndexBuf, OpenCallTree, OpenCalls, Part, Pass, Planner, Profile, SliceTable, Span, Table,
+    Budget, IndexBuf, OpenCallTree, OpenCalls, PartSpan, Pass, Planner, Profile, SliceTable, Span, Table,
     ViolationKind,
 };
 use epitome_tests::applied::applied;
@@ -80,7 +80,7 @@ fn every_case_on_every_storage() {
     for case in &cases {
         let messages = notation::parse(&case.transcript).unwrap();
         let mut room = vec![Span::default(); messages.len()];
-        let mut parts = vec![Part::default(); messages.iter().map(|message| message.parts.len()).sum()];
+        let mut parts = vec![PartSpan::default(); messages.iter().map(|message| message.parts.len()).sum()];
         let parts = SliceTable::new(&mut parts);
         let slice = IndexBuf::with_parts(SliceTable::new(&mut room), OpenCallTree::new(), parts);
         let (heap, fixed): (Heap, Fixed) = (live::empty(), live::empty());
@@ -129,7 +129,7 @@ fn load() -> Vec<Case> {
     files.iter().flat_map(read).collect()
 }
 
-fn run<S: Table<Span>, C: OpenCalls, P: Table<Part>>(
+fn run<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>>(
     mut index: IndexBuf<S, C, P>,
     case: &Case,
     messages: &[Message],

@@ -11,8 +11,8 @@ use epitome::compactors::{Pipeline, ReasoningClearing, ToolResultClearing, Trunc
 use epitome::core::attribution::{Authority, SourceKind};
 use epitome::core::message::{MediaKind, Role};
 use epitome::core::{
-    Budget, Clamp, ClassEstimator, Draft, Edit, Outcome, PartKind, Pass, Placeholders, Planner, Profile,
-    ReadyPlan, Seq, StandIn, StandIns, Strategy as Rule, TokenCounter, Tokens, count_message,
+    Budget, Clamp, ClassEstimator, Draft, Outcome, PartKind, Pass, Placeholders, PlannedEdit, Planner,
+    Profile, ReadyPlan, Seq, StandIn, StandIns, Strategy as Rule, TokenCounter, Tokens, count_message,
 };
 use epitome::history::{
     AppendToken, CompactionRecord, History, HistoryStore, MemoryStore, Notes, SessionId, SqliteStore,
@@ -174,9 +174,11 @@ fn by_hand(history: &History, ready: &ReadyPlan<'_, '_>) -> Vec<(Role, Vec<Part>
     let (mut hidden, mut summaries, mut edits) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
     for edit in ready.edits() {
         match edit {
-            Edit::Hide(positions) => hidden.extend(positions),
-            Edit::Summary(edit) => drop(summaries.insert(edit.position, edit.stand_in.text.to_owned())),
-            Edit::Part(part) => edits.push(part),
+            PlannedEdit::Hide(positions) => hidden.extend(positions),
+            PlannedEdit::Summary(edit) => {
+                drop(summaries.insert(edit.position, edit.stand_in.text.to_owned()))
+            }
+            PlannedEdit::Part(part) => edits.push(part),
             _ => unreachable!("an edit of a new kind"),
         }
     }

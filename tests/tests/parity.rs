@@ -3,8 +3,8 @@
 
 use epitome_core::message::PartView;
 use epitome_core::{
-    ArrayTable, Full, Group, GroupKind, IndexBuf, OpenCallSlots, OpenCallTree, OpenCalls, Part, SliceTable,
-    Span, Table, Tokens,
+    ArrayTable, Full, Group, GroupKind, IndexBuf, OpenCallSlots, OpenCallTree, OpenCalls, PartSpan,
+    SliceTable, Span, Table, Tokens,
 };
 use epitome_tests::cases;
 use epitome_tests::generate::conversation;
@@ -21,13 +21,13 @@ fn every_table_gives_the_same_groups_and_plans() {
         let (heap, _) = live::index_of(&scenario.messages);
         let expected = (live::groups(heap.view()), live::plan(heap.view(), &scenario.request));
         let mut room = [Span::default(); 512];
-        let mut rows = [Part::default(); 2048];
+        let mut rows = [PartSpan::default(); 2048];
         let (spans, parts) = (SliceTable::new(&mut room), SliceTable::new(&mut rows));
         let slice = IndexBuf::with_parts(spans, OpenCallTree::new(), parts);
         prop_assert_eq!(answers(slice, &scenario, usize::MAX), Some(expected.clone()));
-        let array: IndexBuf<ArrayTable<Span, 512>, OpenCallTree, ArrayTable<Part, 2048>> = live::empty();
+        let array: IndexBuf<ArrayTable<Span, 512>, OpenCallTree, ArrayTable<PartSpan, 2048>> = live::empty();
         prop_assert_eq!(answers(array, &scenario, usize::MAX), Some(expected.clone()));
-        let vector: IndexBuf<heapless::Vec<Span, 512>, OpenCallTree, heapless::Vec<Part, 2048>> =
+        let vector: IndexBuf<heapless::Vec<Span, 512>, OpenCallTree, heapless::Vec<PartSpan, 2048>> =
             live::empty();
         prop_assert_eq!(answers(vector, &scenario, usize::MAX), Some(expected.clone()));
         let (fixed, tight): (Fixed, Tight) = (live::empty(), live::empty());
@@ -49,7 +49,7 @@ fn sizes_that_are_corrected_are_as_if_they_had_been_right() {
     cases::check("recount", conversation(60), &minimums, |messages, census| {
         let (right, _) = live::index_of(&messages);
         let too_small = |message: &Message| Tokens(message.size().0 / 3);
-        let mut index = live::empty::<Vec<Span>, OpenCallTree, Vec<Part>>();
+        let mut index = live::empty::<Vec<Span>, OpenCallTree, Vec<PartSpan>>();
         for message in &messages {
             let parts = |at: u32, _: PartView<'_>| message.part_size(at as usize);
             index.push_with_parts(message, too_small(message), parts).unwrap();
@@ -68,7 +68,7 @@ fn sizes_that_are_corrected_are_as_if_they_had_been_right() {
 type Answers = (Vec<live::GroupFacts>, epitome_tests::naive::Outcome);
 
 /// Nothing if an id is too long, or more calls than `slots` wait at some time: then a call may be forgotten.
-fn answers<S: Table<Span>, C: OpenCalls, P: Table<Part>>(
+fn answers<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>>(
     mut index: IndexBuf<S, C, P>,
     scenario: &Scenario,
     slots: usize,
@@ -103,10 +103,10 @@ fn full_changes_nothing() {
         let few_calls = OpenCallSlots::<2>::new();
         let few_calls = IndexBuf::with_parts(SliceTable::new(&mut spans), few_calls, Vec::new());
         census.count("no room for a call", is_unchanged_when_full(few_calls, &messages)?);
-        let mut parts = vec![Part::default(); room * 2];
+        let mut parts = vec![PartSpan::default(); room * 2];
         let few_parts = IndexBuf::with_parts(Vec::new(), OpenCallTree::new(), SliceTable::new(&mut parts));
         census.count("no room for a part", is_unchanged_when_full(few_parts, &messages)?);
-        let mut forgetful: IndexBuf<Vec<Span>, OpenCallSlots<4>, Vec<Part>> = live::empty();
+        let mut forgetful: IndexBuf<Vec<Span>, OpenCallSlots<4>, Vec<PartSpan>> = live::empty();
         let pushed = live::push_while_room(&mut forgetful, &messages);
         let (whole, _) = live::index_of(&messages[..pushed]);
         let forgot = live::groups(whole.view()) != live::groups(forgetful.view());
@@ -116,7 +116,7 @@ fn full_changes_nothing() {
 }
 
 /// Goes on with the next message each time: what follows must be as if the refused one had never been there.
-fn is_unchanged_when_full<S: Table<Span>, C: OpenCalls + Clone, P: Table<Part>>(
+fn is_unchanged_when_full<S: Table<Span>, C: OpenCalls + Clone, P: Table<PartSpan>>(
     mut index: IndexBuf<S, C, P>,
     messages: &[Message],
 ) -> Result<bool, TestCaseError> {
@@ -129,7 +129,7 @@ fn is_unchanged_when_full<S: Table<Span>, C: OpenCalls + Clone, P: Table<Part>>(
         }
     }
     let calls = emptied(index.open_calls());
-    let mut anew = IndexBuf::with_parts(Vec::<Span>::new(), calls, Vec::<Part>::new());
+    let mut anew = IndexBuf::with_parts(Vec::<Span>::new(), calls, Vec::<PartSpan>::new());
     for message in &taken {
         live::push(&mut anew, message).unwrap();
     }

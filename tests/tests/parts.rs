@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use epitome_core::{Cell, Edit, Placeholders, Refusal, Replacement, StandIn, StandIns, Tokens};
+use epitome_core::{Cell, Placeholders, PlannedEdit, Refusal, Replacement, StandIn, StandIns, Tokens};
 use epitome_tests::cases::{self, Census, NASTY};
 use epitome_tests::generate::{Scale, conversation, scaled_conversation, seeded};
 use epitome_tests::live;
@@ -104,34 +104,34 @@ fn summaries_that_end_up_side_by_side_are_one() {
 /// Least number in a thousand cases: a third of the number that was seen.
 const JOINED: &[(&str, u64)] = &[("joined", 27)];
 
-type Mutant = fn(&mut Vec<Edit<'_, '_>>);
+type Mutant = fn(&mut Vec<PlannedEdit<'_, '_>>);
 
 /// A store that writes something else than the edits is caught.
 const MUTANTS: &[(&str, Mutant)] = &[
-    ("hides less", |edits| remove(edits, |edit| matches!(edit, Edit::Hide(_)))),
+    ("hides less", |edits| remove(edits, |edit| matches!(edit, PlannedEdit::Hide(_)))),
     ("hides twice", |edits| {
-        let hide = edits.iter().find(|edit| matches!(edit, Edit::Hide(_))).cloned();
+        let hide = edits.iter().find(|edit| matches!(edit, PlannedEdit::Hide(_))).cloned();
         edits.extend(hide);
     }),
-    ("forgets a part", |edits| remove(edits, |edit| matches!(edit, Edit::Part(_)))),
-    ("forgets a summary", |edits| remove(edits, |edit| matches!(edit, Edit::Summary(_)))),
+    ("forgets a part", |edits| remove(edits, |edit| matches!(edit, PlannedEdit::Part(_)))),
+    ("forgets a summary", |edits| remove(edits, |edit| matches!(edit, PlannedEdit::Summary(_)))),
     ("puts a summary elsewhere", |edits| {
         for edit in edits {
-            if let Edit::Summary(summary) = edit {
+            if let PlannedEdit::Summary(summary) = edit {
                 summary.position += 1;
             }
         }
     }),
     ("writes a larger note", |edits| {
         for edit in edits {
-            if let Edit::Part(part) = edit {
+            if let PlannedEdit::Part(part) = edit {
                 part.stand_in = Some(StandIn::new("[-]", Tokens(10_000)));
             }
         }
     }),
 ];
 
-fn remove(edits: &mut Vec<Edit<'_, '_>>, which: impl Fn(&Edit<'_, '_>) -> bool) {
+fn remove(edits: &mut Vec<PlannedEdit<'_, '_>>, which: impl Fn(&PlannedEdit<'_, '_>) -> bool) {
     if let Some(at) = edits.iter().position(which) {
         edits.remove(at);
     }
@@ -163,7 +163,7 @@ fn every_mutant_of_the_edits_is_caught() {
         let ready = plan.fill(StandIns::new(notes).with_summaries(&summaries).with_clamps(&clamps));
         // An allowance of nothing for a summary cannot be met.
         let Ok(ready) = ready else { continue };
-        let edits: Vec<Edit<'_, '_>> = ready.edits().collect();
+        let edits: Vec<PlannedEdit<'_, '_>> = ready.edits().collect();
         assert_eq!(count(&edits, &messages, &twin), Ok(ready.tokens_after()));
         for ((_, mutant), caught) in MUTANTS.iter().zip(&mut caught) {
             let mut mutated = edits.clone();

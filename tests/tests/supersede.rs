@@ -4,7 +4,7 @@
 use epitome::compactors::Supersede;
 use epitome::core::message::Role;
 use epitome::core::{
-    Budget, Cell, IndexBuf, IndexedPart, OpenCallTree, Outcome, Part as Row, Pass, Span, Tokens, plan,
+    Budget, Cell, IndexBuf, IndexedPart, OpenCallTree, Outcome, PartSpan as Row, Pass, Span, Tokens, plan,
 };
 use epitome::message::{Message, Part, ToolCall, ToolResult};
 

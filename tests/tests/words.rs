@@ -5,11 +5,11 @@ use epitome_compactors::{Pipeline, SlidingWindow, ToolResultClearing, Truncation
 use epitome_core::attribution::SourceKind;
 use epitome_core::message::{MediaKind, MediaView, Role};
 use epitome_core::{
-    ArrayTable, Basis, Budget, Cell, ClassEstimator, CompactError, Correction, FillError, Framing, Full, Gap,
-    GroupKind, IndexBuf, LossKind, MediaRules, OpenCallSlots, OpenCallTree, OpenCalls, Outcome, Part,
-    PartKind, Pass, Plan, PlanError, Profile, Refusal, RestoreError, Revision, Seq, SliceTable,
-    SnapshotError, Span, Strategy, SummaryError, Table, TokenCounter, Tokens, ToolFraming, TriggerKind, Turn,
-    Unchanged, Verdict, WaitReason, media_tokens, plan,
+    ArrayTable, Basis, BoundedSummaryError, Budget, Cell, ClassEstimator, CompactError, Correction,
+    FillError, Framing, Full, Gap, GroupKind, IndexBuf, LossKind, MediaRules, OpenCallSlots, OpenCallTree,
+    OpenCalls, Outcome, PartKind, PartSpan, Pass, Plan, PlanError, Profile, Refusal, RestoreError, Revision,
+    Seq, SliceTable, SnapshotError, Span, Strategy, Table, TokenCounter, Tokens, ToolFraming, TriggerKind,
+    Turn, Unchanged, Verdict, WaitReason, media_tokens, plan,
 };
 use epitome_tests::live;
 use epitome_tests::notation;
@@ -98,11 +98,11 @@ fn errors_say_what_to_do() {
         (&CompactError::NoNote, "compact with a note"),
         (&CompactError::Blank, "the note is blank"),
         (&CompactError::NoteTooLarge, "shorten it"),
-        (&SummaryError::NoMessages, "choose again"),
-        (&SummaryError::NotWhole, "whole groups: choose again"),
-        (&SummaryError::Protected, "choose others"),
-        (&SummaryError::NothingNew, "nothing to summarize but a summary"),
-        (&SummaryError::TooLarge, "shorten it"),
+        (&BoundedSummaryError::NoMessages, "choose again"),
+        (&BoundedSummaryError::NotWhole, "whole groups: choose again"),
+        (&BoundedSummaryError::Protected, "choose others"),
+        (&BoundedSummaryError::NothingNew, "nothing to summarize but a summary"),
+        (&BoundedSummaryError::TooLarge, "shorten it"),
         (&SnapshotError::Corrupt, "take an older one"),
         (&SnapshotError::Version, "newer version"),
         (&SnapshotError::Full, "more than there is room for"),
@@ -301,7 +301,7 @@ fn tables_forget() {
 /// An index that is cleared is as good as new: with calls of either memory and parts.
 #[test]
 fn a_cleared_index_is_an_empty_one() {
-    fn check<S: Table<Span> + Default, C: OpenCalls + Default, P: Table<Part> + Default>() {
+    fn check<S: Table<Span> + Default, C: OpenCalls + Default, P: Table<PartSpan> + Default>() {
         let talk = notation::parse("u 10\na 20 c1 asks=c1\nu 10\na 20 c1\nt 9 c1\n").unwrap();
         let mut index: IndexBuf<S, C, P> = live::empty();
         let empty = live::everything(&index);
@@ -313,9 +313,9 @@ fn a_cleared_index_is_an_empty_one() {
         assert_eq!(live::everything(&index), full);
         assert!(index.view().groups().all(|group| group.source() == SourceKind::Caller));
     }
-    check::<Vec<Span>, OpenCallTree, Vec<Part>>();
-    check::<ArrayTable<Span, 8>, OpenCallSlots<8>, ArrayTable<Part, 8>>();
-    check::<heapless::Vec<Span, 8>, OpenCallSlots<8>, heapless::Vec<Part, 8>>();
+    check::<Vec<Span>, OpenCallTree, Vec<PartSpan>>();
+    check::<ArrayTable<Span, 8>, OpenCallSlots<8>, ArrayTable<PartSpan, 8>>();
+    check::<heapless::Vec<Span, 8>, OpenCallSlots<8>, heapless::Vec<PartSpan, 8>>();
 }
 
 #[test]

@@ -13,8 +13,8 @@ use std::time::Instant;
 
 use epitome::compactors::Truncation;
 use epitome::core::{
-    Budget, Cell, IndexBuf, OpenCallTree, Outcome, Part, Pass, Profile, Span, Tokens, Trigger, TriggerView,
-    Validator, plan,
+    Budget, Cell, IndexBuf, OpenCallTree, Outcome, PartSpan, Pass, Profile, Span, Tokens, Trigger,
+    TriggerView, Validator, plan,
 };
 use epitome_benches::generated::{Message, Messages, Pool, sizes};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -93,7 +93,7 @@ fn memory(history: &[Message<'_>], tokens: &[Tokens], spans: usize) -> bool {
     let why = "shows the tables of a history and of a plan at their largest, texts apart; matters where many sessions are \
                held at once";
     let met = row("bytes a message, index and plan", (peak + cells).div_ceil(MESSAGES), BYTES_MAX, why);
-    let mut index = IndexBuf::<Vec<Span>, OpenCallTree, Vec<Part>>::default();
+    let mut index = IndexBuf::<Vec<Span>, OpenCallTree, Vec<PartSpan>>::default();
     let peak = self::peak(history.iter().zip(tokens), |(message, tokens)| {
         index.push_with_parts(message, *tokens, |_, _| *tokens).unwrap();
     });

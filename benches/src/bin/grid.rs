@@ -10,9 +10,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use epitome::compactors::{StrategySpec, Texts};
+use epitome::compactors::{SpecTexts, StrategySpec};
 use epitome::core::{
-    Budget, ClassEstimator, GroupKind, Index, IndexBuf, OpenCallTree, Outcome, Part, Pass, PlanError,
+    Budget, ClassEstimator, GroupKind, Index, IndexBuf, OpenCallTree, Outcome, PartSpan, Pass, PlanError,
     Planner, Span, Verdict,
 };
 use epitome::message::Message;
@@ -92,9 +92,9 @@ fn main() {
     }
 }
 
-type Table = IndexBuf<Vec<Span>, OpenCallTree, Vec<Part>>;
+type Table = IndexBuf<Vec<Span>, OpenCallTree, Vec<PartSpan>>;
 
-fn index(messages: &[Message], mut texts: Texts) -> (Table, Texts) {
+fn index(messages: &[Message], mut texts: SpecTexts) -> (Table, SpecTexts) {
     let (mut index, counter) = (Table::default(), ClassEstimator::new());
     for (position, message) in (0..).zip(messages) {
         let (amount, parts) = measure_with_parts(message, &counter);
@@ -109,7 +109,7 @@ fn index(messages: &[Message], mut texts: Texts) -> (Table, Texts) {
 
 impl Left {
     fn of_all(messages: &[Message]) -> Self {
-        let (index, _) = index(messages, Texts::default());
+        let (index, _) = index(messages, SpecTexts::default());
         let mut left = Self::kept(index.view(), |_| Verdict::Keep);
         (left.tokens, left.stable) = (index.view().tokens(), index.view().tokens());
         left

@@ -10,7 +10,7 @@ use core::time::Duration;
 use std::time::Instant;
 
 use epitome::compactors::managed::ServiceRequest;
-use epitome::compactors::managed::anthropic::{Summarize, Summary, replay, summarize_body, summarized};
+use epitome::compactors::managed::anthropic::{Summarize, SummaryAnswer, replay, summarize_body, summarized};
 use epitome::compactors::managed::openai::{CompactOptions, MODEL, ResponsesVendor, compact_body, compacted};
 use epitome_benches::managed::{conversation, list, openai_answer};
 use serde_json::{Map, Value, json};
@@ -60,7 +60,7 @@ fn speed(rounds: u32) {
     let why = "shows what checking an answer costs; matters as above";
     row("Anthropic, answer read", rounds, why, &read, &|| serde_json::from_str::<Value>(&answer).unwrap());
 
-    let Summary::Written(block) = Summary::read(&answer).unwrap() else { return };
+    let SummaryAnswer::Written(block) = SummaryAnswer::read(&answer).unwrap() else { return };
     let whole = {
         let mut value = value.clone();
         value.as_object_mut().unwrap().remove("compaction");

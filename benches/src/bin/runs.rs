@@ -20,8 +20,8 @@ use epitome::compaction::{
 use epitome::compactors::Truncation;
 use epitome::core::message::SimpleMessage;
 use epitome::core::{
-    Budget, ClassEstimator, IndexBuf, Ledger, ModelKey, OpenCallTree, Outcome, Pacing, Planner, Span, Stamp,
-    Strategy, Tokens, Trigger, TriggerView,
+    Budget, ClassEstimator, IndexBuf, ModelKey, OpenCallTree, Outcome, Pacing, Planner, Span, Stamp,
+    Strategy, Tokens, Trigger, TriggerView, UsageLedger,
 };
 use epitome::history::{AppendToken, History, HistoryStore, MemoryStore, Notes, SessionId};
 use epitome::message::Message;
@@ -124,7 +124,7 @@ fn untriggered(messages: usize) {
         }
     }
     let (budget, pacing) = (Budget::default(), Pacing::default());
-    let ledger = Ledger::new(ModelKey::new("m", &ClassEstimator::new()), budget);
+    let ledger = UsageLedger::new(ModelKey::new("m", &ClassEstimator::new()), budget);
     let mut taken: Vec<Duration> = (0..101)
         .map(|_| {
             let region = Region::new(HEAP);

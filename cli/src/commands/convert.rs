@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use epitome::message::Message;
-use epitome::wire::{Converted, Format, Loss, LossKind, convert};
+use epitome::wire::{ConversionLoss, ConversionLossKind, Converted, Format, convert};
 use serde::Serialize;
 
 use crate::amount::counted;
@@ -175,11 +175,11 @@ fn lines(converted: &[Converted]) -> String {
     }
 }
 
-fn each(converted: &[Converted]) -> impl Iterator<Item = (usize, &Loss)> {
+fn each(converted: &[Converted]) -> impl Iterator<Item = (usize, &ConversionLoss)> {
     converted.iter().enumerate().flat_map(|(at, done)| done.losses.iter().map(move |loss| (at, loss)))
 }
 
-fn by_kind(converted: &[Converted]) -> BTreeMap<LossKind, usize> {
+fn by_kind(converted: &[Converted]) -> BTreeMap<ConversionLossKind, usize> {
     let mut kinds = BTreeMap::new();
     for (_, loss) in each(converted) {
         *kinds.entry(loss.kind).or_default() += 1;

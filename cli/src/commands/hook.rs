@@ -12,7 +12,7 @@ use epitome::compactors::SummaryWriter;
 use epitome::core::message::Role;
 use epitome::core::{ClassEstimator, Tokens};
 use epitome::message::Message;
-use epitome::wire::{Conversation, Entry, Format, ReadOptions, Relation, Transcript, detect, read};
+use epitome::wire::{Conversation, Format, ReadOptions, Relation, Transcript, TranscriptEntry, detect, read};
 use serde::Deserialize;
 
 use crate::args::HookArgs;
@@ -118,13 +118,13 @@ fn is_written(active: &Conversation) -> bool {
 /// The messages from before earlier compactions, which other branches of the file have, once each. Threads of sub-agents were never
 /// part of the conversation.
 fn earlier(transcript: &Transcript, active: &Conversation) -> Vec<Message> {
-    let mut seen: HashSet<_> = active.entries.iter().filter_map(Entry::record).collect();
+    let mut seen: HashSet<_> = active.entries.iter().filter_map(TranscriptEntry::record).collect();
     let mut messages = Vec::new();
     let is_thread = |one: &Conversation| matches!(one.relation, Relation::SideChain(_));
     for conversation in transcript.conversations().iter().filter(|one| !one.active && !is_thread(one)) {
-        let is_new = |entry: &&Entry| entry.record().is_none_or(|id| !seen.contains(&id));
+        let is_new = |entry: &&TranscriptEntry| entry.record().is_none_or(|id| !seen.contains(&id));
         messages.extend(conversation.entries.iter().filter(is_new).map(|entry| entry.message().clone()));
-        seen.extend(conversation.entries.iter().filter_map(Entry::record));
+        seen.extend(conversation.entries.iter().filter_map(TranscriptEntry::record));
     }
     messages
 }

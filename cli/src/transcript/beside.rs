@@ -1,7 +1,7 @@
 //! The contents of a file besides the messages of one conversation.
 
 use epitome::message::Str;
-use epitome::wire::{Compactions, Conversation, OutlinedConversation, Relation, UsageEntry};
+use epitome::wire::{Conversation, OutlinedConversation, Relation, ToolCompactions, UsageEntry};
 
 use super::Transcript;
 use crate::amount::counted;
@@ -20,7 +20,7 @@ pub(crate) struct Other {
 
 impl Transcript<'_> {
     /// Compactions of the tool that wrote it.
-    pub(crate) fn compactions(&self) -> Compactions {
+    pub(crate) fn compactions(&self) -> ToolCompactions {
         let found = match self {
             Self::Read(read) => read.conversation().map(|found| &found.compactions),
             Self::Session(session) => session.conversations().first().map(|found| &found.compactions),

@@ -8,7 +8,7 @@ use std::path::Path;
 use epitome::history::PartStandIn;
 use epitome::message::Message;
 use epitome::wire::Format;
-use epitome::wire::document::{Conversation, Layout, Piece};
+use epitome::wire::document::{DocumentConversation, Layout, Piece};
 use epitome::wire::openai_chat::ChatView;
 
 use super::View;
@@ -23,7 +23,7 @@ use crate::progress::Progress;
 pub(crate) enum Transcript<'a> {
     Memory {
         path: &'a Path,
-        conversation: Conversation<'a>,
+        conversation: DocumentConversation<'a>,
     },
     Lines(LineFile<'a>),
     Read(ReadConversation<'a>),

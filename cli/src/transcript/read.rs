@@ -8,8 +8,8 @@ use epitome::history::PartStandIn;
 use epitome::message::Message;
 use epitome::wire::document::{self, Document, Piece, Pointer};
 use epitome::wire::{
-    Conversation, Entry, Format, ReadOptions, Transcript, WireError, WireErrorKind, detect, openai_chat,
-    read, write_back,
+    Conversation, Format, ReadOptions, Transcript, TranscriptEntry, WireError, WireErrorKind, detect,
+    openai_chat, read, write_back,
 };
 
 use crate::args::InputArgs;
@@ -20,9 +20,9 @@ pub(crate) struct ReadConversation<'a> {
     transcript: &'a Transcript,
     at: usize,
     /// Its messages, once somebody asks for one of them.
-    entries: OnceCell<Vec<&'a Entry>>,
+    entries: OnceCell<Vec<&'a TranscriptEntry>>,
     /// `None` if it stays as it is.
-    kept: Option<Vec<Entry>>,
+    kept: Option<Vec<TranscriptEntry>>,
     /// By index: the stand-ins of a message's parts when it is written.
     shortened: BTreeMap<u32, Vec<PartStandIn>>,
     /// By index: the message that is written in the place of another.
@@ -89,7 +89,7 @@ fn looks_other(text: &str, options: &ReadOptions) -> Result<bool, WireError> {
 
 /// Whether the error of a detection is about messages, and not about where they stand.
 fn is_unfit(text: &str, error: &WireError) -> bool {
-    let has_messages = |found: document::Conversation<'_>| !found.is_empty();
+    let has_messages = |found: document::DocumentConversation<'_>| !found.is_empty();
     error.kind() == WireErrorKind::Shape && document::conversation(text).is_ok_and(has_messages)
 }
 
@@ -131,10 +131,10 @@ impl<'a> ReadConversation<'a> {
 
     /// The message with this index.
     pub(super) fn message(&self, at: usize) -> Option<&'a Message> {
-        self.entry(at).map(Entry::message)
+        self.entry(at).map(TranscriptEntry::message)
     }
 
-    fn entry(&self, at: usize) -> Option<&'a Entry> {
+    fn entry(&self, at: usize) -> Option<&'a TranscriptEntry> {
         let entries = || self.conversation().map(|found| found.entries.iter().collect()).unwrap_or_default();
         self.entries.get_or_init(entries).get(at).copied()
     }
@@ -164,14 +164,14 @@ impl<'a> ReadConversation<'a> {
                 let entry = self.entry(*at).ok_or_else(|| io::Error::other("no such message"))?;
                 Ok(self.shortened_entry(*at, entry.clone()))
             }
-            Piece::New(text) => openai_chat::read(text).map(Entry::new).map_err(io::Error::other),
+            Piece::New(text) => openai_chat::read(text).map(TranscriptEntry::new).map_err(io::Error::other),
             other => Err(io::Error::other(format!("{other:?} cannot be written"))),
         });
         self.kept = Some(kept.collect::<io::Result<_>>()?);
         Ok(())
     }
 
-    fn shortened_entry(&self, at: usize, entry: Entry) -> Entry {
+    fn shortened_entry(&self, at: usize, entry: TranscriptEntry) -> TranscriptEntry {
         match self.edited(at) {
             Some(message) => entry.with_message(message),
             None => entry,

@@ -250,7 +250,10 @@ fn stores_that_cannot_be_used() {
     assert!(!missing.exists(), "reading makes no store");
     fs::write(&missing, "").unwrap();
     let message = run(&["session", "vacuum", "--store", &url]).fails(2);
-    assert!(message.contains("missing.db is empty; `epitome session import` makes a store of it"), "{message}");
+    assert!(
+        message.contains("missing.db is empty; `epitome session import` makes a store of it"),
+        "{message}"
+    );
     assert_eq!(fs::metadata(&missing).unwrap().len(), 0);
     assert!(list(&format!("sqlite:{}", text(&folder.path("")))).fails(2).contains("is a directory"));
     let import =

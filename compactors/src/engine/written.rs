@@ -4,7 +4,7 @@ use std::vec::Vec;
 
 use epitome_core::Tokens;
 use epitome_std::compaction::FellBack;
-use epitome_std::wire::Loss;
+use epitome_std::wire::ConversionLoss;
 
 use super::again::Key;
 use crate::gap::GapFilling;
@@ -32,7 +32,7 @@ impl Written {
     }
 
     /// Content that the writers of the summaries did not receive.
-    pub(super) fn losses(&self) -> impl Iterator<Item = &Loss> {
+    pub(super) fn losses(&self) -> impl Iterator<Item = &ConversionLoss> {
         self.summaries.iter().flat_map(|(_, summary)| &summary.losses)
     }
 

@@ -11,7 +11,7 @@
 //! in another order.
 //!
 //! ```
-//! use epitome_compactors::managed::anthropic::{Summarize, Summary, choose_cut, replay};
+//! use epitome_compactors::managed::anthropic::{Summarize, SummaryAnswer, choose_cut, replay};
 //!
 //! let request = r#"{"model":"claude-opus-5-5","max_tokens":4096,"messages":[
 //!   {"role":"user","content":"Name the entities."},{"role":"assistant","content":"Recipe, Step."},
@@ -23,7 +23,7 @@
 //! // Sent with the header `anthropic-beta: compact-2026-09-04`, it is answered with a block.
 //! let response = r#"{"type":"message","role":"assistant","stop_reason":"compaction",
 //!   "content":[{"type":"compaction","content":"Entities: Recipe, Step.","signature":"EuYB"}]}"#;
-//! let Summary::Written(block) = Summary::read(response)? else { return Err("no summary".into()) };
+//! let SummaryAnswer::Written(block) = SummaryAnswer::read(response)? else { return Err("no summary".into()) };
 //! assert_eq!(
 //!     replay(request, cut, &block)?,
 //!     r#"{"max_tokens":4096,"model":"claude-opus-5-5","messages":[{"role":"assistant","content":[{"type":"compaction","content":"Entities: Recipe, Step.","signature":"EuYB"}]},{"role":"user","content":"Name the fields."},{"role":"assistant","content":"title, servings"}]}"#
@@ -49,7 +49,7 @@ mod service;
 mod summarize;
 mod threshold;
 
-pub use background::{BackgroundSwap, Discarded, Swapped, Ticket};
+pub use background::{BackgroundSwap, DiscardedBlock, Swapped, Ticket};
 pub use binding::{BINDING_BETA, BoundThinking, Remedy, drop_mismatched, strip_thinking};
 pub use block::CompactionBlock;
 #[cfg(feature = "anthropic")]
@@ -61,7 +61,7 @@ pub use edits::{
 };
 pub use error::{CompactionCode, MappingError};
 pub use service::{PROVIDER, summarize_body, summarized};
-pub use summarize::{NoSummary, ON_DEMAND_BETA, Summarize, Summary, replay};
+pub use summarize::{NoSummary, ON_DEMAND_BETA, Summarize, SummaryAnswer, replay};
 pub use threshold::{
     THRESHOLD_BETA, TRIGGER_DEFAULT, TRIGGER_MIN, ThresholdCompaction, ThresholdOutcome, trim_to_block,
 };

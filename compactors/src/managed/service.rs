@@ -11,7 +11,7 @@ use epitome_core::message::Role;
 use epitome_std::compaction::KeptSession;
 use epitome_std::message::{CompactionPart, Message, Part, Str};
 use epitome_std::session::Tool;
-use epitome_std::wire::Loss;
+use epitome_std::wire::ConversionLoss;
 
 use super::{ServiceError, ServiceErrorKind};
 
@@ -220,7 +220,7 @@ pub struct Artefact {
     pub usage: Option<Usage>,
     /// The content that was not sent to the service, because its format has no form for it: the result knows nothing
     /// of it. Messages are counted as they were sent, instructions first where they stand among them.
-    pub losses: Vec<Loss>,
+    pub losses: Vec<ConversionLoss>,
 }
 
 impl Artefact {
@@ -246,7 +246,7 @@ impl Artefact {
 
     /// Adds what the request could not say.
     #[must_use]
-    pub fn with_losses(mut self, losses: Vec<Loss>) -> Self {
+    pub fn with_losses(mut self, losses: Vec<ConversionLoss>) -> Self {
         self.losses = losses;
         self
     }

@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 use epitome_core::{Draft, IndexedPart, Profile, Protection, Strategy, Tokens, ToolName};
 
-use super::{Stage, Texts, table};
+use super::{SpecTexts, Stage, table};
 use crate::{
     AgentPreset, ChatPreset, ContextWindow, EphemeralFirst, Ledger, MediaClearing, NewestFirst,
     OversizedClamp, Pipeline, ReasoningClearing, Salience, SlidingWindow, Strength, Summarization, Supersede,
@@ -21,7 +21,7 @@ pub struct MadeStrategy {
 }
 
 impl MadeStrategy {
-    pub(super) fn new(stages: &[Stage], texts: Texts) -> Self {
+    pub(super) fn new(stages: &[Stage], texts: SpecTexts) -> Self {
         let texts = Arc::new(texts);
         Self { stages: stages.iter().map(|stage| made(stage, &texts)).collect() }
     }
@@ -117,7 +117,7 @@ macro_rules! set {
     };
 }
 
-fn made(stage: &Stage, texts: &Arc<Texts>) -> Box<dyn Strategy + Send + Sync> {
+fn made(stage: &Stage, texts: &Arc<SpecTexts>) -> Box<dyn Strategy + Send + Sync> {
     match stage.row.name {
         table::WINDOW => Box::new(window(stage)),
         table::TOOL_RESULTS => Box::new(tool_results(stage)),
@@ -219,7 +219,7 @@ fn tool_results(stage: &Stage) -> ToolResults {
     ToolResults { clearing, excluded: names(stage.tools("exclude-tools")) }
 }
 
-fn supersede(stage: &Stage, texts: &Arc<Texts>) -> Box<dyn Strategy + Send + Sync> {
+fn supersede(stage: &Stage, texts: &Arc<SpecTexts>) -> Box<dyn Strategy + Send + Sync> {
     let (texts, only) = (Arc::clone(texts), names(stage.tools("only-tools")));
     let key = move |part: &IndexedPart<'_>| {
         let counts = only.is_empty() || part.tool().is_some_and(|tool| only.contains(&tool));

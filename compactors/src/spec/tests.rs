@@ -6,7 +6,7 @@ use std::vec::Vec;
 
 use epitome_core::message::{MediaKind, Role};
 use epitome_core::{
-    Budget, ClassEstimator, IndexBuf, OpenCallTree, Outcome, Part, Pass, Planner, Profile, Span,
+    Budget, ClassEstimator, IndexBuf, OpenCallTree, Outcome, PartSpan, Pass, Planner, Profile, Span,
     Strategy as _, Tokens, count_message, count_part,
 };
 use epitome_std::message::{self, Media, MediaSource, Message, ToolCall};
@@ -132,7 +132,7 @@ fn every_row_makes_its_strategy() {
             format!(":{}={value}", parameter.name)
         });
         let text = said.fold(row.name.to_string(), |text, said| text + &said);
-        text.parse::<StrategySpec>().unwrap().strategy(Texts::default()).name()
+        text.parse::<StrategySpec>().unwrap().strategy(SpecTexts::default()).name()
     };
     let names: Vec<_> = STAGES.iter().map(made).collect();
     let expected = [
@@ -236,7 +236,7 @@ proptest! {
 /// The verdicts of a strategy on turns with a picture, a call, its result and an answer, and what its summary may quote.
 fn decided(strategy: &MadeStrategy, messages: &[Message], percent: u64) -> (String, Vec<Tokens>) {
     let counter = ClassEstimator::new();
-    let mut index = IndexBuf::with_parts(Vec::<Span>::new(), OpenCallTree::new(), Vec::<Part>::new());
+    let mut index = IndexBuf::with_parts(Vec::<Span>::new(), OpenCallTree::new(), Vec::<PartSpan>::new());
     for message in messages {
         let tokens = count_message(message, &counter);
         index.push_with_parts(message, tokens, |_, part| count_part(part, &counter)).unwrap();

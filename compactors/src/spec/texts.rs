@@ -18,7 +18,7 @@ use foldhash::fast::RandomState;
 /// For [`Supersede`](crate::Supersede): the tool and the arguments of the call of each result. Two results are about the same thing if both
 /// are equal. For [`Salience`](crate::Salience): a [`ConversationIndex`] of the messages, with their texts and results of tools.
 #[derive(Debug, Clone, Default)]
-pub struct Texts {
+pub struct SpecTexts {
     things: Option<Things>,
     search: Option<Search>,
 }
@@ -57,7 +57,7 @@ pub(super) struct Place {
     pub(super) is_result: bool,
 }
 
-impl Texts {
+impl SpecTexts {
     pub(super) fn new(things: bool, search: bool) -> Self {
         Self { things: things.then(Things::default), search: search.then(Search::default) }
     }

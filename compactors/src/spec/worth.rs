@@ -6,7 +6,7 @@ use std::vec::Vec;
 
 use epitome_core::{Draft, Group, GroupKind, PartKind, PartVerdict, Verdict};
 
-use super::Texts;
+use super::SpecTexts;
 use super::texts::Place;
 
 /// Nearness is worth so many times the rarity of terms, for each token.
@@ -19,7 +19,7 @@ const LENGTH_ADDED: u64 = 200;
 /// The share of the nearness of a neighbour, in percent, by its distance less one.
 const NEIGHBOURS: [u64; 2] = [70, 49];
 
-impl Texts {
+impl SpecTexts {
     /// The worth of each group of a draft's index, for [`Salience`](crate::Salience): the sum of two amounts.
     ///
     /// *How much it says*: the rarity of its distinct terms, for each of its tokens; that of what the user said counts twice, and of

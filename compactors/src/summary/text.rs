@@ -7,7 +7,7 @@ use std::vec::Vec;
 
 use epitome_core::attribution::SourceKind;
 use epitome_std::history::RELOADED;
-use epitome_std::identifiers::Kind;
+use epitome_std::identifiers::IdentifierKind;
 use epitome_std::message::{Message, Part};
 
 use super::handle::{Handle, Numbers, numbers_in};
@@ -140,12 +140,12 @@ impl SummaryText<'_> {
 
 /// A line for each kind of identifier that is among these.
 pub(super) fn identifier_lines(identifiers: &[&str]) -> Vec<String> {
-    let line = |kind: Kind| {
-        let own = identifiers.iter().filter(|identifier| Kind::of(identifier) == kind);
+    let line = |kind: IdentifierKind| {
+        let own = identifiers.iter().filter(|identifier| IdentifierKind::of(identifier) == kind);
         let own: String = own.flat_map(|identifier| [" ", identifier]).collect();
         (!own.is_empty()).then(|| format!("{}:{own}", kind.as_str()))
     };
-    Kind::ALL.into_iter().filter_map(line).collect()
+    IdentifierKind::ALL.into_iter().filter_map(line).collect()
 }
 
 /// Content of an earlier summary.

@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use crate::count::measure_each;
-use crate::index::{Part, PartKind};
+use crate::index::{PartKind, PartSpan};
 use crate::message::{MessageView, PartView};
 use crate::table::{ArrayTable, Full, Table};
 use crate::{TokenCounter, Tokens};
@@ -15,27 +15,27 @@ use super::encode::tag;
 /// The rows of results; other parts have none. With room for no result it takes any number of them and keeps none, so that
 /// plans keep or drop whole groups.
 #[derive(Debug, Clone)]
-pub(super) struct ResultTable<const PARTS: usize>(ArrayTable<Part, PARTS>);
+pub(super) struct ResultTable<const PARTS: usize>(ArrayTable<PartSpan, PARTS>);
 
 impl<const PARTS: usize> ResultTable<PARTS> {
     pub(super) const fn new() -> Self {
-        Self(ArrayTable::in_room([Part::EMPTY; PARTS]))
+        Self(ArrayTable::in_room([PartSpan::EMPTY; PARTS]))
     }
 }
 
-impl<const PARTS: usize> Table<Part> for ResultTable<PARTS> {
+impl<const PARTS: usize> Table<PartSpan> for ResultTable<PARTS> {
     // A record has room for the size of one result.
     const READS_HOSTED: bool = false;
 
-    fn as_slice(&self) -> &[Part] {
+    fn as_slice(&self) -> &[PartSpan] {
         self.0.as_slice()
     }
 
-    fn as_mut_slice(&mut self) -> &mut [Part] {
+    fn as_mut_slice(&mut self) -> &mut [PartSpan] {
         self.0.as_mut_slice()
     }
 
-    fn push(&mut self, part: Part) -> Result<(), Full> {
+    fn push(&mut self, part: PartSpan) -> Result<(), Full> {
         if PARTS == 0 || part.kind() != PartKind::ToolResult { Ok(()) } else { self.0.push(part) }
     }
 

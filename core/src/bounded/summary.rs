@@ -21,13 +21,13 @@ use super::{BoundedHistory, Compacted, Header};
 /// A summary cannot stand in place of these messages. Nothing is changed.
 ///
 /// ```
-/// use epitome_core::SummaryError;
+/// use epitome_core::BoundedSummaryError;
 ///
-/// assert_eq!(SummaryError::Blank.to_string(), "the summary is blank");
+/// assert_eq!(BoundedSummaryError::Blank.to_string(), "the summary is blank");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum SummaryError {
+pub enum BoundedSummaryError {
     /// There is no message with such a number: they were removed meanwhile. Choose again.
     NoMessages,
     /// A group lies only partly in the range: an answer has come since, or the range cuts it. Choose again.
@@ -43,7 +43,7 @@ pub enum SummaryError {
     TooLarge,
 }
 
-impl fmt::Display for SummaryError {
+impl fmt::Display for BoundedSummaryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoMessages => "the messages to summarize are gone: choose again",
@@ -56,7 +56,7 @@ impl fmt::Display for SummaryError {
     }
 }
 
-impl core::error::Error for SummaryError {}
+impl core::error::Error for BoundedSummaryError {}
 
 impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
     /// The messages that the last [`plan`](Self::plan) would delete and a summary could replace: of the runs of neighbours
@@ -118,28 +118,28 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
     /// what they covered.
     ///
     /// # Errors
-    /// [`SummaryError`], checked before anything moves.
+    /// [`BoundedSummaryError`], checked before anything moves.
     ///
     /// ```
     /// use epitome_core::attribution::SeqRange;
-    /// use epitome_core::{BoundedHistory, ClassEstimator, Seq, SummaryError};
+    /// use epitome_core::{BoundedHistory, BoundedSummaryError, ClassEstimator, Seq};
     ///
     /// let mut history = BoundedHistory::<32, 1024>::new();
     /// let range = SeqRange { first: Seq(2), last: Seq(9) };
-    /// assert_eq!(history.summarize(range, "Nothing.", &ClassEstimator::new()), Err(SummaryError::NoMessages));
+    /// assert_eq!(history.summarize(range, "Nothing.", &ClassEstimator::new()), Err(BoundedSummaryError::NoMessages));
     /// ```
     pub fn summarize(
         &mut self,
         range: SeqRange,
         text: &str,
         counter: &(impl TokenCounter + ?Sized),
-    ) -> Result<Compacted, SummaryError> {
+    ) -> Result<Compacted, BoundedSummaryError> {
         let covered = self.check_range(range)?;
         if text.trim().is_empty() {
-            return Err(SummaryError::Blank);
+            return Err(BoundedSummaryError::Blank);
         }
-        let first = *self.headers().get(covered.start).ok_or(SummaryError::NoMessages)?;
-        let derived = [self.coverage(covered.clone()).ok_or(SummaryError::NoMessages)?];
+        let first = *self.headers().get(covered.start).ok_or(BoundedSummaryError::NoMessages)?;
+        let derived = [self.coverage(covered.clone()).ok_or(BoundedSummaryError::NoMessages)?];
         let authority = self.lowest_authority(covered.clone());
         let mut attribution = AttributionView::caller(authority);
         (attribution.source, attribution.derived_from) = (SourceKind::Compaction, &derived);
@@ -150,7 +150,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         let bytes = end.saturating_sub(first.start as usize);
         let (tokens, freed) = (count_message(&summary, counter), self.covered_tokens(covered.clone()));
         if tokens.as_u64() >= freed || measure.written() >= bytes {
-            return Err(SummaryError::TooLarge);
+            return Err(BoundedSummaryError::TooLarge);
         }
         let header = Header { tokens, ..first };
         let mut calls = Calls::new();
@@ -166,15 +166,15 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
     }
 
     /// The positions that a range covers, if a summary may stand in their place.
-    fn check_range(&self, range: SeqRange) -> Result<Range<usize>, SummaryError> {
+    fn check_range(&self, range: SeqRange) -> Result<Range<usize>, BoundedSummaryError> {
         let covered = self.positions_in(range);
         if covered.is_empty() {
-            return Err(SummaryError::NoMessages);
+            return Err(BoundedSummaryError::NoMessages);
         }
         let inside = |header: &Header| range.contains(header.anchor());
         let mut members = self.headers().iter().zip(0_usize..);
         if members.any(|(header, at)| inside(header) != covered.contains(&at)) {
-            return Err(SummaryError::NotWhole);
+            return Err(BoundedSummaryError::NotWhole);
         }
         let index = self.index.view();
         let newest_step = index.groups().rev().find(Group::is_step).map(|group| group.leader());
@@ -188,10 +188,10 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
             let at = Some(group.leader());
             let last = at == index.totals.first_user || at == index.totals.last_user || at == newest_step;
             if last || group.is_instruction() || group.is_pinned() || group.is_open() {
-                return Err(SummaryError::Protected);
+                return Err(BoundedSummaryError::Protected);
             }
         }
-        if new { Ok(covered) } else { Err(SummaryError::NothingNew) }
+        if new { Ok(covered) } else { Err(BoundedSummaryError::NothingNew) }
     }
 
     fn goes_or_is_summary(&self, span: usize) -> bool {

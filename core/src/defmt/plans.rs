@@ -3,8 +3,8 @@
 use defmt::{Display2Format, Format, Formatter, write};
 
 use crate::{
-    Clamp, Edit, FillError, Gap, Loss, LossKind, LossReport, Outcome, PartEdit, PartKind, PartVerdict, Plan,
-    ReadyPlan, Refusal, StandIn, SummaryEdit,
+    Clamp, FillError, Gap, Loss, LossKind, LossReport, Outcome, PartEdit, PartKind, PartVerdict, Plan,
+    PlannedEdit, ReadyPlan, Refusal, StandIn, SummaryEdit,
 };
 #[cfg(feature = "alloc")]
 use crate::{Pending, Repair};
@@ -94,7 +94,7 @@ impl Format for StandIn<'_> {
     }
 }
 
-impl Format for Edit<'_, '_> {
+impl Format for PlannedEdit<'_, '_> {
     fn format(&self, f: Formatter<'_>) {
         match self {
             Self::Hide(positions) => write!(f, "hide {=u32}..{=u32}", positions.start, positions.end),

@@ -11,7 +11,7 @@ use super::*;
 
 /// The rules for one word as they are written, one after the other and each over the whole word.
 mod rule {
-    use super::Kind;
+    use super::IdentifierKind;
 
     /// Whether no identifier holds a character.
     pub(super) fn is_border(c: char) -> bool {
@@ -32,12 +32,12 @@ mod rule {
     }
 
     /// Kind of a word, if a model must be able to write it letter by letter.
-    pub(super) fn kind_of(word: &str) -> Option<Kind> {
+    pub(super) fn kind_of(word: &str) -> Option<IdentifierKind> {
         match word {
-            _ if is_url(word) => Some(Kind::Address),
-            _ if is_path(word) => Some(Kind::File),
-            _ if is_id(word) => Some(Kind::Id),
-            _ if is_amount(word) => Some(Kind::Amount),
+            _ if is_url(word) => Some(IdentifierKind::Address),
+            _ if is_path(word) => Some(IdentifierKind::File),
+            _ if is_id(word) => Some(IdentifierKind::Id),
+            _ if is_amount(word) => Some(IdentifierKind::Amount),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! The calls of a message, and its requests for approval, remembered until they are answered.
 
 use super::ToolName;
-use super::part::{Part, PartKind};
+use super::part::{PartKind, PartSpan};
 use super::push::IndexBuf;
 use super::seat::Seat;
 use super::span::Span;
@@ -9,7 +9,7 @@ use crate::message::{CallKind, MessageView, PartView, Role};
 use crate::open_calls::{OpenCall, OpenCalls, OpenKind};
 use crate::table::{Full, Table};
 
-impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
+impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
     /// Opens the calls of a message that has its place. `rows` is where the rows of its parts begin; without them nobody asks
     /// for tools' names.
     pub(super) fn open<M: MessageView + ?Sized>(

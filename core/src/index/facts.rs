@@ -5,7 +5,7 @@ use crate::message::{CallKind, MessageView, PartView, Role};
 use crate::open_calls::{OpenCall, OpenCalls, OpenKind};
 
 use super::GroupKind;
-use super::part::{Part, Rows};
+use super::part::{PartSpan, Rows};
 use super::span::Flags;
 use crate::Turn;
 use crate::table::Table;
@@ -45,7 +45,7 @@ pub(crate) enum Answer {
 
 impl Facts {
     /// `find` gives the open call or request that an answer with this id belongs to.
-    pub(crate) fn of<M: MessageView + ?Sized, P: Table<Part>>(
+    pub(crate) fn of<M: MessageView + ?Sized, P: Table<PartSpan>>(
         message: &M,
         find: impl Fn(OpenKind, &[u8]) -> Option<OpenCall>,
     ) -> Self {
@@ -56,7 +56,7 @@ impl Facts {
 
     /// Reads the parts of the message, for an index with parts in a `P`.
     #[cfg_attr(feature = "alloc", inline(always))]
-    pub(super) fn read_parts<M: MessageView + ?Sized, P: Table<Part>>(
+    pub(super) fn read_parts<M: MessageView + ?Sized, P: Table<PartSpan>>(
         &mut self,
         message: &M,
         find: impl Fn(OpenKind, &[u8]) -> Option<OpenCall>,
@@ -67,7 +67,7 @@ impl Facts {
 
     /// Reads the parts of the message, and in the same pass adds a row for each part that a plan may shorten.
     #[cfg_attr(feature = "alloc", inline(always))]
-    pub(super) fn read_with_rows<M: MessageView + ?Sized, P: Table<Part>>(
+    pub(super) fn read_with_rows<M: MessageView + ?Sized, P: Table<PartSpan>>(
         &mut self,
         message: &M,
         find: impl Fn(OpenKind, &[u8]) -> Option<OpenCall>,
@@ -101,7 +101,7 @@ impl Facts {
     }
 
     #[cfg_attr(feature = "alloc", inline(always))]
-    fn read<P: Table<Part>>(
+    fn read<P: Table<PartSpan>>(
         &mut self,
         part: &PartView<'_>,
         find: &impl Fn(OpenKind, &[u8]) -> Option<OpenCall>,

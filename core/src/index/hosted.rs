@@ -1,13 +1,13 @@
 //! Results of hosted tools in the message of their calls: which tool each is of, and which of them may be shortened.
 
-use super::part::{Part, PartKind};
+use super::part::{PartKind, PartSpan};
 use super::push::IndexBuf;
 use super::{Span, ToolName};
 use crate::message::{CallKind, MessageView, PartView, ToolCallView, ToolResultView};
 use crate::open_calls::OpenCalls;
 use crate::table::Table;
 
-impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
+impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
     /// Names the tools of the results in a message of the model, whose rows begin at `from`, and takes the rows out of those
     /// that stay whole.
     #[cold]

@@ -22,7 +22,7 @@ pub(super) const TEXT_PART_BYTES_MIN: usize = TEXT_PART_TOKENS_MIN.0 as usize;
 /// Its fields are private: a row is made by an index and read through [`IndexedPart`]. It is public so that a caller can
 /// bring the memory of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Part {
+pub struct PartSpan {
     /// The position of its message.
     message: u32,
     /// Its own size, without the framing of the message.
@@ -32,7 +32,7 @@ pub struct Part {
     packed: u32,
 }
 
-const _: () = assert!(size_of::<Part>() <= 12, "an index has at most 12 bytes per elidable part");
+const _: () = assert!(size_of::<PartSpan>() <= 12, "an index has at most 12 bytes per elidable part");
 
 const ORDINAL_MAX: u32 = 0xFFF;
 const KIND_SHIFT: u32 = 12;
@@ -41,7 +41,7 @@ const TOOL_SHIFT: u32 = 16;
 /// Mark of reasoning that stands alone in its message, in the place of a tool's name.
 const ALONE: u32 = 1 << TOOL_SHIFT;
 
-impl Part {
+impl PartSpan {
     /// Value of the unused rows of a table.
     pub(crate) const EMPTY: Self = Self { message: 0, tokens: 0, packed: 0 };
 
@@ -113,16 +113,16 @@ impl PartKind {
 #[expect(clippy::exhaustive_structs, reason = "it is empty for good")]
 pub struct NoParts;
 
-impl Table<Part> for NoParts {
-    fn as_slice(&self) -> &[Part] {
+impl Table<PartSpan> for NoParts {
+    fn as_slice(&self) -> &[PartSpan] {
         &[]
     }
 
-    fn as_mut_slice(&mut self) -> &mut [Part] {
+    fn as_mut_slice(&mut self) -> &mut [PartSpan] {
         &mut []
     }
 
-    fn push(&mut self, _: Part) -> Result<(), Full> {
+    fn push(&mut self, _: PartSpan) -> Result<(), Full> {
         Ok(())
     }
 
@@ -137,7 +137,7 @@ pub struct IndexedPart<'a> {
     index: Index<'a>,
     at: u32,
     leader: u32,
-    part: &'a Part,
+    part: &'a PartSpan,
 }
 
 impl<'a> IndexedPart<'a> {
@@ -287,7 +287,7 @@ pub(super) struct Rows<'t, 's, P> {
     result: Result<(), Full>,
 }
 
-impl<'t, 's, P: Table<Part>> Rows<'t, 's, P> {
+impl<'t, 's, P: Table<PartSpan>> Rows<'t, 's, P> {
     /// For a message at `position`; none if it is one whose parts stay whole.
     fn of(facts: &Facts, position: u32, table: &'t mut P, sizes: Sizes<'s>) -> Option<Self> {
         if facts.is_instruction() || facts.source == SourceKind::Compaction {
@@ -332,7 +332,7 @@ impl<'t, 's, P: Table<Part>> Rows<'t, 's, P> {
         };
         if at <= ORDINAL_MAX {
             let packed = at | (kind as u32) << KIND_SHIFT | marks;
-            let row = Part { message: self.position, tokens: tokens.0, packed };
+            let row = PartSpan { message: self.position, tokens: tokens.0, packed };
             self.result = self.result.and_then(|()| self.table.push(row));
         }
     }
@@ -348,7 +348,7 @@ impl<'t, 's, P: Table<Part>> Rows<'t, 's, P> {
     }
 }
 
-impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
+impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
     /// Reads a message's parts, and adds their rows: all of them, or none if there is no room. `find` gives the open call
     /// or request that an answer belongs to.
     #[cfg_attr(feature = "alloc", inline(always))]

@@ -1,7 +1,7 @@
 //! Putting a message in its group: once, when it is appended, for good.
 
 use super::facts::{Answer, Facts, ResponseId, close};
-use super::part::{NoParts, Part, Sizes};
+use super::part::{NoParts, PartSpan, Sizes};
 use super::seat::{Last, Seat};
 use super::span::{Flags, NONE, Span};
 use super::{GroupKind, Index, Totals};
@@ -93,15 +93,15 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
     }
 }
 
-impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
+impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
     /// An empty index in these tables, of which the last is for the parts that plans may shorten.
     ///
     /// ```
     /// use epitome_core::message::{SimpleMessage, ToolCallView};
-    /// use epitome_core::{ArrayTable, ClassEstimator, IndexBuf, OpenCallSlots, Part, PartKind, Span, ToolName};
+    /// use epitome_core::{ArrayTable, ClassEstimator, IndexBuf, OpenCallSlots, PartKind, PartSpan, Span, ToolName};
     /// use epitome_core::{count_message, count_part};
     ///
-    /// let (spans, parts) = (ArrayTable::<Span, 8>::default(), ArrayTable::<Part, 8>::default());
+    /// let (spans, parts) = (ArrayTable::<Span, 8>::default(), ArrayTable::<PartSpan, 8>::default());
     /// let mut index = IndexBuf::with_parts(spans, OpenCallSlots::<4>::new(), parts);
     /// let counter = ClassEstimator::new();
     /// let calls = [ToolCallView::new("c1", "read", "{\"path\":\"a.txt\"}")];

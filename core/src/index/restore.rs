@@ -5,7 +5,7 @@ use super::facts::{Answer, Facts};
 use super::part::Sizes;
 use super::push::{IndexBuf, New};
 use super::seat::Seat;
-use super::{GroupKind, Part, Span};
+use super::{GroupKind, PartSpan, Span};
 use crate::message::{MessageView, PartView};
 use crate::open_calls::{OpenCall, OpenCallSlots, OpenCalls};
 use crate::table::{Full, Table};
@@ -32,7 +32,7 @@ pub struct Stored {
     pub orphan: bool,
 }
 
-impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
+impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
     /// Puts a stored message back in the group that it was given when it was appended: nothing is decided anew.
     /// Messages come in ascending order; [`IndexBuf::resume`] ends the series.
     ///
@@ -115,7 +115,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
     }
 }
 
-impl<S: Table<Span>, const N: usize, P: Table<Part>> IndexBuf<S, OpenCallSlots<N>, P> {
+impl<S: Table<Span>, const N: usize, P: Table<PartSpan>> IndexBuf<S, OpenCallSlots<N>, P> {
     /// Forgets the calls again that had been forgotten for want of a slot, and that a shorter history has room for.
     pub(crate) fn forget_calls_but(&mut self, known: &OpenCallSlots<N>) {
         self.calls.forget_all_but(known);

@@ -1,7 +1,7 @@
 //! Which group the next message of the model joins.
 
 use super::facts::{Facts, ResponseId};
-use super::part::Part;
+use super::part::PartSpan;
 use super::push::{IndexBuf, New};
 use super::span::{Flags, Span};
 use crate::attribution::SourceKind;
@@ -42,7 +42,7 @@ impl Last {
     }
 }
 
-impl<S: Table<Span>, C: OpenCalls, P: Table<Part>> IndexBuf<S, C, P> {
+impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
     /// Rule 3: the group that a message of the model joins, if it joins one.
     pub(super) fn seat_of<M: MessageView + ?Sized>(&self, message: &M, facts: &Facts) -> Option<Seat> {
         if facts.role != Role::Assistant || facts.source == SourceKind::Compaction {

@@ -1,6 +1,6 @@
 //! One row of the index.
 
-use super::{GroupKind, Part};
+use super::{GroupKind, PartSpan};
 use crate::Turn;
 use crate::attribution::SourceKind;
 use crate::table::Table;
@@ -158,7 +158,7 @@ impl Span {
     }
 
     /// Takes the flag away that only what the model says has.
-    pub(crate) fn settle_hosted<P: Table<Part>>(&mut self) {
+    pub(crate) fn settle_hosted<P: Table<PartSpan>>(&mut self) {
         // Few groups have it: they alone are looked at further.
         if P::READS_HOSTED && self.meta & Flags::HOSTED.0 != 0 && !self.is(GroupKind::Assistant) {
             self.meta &= !Flags::HOSTED.0;

@@ -287,13 +287,13 @@ impl<'a, 't> ReadyPlan<'a, 't> {
 
     /// The edits that a store writes, all in one step: first the messages to hide (those that summaries replace included),
     /// then the summaries, then the parts to change. Within each the order is that of the groups, or of the messages.
-    pub fn edits(&self) -> impl Iterator<Item = Edit<'a, 't>> + use<'a, 't> {
+    pub fn edits(&self) -> impl Iterator<Item = PlannedEdit<'a, 't>> + use<'a, 't> {
         let (plan, stand_ins) = (self.plan, self.stand_ins);
         let hidden = plan.index.groups().filter(move |group| plan.verdict(group) != Verdict::Keep);
-        let hides = hidden.flat_map(|group| group.positions()).map(Edit::Hide);
+        let hides = hidden.flat_map(|group| group.positions()).map(PlannedEdit::Hide);
         let summaries = plan.summaries().zip(stand_ins.summaries).filter_map(|(gap, stand_in)| {
             let position = gap.covers().next()?.start;
-            Some(Edit::Summary(SummaryEdit { position, stand_in: *stand_in, covered: gap.covered }))
+            Some(PlannedEdit::Summary(SummaryEdit { position, stand_in: *stand_in, covered: gap.covered }))
         });
         let all = (stand_ins.notes.iter(), stand_ins.clamps.iter());
         let parts = plan.shortened().scan(all, move |(notes, cut), (part, verdict)| {
@@ -303,7 +303,7 @@ impl<'a, 't> ReadyPlan<'a, 't> {
                 _ => stand_ins.note(part.kind(), notes),
             };
             let (position, ordinal, kind) = (part.position(), part.ordinal(), part.kind());
-            Some(Edit::Part(PartEdit { position, ordinal, kind, stand_in }))
+            Some(PlannedEdit::Part(PartEdit { position, ordinal, kind, stand_in }))
         });
         hides.chain(summaries).chain(parts)
     }
@@ -324,7 +324,7 @@ impl<'a, 't> ReadyPlan<'a, 't> {
 /// One thing that a store has to write. Positions are those of the index that the plan was made from.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Edit<'a, 't> {
+pub enum PlannedEdit<'a, 't> {
     /// Hide the messages at these positions.
     Hide(Range<u32>),
     /// Let a summary stand in place of hidden messages.

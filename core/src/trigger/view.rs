@@ -13,8 +13,8 @@ pub struct TriggerView<'a> {
 }
 
 impl<'a> TriggerView<'a> {
-    /// The conversation of `index`, whose next request has `size` tokens ([`Ledger::size`](crate::Ledger::size)). No
-    /// report, and nobody has asked for a pass.
+    /// The conversation of `index`, whose next request has `size` tokens ([`UsageLedger::size`](crate::UsageLedger::size)).
+    /// No report, and nobody has asked for a pass.
     #[must_use]
     pub const fn new(index: Index<'a>, budget: &'a Budget, size: u64) -> Self {
         Self { index, budget, size, token_count: 0, pass: Pass::Proactive }

@@ -19,9 +19,9 @@ use crate::{Basis, Budget, Head, Revision, TokenCounter};
 /// inputs, and usage of compaction calls is spend, not size.
 ///
 /// ```
-/// use epitome_core::{Basis, Budget, ClassEstimator, Head, Ledger, ModelKey, Revision, Stamp, Usage};
+/// use epitome_core::{Basis, Budget, ClassEstimator, Head, ModelKey, Revision, Stamp, Usage, UsageLedger};
 ///
-/// let mut ledger = Ledger::new(ModelKey::new("gpt-5.1", &ClassEstimator::new()), Budget::default());
+/// let mut ledger = UsageLedger::new(ModelKey::new("gpt-5.1", &ClassEstimator::new()), Budget::default());
 /// let before = Stamp::new(Revision(0), Head::default());
 /// let request = ledger.begin_request(1_000, before);
 /// ledger.record(request, &Usage::new(1_200, 80));
@@ -38,23 +38,23 @@ use crate::{Basis, Budget, Head, Revision, TokenCounter};
 /// A report belongs to its own request, and to one only:
 ///
 /// ```compile_fail,E0382
-/// # use epitome_core::{Budget, ClassEstimator, Head, Ledger, ModelKey, Revision, Stamp, Usage};
-/// # let mut ledger = Ledger::new(ModelKey::new("gpt-5.1", &ClassEstimator::new()), Budget::default());
+/// # use epitome_core::{Budget, ClassEstimator, Head, ModelKey, Revision, Stamp, Usage, UsageLedger};
+/// # let mut ledger = UsageLedger::new(ModelKey::new("gpt-5.1", &ClassEstimator::new()), Budget::default());
 /// let request = ledger.begin_request(1_000, Stamp::new(Revision(0), Head::default()));
 /// ledger.record(request, &Usage::new(1_200, 80));
 /// ledger.record(request, &Usage::new(1_300, 80));
 /// ```
 #[derive(Debug, Clone)]
-pub struct Ledger {
-    known: SavedLedger,
+pub struct UsageLedger {
+    known: SavedUsageLedger,
     budget: Budget,
 }
 
-/// The contents of a [`Ledger`] as plain data: kept with a session, it outlives the process ([`Ledger::save`], [`Ledger::restore`]). With
-/// the feature `serde` it is a serde value.
+/// The contents of a [`UsageLedger`] as plain data: kept with a session, it outlives the process ([`UsageLedger::save`],
+/// [`UsageLedger::restore`]). With the feature `serde` it is a serde value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct SavedLedger {
+pub struct SavedUsageLedger {
     model: ModelKey,
     anchor: Option<Anchor>,
     learned: Learned,
@@ -84,11 +84,11 @@ impl Anchor {
     }
 }
 
-impl Ledger {
+impl UsageLedger {
     /// A ledger without a report.
     #[must_use]
     pub fn new(model: ModelKey, budget: Budget) -> Self {
-        let known = SavedLedger {
+        let known = SavedUsageLedger {
             model,
             anchor: None,
             learned: Learned::default(),
@@ -102,26 +102,26 @@ impl Ledger {
     }
 
     /// Goes on from what was saved, as if the process had gone on. If `model` is another model or counter than the saved
-    /// one, this is [`Ledger::set_model`]: only what was spent is left.
+    /// one, this is [`UsageLedger::set_model`]: only what was spent is left.
     ///
     /// What was saved is believed only as far as it holds together: it may have been edited by hand.
     ///
     /// ```
-    /// use epitome_core::{Basis, Budget, ClassEstimator, Head, Ledger, ModelKey, Revision, Stamp, Usage};
+    /// use epitome_core::{Basis, Budget, ClassEstimator, Head, ModelKey, Revision, Stamp, Usage, UsageLedger};
     ///
     /// let (model, stamp) = (ModelKey::new("gpt-5.1", &ClassEstimator::new()), Stamp::new(Revision(0), Head::default()));
-    /// let mut ledger = Ledger::new(model, Budget::default());
+    /// let mut ledger = UsageLedger::new(model, Budget::default());
     /// let request = ledger.begin_request(1_000, stamp);
     /// ledger.record(request, &Usage::new(1_200, 80));
     ///
-    /// let restored = Ledger::restore(ledger.save(), model, Budget::default());
+    /// let restored = UsageLedger::restore(ledger.save(), model, Budget::default());
     /// assert_eq!((restored.size(1_000, stamp).tokens, restored.size(1_000, stamp).basis), (1_200, Basis::Reported));
     /// let other = ModelKey::new("gpt-5.1-mini", &ClassEstimator::new());
-    /// let restored = Ledger::restore(ledger.save(), other, Budget::default());
+    /// let restored = UsageLedger::restore(ledger.save(), other, Budget::default());
     /// assert_eq!((restored.size(1_000, stamp).tokens, restored.spend().input), (1_000, 1_200));
     /// ```
     #[must_use]
-    pub fn restore(mut saved: SavedLedger, model: ModelKey, budget: Budget) -> Self {
+    pub fn restore(mut saved: SavedUsageLedger, model: ModelKey, budget: Budget) -> Self {
         saved.former = saved.former.min(saved.begun);
         saved.recorded = saved.recorded.min(saved.begun);
         let mut ledger = Self { known: saved, budget };
@@ -132,16 +132,16 @@ impl Ledger {
     /// The state of the ledger, to be restored later. A request that is on its way is not in it: its report is lost with the
     /// process.
     #[must_use]
-    pub const fn save(&self) -> SavedLedger {
+    pub const fn save(&self) -> SavedUsageLedger {
         self.known
     }
 
     /// Records a request about to be sent: `counted` tokens by the counter, made from the history at `stamp`.
     /// A request without a report leaves no trace; its handle is dropped.
     #[must_use = "the report on this request is recorded with the handle"]
-    pub const fn begin_request(&mut self, counted: u64, stamp: Stamp) -> RequestHandle {
+    pub const fn begin_request(&mut self, counted: u64, stamp: Stamp) -> UsageHandle {
         self.known.begun = self.known.begun.saturating_add(1);
-        RequestHandle { number: self.known.begun, counted, stamp }
+        UsageHandle { number: self.known.begun, counted, stamp }
     }
 
     /// Records the report on a request. It always counts as spend. It is what later sizes are measured from if it can be believed and
@@ -149,7 +149,7 @@ impl Ledger {
     /// the provider made itself and does not list) leaves none to measure from. After one of a request that the provider compacted itself,
     /// sizes are measured from what was left of it. One that says nothing of the input changes no size; nor does one on a request that
     /// began before the model was changed.
-    pub fn record(&mut self, request: RequestHandle, usage: &Usage) {
+    pub fn record(&mut self, request: UsageHandle, usage: &Usage) {
         self.known.spend.add(usage);
         if request.number <= self.known.former || !usage.has_input() {
             return;
@@ -177,10 +177,10 @@ impl Ledger {
     /// [`BudgetBuilder`](crate::BudgetBuilder), whose figures that were not given follow from the window.
     ///
     /// ```
-    /// use epitome_core::{Budget, BudgetError, ClassEstimator, Ledger, ModelKey};
+    /// use epitome_core::{Budget, BudgetError, ClassEstimator, ModelKey, UsageLedger};
     ///
     /// let figures = Budget::builder().reserve(4_000);
-    /// let mut ledger = Ledger::new(ModelKey::new("large", &ClassEstimator::new()), figures.build()?);
+    /// let mut ledger = UsageLedger::new(ModelKey::new("large", &ClassEstimator::new()), figures.build()?);
     /// assert_eq!((ledger.budget().trigger(), ledger.budget().limit()), (100_000, 124_000));
     /// ledger.set_model(ModelKey::new("small", &ClassEstimator::new()), figures.window(32_000).build()?);
     /// assert_eq!((ledger.budget().trigger(), ledger.budget().limit()), (24_960, 28_000));
@@ -261,7 +261,7 @@ impl Ledger {
 /// One request that was sent: its report is recorded with it, once. It can be neither made nor copied.
 #[derive(Debug)]
 #[must_use = "the report on this request is recorded with the handle"]
-pub struct RequestHandle {
+pub struct UsageHandle {
     number: u64,
     counted: u64,
     stamp: Stamp,

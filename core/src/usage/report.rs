@@ -155,10 +155,10 @@ impl Usage {
     /// step, and never that of the compaction's.
     ///
     /// ```
-    /// use epitome_core::{Budget, ClassEstimator, Head, Ledger, ModelKey, Revision, Stamp, Usage};
+    /// use epitome_core::{Budget, ClassEstimator, Head, ModelKey, Revision, Stamp, Usage, UsageLedger};
     ///
     /// let stamp = Stamp::new(Revision(0), Head::default());
-    /// let mut ledger = Ledger::new(ModelKey::new("claude", &ClassEstimator::new()), Budget::default());
+    /// let mut ledger = UsageLedger::new(ModelKey::new("claude", &ClassEstimator::new()), Budget::default());
     /// let request = ledger.begin_request(180_000, stamp);
     /// ledger.record(request, &Usage::new(23_000, 1_000).after_compaction(Some(23_000)));
     /// // The whole history goes on being sent, and 1,400 tokens more.

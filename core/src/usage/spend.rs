@@ -51,8 +51,8 @@ impl Spend {
 
 /// The input of the latest report, and what belongs to it: the plain rule of tracked usage.
 ///
-/// It knows nothing of messages that came after the report; [`Ledger::size`](super::Ledger::size) does. In a stream the
-/// last usage wins, so it is told once per response, with that one.
+/// It knows nothing of messages that came after the report; [`UsageLedger::size`](super::UsageLedger::size) does. In a
+/// stream the last usage wins, so it is told once per response, with that one.
 ///
 /// ```
 /// use epitome_core::{Tally, Usage};

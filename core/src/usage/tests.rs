@@ -12,7 +12,7 @@ mod saved;
 use std::string::String;
 
 use crate::{
-    Basis, Budget, ClassEstimator, Head, Ledger, ModelKey, Revision, Seq, Stamp, TokenCounter, Tokens,
+    Basis, Budget, ClassEstimator, Head, ModelKey, Revision, Seq, Stamp, TokenCounter, Tokens, UsageLedger,
 };
 
 /// A counter of which only the name and the basis matter.
@@ -36,8 +36,8 @@ fn key(number: u64) -> ModelKey {
     ModelKey::new(&String::from_iter(core::iter::repeat_n('m', number as usize)), &ClassEstimator)
 }
 
-fn ledger() -> Ledger {
-    Ledger::new(key(0), Budget::default())
+fn ledger() -> UsageLedger {
+    UsageLedger::new(key(0), Budget::default())
 }
 
 fn stamp(revision: u64, head: u64) -> Stamp {

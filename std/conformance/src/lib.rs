@@ -69,6 +69,6 @@ mod times;
 mod twin;
 mod undo;
 
-pub use report::{Outcome, Report};
+pub use report::{Report, ScenarioOutcome};
 pub use subject::{OneStore, Subject};
 pub use suite::Suite;

@@ -5,13 +5,13 @@ use core::fmt;
 /// The outcomes of the scenarios, one by one.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    outcomes: Vec<(String, Outcome)>,
+    outcomes: Vec<(String, ScenarioOutcome)>,
 }
 
 /// The outcome of one scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Outcome {
+pub enum ScenarioOutcome {
     /// The store does what the contract says.
     Passed,
     /// The store does something else: the text of the failed assertion.
@@ -21,19 +21,19 @@ pub enum Outcome {
 }
 
 impl Report {
-    pub(super) fn add(&mut self, scenario: &str, outcome: Outcome) {
+    pub(super) fn add(&mut self, scenario: &str, outcome: ScenarioOutcome) {
         self.outcomes.push((scenario.to_owned(), outcome));
     }
 
     /// Each scenario with its outcome.
-    pub fn outcomes(&self) -> impl Iterator<Item = (&str, &Outcome)> {
+    pub fn outcomes(&self) -> impl Iterator<Item = (&str, &ScenarioOutcome)> {
         self.outcomes.iter().map(|(scenario, outcome)| (scenario.as_str(), outcome))
     }
 
     /// The scenarios that failed, and why.
     pub fn failures(&self) -> impl Iterator<Item = (&str, &str)> {
         self.outcomes().filter_map(|(scenario, outcome)| match outcome {
-            Outcome::Failed(why) => Some((scenario, why.as_str())),
+            ScenarioOutcome::Failed(why) => Some((scenario, why.as_str())),
             _ => None,
         })
     }
@@ -41,7 +41,7 @@ impl Report {
     /// Number of scenarios that passed.
     #[must_use]
     pub fn passed(&self) -> usize {
-        self.outcomes().filter(|(_, outcome)| **outcome == Outcome::Passed).count()
+        self.outcomes().filter(|(_, outcome)| **outcome == ScenarioOutcome::Passed).count()
     }
 
     /// Ends the test if a scenario has failed.
@@ -59,9 +59,9 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (scenario, outcome) in self.outcomes() {
             match outcome {
-                Outcome::Passed => {}
-                Outcome::Failed(why) => writeln!(f, "FAILED {scenario}: {why}")?,
-                Outcome::Skipped(why) => writeln!(f, "skipped {scenario}: {why}")?,
+                ScenarioOutcome::Passed => {}
+                ScenarioOutcome::Failed(why) => writeln!(f, "FAILED {scenario}: {why}")?,
+                ScenarioOutcome::Skipped(why) => writeln!(f, "skipped {scenario}: {why}")?,
             }
         }
         let (all, failed) = (self.outcomes.len(), self.failures().count());

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 
 use super::room::Room;
 use super::table::SCENARIOS;
-use super::{Outcome, Report, Subject};
+use super::{Report, ScenarioOutcome, Subject};
 
 /// One sentence of the contract.
 pub(super) struct Scenario {
@@ -91,7 +91,7 @@ impl Suite {
         for unknown in self.skips.keys().filter(|skip| Self::scenarios().all(|(_, name)| name != *skip)) {
             report.add(
                 unknown,
-                Outcome::Failed("there is no scenario and no group of this name to skip".to_owned()),
+                ScenarioOutcome::Failed("there is no scenario and no group of this name to skip".to_owned()),
             );
         }
         for scenario in SCENARIOS {
@@ -105,28 +105,30 @@ impl Suite {
         let mut report = Report::default();
         let outcome = match SCENARIOS.iter().find(|scenario| scenario.name == name) {
             Some(scenario) => self.outcome(scenario, subject).await,
-            None => Outcome::Failed("there is no such scenario".to_owned()),
+            None => ScenarioOutcome::Failed("there is no such scenario".to_owned()),
         };
         report.add(name, outcome);
         report
     }
 
-    async fn outcome(&self, scenario: &Scenario, subject: &dyn Subject) -> Outcome {
+    async fn outcome(&self, scenario: &Scenario, subject: &dyn Subject) -> ScenarioOutcome {
         match self.skips.get(scenario.name).map(|why| why.trim()) {
-            Some("") => return Outcome::Failed("skipped without a reason".to_owned()),
-            Some(why) => return Outcome::Skipped(why.to_owned()),
+            Some("") => return ScenarioOutcome::Failed("skipped without a reason".to_owned()),
+            Some(why) => return ScenarioOutcome::Skipped(why.to_owned()),
             None => {}
         }
         let room = match Room::open(subject, scenario.name, self.cases).await {
             Ok(room) => room,
-            Err(error) => return Outcome::Failed(format!("the store was not opened: {error}")),
+            Err(error) => return ScenarioOutcome::Failed(format!("the store was not opened: {error}")),
         };
         let ran = AssertUnwindSafe((scenario.run)(&room)).catch_unwind().await;
         let cleaned = AssertUnwindSafe(room.clean()).catch_unwind().await;
         match (ran, cleaned) {
-            (Err(panic), _) | (_, Err(panic)) => Outcome::Failed(said(&*panic)),
-            (Ok(()), Ok(Err(error))) => Outcome::Failed(format!("its sessions were not deleted: {error}")),
-            (Ok(()), Ok(Ok(()))) => Outcome::Passed,
+            (Err(panic), _) | (_, Err(panic)) => ScenarioOutcome::Failed(said(&*panic)),
+            (Ok(()), Ok(Err(error))) => {
+                ScenarioOutcome::Failed(format!("its sessions were not deleted: {error}"))
+            }
+            (Ok(()), Ok(Ok(()))) => ScenarioOutcome::Passed,
         }
     }
 }

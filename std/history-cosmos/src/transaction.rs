@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use epitome_core::{Revision, Seq, Tokens, Turn};
-use epitome_history::bodies::Texts;
+use epitome_history::bodies::RowTexts;
 use epitome_history::files::hex;
 use epitome_history::kernel::{
     self, Attempt, Changes, Edited, Facts, Made, Needs, OwnedOp, Prunable, Reply, SummaryPlace, Transaction,
@@ -24,14 +24,14 @@ use crate::requests::{Partition, Written};
 pub(crate) struct Job {
     pub(crate) partition: Partition,
     op: OwnedOp,
-    pub(crate) texts: Texts,
+    pub(crate) texts: RowTexts,
     /// The digest of the messages, in hexadecimal.
     pub(crate) digest: String,
 }
 
 impl Job {
     pub(crate) fn new(partition: Partition, op: kernel::Op<'_>) -> Result<Self, StoreError> {
-        let texts = Texts::of(&op)?;
+        let texts = RowTexts::of(&op)?;
         let digest = hex(&texts.digest);
         Ok(Self { partition, op: OwnedOp::of(op), texts, digest })
     }

@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::collections::BTreeMap;
 
 use epitome_core::{Revision, Seq};
-use epitome_history::bodies::Texts;
+use epitome_history::bodies::RowTexts;
 use epitome_history::kernel::{
     Attempt, Changes, Facts, Insert, Needs, NewKeptState, NewRecord, Op, OwnedOp, Reply, Transaction, run,
     runs,
@@ -27,12 +27,12 @@ use super::{sql, words};
 pub(super) struct OpJob {
     pub(super) session: SessionId,
     op: OwnedOp,
-    pub(super) texts: Texts,
+    pub(super) texts: RowTexts,
 }
 
 impl OpJob {
     pub(super) fn new(session: &SessionId, op: Op<'_>) -> Result<Self, StoreError> {
-        Ok(Self { session: session.clone(), texts: Texts::of(&op)?, op: OwnedOp::of(op) })
+        Ok(Self { session: session.clone(), texts: RowTexts::of(&op)?, op: OwnedOp::of(op) })
     }
 }
 

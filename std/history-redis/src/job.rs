@@ -1,6 +1,6 @@
 //! An operation on its way to the server.
 
-use epitome_history::bodies::Texts;
+use epitome_history::bodies::RowTexts;
 use epitome_history::files::hex;
 use epitome_history::kernel::{Op, OwnedOp, Reply, run};
 use epitome_history::{SessionId, StoreError};
@@ -14,14 +14,14 @@ pub(super) struct Job {
     pub(super) session: SessionId,
     pub(super) keys: SessionKeys,
     op: OwnedOp,
-    pub(super) texts: Texts,
+    pub(super) texts: RowTexts,
     /// The digest of the messages, in hexadecimal.
     pub(super) digest: String,
 }
 
 impl Job {
     pub(super) fn new(store: &Shared, session: &SessionId, op: Op<'_>) -> Result<Self, StoreError> {
-        let texts = Texts::of(&op)?;
+        let texts = RowTexts::of(&op)?;
         let digest = hex(&texts.digest);
         let keys = store.prefix.keys(session);
         Ok(Self { session: session.clone(), keys, op: OwnedOp::of(op), texts, digest })

@@ -28,7 +28,7 @@ use std::path::Path;
 use epitome_core::{Revision, Seq};
 #[cfg(feature = "encryption")]
 use epitome_history::StoreKey;
-use epitome_history::bodies::Texts;
+use epitome_history::bodies::RowTexts;
 use epitome_history::encryption::Vault;
 use epitome_history::kernel::{Extent, Op, OwnedOp, Reply, Tables, run_now, scan};
 use epitome_history::rows::StoredRecord;
@@ -217,7 +217,7 @@ impl Tables for SqliteStore {
     async fn execute(&self, session: &SessionId, op: Op<'_>) -> Result<Reply, StoreError> {
         self.writable(op.name())?;
         let session = self.session(session);
-        let texts = session.close_texts(&op, Texts::of(&op)?)?;
+        let texts = session.close_texts(&op, RowTexts::of(&op)?)?;
         let (operation, op) = (op.name(), OwnedOp::of(op));
         let run = move |connection: &Connection| {
             let (session, texts) = (&session, &texts);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use epitome_core::{Revision, Seq};
 
-use epitome_history::bodies::Texts;
+use epitome_history::bodies::RowTexts;
 use epitome_history::encryption::{Place, Seal, Vault};
 use epitome_history::kernel::{Insert, Op};
 use epitome_history::rules::{corrupt, not_storable};
@@ -27,7 +27,7 @@ impl Session {
     }
 
     /// The texts of `op` as they are written, at the places that they get. At another head or revision they are not written.
-    pub(super) fn close_texts(&self, op: &Op<'_>, mut texts: Texts) -> Result<Texts, StoreError> {
+    pub(super) fn close_texts(&self, op: &Op<'_>, mut texts: RowTexts) -> Result<RowTexts, StoreError> {
         match *op {
             Op::Append(append, _) => {
                 texts.digest = self.seal.digest(texts.digest);
@@ -53,7 +53,7 @@ impl Session {
     pub(super) fn texts_at<'t>(
         &self,
         insert: &Insert<'_>,
-        texts: &'t Texts,
+        texts: &'t RowTexts,
     ) -> Result<Cow<'t, [String]>, StoreError> {
         if self.seal.is_plain() || texts.first == insert.appended.first {
             return Ok(Cow::Borrowed(&texts.messages));

@@ -2,7 +2,7 @@
 
 use epitome_core::attribution::{Authority, SeqRange, SourceKind};
 use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
-use epitome_history::bodies::Texts;
+use epitome_history::bodies::RowTexts;
 use epitome_history::encryption::Seal;
 use epitome_history::kernel::{Op, Reply, run_now};
 use epitome_history::rows::StoredProjection;
@@ -168,7 +168,7 @@ fn session() -> Session {
 }
 
 fn run(connection: &Connection, op: Op<'_>) -> Result<Reply, Failure> {
-    let (session, texts) = (session(), Texts::of(&op).unwrap());
+    let (session, texts) = (session(), RowTexts::of(&op).unwrap());
     run_now(&op, &mut SessionTransaction { connection, session: &session, texts: &texts, row: None })
 }
 

@@ -2,7 +2,7 @@
 
 use epitome_core::{Revision, Seq};
 use epitome_history::UnansweredCall;
-use epitome_history::bodies::{Texts, record};
+use epitome_history::bodies::{RowTexts, record};
 use epitome_history::encryption::Place;
 use epitome_history::kernel::{
     Attempt, Changes, Facts, Insert, Needs, NewKeptState, NewRecord, Prune, Transaction, runs,
@@ -22,7 +22,7 @@ pub(super) struct SessionTransaction<'a> {
     pub(super) connection: &'a Connection,
     pub(super) session: &'a Session,
     /// The texts of the operation, as they are written.
-    pub(super) texts: &'a Texts,
+    pub(super) texts: &'a RowTexts,
     /// The row of the session, once it was read.
     pub(super) row: Option<SessionRow>,
 }

@@ -13,7 +13,7 @@ use crate::stored;
 
 /// The texts of an operation on their way into rows. They are made before its turn comes.
 #[derive(Debug, Default)]
-pub struct Texts {
+pub struct RowTexts {
     /// The messages that are appended.
     pub messages: Vec<String>,
     /// The number of the first of them, for which they were encrypted.
@@ -26,7 +26,7 @@ pub struct Texts {
     pub summaries: Vec<String>,
 }
 
-impl Texts {
+impl RowTexts {
     pub fn of(op: &Op<'_>) -> Result<Self, StoreError> {
         let encode = |message: &Message| stored::encode(message).map_err(not_storable);
         match *op {

@@ -1,6 +1,6 @@
 //! Parts of a message that stays, and what stands in their place.
 
-use epitome_core::{Edit, PartKind, ReadyPlan, Seq};
+use epitome_core::{PartKind, PlannedEdit, ReadyPlan, Seq};
 use epitome_message::{Message, Part, Str, ToolResult};
 
 use super::{Entry, Live, TokenCount};
@@ -96,7 +96,7 @@ impl PartStandIn {
 pub fn shortened_messages(ready: &ReadyPlan<'_, '_>) -> Vec<(u32, Vec<PartStandIn>)> {
     let mut messages: Vec<(u32, Vec<PartStandIn>)> = Vec::new();
     for edit in ready.edits() {
-        let Edit::Part(part) = edit else { continue };
+        let PlannedEdit::Part(part) = edit else { continue };
         // Reasoning is taken out, whatever the plan has been filled with.
         let text = part.stand_in.filter(|_| part.kind != PartKind::Reasoning);
         let stand_in = PartStandIn::new(part.ordinal, text.map(|stand_in| Str::from(stand_in.text)));

@@ -69,7 +69,7 @@ use fill::{clamped_named, fill_named};
 pub use jsonl::{CutTail, Fsync, JsonlOptions, JsonlStore};
 pub use live::{History, Unseen};
 pub use memory::MemoryStore;
-use pending::Pending;
+use pending::PendingRecord;
 pub use pins::{Pinned, Pins};
 pub use planned::RELOADED;
 pub use record::{Committed, CompactionRecord, RecordId, Summary, UnansweredCall};
@@ -85,7 +85,7 @@ pub use store::{
 };
 pub use time::Timestamp;
 pub use url::shown_url;
-use visible::Visible;
+use visible::VisibleIndex;
 
 /// The parts of a history that the runs of `epitome-std` use. They may change with any release.
 #[doc(hidden)]
@@ -93,6 +93,6 @@ pub mod inner {
     pub use crate::live::{Beside, Exchange, exchange};
     pub use crate::memory::{Snapshot, Step};
     pub use crate::pause::pause;
-    pub use crate::pending::{Pending, PendingEdit};
-    pub use crate::visible::{Visible, covered, joined};
+    pub use crate::pending::{PendingEdit, PendingRecord};
+    pub use crate::visible::{VisibleIndex, covered, joined};
 }

@@ -14,11 +14,11 @@ use epitome_core::{
 use epitome_message::tokens::CachedCounter;
 use epitome_message::{Message, Part, Str};
 
-use super::visible::Visible;
+use super::visible::VisibleIndex;
 use super::{
     AppendToken, Appended, Committed, CompactionRecord, Handles, HistoryError, HistoryStore,
-    HistoryStoreExt as _, Live, Loaded, LogPage, Notes, Pending, Pins, SessionId, StoreError, StoreErrorKind,
-    Timestamp, clamped_named, fill_named, part_text,
+    HistoryStoreExt as _, Live, Loaded, LogPage, Notes, PendingRecord, Pins, SessionId, StoreError,
+    StoreErrorKind, Timestamp, clamped_named, fill_named, part_text,
 };
 
 pub use hidden::Unseen;
@@ -40,7 +40,7 @@ pub struct History {
     counter: Arc<dyn TokenCounter + Send + Sync>,
     /// Counts what another counter has counted when it was stored, at the first load and not again at each.
     recounter: CachedCounter,
-    visible: Visible,
+    visible: VisibleIndex,
     /// Whether the store may have more than is visible here.
     in_doubt: bool,
     /// Whether only the last turn is here, which is enough to append.
@@ -83,7 +83,7 @@ impl History {
         tail_only: bool,
     ) -> Result<Self, StoreError> {
         let recounter = CachedCounter::new(counter.clone(), RECOUNTS_MAX);
-        let visible = Visible::default();
+        let visible = VisibleIndex::default();
         let (in_doubt, clock) = (true, Arc::new(Timestamp::now));
         let (beside, handles) = (None, None);
         let mut history =
@@ -144,7 +144,7 @@ impl History {
             loaded => loaded?,
         };
         let pins = self.visible.pins().clone();
-        let visible = Visible::pinned(loaded, pins, &self.recounter);
+        let visible = VisibleIndex::pinned(loaded, pins, &self.recounter);
         self.visible = visible.map_err(|error| self.contradicts(error))?;
         self.in_doubt = false;
         Ok(())
@@ -240,7 +240,7 @@ impl History {
 
     /// The record of what was decided elsewhere, as far as it fits what is visible here; `None` if nothing of it does.
     #[doc(hidden)]
-    pub fn record_pending(&self, pending: &Pending) -> Option<CompactionRecord> {
+    pub fn record_pending(&self, pending: &PendingRecord) -> Option<CompactionRecord> {
         self.visible.record_pending(pending)
     }
 
@@ -252,7 +252,7 @@ impl History {
 
     /// The visible messages, with their groups.
     #[doc(hidden)]
-    pub const fn visible(&self) -> &Visible {
+    pub const fn visible(&self) -> &VisibleIndex {
         &self.visible
     }
 

@@ -4,13 +4,13 @@ use epitome_core::attribution::SeqRange;
 use epitome_core::{Group, Seq};
 use epitome_message::Str;
 
-use super::visible::Visible;
+use super::visible::VisibleIndex;
 use super::{CompactionRecord, MessageEdit, PartStandIn, Summary, TokenCount};
 
 /// A compaction that was decided and not committed yet, in sequence numbers of the log. Others may have changed it since: what they did is left alone.
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::exhaustive_structs, reason = "a run fills it")]
-pub struct Pending {
+pub struct PendingRecord {
     /// The messages to be hidden.
     pub hides: Vec<SeqRange>,
     /// The summaries in the place of the hidden messages. It is shown only if all that it covers is hidden.
@@ -35,9 +35,9 @@ pub struct PendingEdit {
     pub count: TokenCount,
 }
 
-impl Visible {
+impl VisibleIndex {
     /// The record of `pending`, as far as it is visible here; `None` if that is nothing.
-    pub(super) fn record_pending(&self, pending: &Pending) -> Option<CompactionRecord> {
+    pub(super) fn record_pending(&self, pending: &PendingRecord) -> Option<CompactionRecord> {
         let mut record = CompactionRecord::new(self.index().revision(), self.head());
         record.tokens_before = self.index().tokens();
         record.tokens_after = record.tokens_before;
@@ -50,7 +50,7 @@ impl Visible {
     }
 
     /// Hides whole groups only, and none if a summary would then stand for more than is hidden.
-    fn hide(&self, pending: &Pending, record: &mut CompactionRecord) {
+    fn hide(&self, pending: &PendingRecord, record: &mut CompactionRecord) {
         let hides = |group: &Group<'_>| self.covered_by(group).iter().all(|it| within(&pending.hides, it));
         let hidden = self.covered_where(hides);
         let mut covers = pending.summaries.iter().flat_map(|it| &it.message.attribution().derived_from);

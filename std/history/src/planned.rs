@@ -2,11 +2,11 @@
 
 use epitome_core::attribution::{Authority, Retention, SeqRange, SourceKind};
 use epitome_core::message::Role;
-use epitome_core::{Edit, ReadyPlan, SummaryEdit, Tokens, Verdict, measure_message};
+use epitome_core::{PlannedEdit, ReadyPlan, SummaryEdit, Tokens, Verdict, measure_message};
 use epitome_message::{Attribution, Message, Part};
 
 use super::edit::{original_ordinal, shortened_messages};
-use super::visible::{Counter, Visible, covered, joined, named};
+use super::visible::{Counter, VisibleIndex, covered, joined, named};
 use super::{CompactionRecord, Live, MessageEdit, PartStandIn, Summary};
 
 /// The source id of summaries that a plan puts in the place of messages.
@@ -21,7 +21,7 @@ fn is_reloaded_only(message: &Message) -> bool {
     !message.parts().is_empty() && message.parts().iter().all(is)
 }
 
-impl Visible {
+impl VisibleIndex {
     /// The changes of the stored session by `ready`, made from this index. Without `parts`, a summary is the text that the plan has for it.
     pub(super) fn record(
         &self,
@@ -36,7 +36,7 @@ impl Visible {
         record.tokens_before = plan.tokens_before();
         record.tokens_after = ready.tokens_after();
         for edit in ready.edits() {
-            if let Edit::Summary(edit) = edit {
+            if let PlannedEdit::Summary(edit) = edit {
                 let text = || Vec::from([Part::Text(edit.stand_in.text.into())]);
                 let parts = parts.next().unwrap_or_else(text);
                 record.summaries.extend(self.summary(&edit, parts, counter));

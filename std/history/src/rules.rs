@@ -56,7 +56,7 @@ pub struct VisibleSummary {
 
 /// The messages and summaries that a commit hides.
 #[derive(Debug, Default)]
-pub struct Edit {
+pub struct HiddenRows {
     /// The messages, ascending.
     pub messages: Vec<Seq>,
     /// The keys of the summaries, ascending.
@@ -221,8 +221,8 @@ pub fn edit(
     record: &CompactionRecord,
     messages: &[VisibleMessage],
     summaries: &[VisibleSummary],
-) -> Result<Edit, StoreError> {
-    let mut edit = Edit::default();
+) -> Result<HiddenRows, StoreError> {
+    let mut edit = HiddenRows::default();
     for message in messages {
         if hides(&record.hides, message.seq) {
             edit.messages.push(message.seq);
@@ -267,7 +267,7 @@ fn edited(record: &CompactionRecord, seq: Seq) -> Option<&MessageEdit> {
     record.edits.get(at)
 }
 
-impl Edit {
+impl HiddenRows {
     fn shows(&mut self, tokens: Tokens) {
         self.live_messages = self.live_messages.saturating_add(1);
         self.live_tokens = self.live_tokens.saturating_add(tokens.as_u64());

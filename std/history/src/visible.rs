@@ -3,7 +3,7 @@
 use epitome_core::attribution::SeqRange;
 use epitome_core::message::PartView;
 use epitome_core::{
-    Amount, Group, Index, IndexBuf, OpenCall, OpenCallTree, OpenCalls, Part, RestoreError, Revision, Seq,
+    Amount, Group, Index, IndexBuf, OpenCall, OpenCallTree, OpenCalls, PartSpan, RestoreError, Revision, Seq,
     Span, Stored, TokenCounter, Tokens, Turn,
 };
 use epitome_message::tokens::{can_be_shortened, measure_all_with_parts};
@@ -13,8 +13,8 @@ use super::{Appended, Entry, Live, Loaded, Pins, TokenCount, UnansweredCall};
 
 /// The visible messages of a session, grouped. A run has one too, of all that it sends.
 #[derive(Debug, Clone)]
-pub struct Visible {
-    index: IndexBuf<Vec<Span>, OpenCallTree, Vec<Part>>,
+pub struct VisibleIndex {
+    index: IndexBuf<Vec<Span>, OpenCallTree, Vec<PartSpan>>,
     /// By position in the index; keys ascend.
     live: Vec<Live>,
     unanswered: Vec<UnansweredCall>,
@@ -26,13 +26,13 @@ pub struct Visible {
 
 pub(super) type Counter = dyn TokenCounter + Send + Sync;
 
-impl Default for Visible {
+impl Default for VisibleIndex {
     fn default() -> Self {
         Self::unindexed(Vec::new(), Vec::new())
     }
 }
 
-impl Visible {
+impl VisibleIndex {
     /// The loaded messages, in the groups that were stored; counted again where another counter has counted.
     pub fn of(loaded: Loaded, counter: &Counter) -> Result<Self, RestoreError> {
         Self::pinned(loaded, Pins::default(), counter)
@@ -251,7 +251,7 @@ impl Visible {
 /// one.
 #[derive(Debug)]
 pub struct Placing<'a> {
-    visible: &'a mut Visible,
+    visible: &'a mut VisibleIndex,
     entries: Vec<Entry>,
     /// The way back; `None` once accepted.
     before: Option<Before>,
@@ -312,7 +312,7 @@ impl Drop for Placing<'_> {
         self.visible.unanswered = before.unanswered;
         // What has been put together once can be put together again; if not, nothing is better than a half.
         if self.visible.rebuild(before.head, before.revision).is_err() {
-            *self.visible = Visible::default();
+            *self.visible = VisibleIndex::default();
         }
     }
 }
@@ -322,7 +322,7 @@ impl Drop for Placing<'_> {
 /// # Errors
 /// If what was loaded contradicts itself.
 pub(super) fn grouped_behind(loaded: Loaded, entries: &[Entry]) -> Result<Vec<Entry>, RestoreError> {
-    let mut visible = Visible::unindexed(loaded.live, loaded.unanswered);
+    let mut visible = VisibleIndex::unindexed(loaded.live, loaded.unanswered);
     visible.rebuild(loaded.head, loaded.revision)?;
     let place = |entry: &Entry| {
         visible.place_one(entry.message.clone(), entry.count.clone(), entry.part_tokens.clone())

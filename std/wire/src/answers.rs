@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use epitome_core::message::{CallKind, Role};
 use epitome_message::{Message, Part, Str, ToolCall};
 
-use super::transcript::Entry;
+use super::transcript::TranscriptEntry;
 
 /// The calls of one message of the model that the caller runs and that are answered in the same message.
 ///
@@ -76,8 +76,8 @@ pub(crate) fn mark_answered(parts: &mut [Part]) {
 }
 
 /// Finds the calls that look like the provider's own but that a tool's message behind them answers: the caller ran them.
-pub(crate) fn link(entries: &mut [Entry]) {
-    let is_hosted = |entry: &Entry| calls_of(entry, CallKind::Hosted).next().is_some();
+pub(crate) fn link(entries: &mut [TranscriptEntry]) {
+    let is_hosted = |entry: &TranscriptEntry| calls_of(entry, CallKind::Hosted).next().is_some();
     if !entries.iter().any(is_hosted) {
         return;
     }
@@ -98,7 +98,7 @@ pub(crate) fn link(entries: &mut [Entry]) {
     }
 }
 
-fn calls_of(entry: &Entry, kind: CallKind) -> impl Iterator<Item = &ToolCall> {
+fn calls_of(entry: &TranscriptEntry, kind: CallKind) -> impl Iterator<Item = &ToolCall> {
     entry.message().parts().iter().filter_map(move |part| called(part, kind))
 }
 

@@ -8,7 +8,7 @@ use epitome_message::{MediaSource, Part, Reasoning, Str, ToolCall, ToolResult};
 use super::WireError;
 use super::expect::{expect_object, kind_of_mime, linked_media, new_media, share};
 use super::json::known::Members;
-use super::json::{self, Kind};
+use super::json::{self, ValueKind};
 use super::slots::{RecordPart, SlotForm, blocks};
 
 /// The part that the block `raw` is; none for an empty text. A block of another type is its type.
@@ -23,7 +23,7 @@ pub(crate) fn block<'a>(
         "text" => return Ok(Ok(RecordPart::text(whole, found.get("text")?))),
         "thinking" | "reasoning" => {
             let said = found.get("thinking")?.or(found.get("text")?);
-            let said = said.filter(|said| Kind::of(said) == Kind::Text);
+            let said = said.filter(|said| ValueKind::of(said) == ValueKind::Text);
             let mut reasoning =
                 Reasoning::new(said.map(|said| share(whole, &json::decode(said))).unwrap_or_default());
             reasoning.opaque = Some(found.text(whole, "signature")?).filter(|sealed| !sealed.is_empty());
@@ -50,7 +50,7 @@ pub(crate) fn block<'a>(
             None => return Ok(Err(kind)),
         },
         // A file that the user named: its text is what the model was sent.
-        "file" if found.get("content")?.is_some_and(|content| Kind::of(content) == Kind::Text) => {
+        "file" if found.get("content")?.is_some_and(|content| ValueKind::of(content) == ValueKind::Text) => {
             return Ok(Ok(RecordPart::text(whole, found.get("content")?)));
         }
         _ => return Ok(Err(kind)),
@@ -64,7 +64,7 @@ fn result<'a, const N: usize>(
     found: &Members<'a, N>,
 ) -> Result<RecordPart<'a>, WireError> {
     let (id, content) = (found.text(whole, "tool_use_id")?, found.get("content")?);
-    let list = content.filter(|content| Kind::of(content) == Kind::Array);
+    let list = content.filter(|content| ValueKind::of(content) == ValueKind::Array);
     let inner = match list {
         Some(list) => json::nested(raw, list, "/content", |list| items(whole, list))?,
         None => None,
@@ -84,7 +84,7 @@ fn result<'a, const N: usize>(
 fn items<'a>(whole: &Arc<str>, list: &'a str) -> Result<Option<Vec<RecordPart<'a>>>, WireError> {
     let mut inner = Some(Vec::new());
     blocks(list, |raw| {
-        let is_block = Kind::of(raw) == Kind::Object
+        let is_block = ValueKind::of(raw) == ValueKind::Object
             && matches!(json::known::field(raw, "type")?, Some("\"text\"" | "\"image\"" | "\"file\""));
         match (is_block.then(|| block(whole, raw)).transpose()?, &mut inner) {
             (Some(Ok(noted)), Some(inner)) => inner.extend(noted),
@@ -102,7 +102,7 @@ fn image<'a, const N: usize>(
     found: &Members<'a, N>,
 ) -> Result<Option<RecordPart<'a>>, WireError> {
     let note = SlotForm::Around(r#"{"type":"text","text":"#, "}");
-    let media = match found.get("source")?.filter(|source| Kind::of(source) == Kind::Object) {
+    let media = match found.get("source")?.filter(|source| ValueKind::of(source) == ValueKind::Object) {
         Some(source) => {
             let source = Members::of(source, &["media_type", "data", "url"]);
             let (mime, data) = (source.text(whole, "media_type")?, source.text(whole, "data")?);

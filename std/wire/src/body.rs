@@ -9,7 +9,7 @@ use epitome_message::Str;
 use super::WireError;
 use super::document::{self, Document};
 use super::expect::{optional_text, share};
-use super::json::{self, Kind, Spans};
+use super::json::{self, Spans, ValueKind};
 use super::transcript::KnownArray;
 
 /// A text that is to be read: one JSON value, or lines of them.
@@ -38,7 +38,7 @@ impl<'a> Body<'a> {
     pub(crate) fn new(source: &'a Arc<str>, content: Content<'a>, leaf: Option<&'a str>) -> Self {
         let mut members = Vec::new();
         if let Content::Value(document) = &content
-            && Kind::of(document.text()) == Kind::Object
+            && ValueKind::of(document.text()) == ValueKind::Object
         {
             // What is no object after all has no members; its reader says what is wrong with it.
             let _ = json::raw_members(document.text(), |key, value| {
@@ -66,16 +66,16 @@ impl<'a> Body<'a> {
         let mut end = |array| {
             arrays.push(KnownArray { outer: json::range_of(source, array), elements: elements.take() });
         };
-        match Kind::of(text) {
-            Kind::Object => json::members_and_items(&mut spans, text, note, |key, value| {
-                if Kind::of(value) == Kind::Array {
+        match ValueKind::of(text) {
+            ValueKind::Object => json::members_and_items(&mut spans, text, note, |key, value| {
+                if ValueKind::of(value) == ValueKind::Array {
                     end(value);
                 }
                 members.push((json::decode(key), key, value));
                 Ok(())
             })
             .map_err(place)?,
-            Kind::Array => {
+            ValueKind::Array => {
                 json::noted_items(&mut spans, text, |item| {
                     note(item);
                     Ok(())
@@ -141,7 +141,7 @@ impl<'a> Body<'a> {
 
     /// All of it, if it is an object.
     pub(crate) fn object(&self) -> Option<&'a str> {
-        self.value().filter(|value| Kind::of(value) == Kind::Object)
+        self.value().filter(|value| ValueKind::of(value) == ValueKind::Object)
     }
 
     /// The value of `key`, if it is one object that has it once.
@@ -184,7 +184,7 @@ impl<'a> Body<'a> {
 
 /// The first elements of an array, enough to know them by; `None` if it is none.
 pub(crate) fn first_of(list: &str) -> Option<Vec<&str>> {
-    if Kind::of(list) != Kind::Array {
+    if ValueKind::of(list) != ValueKind::Array {
         return None;
     }
     let mut sample = Vec::new();

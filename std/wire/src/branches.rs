@@ -6,7 +6,9 @@ use std::sync::Arc;
 use epitome_message::{Message, Str};
 
 use super::forest::{Forest, narrow};
-use super::transcript::{Conversation, Entry, RecordId, Relation, Stage, Stages, Transcript, UsageEntry};
+use super::transcript::{
+    Conversation, Relation, SourceRecordId, Stage, Stages, Transcript, TranscriptEntry, UsageEntry,
+};
 use super::{Format, WireError};
 
 /// The messages of a tree, each node after the one before it.
@@ -14,7 +16,7 @@ use super::{Format, WireError};
 pub(crate) struct Branches {
     forest: Forest,
     nodes: Vec<Node>,
-    entries: Vec<Entry>,
+    entries: Vec<TranscriptEntry>,
     /// The nodes that conversations end with.
     ends: Vec<u32>,
 }
@@ -48,12 +50,12 @@ impl Branches {
         &mut self,
         (at, parent): (usize, Option<usize>),
         name: Str,
-        said: Option<(RecordId, Vec<Message>)>,
+        said: Option<(SourceRecordId, Vec<Message>)>,
     ) {
         let first = narrow(self.entries.len());
         if let Some((record, messages)) = said {
             let pieces = messages.into_iter().zip(0..);
-            self.entries.extend(pieces.map(|(message, piece)| Entry::of(message, record, piece)));
+            self.entries.extend(pieces.map(|(message, piece)| TranscriptEntry::of(message, record, piece)));
         }
         let own = narrow(self.entries.len()).saturating_sub(first);
         let before = parent.and_then(|parent| self.nodes.get(parent)).map_or(0, |node| node.depth);
@@ -110,7 +112,7 @@ impl Branches {
 }
 
 impl Stages for Branches {
-    fn entries(&self) -> &[Entry] {
+    fn entries(&self) -> &[TranscriptEntry] {
         &self.entries
     }
 

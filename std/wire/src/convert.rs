@@ -41,7 +41,7 @@ use super::{Format, WireError};
 use parts::{Prepared, Told};
 use target::Target;
 
-pub use loss::{Loss, LossKind};
+pub use loss::{ConversionLoss, ConversionLossKind};
 
 /// The formats that a conversation can be converted to: those of providers, and of frameworks.
 pub const CONVERSION_TARGETS: [Format; 7] = target::TARGETS;
@@ -54,7 +54,7 @@ pub struct Converted {
     /// `contents` (and `systemInstruction`). For a framework, the list of messages.
     pub text: String,
     /// The content without a counterpart, in the order of the messages.
-    pub losses: Vec<Loss>,
+    pub losses: Vec<ConversionLoss>,
 }
 
 /// `messages` in the format `to`: one of [`CONVERSION_TARGETS`].
@@ -95,7 +95,7 @@ pub fn convert_continued<'m>(
 fn converted<'m>(
     messages: impl IntoIterator<Item = &'m Message>,
     to: Format,
-    settle: impl FnOnce(Vec<Prepared<'m>>, &Target, &mut Vec<Loss>) -> Vec<Told<'m>>,
+    settle: impl FnOnce(Vec<Prepared<'m>>, &Target, &mut Vec<ConversionLoss>) -> Vec<Told<'m>>,
 ) -> Result<Converted, WireError> {
     let target = Target::of(to)?;
     let mut losses = Vec::new();

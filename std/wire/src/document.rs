@@ -26,10 +26,10 @@ use core::ops::Range;
 use core::str::Utf8Error;
 
 use super::error::quoted;
-use super::json::{self, Kind};
+use super::json::{self, ValueKind};
 use super::{WireError, WireErrorKind};
 
-pub use conversation::{Conversation, Layout, Piece};
+pub use conversation::{DocumentConversation, Layout, Piece};
 pub(crate) use foreign::{Foreign, foreign_in_lines, foreign_in_value};
 pub use lines::{LINE_BYTES_MAX, Line, LineKind, Lines, TextLines, lines, looks_like_jsonl};
 pub use pointer::Pointer;
@@ -65,10 +65,10 @@ fn utf8_error(bytes: &[u8], rest: &[u8], error: Utf8Error, (start, line): (usize
 /// The conversation that `text` holds: JSON, or JSONL with one message per line.
 ///
 /// # Errors
-/// As [`Document::parse`] and [`Document::conversation`]; for JSONL as [`Conversation::from_lines`].
-pub fn conversation(text: &str) -> Result<Conversation<'_>, WireError> {
+/// As [`Document::parse`] and [`Document::conversation`]; for JSONL as [`DocumentConversation::from_lines`].
+pub fn conversation(text: &str) -> Result<DocumentConversation<'_>, WireError> {
     match is_lines(text) {
-        true => Conversation::from_lines(text),
+        true => DocumentConversation::from_lines(text),
         false => Document::parse(text)?.conversation(),
     }
 }
@@ -86,7 +86,7 @@ pub(crate) fn is_lines(text: &str) -> bool {
 pub fn each(text: &str) -> Result<Each<'_>, WireError> {
     // One line is a list of one.
     let inner = json::trim(text.strip_prefix('\u{FEFF}').unwrap_or(text));
-    let is_line = Kind::of(inner) == Kind::Object && !inner.contains('\n');
+    let is_line = ValueKind::of(inner) == ValueKind::Object && !inner.contains('\n');
     match is_line || looks_like_jsonl(text) {
         true => Ok(Each { from: Values::Lines(lines(text)) }),
         false => Document::parse(text)?.each(),
@@ -141,9 +141,9 @@ impl<'a> Document<'a> {
         let mut here = self.clone();
         for key in pointer.keys() {
             let text = here.text();
-            let found = match Kind::of(text) {
-                Kind::Object => json::field(text, &key).map_err(|error| here.place(error))?,
-                Kind::Array => element(text, &key),
+            let found = match ValueKind::of(text) {
+                ValueKind::Object => json::field(text, &key).map_err(|error| here.place(error))?,
+                ValueKind::Array => element(text, &key),
                 _ => None,
             };
             let Some(found) = found else { return Err(here.missing(&key)) };
@@ -157,8 +157,8 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// `Shape`: it says what stands here instead, and where it can, the pointer at which there is a conversation.
-    pub fn conversation(&self) -> Result<Conversation<'a>, WireError> {
-        Conversation::find(self)
+    pub fn conversation(&self) -> Result<DocumentConversation<'a>, WireError> {
+        DocumentConversation::find(self)
     }
 
     /// The elements of this value, an array.
@@ -167,7 +167,7 @@ impl<'a> Document<'a> {
     /// `Shape` when it is not an array.
     pub fn each(&self) -> Result<Each<'a>, WireError> {
         let text = self.text();
-        if Kind::of(text) != Kind::Array {
+        if ValueKind::of(text) != ValueKind::Array {
             let what = format!("found {}; expected an array", json::describe(text));
             return Err(self.place(WireError::shape(what)));
         }
@@ -216,10 +216,10 @@ impl<'a> Document<'a> {
 
     fn missing(&self, key: &str) -> WireError {
         let found = json::describe(self.text());
-        let lacks = match Kind::of(self.text()) {
-            Kind::Object => format!("it has no key {}", quoted(key)),
-            Kind::Array if index(key).is_some() => format!("it has no element {key}"),
-            Kind::Array => format!("{} is not an index", quoted(key)),
+        let lacks = match ValueKind::of(self.text()) {
+            ValueKind::Object => format!("it has no key {}", quoted(key)),
+            ValueKind::Array if index(key).is_some() => format!("it has no element {key}"),
+            ValueKind::Array => format!("{} is not an index", quoted(key)),
             _ => format!("there is no {} below it", quoted(key)),
         };
         self.place(WireError::new(WireErrorKind::NotFound, format!("found {found}; {lacks}")))

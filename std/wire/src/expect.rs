@@ -9,7 +9,7 @@ use epitome_message::{Media, MediaSource, Str};
 
 use super::WireError;
 use super::json::known::Members;
-use super::json::{self, Kind};
+use super::json::{self, ValueKind};
 use super::openai_chat::split_data_url;
 
 /// The value of `key` in the object `text`, as `read` gives it, if there is one that is not null.
@@ -34,8 +34,8 @@ pub(crate) fn optional_text<'a>(
 }
 
 pub(crate) fn expect_text(raw: &str) -> Result<Cow<'_, str>, WireError> {
-    match Kind::of(raw) {
-        Kind::Text => Ok(json::decode(raw)),
+    match ValueKind::of(raw) {
+        ValueKind::Text => Ok(json::decode(raw)),
         _ => Err(WireError::shape(format!("expected a text, found {}", json::describe(raw)))),
     }
 }
@@ -63,8 +63,8 @@ pub(crate) fn number(raw: Option<&str>) -> Option<u64> {
 }
 
 pub(crate) fn expect_object(raw: &str, what: &str) -> Result<(), WireError> {
-    match Kind::of(raw) {
-        Kind::Object => Ok(()),
+    match ValueKind::of(raw) {
+        ValueKind::Object => Ok(()),
         _ => Err(WireError::shape(format!("expected {what} (an object), found {}", json::describe(raw)))),
     }
 }

@@ -7,7 +7,7 @@ use epitome_message::Str;
 use super::body::{Body, Content};
 use super::error::quoted;
 use super::expect::{expect_object, share};
-use super::json::{self, Kind};
+use super::json::{self, ValueKind};
 use super::spec::Fit;
 use super::transcript::Transcript;
 use super::{WireError, WireErrorKind, document};
@@ -53,7 +53,7 @@ fn each(
                 visit("", raw)
             })
         }),
-        Content::Value(document) if Kind::of(document.text()) == Kind::Array => {
+        Content::Value(document) if ValueKind::of(document.text()) == ValueKind::Array => {
             let mut at = 0_usize;
             json::items(document.text(), |raw| {
                 let path = format!("{}/{at}", body.path());
@@ -69,11 +69,11 @@ fn each(
 /// `Certain` for this reason if the first elements of `body` are conversations, and one of them has messages. `is_one` gives whether a
 /// conversation has messages; `None` for what is no conversation.
 pub(crate) fn fit(body: &Body<'_>, why: &'static str, is_one: impl Fn(&str) -> Option<bool>) -> Fit {
-    let found = match body.value().filter(|value| Kind::of(value) == Kind::Object) {
+    let found = match body.value().filter(|value| ValueKind::of(value) == ValueKind::Object) {
         Some(object) => vec![object],
         None => body.sample("").unwrap_or_default(),
     };
-    let is_one = |raw: &&str| is_one(Some(*raw).filter(|raw| Kind::of(raw) == Kind::Object)?);
+    let is_one = |raw: &&str| is_one(Some(*raw).filter(|raw| ValueKind::of(raw) == ValueKind::Object)?);
     let has_messages = found.iter().map(is_one).try_fold(false, |any, one| one.map(|one| any || one));
     if has_messages == Some(true) { Fit::Certain(why) } else { Fit::No }
 }
@@ -85,19 +85,23 @@ pub(crate) fn fit(body: &Body<'_>, why: &'static str, is_one: impl Fn(&str) -> O
 pub(crate) fn value_of<'a>(
     raw: &'a str,
     key: &'static str,
-    kind: Kind,
+    kind: ValueKind,
 ) -> Result<Option<&'a str>, WireError> {
-    Ok(json::field(raw, key)?.filter(|value| Kind::of(value) == kind))
+    Ok(json::field(raw, key)?.filter(|value| ValueKind::of(value) == kind))
 }
 
 /// The value of `key`, which holds the messages of the conversation `raw`.
 ///
 /// # Errors
 /// `Shape` if `raw` is no object with a value of this kind; `DuplicateKey`.
-pub(crate) fn messages_of<'a>(raw: &'a str, key: &'static str, kind: Kind) -> Result<&'a str, WireError> {
+pub(crate) fn messages_of<'a>(
+    raw: &'a str,
+    key: &'static str,
+    kind: ValueKind,
+) -> Result<&'a str, WireError> {
     expect_object(raw, "a conversation")?;
     value_of(raw, key, kind)?.ok_or_else(|| {
-        let (a, found) = (if kind == Kind::Array { "a list" } else { "an object" }, json::describe(raw));
+        let (a, found) = (if kind == ValueKind::Array { "a list" } else { "an object" }, json::describe(raw));
         WireError::shape(format!("expected a conversation with `{key}`, {a}, found {found}"))
     })
 }
@@ -108,9 +112,9 @@ pub(crate) fn messages_of<'a>(raw: &'a str, key: &'static str, kind: Kind) -> Re
 /// As [`value_of`].
 pub(crate) fn name(source: &Arc<str>, raw: &str, key: &'static str) -> Result<Str, WireError> {
     let value = json::field(raw, key)?;
-    Ok(match value.map(Kind::of) {
-        Some(Kind::Text) => share(source, &json::decode(value.unwrap_or_default())),
-        Some(Kind::Number) => share(source, value.unwrap_or_default()),
+    Ok(match value.map(ValueKind::of) {
+        Some(ValueKind::Text) => share(source, &json::decode(value.unwrap_or_default())),
+        Some(ValueKind::Number) => share(source, value.unwrap_or_default()),
         _ => Str::default(),
     })
 }

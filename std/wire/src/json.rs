@@ -28,7 +28,7 @@ pub(crate) use text::{quote, quoted_bytes};
 /// The kind of a JSON value, by its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "JSON has no other")]
-pub enum Kind {
+pub enum ValueKind {
     Object,
     Array,
     Text,
@@ -37,7 +37,7 @@ pub enum Kind {
     Number,
 }
 
-impl Kind {
+impl ValueKind {
     /// The kind of `text`; anything that cannot begin a value counts as a number.
     pub fn of(text: &str) -> Self {
         match text.as_bytes().iter().find(|byte| !is_blank(byte)) {
@@ -292,16 +292,16 @@ pub(crate) fn count(text: &str) -> usize {
 
 /// A description of `text`, in words, for an error: "an object with keys `a`, `b`", "an array of 3".
 pub(crate) fn describe(text: &str) -> String {
-    match Kind::of(text) {
-        Kind::Object => describe_object(text),
-        Kind::Array => match count(text) {
+    match ValueKind::of(text) {
+        ValueKind::Object => describe_object(text),
+        ValueKind::Array => match count(text) {
             0 => "an empty array".to_owned(),
             count => format!("an array of {count}"),
         },
-        Kind::Text => "a text".to_owned(),
-        Kind::Null => "null".to_owned(),
-        Kind::Bool => "true or false".to_owned(),
-        Kind::Number => "a number".to_owned(),
+        ValueKind::Text => "a text".to_owned(),
+        ValueKind::Null => "null".to_owned(),
+        ValueKind::Bool => "true or false".to_owned(),
+        ValueKind::Number => "a number".to_owned(),
     }
 }
 

@@ -127,7 +127,9 @@ pub mod swe_agent;
 mod transcript;
 pub mod usage;
 
-pub use convert::{CONVERSION_TARGETS, Converted, Loss, LossKind, convert, convert_continued};
+pub use convert::{
+    CONVERSION_TARGETS, ConversionLoss, ConversionLossKind, Converted, convert, convert_continued,
+};
 pub use error::{WireError, WireErrorKind};
 pub use forgotten::session_forgotten;
 pub use format::Format;
@@ -136,8 +138,8 @@ pub use overflow::{ContextOverflow, context_overflow};
 pub use read::{Detection, ReadOptions, detect, read};
 pub use stream::{LineRecord, SessionLines};
 pub use transcript::{
-    Compactions, Conversation, Entry, EntryIter, LazyList, RecordId, Relation, ToolCompaction, Transcript,
-    UsageEntry, write_back,
+    Conversation, LazyList, Relation, SourceRecordId, ToolCompaction, ToolCompactions, Transcript,
+    TranscriptEntries, TranscriptEntry, UsageEntry, write_back,
 };
 
 #[cfg(test)]

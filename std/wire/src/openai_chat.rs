@@ -49,7 +49,7 @@ use super::WireError;
 use super::document;
 use super::expect::{optional_text, present};
 use super::json::known::Value;
-use super::json::{self, Kind};
+use super::json::{self, ValueKind};
 
 pub(crate) use content::split_data_url;
 pub use owned::read;
@@ -92,7 +92,7 @@ impl<'a> ChatView<'a> {
     /// `Empty`, `Truncated` or `NotJson` for a text that is no JSON; `Shape` for a missing role or a field of the wrong
     /// type, `UnknownRole`, and `DuplicateKey`. Path and offset are those in this text: see [`WireError::inside`].
     pub fn parse(text: &'a str) -> Result<Self, WireError> {
-        if Kind::of(text) != Kind::Object {
+        if ValueKind::of(text) != ValueKind::Object {
             json::check(text)?;
             let what = format!("expected a message (an object with `role`), found {}", json::describe(text));
             return Err(WireError::shape(what));
@@ -102,8 +102,10 @@ impl<'a> ChatView<'a> {
 
     /// Does what [`parse`](Self::parse) does, for a text that is known to be JSON.
     fn of_known(value: Value<'a>) -> Result<Self, WireError> {
-        match Kind::of(value.text()) {
-            Kind::Object => Self::of_fields(value.text(), Fields::new(json::known::fields(value, &NAMES)?)),
+        match ValueKind::of(value.text()) {
+            ValueKind::Object => {
+                Self::of_fields(value.text(), Fields::new(json::known::fields(value, &NAMES)?))
+            }
             _ => Self::parse(value.text()),
         }
     }

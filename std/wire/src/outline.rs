@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use epitome_message::{Message, Str};
 
-use super::transcript::{Compactions, Relation, UsageEntry};
+use super::transcript::{Relation, ToolCompactions, UsageEntry};
 use super::{Format, SessionLines, WireError, WireErrorKind};
 
 /// The conversations of a session file, and where the messages of the one that goes on stand in it.
@@ -50,7 +50,7 @@ pub struct OutlinedConversation {
     /// Number of messages.
     pub messages: usize,
     /// The compactions that the tool itself has made; of the conversation that goes on.
-    pub compactions: Compactions,
+    pub compactions: ToolCompactions,
     /// Offset of the line that it has its name of, in bytes.
     pub(crate) named_by: Option<u64>,
 }
@@ -152,7 +152,7 @@ impl Outline {
 impl OutlinedConversation {
     /// The one that goes on.
     pub(crate) fn active(id: Str, label: Str, messages: usize) -> Self {
-        let compactions = Compactions::default();
+        let compactions = ToolCompactions::default();
         Self { id, label, relation: Relation::Own, messages, compactions, named_by: None }
     }
 

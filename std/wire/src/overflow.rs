@@ -3,7 +3,7 @@
 use core::error::Error;
 use core::fmt;
 
-use super::json::{self, Kind};
+use super::json::{self, ValueKind};
 
 /// A provider's refusal of a request that was longer than its model's window. As an error, it is returned by the client of an agent: the
 /// agent compacts and asks again.
@@ -117,13 +117,13 @@ pub(super) fn fields_of(body: &str) -> Vec<(&'static str, String)> {
 
 /// Adds the texts of these fields of an object and of those within it.
 fn collect(text: &str, depth: usize, found: &mut Vec<(&'static str, String)>) {
-    match Kind::of(text) {
-        Kind::Object => {
+    match ValueKind::of(text) {
+        ValueKind::Object => {
             // The error ends the search: what is no JSON says nothing.
             let _ = json::members(text, |key, value| {
                 let Some(key) = FIELDS.iter().find(|field| **field == key) else { return Ok(()) };
-                match Kind::of(value) {
-                    Kind::Text => {
+                match ValueKind::of(value) {
+                    ValueKind::Text => {
                         let text = json::decode(value).into_owned();
                         // A gateway quotes the provider's body as a text.
                         if depth > 0 && text.starts_with('{') {
@@ -131,14 +131,16 @@ fn collect(text: &str, depth: usize, found: &mut Vec<(&'static str, String)>) {
                         }
                         found.push((*key, text));
                     }
-                    Kind::Object | Kind::Array if depth > 0 => collect(value, depth.saturating_sub(1), found),
+                    ValueKind::Object | ValueKind::Array if depth > 0 => {
+                        collect(value, depth.saturating_sub(1), found)
+                    }
                     _ => {}
                 }
                 Ok(())
             });
         }
         // Gemini's endpoints answer with a list of one error.
-        Kind::Array => {
+        ValueKind::Array => {
             let _ = json::items(text, |item| {
                 if depth > 0 {
                     collect(item, depth.saturating_sub(1), found);
@@ -152,7 +154,7 @@ fn collect(text: &str, depth: usize, found: &mut Vec<(&'static str, String)>) {
 
 /// The numbers of an error of llama.cpp, which has fields for them.
 fn numbered(body: &str) -> Option<ContextOverflow> {
-    let error = json::field(body, "error").ok()?.filter(|error| Kind::of(error) == Kind::Object)?;
+    let error = json::field(body, "error").ok()?.filter(|error| ValueKind::of(error) == ValueKind::Object)?;
     let [sent, limit] = json::fields(error, &["n_prompt_tokens", "n_ctx"]).ok()?;
     let (sent, limit) = (super::expect::number(sent), super::expect::number(limit));
     Some(ContextOverflow::new(limit, sent)).filter(|overflow| *overflow != ContextOverflow::default())

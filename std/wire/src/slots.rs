@@ -13,7 +13,7 @@ use epitome_core::message::{CallKind, Role};
 use epitome_message::{Attribution, Message, Part, Str, ToolCall, ToolResult, WireText};
 
 use super::expect::share;
-use super::json::{self, Kind};
+use super::json::{self, ValueKind};
 use super::{Format, WireError};
 
 pub(crate) use pieces::{RecordMessages, blocks, list, read_list};
@@ -146,7 +146,7 @@ impl<'a> RecordPart<'a> {
     /// first argument of the reader: the text of the part shares its memory.
     #[must_use]
     pub fn text(source: &Arc<str>, value: Option<&'a str>) -> Option<Self> {
-        let raw = value.filter(|raw| Kind::of(raw) == Kind::Text && *raw != "\"\"")?;
+        let raw = value.filter(|raw| ValueKind::of(raw) == ValueKind::Text && *raw != "\"\"")?;
         Some(Self::new(Part::Text(share(source, &json::decode(raw)))).with_slot(Some(raw), SlotForm::Text))
     }
 
@@ -160,7 +160,7 @@ impl<'a> RecordPart<'a> {
     ) -> Self {
         let arguments = arguments.filter(|arguments| *arguments != "null");
         let (said, form) = match arguments {
-            Some(text) if Kind::of(text) == Kind::Text => {
+            Some(text) if ValueKind::of(text) == ValueKind::Text => {
                 (share(source, &json::decode(text)), SlotForm::Text)
             }
             _ => (share(source, arguments.unwrap_or("{}")), SlotForm::Arguments),
@@ -173,8 +173,8 @@ impl<'a> RecordPart<'a> {
     #[must_use]
     pub fn tool_result(source: &Arc<str>, call_id: impl Into<Str>, value: Option<&'a str>) -> Self {
         let value = value.filter(|value| *value != "null");
-        let said = value.map(|value| match Kind::of(value) {
-            Kind::Text => share(source, &json::decode(value)),
+        let said = value.map(|value| match ValueKind::of(value) {
+            ValueKind::Text => share(source, &json::decode(value)),
             _ => share(source, value),
         });
         let parts = said.filter(|said| !said.is_empty()).map(Part::Text).into_iter().collect();
@@ -221,7 +221,7 @@ impl<'a> RecordPart<'a> {
 
     /// Empties `value`, which repeats the texts of several parts, where the part is changed.
     pub(crate) fn repeat_among(&mut self, value: Option<&'a str>) {
-        let value = value.filter(|value| Kind::of(value) == Kind::Text);
+        let value = value.filter(|value| ValueKind::of(value) == ValueKind::Text);
         self.slots.extend(value.map(|value| Slot { value, form: SlotForm::Constant("\"\"") }));
     }
 

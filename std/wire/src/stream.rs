@@ -173,7 +173,7 @@ fn read_line(spec: &'static FormatSpec, text: &Arc<str>) -> Result<LineRecord, W
             record.id = first.map(Str::from);
         }
         record.messages =
-            Vec::from(conversation.entries).into_iter().map(super::Entry::into_message).collect();
+            Vec::from(conversation.entries).into_iter().map(super::TranscriptEntry::into_message).collect();
     }
     if spec.format() == Format::Codex {
         record.usage = codex::reported(text)?;

@@ -22,11 +22,11 @@ use super::Format;
 use super::json::Spans;
 
 pub(crate) use compactions::CompactionTree;
-pub use compactions::Compactions;
+pub use compactions::ToolCompactions;
 pub(crate) use container::{KnownArray, List, Place, Record};
 pub(crate) use log::Log;
 pub(crate) use relink::{Chain, NewRecord, NewRecords, uuid};
-pub use shared::{EntryIter, LazyList};
+pub use shared::{LazyList, TranscriptEntries};
 pub(crate) use shared::{Stage, Stages};
 pub(crate) use timeline::{Life, NEVER, Report, Timeline};
 pub use write::write_back;
@@ -63,9 +63,9 @@ pub struct Conversation {
     /// Whether it is what the program that wrote the text would go on with.
     pub active: bool,
     /// Its messages, in the order in which a model sees them.
-    pub entries: LazyList<Entry>,
+    pub entries: LazyList<TranscriptEntry>,
     /// The compactions that the tool itself has made.
-    pub compactions: Compactions,
+    pub compactions: ToolCompactions,
     /// The usage that providers reported of the responses in it.
     pub usage: LazyList<UsageEntry>,
     /// Number of messages that were read.
@@ -80,12 +80,12 @@ pub struct Conversation {
 /// The records of a conversation's messages when it was read, and the number of each message in its record.
 #[derive(Debug, Clone)]
 pub(crate) enum AsRead {
-    Own(Arc<[(RecordId, u32)]>),
+    Own(Arc<[(SourceRecordId, u32)]>),
     Shared(Stage),
 }
 
 /// The records of which a conversation has only some of the messages, and which those are.
-pub(crate) type Partial = HashMap<RecordId, Vec<u32>>;
+pub(crate) type Partial = HashMap<SourceRecordId, Vec<u32>>;
 
 /// The relation of a conversation to another one of the same text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -101,15 +101,15 @@ pub enum Relation {
 
 /// One message of a conversation, and the record of the text that it comes from.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct TranscriptEntry {
     message: Message,
-    record: Option<RecordId>,
+    record: Option<SourceRecordId>,
     pub(crate) piece: u32,
 }
 
 /// A record of the text: the element of an array, a line, or a field that holds one or more messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RecordId(pub(crate) u32);
+pub struct SourceRecordId(pub(crate) u32);
 
 /// A compaction that the tool made which wrote the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,7 +163,7 @@ impl Transcript {
 
     /// The text of a record.
     #[must_use]
-    pub fn record(&self, id: RecordId) -> &str {
+    pub fn record(&self, id: SourceRecordId) -> &str {
         let range = self.records.get(id.0 as usize).map(|record| record.text.clone());
         range.and_then(|range| self.source.get(range)).unwrap_or_default()
     }
@@ -180,7 +180,7 @@ impl Conversation {
             relation: Relation::Own,
             active: true,
             entries: LazyList::new(),
-            compactions: Compactions::default(),
+            compactions: ToolCompactions::default(),
             usage: LazyList::new(),
             pieces: 0,
             as_read: AsRead::Own(Arc::default()),
@@ -200,7 +200,7 @@ impl Conversation {
     /// Keeps the places of the entries as they were read, to recognise later changes.
     pub(crate) fn seal(&mut self) {
         if matches!(self.as_read, AsRead::Own(_)) {
-            self.as_read = AsRead::Own(self.entries.iter().filter_map(Entry::place).collect());
+            self.as_read = AsRead::Own(self.entries.iter().filter_map(TranscriptEntry::place).collect());
         }
     }
 
@@ -209,21 +209,22 @@ impl Conversation {
         let AsRead::Shared(stage) = &self.as_read else {
             return self.is_in_order() && self.entries.is_empty();
         };
-        let was = LazyList::<Entry>::of(stage.clone(), self.pieces);
+        let was = LazyList::<TranscriptEntry>::of(stage.clone(), self.pieces);
         let is_same =
             |(was, now): (&Message, &Message)| was.role() == now.role() && was.parts() == now.parts();
-        was.len() == self.entries.len() && was.iter().map(Entry::message).zip(self.messages()).all(is_same)
+        was.len() == self.entries.len()
+            && was.iter().map(TranscriptEntry::message).zip(self.messages()).all(is_same)
     }
 
     /// Whether its entries are those that were read, in their order, whatever they say now.
     pub(crate) fn is_in_order(&self) -> bool {
         self.entries.len() == self.pieces
             && (self.entries.is_shared()
-                || self.entries.iter().map(Entry::place).eq(self.as_read().map(Some)))
+                || self.entries.iter().map(TranscriptEntry::place).eq(self.as_read().map(Some)))
     }
 
     /// The records of its messages when it was read, and the number of each message in its record.
-    pub(crate) fn as_read(&self) -> Box<dyn Iterator<Item = (RecordId, u32)> + '_> {
+    pub(crate) fn as_read(&self) -> Box<dyn Iterator<Item = (SourceRecordId, u32)> + '_> {
         match &self.as_read {
             AsRead::Own(places) => Box::new(places.iter().copied()),
             AsRead::Shared(stage) => Box::new(stage.as_read()),
@@ -250,14 +251,14 @@ impl Conversation {
     }
 
     /// Adds the messages that the record `id` is made of, in the order in which they stand in it.
-    pub(crate) fn extend(&mut self, id: RecordId, messages: impl IntoIterator<Item = Message>) {
+    pub(crate) fn extend(&mut self, id: SourceRecordId, messages: impl IntoIterator<Item = Message>) {
         let pieces = messages.into_iter().zip(0..);
-        self.entries.extend(pieces.map(|(message, piece)| Entry::of(message, id, piece)));
+        self.entries.extend(pieces.map(|(message, piece)| TranscriptEntry::of(message, id, piece)));
         self.pieces = self.entries.len();
     }
 }
 
-impl Entry {
+impl TranscriptEntry {
     /// A message that the text does not have yet.
     #[must_use]
     pub const fn new(message: Message) -> Self {
@@ -265,7 +266,7 @@ impl Entry {
     }
 
     /// A message that was read as the `piece`th of the record `id`.
-    pub(crate) const fn of(message: Message, id: RecordId, piece: u32) -> Self {
+    pub(crate) const fn of(message: Message, id: SourceRecordId, piece: u32) -> Self {
         Self { message, record: Some(id), piece }
     }
 
@@ -294,11 +295,11 @@ impl Entry {
 
     /// The record that it comes from; `None` for a message that the text does not have yet.
     #[must_use]
-    pub const fn record(&self) -> Option<RecordId> {
+    pub const fn record(&self) -> Option<SourceRecordId> {
         self.record
     }
 
-    fn place(&self) -> Option<(RecordId, u32)> {
+    fn place(&self) -> Option<(SourceRecordId, u32)> {
         Some((self.record?, self.piece))
     }
 

@@ -27,7 +27,7 @@ use epitome_core::{AnthropicTokens, GeminiTokens, OpenAiTokens, Usage};
 
 use super::WireError;
 use super::expect::number;
-use super::json::{self, Kind};
+use super::json::{self, ValueKind};
 
 /// The usage that the response `text`, of any of the vendors above, reports; `None` if it reports nothing. A list of Gemini's
 /// streamed chunks or another array is no response.
@@ -41,7 +41,7 @@ pub fn reported(text: &str) -> Result<Option<Usage>, WireError> {
     match usage.or(camel).or(snake).filter(|usage| *usage != "null") {
         Some(usage) => json::nested(text, usage, "/usage", of).map(Some),
         // The last event of a stream of Responses.
-        None => match wrapped.filter(|response| Kind::of(response) == Kind::Object) {
+        None => match wrapped.filter(|response| ValueKind::of(response) == ValueKind::Object) {
             Some(response) => json::nested(text, response, "/response", reported),
             None => Ok(None),
         },
@@ -68,7 +68,9 @@ pub fn reported(text: &str) -> Result<Option<Usage>, WireError> {
 pub fn compactions(response: &str) -> Result<Vec<Usage>, WireError> {
     super::expect::expect_object(response, "a response")?;
     let mut found = Vec::new();
-    if let Some(usage) = json::field(response, "usage")?.filter(|usage| Kind::of(usage) == Kind::Object) {
+    if let Some(usage) =
+        json::field(response, "usage")?.filter(|usage| ValueKind::of(usage) == ValueKind::Object)
+    {
         json::nested(response, usage, "/usage", |usage| {
             each_iteration(usage, |kind, step| {
                 if kind == Some(COMPACTION) {
@@ -89,7 +91,7 @@ fn each_iteration(
     usage: &str,
     mut visit: impl FnMut(Option<&str>, &str) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    match json::field(usage, "iterations")?.filter(|steps| Kind::of(steps) == Kind::Array) {
+    match json::field(usage, "iterations")?.filter(|steps| ValueKind::of(steps) == ValueKind::Array) {
         Some(steps) => json::items(steps, |step| visit(json::field(step, "type")?, step)),
         None => Ok(()),
     }
@@ -172,7 +174,8 @@ fn responses(raw: &str) -> Result<Usage, WireError> {
 fn anthropic(raw: &str) -> Result<Usage, WireError> {
     let usage = Usage::anthropic(anthropic_tokens(raw)?);
     let mut ran = false;
-    if let Some(tools) = json::field(raw, "server_tool_use")?.filter(|tools| Kind::of(tools) == Kind::Object)
+    if let Some(tools) =
+        json::field(raw, "server_tool_use")?.filter(|tools| ValueKind::of(tools) == ValueKind::Object)
     {
         json::members(tools, |_, count| {
             ran |= number(Some(count)).is_some_and(|count| count > 0);
@@ -225,7 +228,7 @@ fn gemini(raw: &str) -> Result<Usage, WireError> {
 
 /// The number under `key` of an object of details.
 fn within(details: Option<&str>, key: &'static str) -> Result<Option<u64>, WireError> {
-    match details.filter(|details| Kind::of(details) == Kind::Object) {
+    match details.filter(|details| ValueKind::of(details) == ValueKind::Object) {
         Some(details) => Ok(number(json::field(details, key)?)),
         None => Ok(None),
     }

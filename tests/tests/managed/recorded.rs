@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 use epitome::compaction::{CompactionOutcome, Compactor};
 use epitome::compactors::managed::CompactionService;
 use epitome::compactors::managed::anthropic::{
-    BackgroundSwap, ContextEdits, ON_DEMAND_BETA, Summarize, Summary, Swapped, ThresholdCompaction,
+    BackgroundSwap, ContextEdits, ON_DEMAND_BETA, Summarize, SummaryAnswer, Swapped, ThresholdCompaction,
     ThresholdOutcome, choose_cut, trim_to_block,
 };
 use epitome::compactors::managed::openai::{ResponsesVendor, ServerCompaction, context_management, input};
@@ -329,7 +329,9 @@ fn anthropic_in_the_background() {
                 let ticket = swap.begin(&request, cut).unwrap();
                 let (accepted, text) = post(&ask, &[ON_DEMAND_BETA], None).await;
                 assert!(accepted, "{text}");
-                let Summary::Written(block) = Summary::read(&text).unwrap() else { panic!("{text}") };
+                let SummaryAnswer::Written(block) = SummaryAnswer::read(&text).unwrap() else {
+                    panic!("{text}")
+                };
                 under_way = Some((ticket, block));
             }
         }

@@ -10,7 +10,7 @@ use epitome::message::{Message, Part};
 use epitome::provider::{HistoryProvider, Providers};
 use epitome::run::{Persistence, RunEvent, RunOptions, RunSettings};
 use epitome::session::{AgentSession, Tool};
-use epitome::wire::Loss;
+use epitome::wire::ConversionLoss;
 use serde_json::json;
 
 use crate::managed::support::block_on;
@@ -29,7 +29,7 @@ pub(crate) struct Talk {
     pub(crate) begun: usize,
     pub(crate) discarded: Vec<Discarded>,
     /// Content that the compactor did not receive.
-    pub(crate) not_told: Vec<Loss>,
+    pub(crate) not_told: Vec<ConversionLoss>,
     /// Messages that the user adds to the next question.
     next: Vec<Message>,
 }

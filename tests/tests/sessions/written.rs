@@ -125,7 +125,7 @@ fn what_reports_have_taught_is_known_after_a_reload() {
         // Without what was learned, it would be the counter's alone.
         let bare = size(&mut AgentSession::with_id("s"));
         assert!(here.basis == Basis::Reported || here.tokens > bare.tokens, "{here:?} {bare:?}");
-        let spend = |session: &AgentSession| session.ledger().map(epitome::core::Ledger::spend);
+        let spend = |session: &AgentSession| session.ledger().map(epitome::core::UsageLedger::spend);
         assert_eq!(spend(&session), spend(&again));
         assert!(spend(&again).is_some_and(|spend| spend.input > 0));
     }

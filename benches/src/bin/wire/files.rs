@@ -8,7 +8,9 @@ use epitome::core::message::CallKind;
 use epitome::core::{OpenCallTree, Profile, Validator};
 use epitome::message::{Message, Part};
 use epitome::wire::document::Pointer;
-use epitome::wire::{Format, LossKind, ReadOptions, Transcript, WireError, convert, read, write_back};
+use epitome::wire::{
+    ConversionLossKind, Format, ReadOptions, Transcript, WireError, convert, read, write_back,
+};
 
 use crate::TARGETS;
 
@@ -27,7 +29,7 @@ struct Row {
 struct Conversions {
     breaches: usize,
     failed: usize,
-    losses: BTreeMap<LossKind, usize>,
+    losses: BTreeMap<ConversionLossKind, usize>,
 }
 
 pub(crate) fn run(folder: &Path) {

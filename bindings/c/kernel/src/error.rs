@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char};
 
-use epitome_core::{BudgetError, CompactError, Full, PlanError, SnapshotError, SummaryError};
+use epitome_core::{BoundedSummaryError, BudgetError, CompactError, Full, PlanError, SnapshotError};
 
 /// The return value of a function.
 #[repr(i32)]
@@ -132,14 +132,14 @@ impl From<CompactError> for Error {
     }
 }
 
-impl From<SummaryError> for Error {
-    fn from(error: SummaryError) -> Self {
+impl From<BoundedSummaryError> for Error {
+    fn from(error: BoundedSummaryError) -> Self {
         match error {
-            SummaryError::NotWhole => Self::NotWhole,
-            SummaryError::Protected => Self::Protected,
-            SummaryError::NothingNew => Self::NothingNew,
-            SummaryError::Blank => Self::Blank,
-            SummaryError::TooLarge => Self::TooLarge,
+            BoundedSummaryError::NotWhole => Self::NotWhole,
+            BoundedSummaryError::Protected => Self::Protected,
+            BoundedSummaryError::NothingNew => Self::NothingNew,
+            BoundedSummaryError::Blank => Self::Blank,
+            BoundedSummaryError::TooLarge => Self::TooLarge,
             _ => Self::NoMessages,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use epitome::core::{Edit, Outcome, PlanError, Planner, ReadyPlan, StandIn, TokenCounter};
+use epitome::core::{Outcome, PlanError, PlannedEdit, Planner, ReadyPlan, StandIn, TokenCounter};
 use epitome::history::{Notes, PartStandIn, fill_with, part_text, shortened_messages};
 use epitome::message::Message;
 
@@ -96,7 +96,7 @@ impl Shown {
         }
         let mut written = 0;
         for edit in ready.edits() {
-            if let Edit::Summary(summary) = edit {
+            if let PlannedEdit::Summary(summary) = edit {
                 new.push(summary.stand_in.text.to_owned());
                 written += summary.stand_in.tokens.as_u64();
             }

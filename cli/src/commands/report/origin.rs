@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use epitome::core::message::{PartView, Parts as _};
 use epitome::core::{TokenCounter, measure_each};
-use epitome::identifiers::Kind;
+use epitome::identifiers::IdentifierKind;
 use epitome::message::Message;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -97,7 +97,9 @@ fn file_of(arguments: &str) -> Option<String> {
 }
 
 fn is_path(text: &str) -> bool {
-    text.len() <= PATH_MAX && !text.contains(char::is_whitespace) && Kind::of(text) == Kind::File
+    text.len() <= PATH_MAX
+        && !text.contains(char::is_whitespace)
+        && IdentifierKind::of(text) == IdentifierKind::File
 }
 
 /// Longer texts are content.

@@ -1,7 +1,7 @@
 //! `epitome stats --tokenizer all`: what every counter makes of a transcript, and how far it is off.
 
 use epitome::core::{
-    Basis, Budget, Head, Ledger, ModelKey, Revision, Stamp, TokenCounter, Tokens, Usage, measure_message,
+    Basis, Budget, Head, ModelKey, Revision, Stamp, TokenCounter, Tokens, Usage, UsageLedger, measure_message,
 };
 use epitome::models::{Model, ModelCounter};
 use epitome::tokens::UnknownCounter;
@@ -51,7 +51,7 @@ struct Row {
 pub(super) fn run(args: &StatsArgs, found: Option<&Model>) -> Result<ExitCode> {
     let counters = counters(found)?;
     let estimator = model::counter(found, Some(ESTIMATE), ESTIMATE)?;
-    let mut ledger = Ledger::new(
+    let mut ledger = UsageLedger::new(
         ModelKey::new(found.map_or("", |model| model.name.as_str()), &*estimator),
         Budget::default(),
     );
@@ -95,7 +95,11 @@ fn counters(found: Option<&Model>) -> Result<Vec<Counter>> {
     })
 }
 
-fn compare(mut transcript: Transcript<'_>, counters: &[Counter], ledger: &mut Ledger) -> Result<Comparison> {
+fn compare(
+    mut transcript: Transcript<'_>,
+    counters: &[Counter],
+    ledger: &mut UsageLedger,
+) -> Result<Comparison> {
     let request = Request::around(&transcript)?;
     let mut sizes = Vec::with_capacity(counters.len());
     for counter in counters {
@@ -146,7 +150,7 @@ fn compare(mut transcript: Transcript<'_>, counters: &[Counter], ledger: &mut Le
 }
 
 /// Records a report; the correction after it.
-fn learn(ledger: &mut Ledger, estimate: u64, usage: &Usage) -> f64 {
+fn learn(ledger: &mut UsageLedger, estimate: u64, usage: &Usage) -> f64 {
     let request = ledger.begin_request(estimate, Stamp::new(Revision(0), Head::default()));
     ledger.record(request, usage);
     f64::from(ledger.correction().per_mille()) / 1_000.0

@@ -13,7 +13,7 @@ use super::summarize::replay;
 /// place of exactly what it summarizes, in the first request after it has come.
 ///
 /// ```
-/// use epitome_compactors::managed::anthropic::{BackgroundSwap, Summarize, Summary, Swapped};
+/// use epitome_compactors::managed::anthropic::{BackgroundSwap, Summarize, SummaryAnswer, Swapped};
 ///
 /// let mut swap = BackgroundSwap::new();
 /// let history = r#"{"messages":[{"role":"user","content":"Begin."},{"role":"assistant","content":"Done."}]}"#;
@@ -24,7 +24,7 @@ use super::summarize::replay;
 /// assert_eq!(swap.next_request(&grown)?, Swapped::Unchanged);
 ///
 /// let response = r#"{"stop_reason":"compaction","content":[{"type":"compaction","content":"Begun.","signature":"s"}]}"#;
-/// let Summary::Written(block) = Summary::read(response)? else { unreachable!() };
+/// let SummaryAnswer::Written(block) = SummaryAnswer::read(response)? else { unreachable!() };
 /// swap.arrive(ticket, block)?;
 /// let Swapped::Swapped { request, replaced } = swap.next_request(&grown)? else { unreachable!() };
 /// assert_eq!(replaced, 2);
@@ -74,7 +74,7 @@ pub struct Ticket(u64);
 /// Why a block is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Discarded {
+pub enum DiscardedBlock {
     /// The messages that it summarizes were edited meanwhile, or compacted in another way.
     PrefixEdited,
     /// Another request for a summary was begun, or this one was given up.
@@ -95,7 +95,7 @@ pub enum Swapped {
         replaced: usize,
     },
     /// A block had come and cannot be used: send it as it is.
-    Discarded(Discarded),
+    Discarded(DiscardedBlock),
 }
 
 impl BackgroundSwap {
@@ -127,8 +127,8 @@ impl BackgroundSwap {
     /// Takes the block that was answered.
     ///
     /// # Errors
-    /// [`Discarded::Superseded`] if it is the answer to another request than the latest.
-    pub fn arrive(&mut self, ticket: Ticket, block: CompactionBlock) -> Result<(), Discarded> {
+    /// [`DiscardedBlock::Superseded`] if it is the answer to another request than the latest.
+    pub fn arrive(&mut self, ticket: Ticket, block: CompactionBlock) -> Result<(), DiscardedBlock> {
         match core::mem::take(&mut self.state) {
             State::Waiting(sent) if ticket.0 == self.begun => {
                 self.state = State::Ready(sent, block);
@@ -136,7 +136,7 @@ impl BackgroundSwap {
             }
             other => {
                 self.state = other;
-                Err(Discarded::Superseded)
+                Err(DiscardedBlock::Superseded)
             }
         }
     }
@@ -159,14 +159,14 @@ impl BackgroundSwap {
             Some(now) if now == *sent => {
                 Swapped::Swapped { request: replay(request, sent.messages, block)?, replaced: sent.messages }
             }
-            _ => Swapped::Discarded(Discarded::PrefixEdited),
+            _ => Swapped::Discarded(DiscardedBlock::PrefixEdited),
         };
         self.state = State::Idle;
         Ok(swapped)
     }
 }
 
-impl core::fmt::Display for Discarded {
+impl core::fmt::Display for DiscardedBlock {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::PrefixEdited => "what was summarized has been edited since: ask for another summary",
@@ -175,4 +175,4 @@ impl core::fmt::Display for Discarded {
     }
 }
 
-impl core::error::Error for Discarded {}
+impl core::error::Error for DiscardedBlock {}

@@ -139,7 +139,7 @@ fn refuse_beside(body: &Body<'_>) -> Result<(), MappingError> {
 /// The answer to a request for a summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Summary {
+pub enum SummaryAnswer {
     /// The block to go on from.
     Written(CompactionBlock),
     /// No summary: the history stays as it is. The call is billed all the same.
@@ -164,7 +164,7 @@ pub enum NoSummary {
     Other(String),
 }
 
-impl Summary {
+impl SummaryAnswer {
     /// Reads a response.
     ///
     /// # Errors
@@ -181,7 +181,7 @@ impl Summary {
 /// The block in `response`, as it is written, or why there is none.
 ///
 /// # Errors
-/// As [`Summary::read`].
+/// As [`SummaryAnswer::read`].
 pub(super) fn signed_block(response: &str) -> Result<Result<&str, NoSummary>, MappingError> {
     let response = Response::of(response)?;
     let content = blocks(response.content)?;

@@ -38,9 +38,9 @@ fn request(messages: &[Value]) -> String {
 fn block(text: &str) -> CompactionBlock {
     let content = format!(r#"[{{"type":"compaction","content":{},"signature":"sig"}}]"#, json!(text));
     let response = format!(r#"{{"stop_reason":"compaction","content":{content}}}"#);
-    match Summary::read(&response).unwrap() {
-        Summary::Written(block) => block,
-        Summary::Missing(why) => panic!("{why:?}"),
+    match SummaryAnswer::read(&response).unwrap() {
+        SummaryAnswer::Written(block) => block,
+        SummaryAnswer::Missing(why) => panic!("{why:?}"),
     }
 }
 
@@ -206,7 +206,7 @@ fn what_the_api_refuses_beside_a_summary_is_refused_first() {
 fn a_block_is_sent_back_byte_for_byte_and_so_is_what_follows_it() {
     let raw = r#"{ "type": "compaction",  "content": "so \u0066ar", "signature": "a/b==", "tool_changes": [ {"x": 1.50} ], "cache_control": {"type": "ephemeral"} }"#;
     let response = format!(r#"{{"content": [{raw}], "stop_reason": "compaction"}}"#);
-    let Summary::Written(block) = Summary::read(&response).unwrap() else { panic!("no block") };
+    let SummaryAnswer::Written(block) = SummaryAnswer::read(&response).unwrap() else { panic!("no block") };
     assert_eq!((block.as_str(), &*block.text().unwrap(), block.is_signed()), (raw, "so far", true));
     assert!(!format!("{block:?}").contains("far"));
     let kept = r#"{"role": "user",  "content":"\u0063 1.0e0"}"#;
@@ -238,7 +238,7 @@ fn a_block_is_sent_back_byte_for_byte_and_so_is_what_follows_it() {
 #[test]
 fn no_summary_has_a_reason_and_a_bad_block_is_an_error() {
     let read = |content: &str, reason: &str| {
-        Summary::read(&format!(r#"{{"content":{content},"stop_reason":"{reason}"}}"#))
+        SummaryAnswer::read(&format!(r#"{{"content":{content},"stop_reason":"{reason}"}}"#))
     };
     let reasons = [
         ("max_tokens", NoSummary::MaxTokens),
@@ -249,7 +249,7 @@ fn no_summary_has_a_reason_and_a_bad_block_is_an_error() {
         ("later", NoSummary::Other("later".into())),
     ];
     for (reason, expected) in reasons {
-        assert_eq!(read("[]", reason), Ok(Summary::Missing(expected)));
+        assert_eq!(read("[]", reason), Ok(SummaryAnswer::Missing(expected)));
     }
     let compaction = |more: &str| read(&format!(r#"[{{"type":"compaction",{more}}}]"#), "compaction");
     assert_eq!(compaction(r#""content":"","signature":"s""#), Err(MappingError::EmptySummary));
@@ -317,20 +317,20 @@ fn a_block_is_discarded_when_the_prefix_was_edited_or_another_was_begun() {
     let first = swap.begin(&request(&[user("a"), says("b")]), 2).unwrap();
     swap.arrive(first, block("s")).unwrap();
     let edited = request(&[user("A"), says("b"), user("c")]);
-    assert_eq!(swap.next_request(&edited).unwrap(), Swapped::Discarded(Discarded::PrefixEdited));
+    assert_eq!(swap.next_request(&edited).unwrap(), Swapped::Discarded(DiscardedBlock::PrefixEdited));
     let shorter = swap.begin(&request(&[user("a"), says("b")]), 2).unwrap();
     swap.arrive(shorter, block("s")).unwrap();
     assert_eq!(
         swap.next_request(&request(&[user("a")])).unwrap(),
-        Swapped::Discarded(Discarded::PrefixEdited)
+        Swapped::Discarded(DiscardedBlock::PrefixEdited)
     );
     let late = swap.begin(&request(&[user("a"), says("b")]), 2).unwrap();
     let newest = swap.begin(&request(&[user("a"), says("b")]), 2).unwrap();
-    assert_eq!(swap.arrive(late, block("late")), Err(Discarded::Superseded));
+    assert_eq!(swap.arrive(late, block("late")), Err(DiscardedBlock::Superseded));
     swap.give_up(late);
     assert!(swap.is_under_way(), "another one's failure is not its own");
     swap.give_up(newest);
-    assert_eq!(swap.arrive(newest, block("s")), Err(Discarded::Superseded));
+    assert_eq!(swap.arrive(newest, block("s")), Err(DiscardedBlock::Superseded));
     assert!(swap.begin(&request(&[user("a")]), 2).is_err());
 }
 

@@ -8,7 +8,7 @@ use epitome_core::Tokens;
 use epitome_core::message::{MediaKind, Role};
 use epitome_std::message::{CompactionPart, Media, MediaSource, Message, Part, ToolCall};
 use epitome_std::session::Tool;
-use epitome_std::wire::LossKind;
+use epitome_std::wire::ConversionLossKind;
 use serde_json::{Value, json};
 
 use super::*;
@@ -310,7 +310,7 @@ fn what_the_format_cannot_say_is_told() {
     let request = ServiceRequest::new(&told);
     let body = compact_body(&ResponsesVendor::openai(), "m", &request, &CompactOptions::default()).unwrap();
     let kinds: Vec<_> = body.losses.iter().map(|loss| (loss.message, loss.kind)).collect();
-    assert_eq!(kinds, [(0, LossKind::Media)]);
+    assert_eq!(kinds, [(0, ConversionLossKind::Media)]);
     assert!(body.text.contains("Hear.") && !body.text.contains("UklG"));
 }
 

@@ -202,7 +202,7 @@ proptest! {
 /// Looks at the verdicts of a strategy.
 struct Checked {
     strategy: crate::MadeStrategy,
-    texts: crate::Texts,
+    texts: crate::SpecTexts,
 }
 
 impl epitome_core::Strategy for Checked {

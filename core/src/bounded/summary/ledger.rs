@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use crate::attribution::{SeqRange, SourceKind};
-use crate::identifiers::{Kind, for_each_identifier, is_ascii_border};
+use crate::identifiers::{IdentifierKind, for_each_identifier, is_ascii_border};
 use crate::message::{MessageView, PartView, Parts, Role};
 
 use super::super::bytes::fill;
@@ -39,7 +39,7 @@ const ROWS: [(Writer, Option<bool>); 5] = [
 ];
 
 fn is_place_or_id(word: &str) -> bool {
-    matches!(Kind::of(word), Kind::File | Kind::Address | Kind::Id)
+    matches!(IdentifierKind::of(word), IdentifierKind::File | IdentifierKind::Address | IdentifierKind::Id)
 }
 
 impl Writer {

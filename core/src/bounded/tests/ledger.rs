@@ -7,7 +7,7 @@ use proptest::prelude::{Strategy, prop, prop_assert_eq, prop_oneof, proptest};
 
 use super::*;
 use crate::LEDGER_OPENING;
-use crate::identifiers::{Kind, for_each_identifier};
+use crate::identifiers::{IdentifierKind, for_each_identifier};
 
 type Large = BoundedHistory<64, 8_192>;
 
@@ -229,7 +229,10 @@ fn naively(texts: &Texts, covered: core::ops::Range<usize>, bytes: usize) -> Opt
             for text in &message[writer] {
                 for_each_identifier(text, true, &mut |word| {
                     let is_listed = has(&list[LEDGER_OPENING.len()..], word);
-                    let is_place = matches!(Kind::of(word), Kind::File | Kind::Address | Kind::Id);
+                    let is_place = matches!(
+                        IdentifierKind::of(word),
+                        IdentifierKind::File | IdentifierKind::Address | IdentifierKind::Id
+                    );
                     let is_wanted = place.is_none_or(|place| place == is_place);
                     if is_wanted
                         && !shown.iter().any(|text| has(text, word))

@@ -13,7 +13,7 @@ fn a_summary_replaces_what_it_covers_and_the_summary_before_it() {
     assert_eq!(attribution.derived_from, [range(2, 5)]);
     assert_eq!(history.len(), 10);
     // Alone it is nothing new; with what follows it is replaced, and what it covered stays covered.
-    assert_eq!(history.summarize(range(2, 2), "21.", &ClassEstimator), Err(SummaryError::NothingNew));
+    assert_eq!(history.summarize(range(2, 2), "21.", &ClassEstimator), Err(BoundedSummaryError::NothingNew));
     history.summarize(range(2, 7), "Three times 21 degrees.", &ClassEstimator).unwrap();
     let summary = history.messages().nth(2).unwrap();
     assert_eq!(summary.attribution().derived_from, [range(2, 7)]);
@@ -42,7 +42,7 @@ fn of_several_runs_the_largest_is_named() {
 
 #[test]
 fn a_summary_is_refused_with_its_reason() {
-    use SummaryError::{Blank, NotWhole, Protected, TooLarge};
+    use BoundedSummaryError::{Blank, NotWhole, Protected, TooLarge};
     let calls = [ToolCallView::new("c1", "read", "a.txt")];
     let mut history = History::new();
     rounds(&mut history, 4);

@@ -1,17 +1,17 @@
 //! Events that void an anchor, and the learning of the correction.
 
 use super::{Named, key, ledger, stamp};
-use crate::{Basis, Budget, Correction, Ledger, ModelKey, OpenAiTokens, Usage};
+use crate::{Basis, Budget, Correction, ModelKey, OpenAiTokens, Usage, UsageLedger};
 
 /// A ledger whose last request had 1,000 tokens by the counter and 1,500 by the provider, at revision 3.
-fn anchored() -> Ledger {
+fn anchored() -> UsageLedger {
     let mut ledger = ledger();
     let request = ledger.begin_request(1_000, stamp(3, 10));
     ledger.record(request, &Usage::new(1_500, 60));
     ledger
 }
 
-fn sizes(ledger: &Ledger) -> (u64, u64) {
+fn sizes(ledger: &UsageLedger) -> (u64, u64) {
     (ledger.size(1_000, stamp(3, 10)).tokens, ledger.size(1_200, stamp(3, 12)).tokens)
 }
 
@@ -20,7 +20,7 @@ fn without_a_report_the_counter_is_believed() {
     let size = ledger().size(1_000, stamp(0, 4));
     assert_eq!((size.tokens, size.basis), (1_000, Basis::Estimated));
     let exact = ModelKey::new("m", &Named("o200k_base", Basis::Counted));
-    let size = Ledger::new(exact, Budget::default()).size(1_000, stamp(0, 4));
+    let size = UsageLedger::new(exact, Budget::default()).size(1_000, stamp(0, 4));
     assert_eq!((size.tokens, size.basis), (1_000, Basis::Counted));
 }
 
@@ -43,7 +43,8 @@ fn only_the_reported_request_is_reported() {
 
 #[test]
 fn a_counter_that_is_right_stays_counted() {
-    let mut ledger = Ledger::new(ModelKey::new("m", &Named("o200k_base", Basis::Counted)), Budget::default());
+    let mut ledger =
+        UsageLedger::new(ModelKey::new("m", &Named("o200k_base", Basis::Counted)), Budget::default());
     let request = ledger.begin_request(1_000, stamp(0, 10));
     ledger.record(request, &Usage::new(1_000, 60));
     assert_eq!(ledger.size(1_100, stamp(0, 11)).basis, Basis::Counted);

@@ -8,7 +8,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use super::{key, ledger, stamp};
-use crate::{Basis, Budget, Correction, Ledger, RequestHandle, Stamp, Usage};
+use crate::{Basis, Budget, Correction, Stamp, Usage, UsageHandle, UsageLedger};
 
 const ONE: i128 = 65_536;
 
@@ -96,9 +96,9 @@ impl Twin {
 
 /// The ledger and its twin, told the same story.
 struct Pair {
-    ledger: Ledger,
+    ledger: UsageLedger,
     twin: Twin,
-    flying: Vec<(RequestHandle, Told)>,
+    flying: Vec<(UsageHandle, Told)>,
     begun: usize,
     counted: u64,
     stamp: Stamp,

@@ -5,9 +5,9 @@ use std::string::ToString;
 use serde_json::{Value, from_value, json, to_value};
 
 use super::{Named, key, ledger, stamp};
-use crate::{Basis, Budget, Ledger, ModelKey, SavedLedger, Usage};
+use crate::{Basis, Budget, ModelKey, SavedUsageLedger, Usage, UsageLedger};
 
-fn anchored() -> Ledger {
+fn anchored() -> UsageLedger {
     let mut ledger = ledger();
     let request = ledger.begin_request(1_000, stamp(3, 10));
     ledger.record(request, &Usage::new(1_500, 60));
@@ -15,18 +15,18 @@ fn anchored() -> Ledger {
     ledger
 }
 
-fn written(ledger: &Ledger) -> Value {
+fn written(ledger: &UsageLedger) -> Value {
     to_value(ledger.save()).unwrap()
 }
 
-fn read(value: Value) -> SavedLedger {
+fn read(value: Value) -> SavedUsageLedger {
     from_value(value).unwrap()
 }
 
 #[test]
 fn what_is_read_goes_on_as_if_nothing_had_happened() {
     let (mut live, value) = (anchored(), written(&anchored()));
-    let mut reloaded = Ledger::restore(read(value), key(0), Budget::default());
+    let mut reloaded = UsageLedger::restore(read(value), key(0), Budget::default());
     for counted in [0, 999, 1_000, 1_200, u64::MAX] {
         for stamp in [stamp(3, 9), stamp(3, 10), stamp(3, 12), stamp(4, 12)] {
             assert_eq!(reloaded.size(counted, stamp), live.size(counted, stamp));
@@ -47,7 +47,7 @@ fn what_is_read_goes_on_as_if_nothing_had_happened() {
 fn another_model_or_counter_voids_what_was_saved_but_not_what_was_spent() {
     let saved = anchored().save();
     for other in [key(1), ModelKey::new("", &Named("estimate-v0", Basis::Estimated))] {
-        let ledger = Ledger::restore(saved, other, Budget::default());
+        let ledger = UsageLedger::restore(saved, other, Budget::default());
         assert_eq!((ledger.size(1_000, stamp(3, 10)).tokens, ledger.model()), (1_000, other));
         assert_eq!((ledger.spend().input, ledger.compaction_spend().input), (1_500, 9_000));
     }
@@ -69,7 +69,7 @@ fn figures_changed_by_hand_break_nothing() {
         value[name] = json!(u64::MAX);
     }
     value["learned"] = json!({ "reported": u64::MAX, "counted": 0 });
-    let mut ledger = Ledger::restore(read(value), key(0), Budget::default());
+    let mut ledger = UsageLedger::restore(read(value), key(0), Budget::default());
     let request = ledger.begin_request(1_000, stamp(5, 20));
     ledger.record(request, &Usage::new(1_700, 60));
     // The next report counts again.
@@ -77,7 +77,7 @@ fn figures_changed_by_hand_break_nothing() {
     for (name, wrong) in [("begun", json!(-1)), ("anchor", json!(3)), ("model", json!("gpt"))] {
         let mut value = written(&anchored());
         value[name] = wrong;
-        assert!(from_value::<SavedLedger>(value).is_err(), "{name}");
+        assert!(from_value::<SavedUsageLedger>(value).is_err(), "{name}");
     }
 }
 

@@ -8,7 +8,7 @@ use epitome_core::{ClassEstimator, Group, Revision, Seq};
 
 use super::events::conflict;
 use crate::rules::invalid;
-use crate::visible::Visible;
+use crate::visible::VisibleIndex;
 use crate::{CompactionRecord, HistoryStore, Live, Pruned, SessionId, StoreError, StoreErrorKind, Timestamp};
 
 /// The strategy that a record names which hides all that is visible.
@@ -99,7 +99,7 @@ async fn hide<S: HistoryStore + ?Sized>(
             let context = format!("{name}: the session cannot be put together");
             StoreError::new(StoreErrorKind::Corrupt, context).with_source(error)
         };
-        let visible = Visible::of(loaded, &ClassEstimator::new()).map_err(torn)?;
+        let visible = VisibleIndex::of(loaded, &ClassEstimator::new()).map_err(torn)?;
         let goes = match what {
             Hide::All => visible.index().groups().map(|group| group.leader()).collect(),
             Hide::From(at) => later(&visible, at)?,
@@ -122,7 +122,7 @@ async fn hide<S: HistoryStore + ?Sized>(
 }
 
 /// The leaders of the groups that begin with `at` or later.
-fn later(visible: &Visible, at: Seq) -> Result<BTreeSet<u32>, StoreError> {
+fn later(visible: &VisibleIndex, at: Seq) -> Result<BTreeSet<u32>, StoreError> {
     let head = visible.head();
     if at >= head {
         return Err(invalid(format!("rewind: there is no message {at}; the session has {head}")));
@@ -149,7 +149,7 @@ fn later(visible: &Visible, at: Seq) -> Result<BTreeSet<u32>, StoreError> {
 }
 
 /// Hides the groups that these lead, and says how many messages and summaries they have.
-fn record(visible: &Visible, goes: &BTreeSet<u32>, strategy: &str) -> (CompactionRecord, u64) {
+fn record(visible: &VisibleIndex, goes: &BTreeSet<u32>, strategy: &str) -> (CompactionRecord, u64) {
     let goes = |group: &Group<'_>| goes.contains(&group.leader());
     let view = visible.index();
     let mut record = CompactionRecord::new(view.revision(), visible.head());
@@ -171,7 +171,7 @@ fn size(group: &Group<'_>) -> u64 {
 }
 
 /// The leaders of the groups that lie wholly before `cut` and that a retention may take.
-fn aged(visible: &Visible, cut: Seq) -> BTreeSet<u32> {
+fn aged(visible: &VisibleIndex, cut: Seq) -> BTreeSet<u32> {
     let request = last_request(visible);
     let may_go = |group: &Group<'_>| {
         let asked = request.is_some_and(|at| group.positions().any(|range| range.contains(&at)));
@@ -182,7 +182,7 @@ fn aged(visible: &Visible, cut: Seq) -> BTreeSet<u32> {
 }
 
 /// The position of what the user said last.
-fn last_request(visible: &Visible) -> Option<u32> {
+fn last_request(visible: &VisibleIndex) -> Option<u32> {
     let is_request = |live: &Live| {
         let message = &live.entry.message;
         let asked = message.attribution().source == SourceKind::Caller && live.entry.answers().is_none();
@@ -192,7 +192,7 @@ fn last_request(visible: &Visible) -> Option<u32> {
 }
 
 /// The beginning of the newest groups that have no more than `count` messages together.
-fn behind_newest(visible: &Visible, count: u64) -> Seq {
+fn behind_newest(visible: &VisibleIndex, count: u64) -> Seq {
     let groups: Vec<_> = visible.index().groups().collect();
     let (mut cut, mut kept) = (visible.head(), 0_u64);
     for group in groups.iter().rev() {

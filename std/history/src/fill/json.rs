@@ -2,7 +2,7 @@
 
 use epitome_core::{TokenCounter, Tokens};
 
-use epitome_wire::json::{Kind, check, decode, items, push_quoted, raw_members, trim};
+use epitome_wire::json::{ValueKind, check, decode, items, push_quoted, raw_members, trim};
 
 /// The text with as much left out as it takes to have at most so many tokens; `None` where it is no object or array, where one
 /// string is most of it, and where nothing that is left would fit. *Cost*: one pass over the text for each level of its nesting,
@@ -15,7 +15,7 @@ pub(super) fn shortened(
     counter: &dyn TokenCounter,
 ) -> Option<(String, Tokens)> {
     let text = trim(text);
-    if !matches!(Kind::of(text), Kind::Object | Kind::Array) || check(text).is_err() {
+    if !matches!(ValueKind::of(text), ValueKind::Object | ValueKind::Array) || check(text).is_err() {
         return None;
     }
     let root = Node::of(text, DEPTH_MAX);
@@ -73,8 +73,8 @@ impl<'t> Node<'t> {
     /// The value of a text that is JSON.
     fn of(text: &'t str, depth: u32) -> Self {
         let Some(below) = depth.checked_sub(1) else { return Self::Whole(text) };
-        match Kind::of(text) {
-            Kind::Array => {
+        match ValueKind::of(text) {
+            ValueKind::Array => {
                 let mut elements = Vec::new();
                 let read = items(text, |item| {
                     elements.push(Self::of(item, below));
@@ -82,7 +82,7 @@ impl<'t> Node<'t> {
                 });
                 read.map_or(Self::Whole(text), |()| Self::Array(elements))
             }
-            Kind::Object => {
+            ValueKind::Object => {
                 let mut members = Vec::new();
                 let read = raw_members(text, |key, value| {
                     members.push((key, Self::of(value, below)));
@@ -90,7 +90,7 @@ impl<'t> Node<'t> {
                 });
                 read.map_or(Self::Whole(text), |()| Self::Object(members))
             }
-            Kind::Text => Self::Text(text),
+            ValueKind::Text => Self::Text(text),
             _ => Self::Whole(text),
         }
     }

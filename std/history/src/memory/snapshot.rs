@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Kept, MemoryStore, Op, Session, check, run_now};
 use crate::kernel::Extent;
 use crate::{
-    Append, AppendToken, CompactionRecord, Entry, Live, SessionId, StoreError, StoreErrorKind, Visible,
+    Append, AppendToken, CompactionRecord, Entry, Live, SessionId, StoreError, StoreErrorKind, VisibleIndex,
 };
 
 /// All of a session: its log, its compactions, and under which tokens the log was appended.
@@ -45,7 +45,7 @@ impl MemoryStore {
     pub fn sent(&self, session: &SessionId) -> Result<Vec<Live>, StoreError> {
         let sessions = self.sessions();
         let Some(session) = sessions.get(session) else { return Ok(Vec::new()) };
-        let sent = Visible::sent(session.load(Extent::All)?);
+        let sent = VisibleIndex::sent(session.load(Extent::All)?);
         sent.map_err(|error| inconsistent("groups").with_source(error))
     }
 

@@ -4,7 +4,7 @@ use epitome_core::attribution::{Authority, Retention, SeqRange, SourceKind};
 use epitome_core::message::Role;
 use epitome_message::Message;
 
-use super::{Edit, VisibleMessage, VisibleSummary, hides, hides_all, hides_some, invalid};
+use super::{HiddenRows, VisibleMessage, VisibleSummary, hides, hides_all, hides_some, invalid};
 use crate::visible::joined;
 use crate::{CompactionRecord, StoreError, Summary};
 
@@ -52,7 +52,7 @@ pub(super) fn check_authority(
     record: &CompactionRecord,
     messages: &[VisibleMessage],
     summaries: &[VisibleSummary],
-    edit: &Edit,
+    edit: &HiddenRows,
 ) -> Result<(), StoreError> {
     check_stays(record, messages, summaries)?;
     if record.summaries.is_empty() {

@@ -58,8 +58,8 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use epitome_core::{
-        GroupKind, IndexBuf, OpenCallTree, OpenCalls, Part as Row, Pending, Profile, Repair, Span, Tokens,
-        repair,
+        GroupKind, IndexBuf, OpenCallTree, OpenCalls, PartSpan as Row, Pending, Profile, Repair, Span,
+        Tokens, repair,
     };
 
     use super::*;

@@ -6,7 +6,7 @@ use core::mem::{Discriminant, discriminant};
 use epitome_core::message::MessageView;
 use epitome_core::{
     Basis, Budget, Cell, Framing, Full, Group, GroupKind, Index, IndexBuf, MediaRules, OpenCallTree, Outcome,
-    Part, Pass, Placed, PlanError, Span, Strategy, TokenBounds, TokenCounter, Tokens, Unchanged, Verdict,
+    PartSpan, Pass, Placed, PlanError, Span, Strategy, TokenBounds, TokenCounter, Tokens, Unchanged, Verdict,
     count_message, plan,
 };
 
@@ -73,8 +73,8 @@ impl TokenCounter for Bracket<'_> {
 /// Positions are those of the index, in the order of [`LazyIndex::push`].
 #[derive(Debug, Clone, Default)]
 pub struct LazyIndex {
-    lower: IndexBuf<Vec<Span>, OpenCallTree, Vec<Part>>,
-    upper: IndexBuf<Vec<Span>, OpenCallTree, Vec<Part>>,
+    lower: IndexBuf<Vec<Span>, OpenCallTree, Vec<PartSpan>>,
+    upper: IndexBuf<Vec<Span>, OpenCallTree, Vec<PartSpan>>,
     sizes: Vec<TokenBounds>,
 }
 
@@ -182,7 +182,7 @@ impl LazyIndex {
     pub fn estimated(
         &self,
         mut estimate: impl FnMut(u32) -> Tokens,
-    ) -> (IndexBuf<Vec<Span>, OpenCallTree, Vec<Part>>, Vec<Tokens>) {
+    ) -> (IndexBuf<Vec<Span>, OpenCallTree, Vec<PartSpan>>, Vec<Tokens>) {
         let mut index = self.lower.clone();
         let sizes = (0..).zip(&self.sizes).map(|(position, bounds)| {
             if bounds.is_exact() {

@@ -13,7 +13,7 @@ use super::{
 use crate::history::{History, Live};
 use crate::message::{Message, Str};
 use crate::session::SessionError;
-use crate::wire::Loss;
+use crate::wire::ConversionLoss;
 
 /// Shrinks a history.
 ///
@@ -158,7 +158,7 @@ pub struct CompactionCx<'a> {
     request: Option<Arc<LiveRequest>>,
     model_key: Option<ModelKey>,
     costs: Costs,
-    losses: Vec<Loss>,
+    losses: Vec<ConversionLoss>,
     fell_back: Option<FellBack>,
     begun: Option<&'a mut Begun>,
     is_early: bool,
@@ -347,13 +347,13 @@ impl<'a> CompactionCx<'a> {
     }
 
     /// Tells what of the conversation somebody was not told who compacted it elsewhere: what stands for it knows nothing of that.
-    pub fn lost(&mut self, loss: Loss) {
+    pub fn lost(&mut self, loss: ConversionLoss) {
         self.losses.push(loss);
     }
 
     /// The losses that were recorded.
     #[must_use]
-    pub fn losses(&self) -> &[Loss] {
+    pub fn losses(&self) -> &[ConversionLoss] {
         &self.losses
     }
 

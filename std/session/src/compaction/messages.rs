@@ -11,7 +11,7 @@ use epitome_core::message::Role;
 use epitome_core::{Group, measure_message};
 
 use super::{CompactionCx, CompactionOptions, CompactionOutcome, Compactor, UnchangedReason};
-use crate::history::inner::{Pending, covered, joined};
+use crate::history::inner::{PendingRecord, covered, joined};
 use crate::history::{CompactionRecord, History, Summary, TokenCount};
 use crate::message::{Attribution, Message, Str};
 use crate::session::SessionError;
@@ -129,7 +129,7 @@ impl MessagesCompactor {
         let hides = history.visible().covered_where(|group| leaders.contains(&group.leader()));
         let summaries: Vec<Summary> = summary_of(history, &leaders, &new)?.into_iter().collect();
         let (edits, strategy) = (Vec::new(), self.name.clone());
-        let record = history.record_pending(&Pending { hides, summaries, edits, strategy });
+        let record = history.record_pending(&PendingRecord { hides, summaries, edits, strategy });
         let record = record.ok_or_else(|| invalid("nothing is missing"))?;
         if record.tokens_after >= record.tokens_before {
             return Err(invalid("the new messages are not smaller than what they stand for: shorten them"));

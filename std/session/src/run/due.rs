@@ -1,8 +1,8 @@
 //! Size of the next request, the trigger of a compaction, and the budget that a due compaction has to reach.
 
 use epitome_core::{
-    Budget, Fired, Index, Ledger, ModelKey, Size, Stamp, TokenCounter, Tokens, Trigger, TriggerKind,
-    TriggerView,
+    Budget, Fired, Index, ModelKey, Size, Stamp, TokenCounter, Tokens, Trigger, TriggerKind, TriggerView,
+    UsageLedger,
 };
 
 use serde_json::{Map, Value};
@@ -109,7 +109,7 @@ pub(super) fn plan_budget(
     fired: Option<&Fired>,
     size: u64,
     tokens: u64,
-    ledger: &Ledger,
+    ledger: &UsageLedger,
 ) -> Budget {
     let counted = |amount: u64| match amount.checked_sub(size) {
         None => tokens.saturating_sub(ledger.must_free(size, amount)),
@@ -145,7 +145,7 @@ pub(super) fn early_budget(
     due: Option<&Fired>,
     size: u64,
     tokens: u64,
-    ledger: &Ledger,
+    ledger: &UsageLedger,
 ) -> Budget {
     let then = plan_budget(whole, options, due, size, tokens, ledger);
     let Some(goal) = then.goal() else { return then };

@@ -5,7 +5,7 @@ use tracing::{info, warn};
 
 use crate::compaction::{CompactionResult, Discarded, FellBack, Payback, UnchangedReason};
 use crate::session::SessionErrorKind;
-use crate::wire::{ContextOverflow, Loss};
+use crate::wire::{ContextOverflow, ConversionLoss};
 
 /// Something that the caller may want to know of a run. It holds no text of messages.
 ///
@@ -49,7 +49,7 @@ pub enum RunEvent {
         /// Point of the run.
         point: Point,
         /// The lost content.
-        losses: Vec<Loss>,
+        losses: Vec<ConversionLoss>,
     },
     /// Another compacted than was to, because that failed. `Compacted` follows.
     FellBack {

@@ -17,7 +17,7 @@ use crate::history::History;
 use crate::message::Str;
 use crate::models::Cache;
 use crate::session::{AgentSession, SessionError};
-use crate::wire::Loss;
+use crate::wire::ConversionLoss;
 
 /// A run's compaction at one of its points.
 pub(super) struct Setup {
@@ -124,7 +124,7 @@ pub(super) struct Passed {
 
 /// Remarks of a compactor about its outcome.
 pub(super) struct Remarks {
-    pub(super) losses: Vec<Loss>,
+    pub(super) losses: Vec<ConversionLoss>,
     pub(super) fell_back: Option<FellBack>,
 }
 

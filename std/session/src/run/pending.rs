@@ -7,7 +7,7 @@ use tracing::{Instrument, debug, debug_span};
 
 use super::Point;
 use super::live::Run;
-use crate::history::inner::{Pending, pause};
+use crate::history::inner::{PendingRecord, pause};
 use crate::history::{History, StoreError, StoreErrorKind};
 use crate::provider::{ContextProvider, HistoryProvider, RunPlace, open_history};
 use crate::session::{SessionError, SessionErrorKind};
@@ -64,7 +64,7 @@ impl Run<'_> {
 
 /// Commits what of `pending` fits what is stored. What others have changed meanwhile is left alone, and a summary of it is
 /// not shown.
-async fn commit(history: &mut History, pending: &Pending) -> Result<(), StoreError> {
+async fn commit(history: &mut History, pending: &PendingRecord) -> Result<(), StoreError> {
     for attempt in 1..=COMMIT_ATTEMPTS_MAX {
         let Some(record) = history.record_pending(pending) else {
             debug!("the run's compactions no longer fit what is stored");

@@ -66,7 +66,7 @@ impl fmt::Debug for Prompt {
 #[derive(Debug)]
 #[must_use = "the answer to the request is recorded with the handle"]
 pub struct RequestHandle {
-    pub(super) request: epitome_core::RequestHandle,
+    pub(super) request: epitome_core::UsageHandle,
     pub(super) run_token: Str,
     /// Which of the run's requests.
     pub(super) number: u64,

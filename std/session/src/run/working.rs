@@ -10,7 +10,9 @@ use epitome_core::attribution::SeqRange;
 use epitome_core::message::{CallKind, Role};
 use epitome_core::{Group, Index, OpenCall, Revision, Seq, Stamp, TokenCounter, Turn};
 
-use crate::history::inner::{Beside, Exchange, Pending, PendingEdit, Visible, covered, exchange, joined};
+use crate::history::inner::{
+    Beside, Exchange, PendingEdit, PendingRecord, VisibleIndex, covered, exchange, joined,
+};
 use crate::history::{Entry, History, Live, Loaded, PartStandIn, Summary};
 use crate::message::{Message, Part, Str, ToolCall};
 use crate::provider::RunPlace;
@@ -22,7 +24,7 @@ use crate::session::{SessionContext, SessionError, SessionErrorKind};
 /// Messages have numbers of their own here. Those of the history are its sequence numbers, moved by what stands before
 /// it; the others are counted on.
 pub(super) struct Working {
-    visible: Visible,
+    visible: VisibleIndex,
     counter: Arc<dyn TokenCounter + Send + Sync>,
     places: Places,
     /// Messages outside the history, all of them as they came, by their numbers.
@@ -71,7 +73,7 @@ impl Working {
     /// Nothing yet.
     pub(super) fn empty(counter: Arc<dyn TokenCounter + Send + Sync>) -> Self {
         let (made, hidden, edited) = (Vec::new(), Vec::new(), BTreeMap::new());
-        let (visible, places, strategy) = (Visible::default(), Places::default(), Str::default());
+        let (visible, places, strategy) = (VisibleIndex::default(), Places::default(), Str::default());
         Self { visible, counter, places, own: Vec::new(), orphan_tokens: 0, made, hidden, edited, strategy }
     }
 
@@ -140,7 +142,7 @@ impl Working {
         self.visible.index()
     }
 
-    pub(super) const fn visible(&self) -> &Visible {
+    pub(super) const fn visible(&self) -> &VisibleIndex {
         &self.visible
     }
 
@@ -243,7 +245,7 @@ impl Working {
         let late = self.visible.late().iter().filter(|late| !is_told(late.anchor)).cloned().collect();
         let mut loaded = Loaded::new(self.visible.head(), self.index().revision().next());
         (loaded.live, loaded.unanswered) = (live, unanswered);
-        let visible = Visible::of(loaded, &*self.counter).map_err(|error| {
+        let visible = VisibleIndex::of(loaded, &*self.counter).map_err(|error| {
             SessionError::new(SessionErrorKind::Invalid, "what a compaction has left").with_source(error)
         })?;
         self.visible = visible.with_late(late);
@@ -260,7 +262,7 @@ impl Working {
 
     /// Changes that the compactions of this run make to the stored history, in its numbers. `logged` knows the numbers of the messages that
     /// the run itself has stored. Messages that are not stored are left out: they were hidden or shortened for this run only.
-    pub(super) fn pending(&self, logged: &BTreeMap<Seq, Seq>) -> Pending {
+    pub(super) fn pending(&self, logged: &BTreeMap<Seq, Seq>) -> PendingRecord {
         let made = self.visible.live().iter().filter(|live| self.made.contains(&live.key));
         let summaries = made.filter_map(|live| {
             let covers = self.in_history(&live.covers, logged);
@@ -273,7 +275,7 @@ impl Working {
         let edits = self.edited.iter().filter_map(|(number, seen)| self.pending_edit(*number, seen, logged));
         let mut edits: Vec<_> = edits.collect();
         edits.sort_by_key(|edit| edit.seq);
-        Pending { hides, summaries: summaries.collect(), edits, strategy: self.strategy.clone() }
+        PendingRecord { hides, summaries: summaries.collect(), edits, strategy: self.strategy.clone() }
     }
 
     /// `None` if the message is hidden by now, or not stored.

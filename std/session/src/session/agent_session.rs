@@ -4,7 +4,9 @@ use core::fmt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use epitome_core::{Budget, Ledger, ModelKey, Pacing, SavedLedger, Size, Tally, TokenCounter, Usage};
+use epitome_core::{
+    Budget, ModelKey, Pacing, SavedUsageLedger, Size, Tally, TokenCounter, Usage, UsageLedger,
+};
 use serde_json::{Map, Value};
 
 use super::known_states::KnownStates;
@@ -70,9 +72,9 @@ pub struct AgentSession {
 /// Knowledge of the sizes of requests.
 enum Known {
     /// In use.
-    Live(Ledger),
+    Live(UsageLedger),
     /// Saved, as it was written: it waits for a model.
-    Saved(SavedLedger),
+    Saved(SavedUsageLedger),
 }
 
 /// For how many requests no pass is tried after [`Pacing::FAILURES_MAX`] failures in a row: as many as
@@ -255,10 +257,10 @@ impl AgentSession {
     }
 
     /// The ledger of the session, for this model and budget. What it has learned of another model is forgotten.
-    pub fn ledger_for(&mut self, model: ModelKey, budget: Budget) -> &mut Ledger {
+    pub fn ledger_for(&mut self, model: ModelKey, budget: Budget) -> &mut UsageLedger {
         let live = match self.ledger.take() {
-            None => Ledger::new(model, budget),
-            Some(Known::Saved(saved)) => Ledger::restore(saved, model, budget),
+            None => UsageLedger::new(model, budget),
+            Some(Known::Saved(saved)) => UsageLedger::restore(saved, model, budget),
             Some(Known::Live(mut ledger)) => {
                 ledger.set_model(model, budget);
                 ledger
@@ -277,14 +279,14 @@ impl AgentSession {
     /// The ledger of the session; `None` before the first run, and of a session that was read before its next one. What was
     /// paid for a compaction that nobody waits for any more is in it from the session's next request on.
     #[must_use]
-    pub const fn ledger(&self) -> Option<&Ledger> {
+    pub const fn ledger(&self) -> Option<&UsageLedger> {
         match &self.ledger {
             Some(Known::Live(ledger)) => Some(ledger),
             _ => None,
         }
     }
 
-    pub(super) fn saved_ledger(&self) -> Option<SavedLedger> {
+    pub(super) fn saved_ledger(&self) -> Option<SavedUsageLedger> {
         self.ledger.as_ref().map(|known| match known {
             Known::Live(ledger) => {
                 let mut ledger = ledger.clone();
@@ -295,7 +297,7 @@ impl AgentSession {
         })
     }
 
-    pub(super) const fn set_saved_ledger(&mut self, saved: Option<SavedLedger>) {
+    pub(super) const fn set_saved_ledger(&mut self, saved: Option<SavedUsageLedger>) {
         self.ledger = match saved {
             Some(saved) => Some(Known::Saved(saved)),
             None => None,

@@ -1,6 +1,6 @@
 //! Additions to a session's own fields, which their shape has no room for.
 
-use epitome_core::{ModelKey, SavedLedger, Tally};
+use epitome_core::{ModelKey, SavedUsageLedger, Tally};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ struct Beside {
     tally: Tally,
     /// Corrections and sizes from the reports on requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    ledger: Option<SavedLedger>,
+    ledger: Option<SavedUsageLedger>,
     /// When the last request was made, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     requested: Option<u64>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use epitome_conformance::{OneStore, Outcome, Subject, Suite};
+use epitome_conformance::{OneStore, ScenarioOutcome, Subject, Suite};
 use epitome_core::Seq;
 use epitome_std::history::{Append, AppendToken, MemoryStore, SessionId, SessionInfo};
 use futures::executor::block_on;
@@ -146,7 +146,7 @@ fn nothing_is_skipped_but_what_is_declared() {
         .with_cases(20);
     let report = block_on(suite.run(&store));
     assert_eq!(report.passed(), Suite::scenarios().count() - 2);
-    let skipped = Outcome::Skipped("it has no pages".to_owned());
+    let skipped = ScenarioOutcome::Skipped("it has no pages".to_owned());
     assert!(report.outcomes().any(|outcome| outcome == ("a_log_has_pages", &skipped)));
     let failures: Vec<_> = report.failures().collect();
     let unknown = ("a_log_has_paegs", "there is no scenario and no group of this name to skip");

@@ -7,7 +7,7 @@ use epitome_core::Usage;
 use epitome_message::Str;
 
 use crate::expect::{expect_object, member_text};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::{WireError, usage};
 
 /// The members of an event that decide whether the model sees it.
@@ -29,7 +29,7 @@ fn either<'a>(object: &'a str, names: &[&'static str; 2]) -> Result<Option<&'a s
 }
 
 fn object(value: Option<&str>) -> Option<&str> {
-    value.filter(|value| Kind::of(value) == Kind::Object)
+    value.filter(|value| ValueKind::of(value) == ValueKind::Object)
 }
 
 impl Head {
@@ -150,7 +150,7 @@ pub(super) fn content(raw: &str) -> Result<Option<(&'static str, &str)>, WireErr
     }
     let Some(content) = object(content).filter(|_| partial != Some("true")) else { return Ok(None) };
     let [role, parts] = json::fields(content, &["role", "parts"])?;
-    let is_list = parts.is_some_and(|parts| Kind::of(parts) == Kind::Array);
+    let is_list = parts.is_some_and(|parts| ValueKind::of(parts) == ValueKind::Array);
     if role.is_none_or(|role| matches!(role, "null" | "\"\"")) || !is_list || !is_said(parts.unwrap_or("[]"))?
     {
         return Ok(None);
@@ -163,7 +163,7 @@ fn is_said(parts: &str) -> Result<bool, WireError> {
     let (mut count, mut said) = (0_usize, true);
     json::items(parts, |part| {
         count = count.saturating_add(1);
-        if Kind::of(part) != Kind::Object {
+        if ValueKind::of(part) != ValueKind::Object {
             return Ok(());
         }
         let names = &["text", "functionCall", "function_call", "functionResponse", "function_response"];

@@ -7,7 +7,7 @@ use epitome_message::Message;
 use super::event::{Fate, Head, content, fates, reported};
 use crate::body::Body;
 use crate::gemini::{self, Ids};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::rewrite::{form, pinned};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
@@ -27,20 +27,20 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 
 fn sign(body: &Body<'_>) -> Fit {
     let Some(value) = body.value() else { return Fit::No };
-    let is_bare = Kind::of(value) == Kind::Array;
+    let is_bare = ValueKind::of(value) == ValueKind::Array;
     if !is_bare && body.field("events").is_none() {
         return Fit::No;
     }
     let sample = body.sample("events").unwrap_or_default();
     let (mut all, mut says) = (true, false);
     for event in sample {
-        let found = match Kind::of(event) {
-            Kind::Object => json::fields(event, &["content", "author", "role", "parts"]).ok(),
+        let found = match ValueKind::of(event) {
+            ValueKind::Object => json::fields(event, &["content", "author", "role", "parts"]).ok(),
             _ => None,
         };
         let Some([content, author, None, None]) = found else { return Fit::No };
         all &= author.is_some();
-        let content = content.filter(|content| Kind::of(content) == Kind::Object);
+        let content = content.filter(|content| ValueKind::of(content) == ValueKind::Object);
         says |= content.is_some_and(|content| matches!(json::field(content, "parts"), Ok(Some(_))));
     }
     match says && (all || !is_bare) {
@@ -54,7 +54,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     let whole = body.value().unwrap_or_default();
     let (list, path) = match body.field("events") {
         Some(list) => (list, "/events"),
-        None if Kind::of(whole) == Kind::Array => (whole, ""),
+        None if ValueKind::of(whole) == ValueKind::Array => (whole, ""),
         None => {
             let found = json::describe(body.text());
             return Err(WireError::shape(format!("expected `events`, found {found}")));

@@ -4,8 +4,8 @@ use epitome_message::{Message, Part, ToolResult};
 
 use crate::tests::support::{shown_in, transcript_of, written};
 use crate::{
-    Conversation, Entry, Format, ReadOptions, ToolCompaction, Transcript, WireErrorKind, detect, read,
-    write_back,
+    Conversation, Format, ReadOptions, ToolCompaction, Transcript, TranscriptEntry, WireErrorKind, detect,
+    read, write_back,
 };
 
 const ASKS: &str = r#"{"id":"e1","invocationId":"i1","author":"user","timestamp":1.25,"actions":{"stateDelta":{}},"content":{"role":"user","parts":[{"text":"go"}]}}"#;
@@ -98,7 +98,7 @@ fn a_later_compaction_stands_for_an_earlier_one() {
 #[test]
 fn what_the_form_cannot_say_is_refused() {
     let mut transcript = transcript(&session(&[ASKS]));
-    transcript.conversations_mut()[0].entries.push(Entry::new(Message::user("new")));
+    transcript.conversations_mut()[0].entries.push(TranscriptEntry::new(Message::user("new")));
     let refused = write_back(&transcript, &mut Vec::new()).unwrap_err();
     assert_eq!(refused.kind(), WireErrorKind::Unsupported);
     for wrong in ["1", r#"{"author":"user","content":{"role":"user","parts":[{"text":1}]}}"#] {

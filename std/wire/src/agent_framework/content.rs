@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{FORMAT, hosted};
 use crate::WireError;
 use crate::expect::{kind_of_mime, new_media, share};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::openai_chat::split_data_url;
 
 /// Finds a call by its id.
@@ -27,10 +27,10 @@ pub(super) fn read(whole: &Arc<str>, found: &Found<'_>) -> Result<Part, WireErro
 fn read_within(whole: &Arc<str>, found: &Found<'_>, levels: usize) -> Result<Part, WireError> {
     let raw = found.object();
     // Their constructor takes a bare text for a text content.
-    if Kind::of(raw) == Kind::Text {
+    if ValueKind::of(raw) == ValueKind::Text {
         return Ok(Part::Text(share(whole, &json::decode(raw))));
     }
-    if Kind::of(raw) != Kind::Object {
+    if ValueKind::of(raw) != ValueKind::Object {
         return Err(WireError::shape("a content is an object or a text"));
     }
     let content = Content { whole, found };
@@ -96,7 +96,7 @@ struct Content<'a> {
 impl Content<'_> {
     /// The text of a member, if it is one.
     fn optional(&self, key: &'static str) -> Result<Option<Str>, WireError> {
-        let value = self.found.get(key)?.filter(|value| Kind::of(value) == Kind::Text);
+        let value = self.found.get(key)?.filter(|value| ValueKind::of(value) == ValueKind::Text);
         Ok(value.map(|value| share(self.whole, &json::decode(value))))
     }
 
@@ -114,8 +114,8 @@ impl Content<'_> {
     /// The text of a member that may be any value: none for null.
     fn any(&self, key: &'static str) -> Result<Option<Str>, WireError> {
         let value = self.found.get(key)?.filter(|value| *value != "null");
-        Ok(value.map(|value| match Kind::of(value) {
-            Kind::Text => share(self.whole, &json::decode(value)),
+        Ok(value.map(|value| match ValueKind::of(value) {
+            ValueKind::Text => share(self.whole, &json::decode(value)),
             _ => share(self.whole, value),
         }))
     }
@@ -131,7 +131,7 @@ impl Content<'_> {
 
     fn result(&self, levels: usize) -> Result<ToolResult, WireError> {
         let failed = self.found.get("exception")?;
-        let parts = match self.found.get("items")?.filter(|items| Kind::of(items) == Kind::Array) {
+        let parts = match self.found.get("items")?.filter(|items| ValueKind::of(items) == ValueKind::Array) {
             Some(items) => json::nested(self.found.object(), items, "/items", |items| {
                 let mut parts = Vec::new();
                 json::known::items_and_members(self.found.within(items), &NAMES, |item| {
@@ -161,9 +161,11 @@ impl Content<'_> {
     }
 
     fn approval(&self) -> Result<Approval, WireError> {
-        let call = self.found.get("function_call")?.filter(|call| Kind::of(call) == Kind::Object);
+        let call = self.found.get("function_call")?.filter(|call| ValueKind::of(call) == ValueKind::Object);
         let call_id = match call {
-            Some(call) => json::known::field(call, "call_id")?.filter(|id| Kind::of(id) == Kind::Text),
+            Some(call) => {
+                json::known::field(call, "call_id")?.filter(|id| ValueKind::of(id) == ValueKind::Text)
+            }
             None => None,
         };
         let call_id = call_id.map(|id| share(self.whole, &json::decode(id))).unwrap_or_default();

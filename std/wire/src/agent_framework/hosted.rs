@@ -9,7 +9,7 @@ use epitome_message::{Part, ToolCall, ToolResult, UnknownPart};
 use super::{FORMAT, content};
 use crate::WireError;
 use crate::expect::share;
-use crate::json::{self, Kind, patch, quote};
+use crate::json::{self, ValueKind, patch, quote};
 
 /// One kind of tool: the types of its contents, its name where a call has none, where a call has its input and a result its output,
 /// and who runs it.
@@ -61,36 +61,38 @@ pub(super) fn part(whole: &Arc<str>, raw: &str, kind: &str) -> Result<Option<Par
     let value = if is_call { tool.input } else { tool.output };
     let [id, name, items, value] = json::known::fields(raw, &["call_id", "tool_name", "items", value])?;
     let as_text = |value: &str| share(whole, &json::decode(value));
-    let given = |value: Option<&str>| value.filter(|value| Kind::of(value) == Kind::Text).map(as_text);
+    let given =
+        |value: Option<&str>| value.filter(|value| ValueKind::of(value) == ValueKind::Text).map(as_text);
     let Some(id) = given(id).filter(|id| !id.is_empty()) else { return Ok(None) };
     let value = value.filter(|value| *value != "null");
     if is_call {
-        let input = value
-            .map(|value| if Kind::of(value) == Kind::Text { as_text(value) } else { share(whole, value) });
+        let input = value.map(|value| {
+            if ValueKind::of(value) == ValueKind::Text { as_text(value) } else { share(whole, value) }
+        });
         let name = given(name).unwrap_or_else(|| tool.name.into());
         let mut call = ToolCall::new(id, name, input.unwrap_or_default());
         call.kind = tool.kind;
         return Ok(Some(Part::ToolCall(call)));
     }
     // Their items say more than their text.
-    let items = items.filter(|items| tool.output == "result" && Kind::of(items) == Kind::Array);
+    let items = items.filter(|items| tool.output == "result" && ValueKind::of(items) == ValueKind::Array);
     let parts = items.or(value).map_or(Ok(Vec::new()), |value| returned(whole, value))?;
     Ok(Some(Part::ToolResult(ToolResult::new(id, parts))))
 }
 
 /// The output of a tool: a text, a content, a list of them, or a value that is no content.
 fn returned(whole: &Arc<str>, value: &str) -> Result<Vec<Part>, WireError> {
-    match Kind::of(value) {
-        Kind::Text => Ok(vec![Part::Text(share(whole, &json::decode(value)))]),
-        Kind::Array => content::read_list(whole, value),
-        Kind::Object => content::read_list(whole, &format!("[{value}]")),
+    match ValueKind::of(value) {
+        ValueKind::Text => Ok(vec![Part::Text(share(whole, &json::decode(value)))]),
+        ValueKind::Array => content::read_list(whole, value),
+        ValueKind::Object => content::read_list(whole, &format!("[{value}]")),
         _ => Ok(vec![Part::Unknown(UnknownPart::new(FORMAT, "", share(whole, value)))]),
     }
 }
 
 /// The content that was `raw` and says `part` now; `None` if it was of no such tool, or is another call's.
 pub(super) fn patched(raw: &str, part: &Part) -> Result<Option<String>, WireError> {
-    let Some(kind) = json::field(raw, "type")?.filter(|kind| Kind::of(kind) == Kind::Text) else {
+    let Some(kind) = json::field(raw, "type")?.filter(|kind| ValueKind::of(kind) == ValueKind::Text) else {
         return Ok(None);
     };
     let kind = json::decode(kind);
@@ -130,13 +132,15 @@ fn output(tool: &Tool, raw: &str, result: &ToolResult) -> Result<Option<String>,
         "code_interpreter" => format!(r#"[{{"type":"text","text":{text}}}]"#),
         "shell" => {
             let mut first = None;
-            if let Some(list) = json::field(raw, tool.output)?.filter(|list| Kind::of(list) == Kind::Array) {
+            if let Some(list) =
+                json::field(raw, tool.output)?.filter(|list| ValueKind::of(list) == ValueKind::Array)
+            {
                 json::items(list, |item| {
                     first = first.or(Some(item));
                     Ok(())
                 })?;
             }
-            let first = first.filter(|item| Kind::of(item) == Kind::Object);
+            let first = first.filter(|item| ValueKind::of(item) == ValueKind::Object);
             let first = first.unwrap_or(r#"{"type":"shell_command_output"}"#);
             format!("[{}]", patch(first, &[("stdout", Some(text)), ("stderr", Some(quote("")))])?)
         }

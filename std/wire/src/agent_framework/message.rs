@@ -11,7 +11,7 @@ use crate::answers::AnsweredCalls;
 use crate::error::quoted;
 use crate::expect::{expect_object, share};
 use crate::json::known::Value;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::{WireError, WireErrorKind};
 
 /// A content, and its own text.
@@ -26,7 +26,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, message: impl Into<Value<'a>>) -> Res
     let role = self::role(role)?;
     let attribution = attribution(role, properties)?;
     let text = |value: Option<&str>| {
-        let value = value.filter(|value| Kind::of(value) == Kind::Text);
+        let value = value.filter(|value| ValueKind::of(value) == ValueKind::Text);
         value.map(|value| share(whole, &json::decode(value)))
     };
     let (name, id) = (text(name), text(id));
@@ -67,7 +67,7 @@ fn for_each_item<'a>(
 ) -> Result<(), WireError> {
     let Some(list) = contents.filter(|list| *list != "null") else { return Ok(()) };
     json::nested(message.text(), list, "/contents", |list| {
-        if Kind::of(list) != Kind::Array {
+        if ValueKind::of(list) != ValueKind::Array {
             return Err(WireError::shape("`contents` is a list"));
         }
         let mut at = 0_usize;
@@ -83,10 +83,10 @@ fn for_each_item<'a>(
 /// The role: a text, or, in older releases of theirs, an object.
 pub(super) fn role(raw: Option<&str>) -> Result<Role, WireError> {
     let value = match raw {
-        Some(role) if Kind::of(role) == Kind::Object => json::known::field(role, "value")?,
+        Some(role) if ValueKind::of(role) == ValueKind::Object => json::known::field(role, "value")?,
         role => role,
     };
-    let Some(name) = value.filter(|name| Kind::of(name) == Kind::Text) else {
+    let Some(name) = value.filter(|name| ValueKind::of(name) == ValueKind::Text) else {
         return Err(WireError::shape("`role` is a text").inside("/role", 0));
     };
     Ok(match &*json::decode(name) {
@@ -106,7 +106,7 @@ pub(super) fn role(raw: Option<&str>) -> Result<Role, WireError> {
 }
 
 fn attribution(role: Role, properties: Option<&str>) -> Result<Attribution, WireError> {
-    let object = |value: &&str| Kind::of(value) == Kind::Object;
+    let object = |value: &&str| ValueKind::of(value) == ValueKind::Object;
     let source = match properties.filter(object) {
         Some(properties) => match json::known::field(properties, "_attribution")?.filter(object) {
             Some(attribution) => json::known::field(attribution, "source_id")?,
@@ -114,7 +114,7 @@ fn attribution(role: Role, properties: Option<&str>) -> Result<Attribution, Wire
         },
         None => None,
     };
-    let source = source.filter(|source| Kind::of(source) == Kind::Text).map(json::decode);
+    let source = source.filter(|source| ValueKind::of(source) == ValueKind::Text).map(json::decode);
     Ok(match source.filter(|source| !source.is_empty()) {
         Some(source) => {
             let authority = role.authority().min(Authority::Retrieved);

@@ -13,7 +13,7 @@ use crate::body::{Body, Content};
 use crate::document::Pointer;
 use crate::expect::share;
 use crate::json::known::Value;
-use crate::json::{self, Kind, patch, quote};
+use crate::json::{self, ValueKind, patch, quote};
 use crate::patch_parts::Elements;
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
@@ -44,20 +44,20 @@ fn sign(body: &Body<'_>) -> Fit {
 
 fn is_session(body: &Body<'_>) -> bool {
     body.field("type") == Some("\"session\"")
-        && body.field("session_id").is_some_and(|id| Kind::of(id) == Kind::Text)
-        && body.field("state").is_some_and(|state| Kind::of(state) == Kind::Object)
+        && body.field("session_id").is_some_and(|id| ValueKind::of(id) == ValueKind::Text)
+        && body.field("state").is_some_and(|state| ValueKind::of(state) == ValueKind::Object)
 }
 
 /// Whether it has a role and a list of contents; Gemini's contents have parts.
 fn is_message(message: &str) -> bool {
-    let found = if Kind::of(message) == Kind::Object {
+    let found = if ValueKind::of(message) == ValueKind::Object {
         json::fields(message, &["role", "contents", "content", "parts"]).ok()
     } else {
         None
     };
     match found {
         Some([Some(role), Some(contents), None, None]) => {
-            self::role(Some(role)).is_ok() && Kind::of(contents) == Kind::Array
+            self::role(Some(role)).is_ok() && ValueKind::of(contents) == ValueKind::Array
         }
         _ => false,
     }
@@ -80,7 +80,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
         Some(list) => (list, "/messages"),
         None => (whole, ""),
     };
-    if Kind::of(list) != Kind::Array {
+    if ValueKind::of(list) != ValueKind::Array {
         let found = json::describe(list);
         return Err(WireError::shape(format!("expected an array of messages or a session, found {found}")));
     }
@@ -95,12 +95,12 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
 fn read_state(transcript: &mut Transcript, body: &Body<'_>, state: &str) -> Result<(), WireError> {
     let mut sources: Vec<(Str, &str, &str)> = Vec::new();
     json::members(state, |source, own| {
-        if Kind::of(own) != Kind::Object {
+        if ValueKind::of(own) != ValueKind::Object {
             return Ok(());
         }
         let path = Pointer::default().join(&source).to_string();
         let list = json::nested(state, own, path, |own| json::field(own, "messages"))?;
-        if let Some(list) = list.filter(|list| Kind::of(list) == Kind::Array) {
+        if let Some(list) = list.filter(|list| ValueKind::of(list) == ValueKind::Array) {
             if sources.iter().any(|(known, ..)| *known == *source) {
                 return Err(json::duplicate(&source).with_offset(json::offset_of(state, own)));
             }
@@ -152,7 +152,9 @@ fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<St
     if known.iter().map(|(part, _)| part).eq(&wanted) {
         return Ok(Some(source.to_owned()));
     }
-    let list = json::field(source, "contents")?.filter(|list| Kind::of(list) == Kind::Array).unwrap_or("[]");
+    let list = json::field(source, "contents")?
+        .filter(|list| ValueKind::of(list) == ValueKind::Array)
+        .unwrap_or("[]");
     let known: Vec<_> = known.into_iter().map(|(part, raw)| (Some(part), raw)).collect();
     let contents = Elements { key, fresh, patched }.patch(list, &known, &wanted)?;
     patch(source, &[("contents", Some(contents))]).map(Some)

@@ -11,7 +11,7 @@ use super::ui::{TEXT_PART, reasoning};
 use crate::WireError;
 use crate::expect::{expect_object, kind_of_mime, linked_media, new_media, share};
 use crate::json::known::Members;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::slots::{RecordMessage, RecordMessages, RecordPart, SlotForm, blocks};
 
 /// The messages of a message with a list of parts under `content`.
@@ -83,7 +83,8 @@ fn approval<const N: usize>(whole: &Arc<str>, found: &Members<'_, N>) -> Result<
 /// A result: of version 5 and later `output`, which names its form; before, `result` with any value.
 fn result<'a, const N: usize>(whole: &Arc<str>, found: &Members<'a, N>) -> Result<RecordPart<'a>, WireError> {
     let id = found.text(whole, "toolCallId")?;
-    let Some(outcome) = found.get("output")?.filter(|outcome| Kind::of(outcome) == Kind::Object) else {
+    let Some(outcome) = found.get("output")?.filter(|outcome| ValueKind::of(outcome) == ValueKind::Object)
+    else {
         let mut noted = RecordPart::tool_result(whole, id, found.get("result")?);
         mark(&mut noted, found.get("isError")? == Some("true"));
         return Ok(noted);
@@ -91,7 +92,7 @@ fn result<'a, const N: usize>(whole: &Arc<str>, found: &Members<'a, N>) -> Resul
     let form = Members::of(outcome, &["type", "value", "reason"]);
     let kind = form.text(whole, "type")?;
     let mut noted = match (&*kind, form.get("value")?) {
-        ("content", Some(list)) if Kind::of(list) == Kind::Array => {
+        ("content", Some(list)) if ValueKind::of(list) == ValueKind::Array => {
             let mut inner = Vec::new();
             json::nested(outcome, list, "/value", |list| {
                 blocks(list, |block| {
@@ -136,7 +137,7 @@ fn media<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<RecordPart<'a>>,
         mime = Str::from("image/*");
     }
     let place = found.get("image")?.or(found.get("data")?).or(found.get("url")?);
-    let Some(place) = place.filter(|place| Kind::of(place) == Kind::Text) else { return Ok(None) };
+    let Some(place) = place.filter(|place| ValueKind::of(place) == ValueKind::Text) else { return Ok(None) };
     let place = share(whole, &json::decode(place));
     let media = match place.starts_with("data:") || place.contains("://") {
         true => linked_media(whole, mime, &place),

@@ -12,7 +12,7 @@ use crate::body::Body;
 use crate::document::Foreign;
 use crate::expect::expect_object;
 use crate::json::known::Members;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::slots::{self, RecordMessage};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
@@ -79,14 +79,16 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, 
         "data" => return Ok(Vec::new()),
         _ => return Err(WireError::shape("expected a `role` of `user`, `assistant`, `system` or `tool`")),
     };
-    let is_list = |list: &&str| Kind::of(list) == Kind::Array;
+    let is_list = |list: &&str| ValueKind::of(list) == ValueKind::Array;
     match (found.get("parts")?.filter(is_list), found.get("content")?) {
         (Some(parts), content) => {
             let invocations = found.get("toolInvocations")?.filter(is_list);
             ui::pieces(whole, raw, role, (parts, content), invocations)
         }
-        (None, Some(content)) if Kind::of(content) == Kind::Array => model::pieces(whole, raw, role, content),
-        (None, Some(content)) if Kind::of(content) == Kind::Text => {
+        (None, Some(content)) if ValueKind::of(content) == ValueKind::Array => {
+            model::pieces(whole, raw, role, content)
+        }
+        (None, Some(content)) if ValueKind::of(content) == ValueKind::Text => {
             ui::plain(whole, raw, role, (content, found.get("toolInvocations")?.filter(is_list)))
         }
         _ => {

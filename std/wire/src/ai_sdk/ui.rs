@@ -10,7 +10,7 @@ use super::FORMAT;
 use crate::WireError;
 use crate::expect::{expect_object, linked_media, optional_text, share};
 use crate::json::known::Members;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::slots::{RecordMessage, RecordMessages, RecordPart, SlotForm, blocks};
 
 /// The messages of a message with `parts`; version 4 repeats their text under `content`.
@@ -24,7 +24,7 @@ pub(super) fn pieces<'a>(
     let mut steps = Steps::new(role);
     if let Some(list) = invocations {
         json::items(list, |copy| {
-            if Kind::of(copy) == Kind::Object {
+            if ValueKind::of(copy) == ValueKind::Object {
                 let found = Members::of(copy, &["toolCallId", "result"]);
                 let result = found.get("result")?.map(|result| (found.text(whole, "toolCallId"), result));
                 steps.copies.extend(result.map(|(id, result)| id.map(|id| (id, result))).transpose()?);
@@ -114,7 +114,8 @@ impl<'a> Steps<'a> {
             "dynamic-tool" => return self.tool(whole, (list, block), block, Str::default()),
             "tool-invocation" => {
                 let invocation = json::known::field(block, "toolInvocation")?;
-                let Some(invocation) = invocation.filter(|value| Kind::of(value) == Kind::Object) else {
+                let Some(invocation) = invocation.filter(|value| ValueKind::of(value) == ValueKind::Object)
+                else {
                     return Err(WireError::shape("expected a part with `toolInvocation`"));
                 };
                 self.has_invocation = true;
@@ -167,7 +168,8 @@ impl<'a> Steps<'a> {
             }
             "output-error" => failed(whole, id, tool.get("errorText")?),
             "output-denied" => {
-                let approval = tool.get("approval")?.filter(|value| Kind::of(value) == Kind::Object);
+                let approval =
+                    tool.get("approval")?.filter(|value| ValueKind::of(value) == ValueKind::Object);
                 let reason = approval.map(|approval| json::known::field(approval, "reason")).transpose()?;
                 failed(whole, id, reason.flatten())
             }
@@ -200,12 +202,12 @@ pub(super) fn reasoning<'a>(
     let text = optional_text(block, said, "text")?.unwrap_or_default();
     let mut reasoning = Reasoning::new(share(whole, &text));
     let [kept, sent] = json::known::fields(block, &["providerMetadata", "providerOptions"])?;
-    let providers = kept.or(sent).filter(|providers| Kind::of(providers) == Kind::Object);
+    let providers = kept.or(sent).filter(|providers| ValueKind::of(providers) == ValueKind::Object);
     if let Some(providers) = providers {
         json::members(providers, |_, provider| {
-            if Kind::of(provider) == Kind::Object && reasoning.opaque.is_none() {
+            if ValueKind::of(provider) == ValueKind::Object && reasoning.opaque.is_none() {
                 let seal = json::known::fields(provider, &SEALS)?.into_iter().flatten().next();
-                let seal = seal.filter(|seal| Kind::of(seal) == Kind::Text);
+                let seal = seal.filter(|seal| ValueKind::of(seal) == ValueKind::Text);
                 reasoning.opaque = seal.map(|seal| share(whole, &json::decode(seal)));
             }
             Ok(())

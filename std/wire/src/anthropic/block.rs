@@ -12,7 +12,7 @@ use super::{FORMAT, PROVIDER, hosted};
 use crate::WireError;
 use crate::expect::{expect_object, expect_text, new_media, optional_text, present, share};
 use crate::json::known::Value;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 
 /// The parts that `content`, a text or a list of blocks, is; each with the block's own text. Empty texts are no parts.
 pub(super) fn parts<'a>(
@@ -36,9 +36,9 @@ fn parts_in<'a>(
     place: Where,
 ) -> Result<Vec<(Option<Part>, &'a str)>, WireError> {
     let content = value.text();
-    match Kind::of(content) {
-        Kind::Text => Ok(vec![(text_part(whole, json::decode(content)), content)]),
-        Kind::Array => {
+    match ValueKind::of(content) {
+        ValueKind::Text => Ok(vec![(text_part(whole, json::decode(content)), content)]),
+        ValueKind::Array => {
             let mut blocks = Vec::new();
             json::known::items_and_fields(value, &FIELDS, |item, fields| {
                 let path = format_args!("/{}", blocks.len());
@@ -160,15 +160,15 @@ fn call(whole: &Arc<str>, raw: &str, fields: &Fields<'_>, kind: CallKind) -> Res
 fn result<'a>(whole: &Arc<str>, block: Value<'a>, fields: &Fields<'a>) -> Result<Part, WireError> {
     let raw = block.text();
     let id = optional_text(raw, fields.answers, "tool_use_id")?.unwrap_or_default();
-    let known = present(raw, fields.content, "content", |content| match Kind::of(content) {
-        Kind::Object => hosted::texts(whole, content),
+    let known = present(raw, fields.content, "content", |content| match ValueKind::of(content) {
+        ValueKind::Object => hosted::texts(whole, content),
         _ => Ok(None),
     })?;
     if let Some(texts) = known.flatten() {
         return Ok(Part::ToolResult(ToolResult::new(share(whole, &id), texts)));
     }
-    let blocks = present(raw, fields.content, "content", |content| match Kind::of(content) {
-        Kind::Object => {
+    let blocks = present(raw, fields.content, "content", |content| match ValueKind::of(content) {
+        ValueKind::Object => {
             let fields = json::known::fields(content, &FIELDS).map(Fields::new);
             Ok(vec![(part(whole, block.within(content), fields, Where::Result)?, content)])
         }

@@ -7,7 +7,7 @@ use epitome_message::{
 
 use super::{FORMAT, PROVIDER};
 use crate::WireError;
-use crate::json::{self, Kind, push_quoted, quote};
+use crate::json::{self, ValueKind, push_quoted, quote};
 
 /// `content` of these parts: one text as itself, anything else as a list.
 pub(super) fn content(parts: &[Part]) -> Result<String, WireError> {
@@ -67,7 +67,7 @@ fn small_block(part: &Part) -> Result<String, WireError> {
         Part::Media(media) => self::media(media),
         Part::Compaction(compaction) => self::compaction(compaction),
         Part::Unknown(UnknownPart { format, raw, .. })
-            if *format == FORMAT && Kind::of(raw) == Kind::Object && json::check(raw).is_ok() =>
+            if *format == FORMAT && ValueKind::of(raw) == ValueKind::Object && json::check(raw).is_ok() =>
         {
             Ok(raw.as_str().to_owned())
         }
@@ -102,7 +102,7 @@ pub(super) fn input(call: &ToolCall) -> Result<&str, WireError> {
     let arguments = json::trim(&call.arguments);
     match arguments {
         "" => Ok("{}"),
-        text if Kind::of(text) == Kind::Object && json::check(text).is_ok() => Ok(text),
+        text if ValueKind::of(text) == ValueKind::Object && json::check(text).is_ok() => Ok(text),
         _ => Err(unsupported("a call whose arguments are no JSON object")),
     }
 }
@@ -143,7 +143,7 @@ fn compaction(compaction: &CompactionPart) -> Result<String, WireError> {
     match compaction.opaque.as_deref() {
         None => {}
         // An object of the block's other members: see the reader.
-        Some(others) if Kind::of(others) == Kind::Object && json::check(others).is_ok() => {
+        Some(others) if ValueKind::of(others) == ValueKind::Object && json::check(others).is_ok() => {
             json::raw_members(others, |key, value| {
                 sealed.extend([",", key, ":", value]);
                 Ok(())

@@ -6,7 +6,7 @@ use epitome_message::Part;
 
 use crate::WireError;
 use crate::expect::share;
-use crate::json::{self, Kind, patch, quote};
+use crate::json::{self, ValueKind, patch, quote};
 
 /// An object whose text is known.
 enum Returned<'a> {
@@ -22,8 +22,8 @@ impl<'a> Returned<'a> {
     fn of(raw: &'a str) -> Result<Option<Self>, WireError> {
         let [kind, stdout, stderr, content] =
             json::known::fields(raw, &["type", "stdout", "stderr", "content"])?;
-        let kind = kind.filter(|kind| Kind::of(kind) == Kind::Text).map(json::decode);
-        let is_text = |text: &Option<&str>| text.is_none_or(|text| Kind::of(text) == Kind::Text);
+        let kind = kind.filter(|kind| ValueKind::of(kind) == ValueKind::Text).map(json::decode);
+        let is_text = |text: &Option<&str>| text.is_none_or(|text| ValueKind::of(text) == ValueKind::Text);
         Ok(match kind.as_deref() {
             Some("code_execution_result" | "bash_code_execution_result")
                 if content.is_none_or(|files| json::count(files) == 0)
@@ -39,11 +39,11 @@ impl<'a> Returned<'a> {
     }
 
     fn fetched(document: Option<&'a str>) -> Result<Option<Self>, WireError> {
-        let is_object = |value: &&str| Kind::of(value) == Kind::Object;
+        let is_object = |value: &&str| ValueKind::of(value) == ValueKind::Object;
         let Some(document) = document.filter(is_object) else { return Ok(None) };
         let Some(source) = json::known::field(document, "source")?.filter(is_object) else { return Ok(None) };
         let [kind, data] = json::known::fields(source, &["type", "data"])?;
-        let data = data.filter(|data| kind == Some("\"text\"") && Kind::of(data) == Kind::Text);
+        let data = data.filter(|data| kind == Some("\"text\"") && ValueKind::of(data) == ValueKind::Text);
         Ok(data.map(|data| Self::Fetched { document, source, data }))
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn patched(kind: &str, content: &str, parts: &[Part]) -> Result<Optio
     if kind == "web_search_tool_result" {
         return Ok(Some("[]".to_owned()));
     }
-    if Kind::of(content) != Kind::Object {
+    if ValueKind::of(content) != ValueKind::Object {
         return Ok(None);
     }
     Ok(Some(match Returned::of(content)? {

@@ -10,7 +10,7 @@ use crate::answers::AnsweredCalls;
 use crate::error::quoted;
 use crate::expect::{expect_object, expect_text, optional_text, share};
 use crate::json::known::Value;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::{WireError, WireErrorKind};
 
 /// The messages that the object `text`, a slice of `whole`, is: one, or several if it mixes results with other blocks.
@@ -133,8 +133,8 @@ fn role(raw: &str) -> Result<Role, WireError> {
 
 /// The content of a record: of a message, or of instructions, which are nothing else.
 pub(super) fn content(record: &str) -> Result<&str, WireError> {
-    match Kind::of(record) {
-        Kind::Object => Ok(json::known::field(record, "content")?.unwrap_or("[]")),
+    match ValueKind::of(record) {
+        ValueKind::Object => Ok(json::known::field(record, "content")?.unwrap_or("[]")),
         _ => Ok(record),
     }
 }

@@ -10,7 +10,7 @@ use super::write::write_record;
 use crate::body::{Body, Content};
 use crate::document::{self, Foreign};
 use crate::json::known::Value;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError, cline};
@@ -53,9 +53,9 @@ fn sign(body: &Body<'_>) -> Fit {
 
 fn has_schemas(body: &Body<'_>) -> bool {
     let mut found = false;
-    if let Some(tools) = body.field("tools").filter(|tools| Kind::of(tools) == Kind::Array) {
+    if let Some(tools) = body.field("tools").filter(|tools| ValueKind::of(tools) == ValueKind::Array) {
         let _ = json::items(tools, |tool| {
-            found |= Kind::of(tool) == Kind::Object && json::field(tool, "input_schema")?.is_some();
+            found |= ValueKind::of(tool) == ValueKind::Object && json::field(tool, "input_schema")?.is_some();
             Ok(())
         });
     }
@@ -69,16 +69,16 @@ fn sign_of(message: &str) -> Fit {
     }
     let names = &["role", "content", "type", "tool_calls", "tool_call_id", "function_call", "parts"];
     let Some(Ok([Some(role), Some(content), kind, None, None, None, None])) =
-        (Kind::of(message) == Kind::Object).then(|| json::fields(message, names))
+        (ValueKind::of(message) == ValueKind::Object).then(|| json::fields(message, names))
     else {
         return Fit::No;
     };
     if !matches!(role, "\"user\"" | "\"assistant\"" | "\"system\"") {
         return Fit::No;
     }
-    let blocks = match Kind::of(content) {
-        Kind::Array => sign_of_blocks(content),
-        Kind::Text => Fit::Possible(""),
+    let blocks = match ValueKind::of(content) {
+        ValueKind::Array => sign_of_blocks(content),
+        ValueKind::Text => Fit::Possible(""),
         _ => Fit::No,
     };
     match (blocks, kind) {
@@ -94,10 +94,11 @@ fn sign_of(message: &str) -> Fit {
 fn sign_of_blocks(content: &str) -> Fit {
     let mut fit = Fit::Possible("");
     let done = json::items(content, |block| {
-        let kind = if Kind::of(block) == Kind::Object { json::field(block, "type")? } else { None };
+        let kind = if ValueKind::of(block) == ValueKind::Object { json::field(block, "type")? } else { None };
         let source = || json::field(block, "source").is_ok_and(|source| source.is_some());
         let thinking = || {
-            json::field(block, "thinking").is_ok_and(|raw| raw.is_some_and(|raw| Kind::of(raw) == Kind::Text))
+            json::field(block, "thinking")
+                .is_ok_and(|raw| raw.is_some_and(|raw| ValueKind::of(raw) == ValueKind::Text))
         };
         match kind {
             Some("\"tool_use\"" | "\"tool_result\"" | "\"server_tool_use\"" | "\"mcp_tool_use\"") => {
@@ -151,7 +152,7 @@ fn read_messages(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), Wir
         Some(array) => (array, "/messages"),
         None => (whole, ""),
     };
-    if Kind::of(array) != Kind::Array {
+    if ValueKind::of(array) != ValueKind::Array {
         let found = json::describe(array);
         return Err(WireError::shape(format!("expected an array of messages, found {found}")));
     }

@@ -5,7 +5,7 @@ use epitome_message::{Message, Part, ToolCall, ToolResult};
 
 use crate::openai_chat::tests::shown;
 use crate::tests::support::written;
-use crate::{Entry, Format, ReadOptions, Transcript, WireErrorKind, detect, read, write_back};
+use crate::{Format, ReadOptions, Transcript, TranscriptEntry, WireErrorKind, detect, read, write_back};
 
 fn transcript(text: &str) -> Transcript {
     let transcript = read(text, &ReadOptions::default().with_from(Format::Anthropic)).unwrap();
@@ -15,7 +15,7 @@ fn transcript(text: &str) -> Transcript {
 
 fn lines(transcript: &Transcript) -> Vec<String> {
     let entries = &transcript.conversations()[0].entries;
-    let of = |entry: &Entry| {
+    let of = |entry: &TranscriptEntry| {
         let rejoin = if entry.rejoin() { "+" } else { "" };
         let role = entry.message().role().as_str();
         format!("{rejoin}{role}: {}", shown(entry.message()).join(" | "))
@@ -86,8 +86,8 @@ fn new_messages_stand_behind_the_one_before_them() {
     let text = r#"[{"role":"user","content":"a"}, {"role":"user","content":"b"}]"#;
     let mut transcript = transcript(text);
     let entries = &mut transcript.conversations_mut()[0].entries;
-    entries.insert(1, Entry::new(Message::assistant("x")));
-    entries.push(Entry::new(Message::tool("c", "y")));
+    entries.insert(1, TranscriptEntry::new(Message::assistant("x")));
+    entries.push(TranscriptEntry::new(Message::tool("c", "y")));
     let new = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"y"}]}"#;
     let expected = format!(
         r#"[{{"role":"user","content":"a"}}, {{"role":"assistant","content":"x"}}, {{"role":"user","content":"b"}}, {new}]"#

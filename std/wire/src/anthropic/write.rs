@@ -10,7 +10,7 @@ use super::encode::{self, unsupported};
 use super::hosted;
 use super::record;
 use crate::WireError;
-use crate::json::{self, Kind, patch, quote};
+use crate::json::{self, ValueKind, patch, quote};
 use crate::patch_parts::Elements;
 
 /// The record `source` with these messages in it, or a new one.
@@ -18,8 +18,8 @@ pub(crate) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
     let Some(source) = source else { return fresh(messages).map(Some) };
     let parts: Vec<Part> = messages.iter().flat_map(|message| message.parts()).cloned().collect();
     let content = patched_content(record::content(source)?, &parts)?;
-    match Kind::of(source) {
-        Kind::Object => patch(source, &[("content", Some(content))]).map(Some),
+    match ValueKind::of(source) {
+        ValueKind::Object => patch(source, &[("content", Some(content))]).map(Some),
         _ => Ok(Some(content)),
     }
 }
@@ -45,8 +45,8 @@ fn patched_content(content: &str, parts: &[Part]) -> Result<String, WireError> {
     if known.iter().filter_map(|(part, _)| part.as_ref()).eq(parts) {
         return Ok(content.to_owned());
     }
-    match (Kind::of(content), parts) {
-        (Kind::Array, parts) => BLOCKS.patch(content, &known, parts),
+    match (ValueKind::of(content), parts) {
+        (ValueKind::Array, parts) => BLOCKS.patch(content, &known, parts),
         (_, [Part::Text(text)]) => Ok(quote(text)),
         (_, parts) => {
             let blocks = parts.iter().map(encode::block).collect::<Result<Vec<_>, _>>()?;
@@ -81,7 +81,7 @@ fn patched_block(raw: &str, part: &Part) -> Result<String, WireError> {
             };
             let content = match content {
                 _ if whole.is_some() => whole.unwrap_or_default(),
-                Some(content) if Kind::of(content) != Kind::Object => {
+                Some(content) if ValueKind::of(content) != ValueKind::Object => {
                     patched_content(content, &result.parts)?
                 }
                 _ => encode::content(&result.parts)?,

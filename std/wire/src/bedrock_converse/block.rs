@@ -9,7 +9,7 @@ use super::FORMAT;
 use crate::WireError;
 use crate::expect::{expect_object, kind_of_mime, new_media, share};
 use crate::json::known::Members;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::slots::{RecordPart, SlotForm, blocks};
 
 /// The part that a block is, and whether it is of a tool that the service ran.
@@ -19,7 +19,8 @@ pub(super) fn part<'a>(
 ) -> Result<(Option<RecordPart<'a>>, bool), WireError> {
     expect_object(block, "a block")?;
     let found = Members::of(block, &NAMES);
-    let under = |key| Ok::<_, WireError>(found.get(key)?.filter(|value| Kind::of(value) == Kind::Object));
+    let under =
+        |key| Ok::<_, WireError>(found.get(key)?.filter(|value| ValueKind::of(value) == ValueKind::Object));
     if let Some(said) = found.get("text")? {
         return Ok((RecordPart::text(whole, Some(said)), false));
     }
@@ -34,7 +35,8 @@ pub(super) fn part<'a>(
         return Ok((noted, false));
     }
     if let Some(guarded) = under("guardContent")? {
-        let inner = json::known::field(guarded, "text")?.filter(|inner| Kind::of(inner) == Kind::Object);
+        let inner =
+            json::known::field(guarded, "text")?.filter(|inner| ValueKind::of(inner) == ValueKind::Object);
         let said = inner.map(|inner| json::known::field(inner, "text")).transpose()?.flatten();
         return Ok((RecordPart::text(whole, said), false));
     }
@@ -70,7 +72,7 @@ fn call<'a>(whole: &Arc<str>, raw: &'a str) -> Result<(Option<RecordPart<'a>>, b
 
 fn result<'a>(whole: &Arc<str>, raw: &'a str) -> Result<(Option<RecordPart<'a>>, bool), WireError> {
     let found = Members::of(raw, &["toolUseId", "content", "status", "type"]);
-    let list = found.get("content")?.filter(|list| Kind::of(list) == Kind::Array);
+    let list = found.get("content")?.filter(|list| ValueKind::of(list) == ValueKind::Array);
     let mut inner = Vec::new();
     if let Some(list) = list {
         json::nested(raw, list, "/content", |list| {
@@ -103,11 +105,12 @@ fn item<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<RecordPart<'a>>, 
 
 fn reasoning<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Option<RecordPart<'a>>, WireError> {
     let found = Members::of(raw, &["reasoningText", "redactedContent"]);
-    let Some(said) = found.get("reasoningText")?.filter(|said| Kind::of(said) == Kind::Object) else {
+    let Some(said) = found.get("reasoningText")?.filter(|said| ValueKind::of(said) == ValueKind::Object)
+    else {
         // Bytes are a text in base64; a program that serializes them otherwise keeps them as they are written.
         let mut sealed = Reasoning::new("");
-        sealed.opaque = found.get("redactedContent")?.map(|raw| match Kind::of(raw) {
-            Kind::Text => share(whole, &json::decode(raw)),
+        sealed.opaque = found.get("redactedContent")?.map(|raw| match ValueKind::of(raw) {
+            ValueKind::Text => share(whole, &json::decode(raw)),
             _ => share(whole, raw),
         });
         return Ok(Some(RecordPart::new(Part::Reasoning(sealed))));
@@ -129,14 +132,17 @@ fn media<'a, const N: usize>(
     found: &Members<'a, N>,
 ) -> Result<Option<RecordPart<'a>>, WireError> {
     for (key, mime) in MEDIA {
-        let Some(raw) = found.get(key)?.filter(|raw| Kind::of(raw) == Kind::Object) else { continue };
+        let Some(raw) = found.get(key)?.filter(|raw| ValueKind::of(raw) == ValueKind::Object) else {
+            continue;
+        };
         let media = Members::of(raw, &["format", "source"]);
-        let Some(source) = media.get("source")?.filter(|source| Kind::of(source) == Kind::Object) else {
+        let Some(source) = media.get("source")?.filter(|source| ValueKind::of(source) == ValueKind::Object)
+        else {
             return Ok(None);
         };
         let source = Members::of(source, &["bytes", "s3Location"]);
-        let bytes = source.get("bytes")?.filter(|bytes| Kind::of(bytes) == Kind::Text);
-        let place = source.get("s3Location")?.filter(|place| Kind::of(place) == Kind::Object);
+        let bytes = source.get("bytes")?.filter(|bytes| ValueKind::of(bytes) == ValueKind::Text);
+        let place = source.get("s3Location")?.filter(|place| ValueKind::of(place) == ValueKind::Object);
         let source = match (bytes, place) {
             (Some(bytes), _) => MediaSource::Base64(share(whole, &json::decode(bytes))),
             (None, Some(place)) => MediaSource::Uri(Members::of(place, &["uri"]).text(whole, "uri")?),

@@ -10,7 +10,7 @@ use crate::body::Body;
 use crate::document::Foreign;
 use crate::expect::expect_object;
 use crate::json::known::Members;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::slots::{self, RecordMessage, RecordMessages, RecordPart, read_list};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript, UsageEntry};
@@ -41,7 +41,7 @@ fn sign(body: &Body<'_>) -> Fit {
 
 /// The message of an answer.
 fn answer<'a>(body: &Body<'a>) -> Result<Option<&'a str>, WireError> {
-    match body.field("output").filter(|output| Kind::of(output) == Kind::Object) {
+    match body.field("output").filter(|output| ValueKind::of(output) == ValueKind::Object) {
         Some(output) => json::nested(body.text(), output, "/output", |output| json::field(output, "message")),
         None => Ok(None),
     }
@@ -78,7 +78,7 @@ fn read_one(
     let record = transcript.value(message, said.len());
     conversation.extend(record, said);
     let last = conversation.entries.len().saturating_sub(1);
-    if let Some(report) = body.field("usage").filter(|report| Kind::of(report) == Kind::Object) {
+    if let Some(report) = body.field("usage").filter(|report| ValueKind::of(report) == ValueKind::Object) {
         let usage = json::nested(whole, report, "/usage", usage::of)?;
         conversation.usage.extend([UsageEntry::new(last, usage)]);
     }
@@ -97,10 +97,10 @@ fn fresh(message: &Message, _like: Option<&str>) -> Result<String, WireError> {
 
 /// The messages that a record is: a message, or the list of instructions beside the messages.
 fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
-    match Kind::of(raw) {
-        Kind::Array => return slots::list(whole, (raw, raw), ("", Role::System), part),
+    match ValueKind::of(raw) {
+        ValueKind::Array => return slots::list(whole, (raw, raw), ("", Role::System), part),
         // Some libraries take a text.
-        Kind::Text => {
+        ValueKind::Text => {
             let mut pieces = RecordMessages::new(Role::System);
             pieces.extend(raw, RecordPart::text(whole, Some(raw)));
             return Ok(pieces.into_list());
@@ -115,7 +115,7 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, 
         "system" => Role::System,
         _ => return Err(WireError::shape("expected a `role` of `user` or `assistant`")),
     };
-    match found.get("content")?.filter(|content| Kind::of(content) == Kind::Array) {
+    match found.get("content")?.filter(|content| ValueKind::of(content) == ValueKind::Array) {
         Some(content) => slots::list(whole, (raw, content), ("/content", role), part),
         None => {
             let found = json::describe(raw);

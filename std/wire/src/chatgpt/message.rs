@@ -10,7 +10,7 @@ use super::FORMAT;
 use crate::WireError;
 use crate::expect::{expect_object, share};
 use crate::json::known::Members;
-use crate::json::{self, Kind, quote};
+use crate::json::{self, ValueKind, quote};
 
 /// The content of a message.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Said {
         })?;
         let recipient = found.text(source, "recipient")?;
         let is_call = role == Role::Assistant && !matches!(&*recipient, "" | "all");
-        let content = found.get("content")?.filter(|content| Kind::of(content) == Kind::Object);
+        let content = found.get("content")?.filter(|content| ValueKind::of(content) == ValueKind::Object);
         let (kind, parts) = match content {
             Some(content) => json::nested(raw, content, "/content", |content| parts(source, content))?,
             None => (Str::default(), Vec::new()),
@@ -109,7 +109,7 @@ fn tool_name(recipient: Str) -> Str {
 fn arguments(parts: &[Part]) -> Str {
     let texts: Vec<_> =
         parts.iter().filter_map(|part| if let Part::Text(text) = part { Some(text) } else { None }).collect();
-    let is_object = |text: &Str| Kind::of(text) == Kind::Object && json::check(text).is_ok();
+    let is_object = |text: &Str| ValueKind::of(text) == ValueKind::Object && json::check(text).is_ok();
     match texts.as_slice() {
         [] => Str::from("{}"),
         [one] if is_object(one) => (*one).clone(),
@@ -149,7 +149,7 @@ fn parts(source: &Arc<str>, content: &str) -> Result<(Str, Vec<Part>), WireError
         Ok(())
     })?;
     for key in TEXTS {
-        let said = found.get(key)?.filter(|said| Kind::of(said) == Kind::Text && *said != "\"\"");
+        let said = found.get(key)?.filter(|said| ValueKind::of(said) == ValueKind::Text && *said != "\"\"");
         parts.extend(said.map(|said| Part::Text(share(source, &json::decode(said)))));
     }
     // A kind of content that is new.
@@ -164,12 +164,12 @@ fn parts(source: &Arc<str>, content: &str) -> Result<(Str, Vec<Part>), WireError
 
 /// The part that an element of `parts` is: a text; pictures and sounds are in other files, and are unknown parts.
 fn one(source: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
-    match Kind::of(raw) {
-        Kind::Text => {
+    match ValueKind::of(raw) {
+        ValueKind::Text => {
             let said = share(source, &json::decode(raw));
             Ok(Some(said).filter(|said| !said.is_empty()).map(Part::Text))
         }
-        Kind::Object => {
+        ValueKind::Object => {
             let found = Members::of(raw, &["content_type", "text"]);
             let kind = found.text(source, "content_type")?;
             Ok(Some(match &*kind {
@@ -187,7 +187,7 @@ fn each<'a>(
     (list, key): (Option<&'a str>, &str),
     mut visit: impl FnMut(&'a str) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    let Some(list) = list.filter(|list| Kind::of(list) == Kind::Array) else { return Ok(()) };
+    let Some(list) = list.filter(|list| ValueKind::of(list) == ValueKind::Array) else { return Ok(()) };
     json::nested(raw, list, format_args!("/{key}"), |list| crate::slots::blocks(list, &mut visit))
 }
 

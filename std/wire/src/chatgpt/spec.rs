@@ -11,7 +11,7 @@ use crate::branches::{Branches, Ordered, parents_first};
 use crate::document::Pointer;
 use crate::expect::{expect_object, member_text, optional_text, present, share};
 use crate::exports;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::Transcript;
 use crate::{Format, WireError, WireErrorKind};
@@ -30,7 +30,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 
 fn sign(body: &Body<'_>) -> Fit {
     exports::fit(body, "its conversations have a `mapping` of messages", |raw| {
-        exports::value_of(raw, "mapping", Kind::Object).ok().flatten().and_then(is_mapping)
+        exports::value_of(raw, "mapping", ValueKind::Object).ok().flatten().and_then(is_mapping)
     })
 }
 
@@ -38,13 +38,14 @@ fn sign(body: &Body<'_>) -> Fit {
 fn is_mapping(mapping: &str) -> Option<bool> {
     let (mut all, mut any) = (true, false);
     let scanned = json::raw_members(mapping, |_, node| {
-        let known = match Kind::of(node) {
-            Kind::Object => json::fields(node, &["message", "parent", "children"]).ok(),
+        let known = match ValueKind::of(node) {
+            ValueKind::Object => json::fields(node, &["message", "parent", "children"]).ok(),
             _ => None,
         };
         all &= known.is_some_and(|node| node.iter().any(Option::is_some));
-        any |=
-            known.and_then(|[message, ..]| message).is_some_and(|message| Kind::of(message) == Kind::Object);
+        any |= known
+            .and_then(|[message, ..]| message)
+            .is_some_and(|message| ValueKind::of(message) == ValueKind::Object);
         Ok(())
     });
     (scanned.is_ok() && all).then_some(any)
@@ -70,7 +71,7 @@ fn conversation(
     (path, raw): (&str, &str),
     leaf: Option<&str>,
 ) -> Result<bool, WireError> {
-    let mapping = exports::messages_of(raw, "mapping", Kind::Object)?;
+    let mapping = exports::messages_of(raw, "mapping", ValueKind::Object)?;
     let source = Arc::clone(&transcript.source);
     let nodes = json::nested(raw, mapping, "/mapping", |mapping| nodes(&source, mapping))?;
     let answers = answers(&nodes);

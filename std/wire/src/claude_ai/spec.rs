@@ -13,7 +13,7 @@ use crate::branches::{Branches, Ordered, parents_first};
 use crate::expect::{expect_object, member_text, share};
 use crate::exports;
 use crate::json::known::Members;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::slots::{self, RecordMessage, RecordMessages, RecordPart, blocks};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::Transcript;
@@ -33,9 +33,10 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 
 fn sign(body: &Body<'_>) -> Fit {
     exports::fit(body, "its conversations have `chat_messages`", |raw| {
-        let list = exports::value_of(raw, "chat_messages", Kind::Array).ok().flatten()?;
-        let has_sender =
-            |raw: &&str| Kind::of(raw) == Kind::Object && matches!(json::field(raw, "sender"), Ok(Some(_)));
+        let list = exports::value_of(raw, "chat_messages", ValueKind::Array).ok().flatten()?;
+        let has_sender = |raw: &&str| {
+            ValueKind::of(raw) == ValueKind::Object && matches!(json::field(raw, "sender"), Ok(Some(_)))
+        };
         let sample = crate::body::first_of(list)?;
         sample.iter().all(has_sender).then_some(!sample.is_empty())
     })
@@ -54,7 +55,7 @@ fn conversation(
     (path, raw): (&str, &str),
     leaf: Option<&str>,
 ) -> Result<bool, WireError> {
-    let list = exports::messages_of(raw, "chat_messages", Kind::Array)?;
+    let list = exports::messages_of(raw, "chat_messages", ValueKind::Array)?;
     let source = Arc::clone(&transcript.source);
     let mut found = Vec::new();
     json::nested(raw, list, "/chat_messages", |list| {
@@ -99,8 +100,9 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, 
         "assistant" => Role::Assistant,
         _ => return Err(WireError::shape("expected a `sender` of `human` or `assistant`")),
     };
-    let list =
-        |key: &'static str| Ok::<_, WireError>(found.get(key)?.filter(|list| Kind::of(list) == Kind::Array));
+    let list = |key: &'static str| {
+        Ok::<_, WireError>(found.get(key)?.filter(|list| ValueKind::of(list) == ValueKind::Array))
+    };
     let mut said = Vec::new();
     if let Some(content) = list("content")? {
         json::nested(raw, content, "/content", |content| {

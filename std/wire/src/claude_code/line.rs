@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::WireError;
 use crate::expect::{expect_object, number, optional_text};
-use crate::json::{self, Kind, Spans};
+use crate::json::{self, Spans, ValueKind};
 
 /// A line, as far as the forest needs it.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ impl<'a> Line<'a> {
             parent: optional_text(raw, parent, "parentUuid")?,
             logical: optional_text(raw, logical, "logicalParentUuid")?,
             is_side: side == Some("true"),
-            message: message.filter(|message| speaks && Kind::of(message) == Kind::Object),
+            message: message.filter(|message| speaks && ValueKind::of(message) == ValueKind::Object),
             is_summary: is_summary == Some("true"),
             ..Self::default()
         };
@@ -73,7 +73,7 @@ impl<'a> Line<'a> {
 
 impl<'a> Boundary<'a> {
     fn of(raw: &str, metadata: Option<&'a str>) -> Result<Self, WireError> {
-        let Some(metadata) = metadata.filter(|metadata| Kind::of(metadata) == Kind::Object) else {
+        let Some(metadata) = metadata.filter(|metadata| ValueKind::of(metadata) == ValueKind::Object) else {
             return Ok(Self::default());
         };
         json::nested(raw, metadata, "/compactMetadata", |metadata| {

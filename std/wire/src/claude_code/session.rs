@@ -13,7 +13,7 @@ use crate::expect::share;
 use crate::forest::{self, Key, narrow};
 use crate::json::known::Value;
 use crate::json::{self, Spans};
-use crate::transcript::{Conversation, Entry, Stage, Stages, Transcript, UsageEntry};
+use crate::transcript::{Conversation, Stage, Stages, Transcript, TranscriptEntry, UsageEntry};
 use crate::{Format, WireError, anthropic, injected, usage as reports};
 
 /// All lines that have a name and a place in a tree, and what they say.
@@ -21,7 +21,7 @@ use crate::{Format, WireError, anthropic, injected, usage as reports};
 pub(super) struct Session {
     tree: Tree,
     ends: Ends,
-    entries: Vec<Entry>,
+    entries: Vec<TranscriptEntry>,
     /// By lines: what was reported of its response.
     reports: HashMap<usize, Usage>,
 }
@@ -46,7 +46,9 @@ impl Session {
                     transcript.must_stay(record);
                 }
                 let pieces = said.messages.into_iter().zip(0..);
-                session.entries.extend(pieces.map(|(message, piece)| Entry::of(message, record, piece)));
+                session
+                    .entries
+                    .extend(pieces.map(|(message, piece)| TranscriptEntry::of(message, record, piece)));
             }
             Ok(())
         })?;
@@ -85,7 +87,7 @@ impl Session {
 }
 
 impl Stages for Session {
-    fn entries(&self) -> &[Entry] {
+    fn entries(&self) -> &[TranscriptEntry] {
         &self.entries
     }
 

@@ -7,7 +7,7 @@ use super::outline::Lines;
 use super::session::Session;
 use crate::anthropic;
 use crate::body::Body;
-use crate::json::{self, Kind, patch, quote};
+use crate::json::{self, ValueKind, patch, quote};
 use crate::rewrite::{form, only_text};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Chain, NewRecord, NewRecords, Transcript, uuid};
@@ -38,7 +38,8 @@ fn sign(body: &Body<'_>) -> Fit {
     };
     let is_line = |line: &&str| {
         let names = &["type", "uuid", "parentUuid", "sessionId"];
-        let found = if Kind::of(line) == Kind::Object { json::fields(line, names).ok() } else { None };
+        let found =
+            if ValueKind::of(line) == ValueKind::Object { json::fields(line, names).ok() } else { None };
         matches!(found, Some([Some(_), Some(_), Some(_), Some(_)]))
     };
     match lines.iter().any(is_line) {

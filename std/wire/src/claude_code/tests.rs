@@ -8,7 +8,9 @@ use epitome_core::attribution::SourceKind;
 use epitome_message::{Part, ToolResult};
 
 use crate::tests::support::{shown_in, written};
-use crate::{Conversation, Entry, Format, ReadOptions, Relation, Transcript, WireErrorKind, detect, read};
+use crate::{
+    Conversation, Format, ReadOptions, Relation, Transcript, TranscriptEntry, WireErrorKind, detect, read,
+};
 
 fn line(kind: &str, uuid: &str, parent: &str, message: &str) -> String {
     let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
@@ -115,7 +117,7 @@ fn a_message_that_mixes_results_and_words_is_split() {
     let mixed = line("user", "m", "a", &format!(r#"{{"role":"user","content":{content}}}"#));
     let mut transcript = transcript(&text(&[user("u", "", "go"), says("a", "u", "r", &call("c1")), mixed]));
     let entries = &mut transcript.conversations_mut()[0].entries;
-    assert_eq!(entries.iter().map(Entry::rejoin).collect::<Vec<_>>(), [false, false, false, true]);
+    assert_eq!(entries.iter().map(TranscriptEntry::rejoin).collect::<Vec<_>>(), [false, false, false, true]);
     assert!(entries[3].message().wire().unwrap().rejoin);
     let before = transcript.source().to_string();
     transcript.conversations_mut()[0].entries.truncate(3);

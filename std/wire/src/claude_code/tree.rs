@@ -10,7 +10,7 @@ use super::line::Line;
 use crate::WireError;
 use crate::forest::{self, Forest, Key, KeyMap, NONE, Names, narrow, wide};
 use crate::json;
-use crate::transcript::{CompactionTree, Compactions, Relation, ToolCompaction};
+use crate::transcript::{CompactionTree, Relation, ToolCompaction, ToolCompactions};
 
 /// All lines that have a name and a place in a tree: some eighty bytes for each.
 #[derive(Debug, Default)]
@@ -210,7 +210,7 @@ impl Tree {
 
     /// The tool's compactions on the way to an end, by that end. All are before the first message. `count` gives the number of messages of
     /// the conversation that ends with a line.
-    pub(super) fn compactions(&self, count: impl Fn(usize) -> u64) -> impl Fn(usize) -> Compactions {
+    pub(super) fn compactions(&self, count: impl Fn(usize) -> u64) -> impl Fn(usize) -> ToolCompactions {
         let mut cuts: Vec<_> = self.cuts.iter().collect();
         cuts.sort_unstable_by_key(|(line, _)| **line);
         let (mut tree, mut numbers) = (CompactionTree::default(), HashMap::new());

@@ -8,7 +8,7 @@ use epitome_message::Str;
 use crate::WireError;
 use crate::body::Body;
 use crate::json::known::Members;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 
 /// Why `body` is a session of Cline, or a history of Cline or Roo Code, if it is one.
 pub(crate) fn sign_of(body: &Body<'_>) -> Option<&'static str> {
@@ -37,7 +37,7 @@ pub(crate) fn sign_of(body: &Body<'_>) -> Option<&'static str> {
 
 /// Role, time, and the calls and the answered call of a message of Chat Completions.
 fn fields(message: &str) -> Option<[Option<&str>; 4]> {
-    let is_object = Kind::of(message) == Kind::Object;
+    let is_object = ValueKind::of(message) == ValueKind::Object;
     is_object.then(|| json::fields(message, &["role", "ts", "tool_calls", "tool_call_id"]).ok()).flatten()
 }
 
@@ -100,7 +100,7 @@ struct Marks {
 
 impl Marks {
     fn of(whole: &Arc<str>, record: &str) -> Result<Self, WireError> {
-        if Kind::of(record) != Kind::Object {
+        if ValueKind::of(record) != ValueKind::Object {
             return Ok(Self::default());
         }
         let found = Members::of(record, &NAMES);

@@ -13,7 +13,7 @@ use crate::blocks::block;
 use crate::body::Body;
 use crate::expect::{expect_object, number, share};
 use crate::json::known::Members;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::slots::{self, RecordMessage, RecordMessages, RecordPart, blocks};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
@@ -43,7 +43,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
         Some(list) => (body.text(), "/messages", list),
         None => (body.text(), "", body.text()),
     };
-    if Kind::of(list) != Kind::Array {
+    if ValueKind::of(list) != ValueKind::Array {
         let found = json::describe(list);
         return Err(WireError::shape(format!("expected a list of messages, found {found}")));
     }
@@ -103,7 +103,7 @@ fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
 
 /// The messages that a record is: a message, or the instructions of a session.
 fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
-    if Kind::of(raw) == Kind::Text {
+    if ValueKind::of(raw) == ValueKind::Text {
         let mut pieces = RecordMessages::new(Role::System);
         pieces.extend(raw, RecordPart::text(whole, Some(raw)));
         return Ok(pieces.into_list());
@@ -126,8 +126,10 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, 
         return Ok(pieces.into_list());
     }
     match found.get("content")? {
-        Some(said) if Kind::of(said) == Kind::Text => pieces.extend(raw, RecordPart::text(whole, Some(said))),
-        Some(list) if Kind::of(list) == Kind::Array => {
+        Some(said) if ValueKind::of(said) == ValueKind::Text => {
+            pieces.extend(raw, RecordPart::text(whole, Some(said)))
+        }
+        Some(list) if ValueKind::of(list) == ValueKind::Array => {
             json::nested(raw, list, "/content", |list| {
                 blocks(list, |raw| {
                     let unknown = |kind| UnknownPart::new(FORMAT, kind, share(whole, raw));
@@ -150,7 +152,8 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, 
 
 /// The usage that a message reports of its request.
 fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
-    let metrics = json::known::field(raw, "metrics")?.filter(|metrics| Kind::of(metrics) == Kind::Object);
+    let metrics =
+        json::known::field(raw, "metrics")?.filter(|metrics| ValueKind::of(metrics) == ValueKind::Object);
     let Some(metrics) = metrics else { return Ok(None) };
     let names = &["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"];
     let [input, output, read, written] = json::known::fields(metrics, names)?.map(number);

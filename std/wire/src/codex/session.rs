@@ -10,9 +10,9 @@ use epitome_message::{Message, Part, Str, WireText};
 use super::spec::item_of;
 use super::thread::{Left, Thread};
 use crate::expect::{expect_object, member_text};
-use crate::json::{self, Kind, Spans};
+use crate::json::{self, Spans, ValueKind};
 use crate::openai_responses;
-use crate::transcript::{Conversation, Entry, Relation, Report, Stage, Stages, Transcript};
+use crate::transcript::{Conversation, Relation, Report, Stage, Stages, Transcript, TranscriptEntry};
 use crate::{Format, WireError, injected, usage};
 
 /// A session, as far as its file has been read. A report is kept as an `R`.
@@ -57,7 +57,7 @@ pub(super) fn read(transcript: &mut Transcript, text: &str) -> Result<(), WireEr
             transcript.must_stay(record);
         }
         let pieces = found.messages.into_iter().zip(0..);
-        entries.extend(pieces.map(|(message, piece)| Entry::of(message, record, piece)));
+        entries.extend(pieces.map(|(message, piece)| TranscriptEntry::of(message, record, piece)));
     }
     let Session { mut thread, id, .. } = session;
     thread.settle();
@@ -102,7 +102,7 @@ impl<R: Copy> Session<R> {
         &mut self,
         source: &Arc<str>,
         raw: &str,
-        earlier: Option<&[Entry]>,
+        earlier: Option<&[TranscriptEntry]>,
         keep: impl FnOnce(Usage) -> R,
     ) -> Result<Option<Said>, WireError> {
         expect_object(raw, "a line")?;
@@ -116,7 +116,7 @@ impl<R: Copy> Session<R> {
             return Ok(Some(Said { messages, stays: false }).filter(|said| !said.messages.is_empty()));
         }
         let [kind, payload] = json::known::fields(raw, &["type", "payload"])?;
-        let Some(payload) = payload.filter(|payload| Kind::of(payload) == Kind::Object) else {
+        let Some(payload) = payload.filter(|payload| ValueKind::of(payload) == ValueKind::Object) else {
             return Ok(None);
         };
         json::nested(raw, payload, "/payload", |payload| match kind {
@@ -140,7 +140,7 @@ impl<R: Copy> Session<R> {
         &mut self,
         source: &Arc<str>,
         payload: &str,
-        earlier: Option<&[Entry]>,
+        earlier: Option<&[TranscriptEntry]>,
     ) -> Result<Option<Said>, WireError> {
         self.id = member_text(source, payload, "id")?.unwrap_or_default();
         let instructions = instructions(source, payload)?;
@@ -164,7 +164,8 @@ impl<R: Copy> Session<R> {
 
 /// The report that an event is, if it is one. One that cannot be read is none: the messages are what counts.
 fn report(kind: Option<&str>, info: Option<&str>) -> Result<Option<Usage>, WireError> {
-    let info = info.filter(|info| kind == Some("\"token_count\"") && Kind::of(info) == Kind::Object);
+    let info =
+        info.filter(|info| kind == Some("\"token_count\"") && ValueKind::of(info) == ValueKind::Object);
     let Some(info) = info else { return Ok(None) };
     match json::known::field(info, "last_token_usage")?.filter(|last| *last != "null") {
         Some(last) => Ok(usage::of(&flat(last)?).ok()),
@@ -175,7 +176,7 @@ fn report(kind: Option<&str>, info: Option<&str>) -> Result<Option<Usage>, WireE
 /// The report that a line is.
 pub(crate) fn reported(line: &str) -> Result<Option<Usage>, WireError> {
     let [kind, payload] = json::known::fields(line, &["type", "payload"])?;
-    let payload = payload.filter(|payload| Kind::of(payload) == Kind::Object);
+    let payload = payload.filter(|payload| ValueKind::of(payload) == ValueKind::Object);
     match payload.filter(|_| kind == Some("\"event_msg\"")) {
         Some(payload) => {
             let [kind, info] = json::known::fields(payload, &["type", "info"])?;
@@ -202,17 +203,18 @@ fn payload_path(line: &str, item: &str) -> &'static str {
 
 /// The list that a `compacted` line puts in the place of the messages, if it has one.
 pub(super) fn history(payload: &str) -> Result<Option<&str>, WireError> {
-    Ok(json::known::field(payload, "replacement_history")?.filter(|history| Kind::of(history) == Kind::Array))
+    Ok(json::known::field(payload, "replacement_history")?
+        .filter(|history| ValueKind::of(history) == ValueKind::Array))
 }
 
 /// The instructions of a session, if its first line has them.
 pub(super) fn instructions(whole: &Arc<str>, payload: &str) -> Result<Option<Message>, WireError> {
-    let object = |value: &&str| Kind::of(value) == Kind::Object;
+    let object = |value: &&str| ValueKind::of(value) == ValueKind::Object;
     let Some(base) = json::known::field(payload, "base_instructions")?.filter(object) else {
         return Ok(None);
     };
-    let text =
-        json::known::field(base, "text")?.filter(|text| Kind::of(text) == Kind::Text && *text != "\"\"");
+    let text = json::known::field(base, "text")?
+        .filter(|text| ValueKind::of(text) == ValueKind::Text && *text != "\"\"");
     let Some(raw) = text else { return Ok(None) };
     let text = crate::expect::share(whole, &json::decode(raw));
     let wire = WireText::new(Format::OpenaiResponses.shared_name(), crate::expect::share(whole, raw));
@@ -223,7 +225,7 @@ pub(super) fn instructions(whole: &Arc<str>, payload: &str) -> Result<Option<Mes
 pub(super) fn replacement(whole: &Arc<str>, payload: &str) -> Result<Vec<Message>, WireError> {
     let Some(history) = history(payload)? else {
         let summary = json::known::field(payload, "message")?.filter(|message| *message != "\"\"");
-        let Some(raw) = summary.filter(|summary| Kind::of(summary) == Kind::Text) else {
+        let Some(raw) = summary.filter(|summary| ValueKind::of(summary) == ValueKind::Text) else {
             return Ok(Vec::new());
         };
         let text = crate::expect::share(whole, &json::decode(raw));

@@ -5,7 +5,7 @@ use super::session;
 use super::write::write_record;
 use crate::body::Body;
 use crate::json::known::{Members, Value};
-use crate::json::{self, Kind, Spans};
+use crate::json::{self, Spans, ValueKind};
 use crate::openai_responses;
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::Transcript;
@@ -29,12 +29,16 @@ fn sign(body: &Body<'_>) -> Fit {
         None => body.sample("").unwrap_or_default(),
     };
     let mut fit = Fit::No;
-    for line in lines.iter().filter(|line| Kind::of(line) == Kind::Object) {
+    for line in lines.iter().filter(|line| ValueKind::of(line) == ValueKind::Object) {
         let Ok([kind, payload, state]) = json::fields(line, &["type", "payload", "record_type"]) else {
             continue;
         };
-        match (kind, payload.map(Kind::of), state) {
-            (Some("\"session_meta\"" | "\"response_item\"" | "\"turn_context\""), Some(Kind::Object), _) => {
+        match (kind, payload.map(ValueKind::of), state) {
+            (
+                Some("\"session_meta\"" | "\"response_item\"" | "\"turn_context\""),
+                Some(ValueKind::Object),
+                _,
+            ) => {
                 return Fit::Certain(
                     "its lines are a `session_meta`, `response_item` or `turn_context` with a `payload`",
                 );
@@ -61,7 +65,7 @@ pub(super) fn item_of<'a>(spans: &'a mut Spans, line: &'a str) -> Result<Option<
         (None, None) => Some(line).filter(|_| role.is_some()),
     };
     let line = Value::noted(line, spans, 0);
-    let item = item.filter(|item| state.is_none() && Kind::of(item) == Kind::Object);
+    let item = item.filter(|item| state.is_none() && ValueKind::of(item) == ValueKind::Object);
     let is_note = |item: &Item<'_>| item.get("type").is_ok_and(|kind| kind == Some("\"ghost_snapshot\""));
     Ok(item.map(|item| Item::of(line.within(item), &openai_responses::FIELDS)).filter(|item| !is_note(item)))
 }

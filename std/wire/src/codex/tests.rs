@@ -4,7 +4,9 @@ use epitome_core::attribution::{Retention, SourceKind};
 use epitome_message::{Message, Part, ToolResult};
 
 use crate::tests::support::{shown_in, written};
-use crate::{Entry, Format, ReadOptions, Relation, Transcript, WireErrorKind, detect, read, write_back};
+use crate::{
+    Format, ReadOptions, Relation, Transcript, TranscriptEntry, WireErrorKind, detect, read, write_back,
+};
 
 fn item(payload: &str) -> String {
     format!(r#"{{"timestamp":"2026-01-01T00:00:00.000Z","type":"response_item","payload":{payload}}}"#)
@@ -131,7 +133,7 @@ fn changed_dropped_and_new_messages_are_written() {
     let changed = entries[3].message().clone().with_parts(vec![cleared]);
     entries[3] = entries[3].clone().with_message(changed);
     entries.remove(1);
-    entries.insert(1, Entry::new(Message::user("so far")));
+    entries.insert(1, TranscriptEntry::new(Message::user("so far")));
     let mut lines = turn();
     lines[7] = lines[7].replace(r#"{\"output\":\"a.txt\"}"#, "[cleared]");
     lines.remove(5);
@@ -150,13 +152,13 @@ fn a_new_result_has_the_form_that_answers_its_call() {
     let mut lines = turn();
     lines.push(item(call));
     let mut transcript = transcript(&lines);
-    transcript.conversations_mut()[0].entries.push(Entry::new(Message::tool("p", "Done.")));
+    transcript.conversations_mut()[0].entries.push(TranscriptEntry::new(Message::tool("p", "Done.")));
     let output = r#"{"type":"custom_tool_call_output","call_id":"p","output":"Done."}"#;
     lines.push(item(output).replace("2026-01-01", "1970-01-01"));
     assert_eq!(written(&transcript), lines.join("\n"));
     // As it was read from another file, too.
     let read = transcript_of_item(output);
-    transcript.conversations_mut()[0].entries.push(Entry::new(read));
+    transcript.conversations_mut()[0].entries.push(TranscriptEntry::new(read));
     assert_eq!(written(&transcript), format!("{}\n{}", lines.join("\n"), lines.last().unwrap()));
 }
 

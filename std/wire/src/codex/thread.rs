@@ -7,7 +7,7 @@ use std::hash::RandomState;
 use epitome_core::message::Role;
 use epitome_message::Message;
 
-use crate::transcript::{CompactionTree, Compactions, Entry, Timeline, ToolCompaction};
+use crate::transcript::{CompactionTree, Timeline, ToolCompaction, ToolCompactions, TranscriptEntry};
 
 /// A session while it is read: some sixty bytes for each message. A report is an `R`.
 #[derive(Debug)]
@@ -83,11 +83,11 @@ impl<R> Default for Thread<R> {
 
 impl<R: Copy> Thread<R> {
     /// Adds the messages of a line. `earlier` are all before them, where they are held.
-    pub(super) fn push(&mut self, messages: &[Message], earlier: Option<&[Entry]>) {
+    pub(super) fn push(&mut self, messages: &[Message], earlier: Option<&[TranscriptEntry]>) {
         messages.iter().for_each(|message| self.add(message, false, earlier));
     }
 
-    fn add(&mut self, message: &Message, is_base: bool, earlier: Option<&[Entry]>) {
+    fn add(&mut self, message: &Message, is_base: bool, earlier: Option<&[TranscriptEntry]>) {
         let entry = self.messages;
         self.messages = self.messages.saturating_add(1);
         let life = self.timeline.begin(entry, entry);
@@ -104,7 +104,7 @@ impl<R: Copy> Thread<R> {
     }
 
     /// Makes the digests that were not made when the messages came.
-    fn digest_new(&mut self, earlier: &[Entry]) {
+    fn digest_new(&mut self, earlier: &[TranscriptEntry]) {
         let mut new = core::mem::take(&mut self.new);
         for slot in new.iter_mut().filter(|slot| slot.said.is_none()) {
             slot.said = earlier.get(slot.entry as usize).map(|entry| self.digest(entry.message()));
@@ -118,7 +118,7 @@ impl<R: Copy> Thread<R> {
     }
 
     /// Begins with these instructions. A resumed file may say them again: then nothing is done, and the answer is no.
-    pub(super) fn begin(&mut self, instructions: &Message, earlier: Option<&[Entry]>) -> bool {
+    pub(super) fn begin(&mut self, instructions: &Message, earlier: Option<&[TranscriptEntry]>) -> bool {
         let is_first = self.len() == 0;
         if is_first {
             self.add(instructions, true, earlier);
@@ -133,7 +133,12 @@ impl<R: Copy> Thread<R> {
 
     /// Puts the messages of a line in the place of all, but for the instructions and, where they are no whole `history`, what
     /// the users said.
-    pub(super) fn compact(&mut self, messages: &[Message], is_history: bool, earlier: Option<&[Entry]>) {
+    pub(super) fn compact(
+        &mut self,
+        messages: &[Message],
+        is_history: bool,
+        earlier: Option<&[TranscriptEntry]>,
+    ) {
         self.settle();
         if let Some(earlier) = earlier {
             self.digest_new(earlier);
@@ -177,7 +182,7 @@ impl<R: Copy> Thread<R> {
     }
 
     /// The compactions before each of the stages.
-    pub(super) fn compactions(&self) -> impl Fn(u32) -> Compactions + use<R> {
+    pub(super) fn compactions(&self) -> impl Fn(u32) -> ToolCompactions + use<R> {
         let mut tree = CompactionTree::default();
         // What stays of a conversation was said before all compactions but the last.
         let at_start = |compaction: &ToolCompaction| ToolCompaction { at: 0, ..compaction.clone() };
@@ -186,7 +191,7 @@ impl<R: Copy> Thread<R> {
         let (lists, all) = (tree.lists(), self.compactions.clone());
         move |stage| match stage.checked_sub(1) {
             Some(last) => lists(last.checked_sub(1)).and(all.get(last as usize).cloned()),
-            None => Compactions::default(),
+            None => ToolCompactions::default(),
         }
     }
 

@@ -10,7 +10,7 @@ use epitome_message::{Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolRe
 use super::FORMAT;
 use crate::WireError;
 use crate::expect::{expect_object, media_at, member_text, number, share};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::openai_chat::split_data_url;
 use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
 
@@ -18,10 +18,11 @@ use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
 pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "an item")?;
     let [message, context, states] = json::fields(raw, &["message", "contextItems", "toolCallStates"])?;
-    let Some(message) = message.filter(|message| Kind::of(message) == Kind::Object) else {
+    let Some(message) = message.filter(|message| ValueKind::of(message) == ValueKind::Object) else {
         return Err(WireError::shape("expected `message`, an object"));
     };
-    let list = |list: Option<&'a str>| list.filter(|list| Kind::of(list) == Kind::Array).unwrap_or("[]");
+    let list =
+        |list: Option<&'a str>| list.filter(|list| ValueKind::of(list) == ValueKind::Array).unwrap_or("[]");
     let mut found = Vec::new();
     match json::field(message, "role")? {
         Some("\"user\"") => {
@@ -79,8 +80,9 @@ pub(super) fn summary<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMe
 
 /// The summary of an item, as it is written.
 pub(super) fn summary_of(raw: &str) -> Result<Option<&str>, WireError> {
-    let value = if Kind::of(raw) == Kind::Object { json::field(raw, "conversationSummary")? } else { None };
-    Ok(value.filter(|value| Kind::of(value) == Kind::Text && *value != "\"\""))
+    let value =
+        if ValueKind::of(raw) == ValueKind::Object { json::field(raw, "conversationSummary")? } else { None };
+    Ok(value.filter(|value| ValueKind::of(value) == ValueKind::Text && *value != "\"\""))
 }
 
 /// The state of a tool call.
@@ -95,7 +97,7 @@ fn states<'a>(item: &'a str, list: &'a str) -> Result<Vec<State<'a>>, WireError>
     json::nested(item, list, "/toolCallStates", |list| {
         blocks(list, |raw| {
             expect_object(raw, "a state of a call")?;
-            let id = json::field(raw, "toolCallId")?.filter(|id| Kind::of(id) == Kind::Text);
+            let id = json::field(raw, "toolCallId")?.filter(|id| ValueKind::of(id) == ValueKind::Text);
             found.push(State { list, raw, id: id.map(json::decode).unwrap_or_default().into_owned() });
             Ok(())
         })
@@ -107,20 +109,20 @@ impl<'a> State<'a> {
     /// The values that repeat the arguments of the call.
     fn arguments(&self) -> Result<[Option<&'a str>; 2], WireError> {
         let [call, parsed] = json::fields(self.raw, &["toolCall", "parsedArgs"])?;
-        let object = |value: Option<&'a str>| value.filter(|value| Kind::of(value) == Kind::Object);
+        let object = |value: Option<&'a str>| value.filter(|value| ValueKind::of(value) == ValueKind::Object);
         let function = match object(call) {
             Some(call) => object(json::field(call, "function")?),
             None => None,
         };
         let arguments = function.map(|function| json::field(function, "arguments")).transpose()?.flatten();
-        Ok([arguments.filter(|raw| Kind::of(raw) == Kind::Text), parsed])
+        Ok([arguments.filter(|raw| ValueKind::of(raw) == ValueKind::Text), parsed])
     }
 
     fn result(&self, whole: &Arc<str>) -> Result<RecordPart<'a>, WireError> {
         let [status, output] = json::fields(self.raw, &["status", "output"])?;
         let mut result = ToolResult::new(share(whole, &self.id), Vec::new());
         result.is_error = matches!(status, Some("\"errored\"" | "\"canceled\""));
-        let output = output.filter(|output| Kind::of(output) == Kind::Array);
+        let output = output.filter(|output| ValueKind::of(output) == ValueKind::Array);
         match output.filter(|_| status != Some("\"canceled\"")) {
             Some(output) => {
                 let inner = json::nested(self.raw, output, "/output", |output| items(whole, output))?;
@@ -147,7 +149,8 @@ fn items<'a>(whole: &Arc<str>, list: &'a str) -> Result<Vec<RecordPart<'a>>, Wir
 
 /// The content of a message: a text, or a list of texts and images.
 fn content<'a>(whole: &Arc<str>, message: &'a str) -> Result<Vec<RecordPart<'a>>, WireError> {
-    let Some(list) = json::field(message, "content")?.filter(|content| Kind::of(content) == Kind::Array)
+    let Some(list) =
+        json::field(message, "content")?.filter(|content| ValueKind::of(content) == ValueKind::Array)
     else {
         let value = json::field(message, "content")?;
         let said = member_text(whole, message, "content")?.filter(|said| !said.is_empty());
@@ -178,7 +181,7 @@ fn content<'a>(whole: &Arc<str>, message: &'a str) -> Result<Vec<RecordPart<'a>>
 }
 
 fn image<'a>(whole: &Arc<str>, block: &str) -> Result<RecordPart<'a>, WireError> {
-    let place = json::field(block, "imageUrl")?.filter(|place| Kind::of(place) == Kind::Object);
+    let place = json::field(block, "imageUrl")?.filter(|place| ValueKind::of(place) == ValueKind::Object);
     let url = member_text(whole, place.unwrap_or("{}"), "url")?.unwrap_or_default();
     let media = match split_data_url(&url) {
         Some((mime, _)) => media_at(whole, Str::from(mime), &url),
@@ -195,7 +198,9 @@ fn thought<'a>(whole: &Arc<str>, message: &'a str) -> Result<Option<RecordPart<'
         }
     }
     let mut reasoning = Reasoning::new(share(whole, &said));
-    if let Some(text) = json::field(message, "content")?.filter(|content| Kind::of(content) == Kind::Text) {
+    if let Some(text) =
+        json::field(message, "content")?.filter(|content| ValueKind::of(content) == ValueKind::Text)
+    {
         reasoning.text = share(whole, &json::decode(text));
     }
     for key in ["signature", "redactedThinking"] {
@@ -212,14 +217,15 @@ fn calls<'a>(
     message: &'a str,
     states: &[State<'a>],
 ) -> Result<Vec<RecordPart<'a>>, WireError> {
-    let list = json::field(message, "toolCalls")?.filter(|list| Kind::of(list) == Kind::Array);
+    let list = json::field(message, "toolCalls")?.filter(|list| ValueKind::of(list) == ValueKind::Array);
     let states: HashMap<&str, &State<'a>> = states.iter().map(|state| (&*state.id, state)).collect();
     let mut found = Vec::new();
     json::nested(message, list.unwrap_or("[]"), "/toolCalls", |list| {
         blocks(list, |block| {
             expect_object(block, "a call")?;
             let id = member_text(whole, block, "id")?.unwrap_or_default();
-            let function = json::field(block, "function")?.filter(|call| Kind::of(call) == Kind::Object);
+            let function =
+                json::field(block, "function")?.filter(|call| ValueKind::of(call) == ValueKind::Object);
             let function = function.unwrap_or("{}");
             let text = |key| Ok::<_, WireError>(member_text(whole, function, key)?.unwrap_or_default());
             let call = ToolCall::new(id.clone(), text("name")?, text("arguments")?);
@@ -238,12 +244,14 @@ fn calls<'a>(
 
 /// The usage that the provider reported of an answer.
 pub(super) fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
-    let message = json::field(raw, "message")?.filter(|message| Kind::of(message) == Kind::Object);
+    let message = json::field(raw, "message")?.filter(|message| ValueKind::of(message) == ValueKind::Object);
     let usage = json::field(message.unwrap_or("{}"), "usage")?;
-    let Some(usage) = usage.filter(|usage| Kind::of(usage) == Kind::Object) else { return Ok(None) };
+    let Some(usage) = usage.filter(|usage| ValueKind::of(usage) == ValueKind::Object) else {
+        return Ok(None);
+    };
     let [input, output, details] =
         json::fields(usage, &["promptTokens", "completionTokens", "promptTokensDetails"])?;
-    let details = details.filter(|details| Kind::of(details) == Kind::Object).unwrap_or("{}");
+    let details = details.filter(|details| ValueKind::of(details) == ValueKind::Object).unwrap_or("{}");
     let [cached, written] = json::fields(details, &["cachedTokens", "cacheWriteTokens"])?.map(number);
     let (input, output) = (number(input), number(output));
     let total = input.zip(output).map(|(input, output)| input.saturating_add(output));

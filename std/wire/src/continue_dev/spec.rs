@@ -8,7 +8,7 @@ use epitome_message::{Message, Part, Str};
 
 use super::message::{pieces, reported, summary, summary_of};
 use crate::body::Body;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::rewrite::form;
 use crate::slots;
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
@@ -28,17 +28,17 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 };
 
 fn sign(body: &Body<'_>) -> Fit {
-    let has_list = body.field("history").is_some_and(|list| Kind::of(list) == Kind::Array);
+    let has_list = body.field("history").is_some_and(|list| ValueKind::of(list) == ValueKind::Array);
     if !has_list || body.field("sessionId").is_none() {
         return Fit::No;
     }
     let sample = body.sample("history").unwrap_or_default();
     let is_item = |item: &&str| {
-        let message = match Kind::of(item) {
-            Kind::Object => json::field(item, "message").ok().flatten(),
+        let message = match ValueKind::of(item) {
+            ValueKind::Object => json::field(item, "message").ok().flatten(),
             _ => None,
         };
-        let message = message.filter(|message| Kind::of(message) == Kind::Object);
+        let message = message.filter(|message| ValueKind::of(message) == ValueKind::Object);
         message.is_some_and(|message| matches!(json::field(message, "role"), Ok(Some(_))))
     };
     match !sample.is_empty() && sample.iter().all(is_item) {

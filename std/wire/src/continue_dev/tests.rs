@@ -4,7 +4,7 @@ use epitome_core::message::Role;
 use epitome_message::{Message, Part, ToolCall, ToolResult};
 
 use crate::tests::support::{change, shown_in, transcript_of, written};
-use crate::{Entry, Format, ReadOptions, Transcript, WireErrorKind, read, write_back};
+use crate::{Format, ReadOptions, Transcript, TranscriptEntry, WireErrorKind, read, write_back};
 
 const ASKS: &str = r#"{"message":{"role":"user","content":[{"type":"text","text":"go"},{"type":"imageUrl","imageUrl":{"url":"data:image/png;base64,AAAA"}}],"id":"1"},"contextItems":[{"id":{"providerTitle":"file","itemId":"a"},"name":"a.txt","description":"","content":"some lines"}],"editorState":{"x":1}}"#;
 const THINKS: &str = r#"{"message":{"role":"thinking","content":"hm","signature":"s"},"contextItems":[]}"#;
@@ -101,7 +101,7 @@ fn what_the_form_cannot_say_is_refused() {
     let mut transcript = transcript(&session(&[ASKS]));
     transcript.conversations_mut()[0]
         .entries
-        .push(Entry::new(Message::new(Role::Developer, vec![Part::Text("new".into())])));
+        .push(TranscriptEntry::new(Message::new(Role::Developer, vec![Part::Text("new".into())])));
     let refused = write_back(&transcript, &mut Vec::new()).unwrap_err();
     assert_eq!(refused.kind(), WireErrorKind::Unsupported);
     for wrong in ["1", r#"{"message":1}"#, r#"{"message":{"role":"user","content":1}}"#] {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use epitome_message::Message;
 
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::spec;
 use crate::{Format, WireError};
 
@@ -58,8 +58,8 @@ fn block_path(path: &str) -> Option<String> {
 
 fn collect(text: &str, at: &str, levels: usize, found: &mut BTreeSet<String>) -> Result<(), WireError> {
     let Some(levels) = levels.checked_sub(1) else { return Ok(()) };
-    match Kind::of(text) {
-        Kind::Object => json::members(text, |key, value| {
+    match ValueKind::of(text) {
+        ValueKind::Object => json::members(text, |key, value| {
             if matches!(value, "null" | "[]" | "\"\"" | "{}" | "false") {
                 return Ok(());
             }
@@ -71,7 +71,7 @@ fn collect(text: &str, at: &str, levels: usize, found: &mut BTreeSet<String>) ->
             found.insert(path);
             Ok(())
         }),
-        Kind::Array => json::items(text, |item| collect(item, at, levels, found)),
+        ValueKind::Array => json::items(text, |item| collect(item, at, levels, found)),
         _ => Ok(()),
     }
 }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use epitome_core::{Pending, Repair, repair};
 use epitome_message::{Repaired, apply_repairs, summary_of_user};
 
-use super::loss::{Loss, LossKind};
+use super::loss::{ConversionLoss, ConversionLossKind};
 use super::parts::{Prepared, Told};
 use super::target::Target;
 
@@ -14,7 +14,7 @@ use super::target::Target;
 pub(super) fn repaired<'m>(
     mut prepared: Vec<Prepared<'m>>,
     target: &Target,
-    losses: &mut Vec<Loss>,
+    losses: &mut Vec<ConversionLoss>,
 ) -> Vec<Told<'m>> {
     // A file is at rest: nothing of it is still running.
     let steps_of = |prepared: &[Prepared<'m>]| {
@@ -43,10 +43,10 @@ pub(super) fn repaired<'m>(
 }
 
 /// Adds the losses of the steps.
-fn tell(steps: &[Repair], prepared: &[Prepared<'_>], target: &Target, losses: &mut Vec<Loss>) {
+fn tell(steps: &[Repair], prepared: &[Prepared<'_>], target: &Target, losses: &mut Vec<ConversionLoss>) {
     let mut kept = vec![false; prepared.len()];
     let (mut newest, mut last) = (0, 0);
-    let mut lose = |kind, message: usize| losses.push(Loss { message, kind, what: String::new() });
+    let mut lose = |kind, message: usize| losses.push(ConversionLoss { message, kind, what: String::new() });
     for step in steps {
         match *step {
             Repair::Keep(position) | Repair::Merge { position } | Repair::DropReasoning { position } => {
@@ -59,27 +59,30 @@ fn tell(steps: &[Repair], prepared: &[Prepared<'_>], target: &Target, losses: &m
                 let apart = target.hoists() && message.is_some_and(Prepared::is_instruction);
                 if !apart {
                     if at < newest {
-                        lose(LossKind::Moved, last);
+                        lose(ConversionLossKind::Moved, last);
                     }
                     newest = newest.max(at);
                 }
                 if matches!(step, Repair::DropReasoning { .. }) {
-                    lose(LossKind::Reasoning, last);
+                    lose(ConversionLossKind::Reasoning, last);
                 }
             }
             Repair::Abort { position, .. } | Repair::Unrecorded { position, .. } => {
-                lose(LossKind::Invented, prepared.get(position as usize).map_or(last, |called| called.at));
+                lose(
+                    ConversionLossKind::Invented,
+                    prepared.get(position as usize).map_or(last, |called| called.at),
+                );
             }
-            Repair::BridgeUser | Repair::BridgeAssistant => lose(LossKind::Invented, last),
+            Repair::BridgeUser | Repair::BridgeAssistant => lose(ConversionLossKind::Invented, last),
             _ => {}
         }
     }
     if target.hoists() {
         let late = prepared.iter().skip_while(|prepared| prepared.is_instruction());
         late.filter(|prepared| prepared.is_instruction())
-            .for_each(|prepared| lose(LossKind::Moved, prepared.at));
+            .for_each(|prepared| lose(ConversionLossKind::Moved, prepared.at));
     }
     for (_, prepared) in kept.iter().zip(prepared).filter(|(kept, _)| !**kept) {
-        lose(LossKind::Message, prepared.at);
+        lose(ConversionLossKind::Message, prepared.at);
     }
 }

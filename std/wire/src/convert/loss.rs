@@ -5,11 +5,11 @@ use core::fmt;
 /// Something of one message that the target format could not take as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Loss {
+pub struct ConversionLoss {
     /// Which message, counted from 0.
     pub message: usize,
     /// The kind of the lost content.
-    pub kind: LossKind,
+    pub kind: ConversionLossKind,
     /// The name of the field, tool or kind of part; never what a message says. Empty where the kind says it all.
     pub what: String,
 }
@@ -17,7 +17,7 @@ pub struct Loss {
 /// Kinds of losses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum LossKind {
+pub enum ConversionLossKind {
     /// Sealed reasoning was left out: it is signed or encrypted for the vendor that made it.
     SealedReasoning,
     /// Readable reasoning was left out: the target takes only what it sealed itself.
@@ -55,7 +55,7 @@ pub enum LossKind {
     Invented,
 }
 
-impl LossKind {
+impl ConversionLossKind {
     /// Its name, for reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -107,7 +107,7 @@ impl LossKind {
     }
 }
 
-impl fmt::Display for Loss {
+impl fmt::Display for ConversionLoss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "message {}: {}", self.message, self.kind.as_str())?;
         if !self.what.is_empty() {

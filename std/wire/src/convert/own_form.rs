@@ -3,7 +3,7 @@
 use epitome_message::Message;
 
 use super::parts::is_object;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::{Format, WireError, openai_responses};
 
 /// Whether the message calls a tool, or answers a call, in such a form, and in no other.
@@ -18,7 +18,7 @@ pub(super) fn is_own(message: &Message) -> bool {
 
 /// Whether some calls of a message of Chat Completions are of custom tools, and the others have arguments that can stay.
 fn has_custom_calls(text: &str) -> Result<bool, WireError> {
-    let calls = json::field(text, "tool_calls")?.filter(|calls| Kind::of(calls) == Kind::Array);
+    let calls = json::field(text, "tool_calls")?.filter(|calls| ValueKind::of(calls) == ValueKind::Array);
     let (mut custom, mut others) = (false, true);
     json::items(calls.unwrap_or("[]"), |call| {
         let [function, own] = json::fields(call, &["function", "custom"])?;

@@ -9,10 +9,10 @@ use epitome_message::{CompactionPart, Message, Part, Reasoning, Str, ToolCall, T
 
 use super::fields;
 use super::ids::CallIds;
-use super::loss::{Loss, LossKind};
+use super::loss::{ConversionLoss, ConversionLossKind};
 use super::own_form;
 use super::target::{Target, own_compactions};
-use crate::json::{self, Kind, quote};
+use crate::json::{self, ValueKind, quote};
 use crate::{Format, answers};
 
 /// A message as it was given, where the target can say all of it and nothing is written in another way, or one that was made for
@@ -57,7 +57,7 @@ impl Prepared<'_> {
 pub(super) fn prepare<'m>(
     messages: impl IntoIterator<Item = &'m Message>,
     target: &Target,
-    losses: &mut Vec<Loss>,
+    losses: &mut Vec<ConversionLoss>,
 ) -> Vec<Prepared<'m>> {
     let messages = messages.into_iter();
     // Which result is which call's is a matter of groups.
@@ -78,7 +78,7 @@ struct Preparing<'a, 'm> {
     target: &'a Target,
     ids: CallIds,
     groups: IndexBuf<Vec<Span>, OpenCallTree>,
-    losses: &'a mut Vec<Loss>,
+    losses: &'a mut Vec<ConversionLoss>,
     prepared: Vec<Prepared<'m>>,
 }
 
@@ -92,18 +92,18 @@ impl<'m> Preparing<'_, 'm> {
         let exact = target.is_origin(message) && own_form::is_own(message);
         let mut here = Here { target, message, at, group, ids, losses, called: None, within: false, exact };
         if !target.is_origin(message) {
-            fields::untold(message).into_iter().for_each(|field| here.lose(LossKind::Field, field));
+            fields::untold(message).into_iter().for_each(|field| here.lose(ConversionLossKind::Field, field));
         }
         let mut parts = Vec::with_capacity(message.parts().len());
         parts.extend(message.parts().iter().filter_map(|part| here.part(part)));
         let name = here.name();
         if parts.is_empty() {
-            here.lose(LossKind::Message, "");
+            here.lose(ConversionLossKind::Message, "");
             return;
         }
         let is_call = |part: &Part| matches!(part, Part::ToolCall(_));
         if target.puts_calls_last() && !parts.iter().skip_while(|part| !is_call(part)).all(is_call) {
-            here.lose(LossKind::Moved, "");
+            here.lose(ConversionLossKind::Moved, "");
         }
         let mut made = Message::new(message.role(), parts).with_attribution(message.attribution().clone());
         if let Some(id) = message.response_id() {
@@ -148,7 +148,7 @@ struct Here<'a> {
     at: usize,
     group: Seq,
     ids: &'a mut CallIds,
-    losses: &'a mut Vec<Loss>,
+    losses: &'a mut Vec<ConversionLoss>,
     /// The name of the tool whose result the message is.
     called: Option<Str>,
     /// Whether its parts are those of a result.
@@ -158,8 +158,8 @@ struct Here<'a> {
 }
 
 impl Here<'_> {
-    fn lose(&mut self, kind: LossKind, what: impl Into<String>) {
-        self.losses.push(Loss { message: self.at, kind, what: what.into() });
+    fn lose(&mut self, kind: ConversionLossKind, what: impl Into<String>) {
+        self.losses.push(ConversionLoss { message: self.at, kind, what: what.into() });
     }
 
     /// The name to write: of the speaker, or of the tool whose result it is, where the target wants that.
@@ -173,7 +173,7 @@ impl Here<'_> {
         if self.target.has_names() {
             return Some(own);
         }
-        self.lose(LossKind::Name, "");
+        self.lose(ConversionLossKind::Name, "");
         None
     }
 
@@ -181,7 +181,7 @@ impl Here<'_> {
         let own = self.target.is_origin(self.message);
         // A message of a tool is one result, and a result holds no other.
         if self.message.role() == Role::Tool && self.within == matches!(part, Part::ToolResult(_)) {
-            self.lose(LossKind::Misplaced, "");
+            self.lose(ConversionLossKind::Misplaced, "");
             return None;
         }
         match part {
@@ -193,7 +193,7 @@ impl Here<'_> {
                 Some(part.clone())
             }
             Part::Media(media) => {
-                self.lose(LossKind::Media, media.mime.as_str());
+                self.lose(ConversionLossKind::Media, media.mime.as_str());
                 None
             }
             Part::Compaction(left) => self.compaction(left),
@@ -201,14 +201,14 @@ impl Here<'_> {
                 Some(part.clone())
             }
             Part::Unknown(unknown) => {
-                self.lose(LossKind::UnknownPart, unknown.kind.as_str());
+                self.lose(ConversionLossKind::UnknownPart, unknown.kind.as_str());
                 None
             }
             Part::ApprovalRequest(_) | Part::ApprovalResponse(_) if self.target.takes_approvals() => {
                 Some(part.clone())
             }
             Part::ApprovalRequest(_) | Part::ApprovalResponse(_) => {
-                self.lose(LossKind::Approval, "");
+                self.lose(ConversionLossKind::Approval, "");
                 None
             }
         }
@@ -219,7 +219,7 @@ impl Here<'_> {
             return Some(Part::Reasoning(reasoning.clone()));
         }
         if reasoning.opaque.is_some() {
-            self.lose(LossKind::SealedReasoning, "");
+            self.lose(ConversionLossKind::SealedReasoning, "");
         }
         if reasoning.text.is_empty() {
             return None;
@@ -228,14 +228,14 @@ impl Here<'_> {
             return Some(Part::Reasoning(Reasoning::new(reasoning.text.clone())));
         }
         if reasoning.opaque.is_none() {
-            self.lose(LossKind::Reasoning, "");
+            self.lose(ConversionLossKind::Reasoning, "");
         }
         None
     }
 
     fn call(&mut self, call: &ToolCall, own: bool) -> Option<Part> {
         if self.message.role() != Role::Assistant {
-            self.lose(LossKind::Misplaced, call.name.as_str());
+            self.lose(ConversionLossKind::Misplaced, call.name.as_str());
             return None;
         }
         if call.kind == CallKind::Hosted {
@@ -243,12 +243,12 @@ impl Here<'_> {
             if own && self.target.format == Format::Gemini {
                 return Some(Part::ToolCall(call.clone()));
             }
-            self.lose(LossKind::HostedTool, call.name.as_str());
+            self.lose(ConversionLossKind::HostedTool, call.name.as_str());
             return None;
         }
         let id = self.ids.call(self.group, &call.id, &call.name, self.target);
         if id != call.id && !call.id.is_empty() {
-            self.lose(LossKind::CallId, "");
+            self.lose(ConversionLossKind::CallId, "");
         }
         let mut made = ToolCall::new(id, call.name.clone(), call.arguments.clone());
         if self.exact && made.id == call.id {
@@ -257,7 +257,7 @@ impl Here<'_> {
         if json::trim(&call.arguments).is_empty() {
             made.arguments = Str::from("{}");
         } else if !is_object(&call.arguments) {
-            self.lose(LossKind::Arguments, call.name.as_str());
+            self.lose(ConversionLossKind::Arguments, call.name.as_str());
             let input = match json::check(&call.arguments) {
                 Ok(()) => call.arguments.as_str().to_owned(),
                 Err(_) => quote(&call.arguments),
@@ -273,11 +273,11 @@ impl Here<'_> {
             if own && self.target.format == Format::Gemini {
                 return Some(Part::ToolResult(result.clone()));
             }
-            self.lose(LossKind::HostedTool, "");
+            self.lose(ConversionLossKind::HostedTool, "");
             return None;
         }
         if self.message.role() != Role::Tool {
-            self.lose(LossKind::Misplaced, "");
+            self.lose(ConversionLossKind::Misplaced, "");
             return None;
         }
         let answered = self.ids.answer(&result.call_id);
@@ -292,7 +292,7 @@ impl Here<'_> {
         let mut made = ToolResult::new(id, parts);
         made.is_error = result.is_error && self.target.marks_errors();
         if result.is_error && !made.is_error {
-            self.lose(LossKind::ErrorMark, "");
+            self.lose(ConversionLossKind::ErrorMark, "");
         }
         Some(Part::ToolResult(made))
     }
@@ -302,15 +302,15 @@ impl Here<'_> {
             return Some(Part::Compaction(left.clone()));
         }
         if left.text.is_empty() {
-            self.lose(LossKind::Compaction, left.provider.as_str());
+            self.lose(ConversionLossKind::Compaction, left.provider.as_str());
             return None;
         }
-        self.lose(LossKind::CompactionAsText, left.provider.as_str());
+        self.lose(ConversionLossKind::CompactionAsText, left.provider.as_str());
         Some(Part::Text(left.text.clone()))
     }
 }
 
 /// Whether arguments are a JSON object.
 pub(super) fn is_object(arguments: &str) -> bool {
-    Kind::of(json::trim(arguments)) == Kind::Object && json::check(arguments).is_ok()
+    ValueKind::of(json::trim(arguments)) == ValueKind::Object && json::check(arguments).is_ok()
 }

@@ -5,7 +5,7 @@ use epitome_core::message::{MediaKind, Role};
 use epitome_message::{Media, MediaSource, Message, Part, Str, UnknownPart};
 
 use super::parts::Told;
-use crate::json::{Kind, quote, quoted_bytes};
+use crate::json::{ValueKind, quote, quoted_bytes};
 use crate::openai_responses::CustomCalls;
 use crate::spec::{self, FormatSpec};
 use crate::{Format, WireError, anthropic, openai_responses};
@@ -114,7 +114,7 @@ impl Target {
 
     /// Whether a part of unknown kind is its own, and can stand in a message of this role.
     pub(super) fn takes_unknown(&self, part: &UnknownPart, role: Role) -> bool {
-        let own = part.format == self.format.as_str() && Kind::of(&part.raw) == Kind::Object;
+        let own = part.format == self.format.as_str() && ValueKind::of(&part.raw) == ValueKind::Object;
         // An item of Responses stands alone, and so not in a result.
         own && (self.format != Format::OpenaiResponses
             || role != Role::Tool

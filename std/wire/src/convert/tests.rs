@@ -6,8 +6,11 @@ use epitome_message::{Media, MediaSource, Message, Part, Reasoning, ToolCall, To
 use super::target::Target;
 use serde_json::Value;
 
-use crate::json::{self, Kind};
-use crate::{Converted, Entry, Format, LossKind, ReadOptions, Transcript, convert, read, write_back};
+use crate::json::{self, ValueKind};
+use crate::{
+    ConversionLossKind, Converted, Format, ReadOptions, Transcript, TranscriptEntry, convert, read,
+    write_back,
+};
 use epitome_core::message::{MediaKind, Role};
 
 pub(crate) const TARGETS: [Format; 7] = crate::CONVERSION_TARGETS;
@@ -40,7 +43,7 @@ fn check(text: &str, to: Format) {
     let Ok(value) = serde_json::from_str::<Value>(text) else { return };
     let list = ["messages", "input", "contents"].iter().find_map(|key| value.get(key)).unwrap_or(&value);
     for text in list.as_array().unwrap().iter().flat_map(arguments_of) {
-        let is_object = Kind::of(json::trim(text)) == Kind::Object && json::check(text).is_ok();
+        let is_object = ValueKind::of(json::trim(text)) == ValueKind::Object && json::check(text).is_ok();
         assert!(is_object, "{to}: {text:?} are no arguments");
     }
 }
@@ -54,7 +57,7 @@ fn arguments_of(message: &Value) -> Vec<&str> {
 }
 
 fn lost(converted: &Converted) -> Vec<String> {
-    let of = |loss: &crate::Loss| format!("{} {} {}", loss.message, loss.kind.as_str(), loss.what);
+    let of = |loss: &crate::ConversionLoss| format!("{} {} {}", loss.message, loss.kind.as_str(), loss.what);
     converted.losses.iter().map(|loss| of(loss).trim_end().to_owned()).collect()
 }
 
@@ -129,7 +132,7 @@ fn sealed_reasoning_is_never_sent_to_another_vendor() {
     for to in TARGETS {
         let converted = convert([&Message::user("a"), &message], to).unwrap();
         assert!(!converted.text.contains("SEALED"), "{to}");
-        assert_eq!(converted.losses[0].kind, LossKind::SealedReasoning);
+        assert_eq!(converted.losses[0].kind, ConversionLossKind::SealedReasoning);
     }
 }
 
@@ -267,7 +270,7 @@ fn a_new_result_has_the_form_that_answers_its_call() {
     }
     // The same in a text that they are added to, where an id may be used twice.
     let mut transcript = reading(&format!("[{}]", items.join(",")));
-    transcript.conversations_mut()[0].entries.extend(results.iter().cloned().map(Entry::new));
+    transcript.conversations_mut()[0].entries.extend(results.iter().cloned().map(TranscriptEntry::new));
     let mut out = Vec::new();
     write_back(&transcript, &mut out).unwrap();
     let output =

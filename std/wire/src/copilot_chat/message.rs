@@ -8,7 +8,7 @@ use epitome_message::{Part, Reasoning, ToolCall, ToolResult};
 
 use crate::WireError;
 use crate::expect::{expect_object, member_text, share};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
 
 /// The messages of `raw`, a slice of `whole`.
@@ -22,8 +22,8 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMes
     let Some(message) = message else { return Err(WireError::shape("expected `message`")) };
     let mut found = Vec::new();
     let mut asked = RecordMessage::new(Role::User, message);
-    asked.parts.extend(match Kind::of(message) {
-        Kind::Object => json::nested(raw, message, "/message", |message| said(whole, message, "text"))?,
+    asked.parts.extend(match ValueKind::of(message) {
+        ValueKind::Object => json::nested(raw, message, "/message", |message| said(whole, message, "text"))?,
         _ => said(whole, raw, "message")?,
     });
     found.push(asked);
@@ -32,7 +32,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMes
         None => None,
     };
     let [rounds, results] = json::fields(metadata.unwrap_or("{}"), &["toolCallRounds", "toolCallResults"])?;
-    match rounds.filter(|rounds| Kind::of(rounds) == Kind::Array && json::count(rounds) > 0) {
+    match rounds.filter(|rounds| ValueKind::of(rounds) == ValueKind::Array && json::count(rounds) > 0) {
         Some(rounds) => {
             let results = by_call(object(results))?;
             json::nested(raw, rounds, "/result/metadata/toolCallRounds", |rounds| {
@@ -43,7 +43,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMes
             })?;
         }
         None => {
-            let list = response.filter(|list| Kind::of(list) == Kind::Array).unwrap_or("[]");
+            let list = response.filter(|list| ValueKind::of(list) == ValueKind::Array).unwrap_or("[]");
             let mut answer = RecordMessage::new(Role::Assistant, list);
             answer.parts = json::nested(raw, list, "/response", |list| shown(whole, list))?;
             found.push(answer);
@@ -54,7 +54,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMes
 }
 
 fn object(value: Option<&str>) -> Option<&str> {
-    value.filter(|value| Kind::of(value) == Kind::Object)
+    value.filter(|value| ValueKind::of(value) == ValueKind::Object)
 }
 
 /// The text under `key`, if there is one.
@@ -94,7 +94,7 @@ fn round<'a>(
     }
     piece.parts.extend(said(whole, round, "response")?);
     let mut answers = Vec::new();
-    let calls = calls.filter(|calls| Kind::of(calls) == Kind::Array).unwrap_or("[]");
+    let calls = calls.filter(|calls| ValueKind::of(calls) == ValueKind::Array).unwrap_or("[]");
     json::nested(round, calls, "/toolCalls", |list| {
         blocks(list, |block| {
             expect_object(block, "a call")?;
@@ -120,13 +120,13 @@ fn round<'a>(
 fn thought(thinking: &str) -> Result<String, WireError> {
     let mut found = String::new();
     let mut add = |text: &str| {
-        if Kind::of(text) == Kind::Text {
+        if ValueKind::of(text) == ValueKind::Text {
             found.push_str(&json::decode(text));
         }
         Ok(())
     };
     match json::field(thinking, "text")? {
-        Some(list) if Kind::of(list) == Kind::Array => json::items(list, add)?,
+        Some(list) if ValueKind::of(list) == ValueKind::Array => json::items(list, add)?,
         Some(text) => add(text)?,
         None => {}
     }
@@ -136,7 +136,9 @@ fn thought(thinking: &str) -> Result<String, WireError> {
 /// The output of a tool: texts, and trees to be rendered.
 fn returned<'a>(whole: &Arc<str>, raw: &'a str, result: ToolResult) -> Result<RecordPart<'a>, WireError> {
     let content = match object(Some(raw)) {
-        Some(raw) => json::field(raw, "content")?.filter(|content| Kind::of(content) == Kind::Array),
+        Some(raw) => {
+            json::field(raw, "content")?.filter(|content| ValueKind::of(content) == ValueKind::Array)
+        }
         None => None,
     };
     let mut inner = Vec::new();
@@ -145,7 +147,7 @@ fn returned<'a>(whole: &Arc<str>, raw: &'a str, result: ToolResult) -> Result<Re
         else {
             return Ok(());
         };
-        if Kind::of(value) == Kind::Text {
+        if ValueKind::of(value) == ValueKind::Text {
             let said = share(whole, &json::decode(value));
             inner.push(RecordPart::new(Part::Text(said)).with_slot(Some(value), SlotForm::Text));
         } else if let Some(node) =
@@ -163,21 +165,24 @@ fn returned<'a>(whole: &Arc<str>, raw: &'a str, result: ToolResult) -> Result<Re
 fn rendered(node: &str) -> Result<String, WireError> {
     let (mut found, mut open) = (String::new(), vec![node]);
     while let Some(node) = open.pop() {
-        if Kind::of(node) != Kind::Object {
+        if ValueKind::of(node) != ValueKind::Object {
             continue;
         }
         let [text, children, breaks] = json::fields(node, &["text", "children", "lineBreakBefore"])?;
-        if let Some(text) = text.filter(|text| Kind::of(text) == Kind::Text) {
+        if let Some(text) = text.filter(|text| ValueKind::of(text) == ValueKind::Text) {
             if !found.is_empty() && breaks.is_some_and(|breaks| !matches!(breaks, "false" | "null" | "0")) {
                 found.push('\n');
             }
             found.push_str(&json::decode(text));
         }
         let first = open.len();
-        json::items(children.filter(|list| Kind::of(list) == Kind::Array).unwrap_or("[]"), |child| {
-            open.push(child);
-            Ok(())
-        })?;
+        json::items(
+            children.filter(|list| ValueKind::of(list) == ValueKind::Array).unwrap_or("[]"),
+            |child| {
+                open.push(child);
+                Ok(())
+            },
+        )?;
         if let Some(children) = open.get_mut(first..) {
             children.reverse();
         }

@@ -2,7 +2,7 @@
 
 use super::message::pieces;
 use crate::body::Body;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::slots;
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
@@ -21,20 +21,20 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 };
 
 fn sign(body: &Body<'_>) -> Fit {
-    if body.field("requests").is_none_or(|list| Kind::of(list) != Kind::Array) {
+    if body.field("requests").is_none_or(|list| ValueKind::of(list) != ValueKind::Array) {
         return Fit::No;
     }
     let sample = body.sample("requests").unwrap_or_default();
     let mut answered = false;
     // The last request may have no answer yet.
     let mut is_request = |request: &&str| {
-        let found = match Kind::of(request) {
-            Kind::Object => json::fields(request, &["message", "response", "role"]).ok(),
+        let found = match ValueKind::of(request) {
+            ValueKind::Object => json::fields(request, &["message", "response", "role"]).ok(),
             _ => None,
         };
         let Some([Some(message), response, None]) = found else { return false };
         answered |= response.is_some();
-        matches!(Kind::of(message), Kind::Text | Kind::Object)
+        matches!(ValueKind::of(message), ValueKind::Text | ValueKind::Object)
     };
     match !sample.is_empty() && sample.iter().all(&mut is_request) && answered {
         true => Fit::Certain("its `requests` have a `message` and a `response`"),

@@ -3,7 +3,7 @@
 use epitome_message::{Message, Part, ToolResult};
 
 use crate::tests::support::{change, shown_in, transcript_of, written};
-use crate::{Entry, Format, ReadOptions, Transcript, WireErrorKind, read, write_back};
+use crate::{Format, ReadOptions, Transcript, TranscriptEntry, WireErrorKind, read, write_back};
 
 const PLAIN: &str = r#"{"requestId":"r0","message":"hello","variableData":{"variables":[]},"response":[{"value":"Hi ","supportThemeIcons":false},{"kind":"inlineReference","inlineReference":{}},{"kind":"markdownContent","content":{"value":"there"}}],"isCanceled":false}"#;
 const ROUNDS: &str = r#"{"requestId":"r1","message":{"text":"go","parts":[{"kind":"text","text":"go"}]},"variableData":{"variables":[]},"response":[{"value":"look"},{"kind":"toolInvocationSerialized","toolCallId":"u","toolId":"ls","isComplete":true},{"value":"done"}],"result":{"metadata":{"toolCallRounds":[{"id":"1","response":"look","toolCalls":[{"id":"c1","name":"ls","arguments":"{\"n\":1.0}"},{"id":"c2","name":"view","arguments":"{}"}],"thinking":{"id":"t","text":["h","m"]}},{"id":"2","response":"done","toolCalls":[]}],"toolCallResults":{"c1":{"$mid":20,"content":[{"$mid":21,"value":"a.txt"}]},"c2":{"$mid":20,"content":[{"$mid":23,"value":{"node":{"type":1,"children":[{"type":2,"text":"one"},{"type":1,"children":[{"type":2,"text":"two","lineBreakBefore":true}]}]}}}]}}}}}"#;
@@ -63,7 +63,7 @@ fn what_the_form_cannot_say_is_refused() {
     transcript.conversations_mut()[0].entries.remove(2);
     let refused = write_back(&transcript, &mut Vec::new()).unwrap_err();
     assert!(refused.to_string().contains("a call without its result"), "{refused}");
-    transcript.conversations_mut()[0].entries.push(Entry::new(Message::user("new")));
+    transcript.conversations_mut()[0].entries.push(TranscriptEntry::new(Message::user("new")));
     assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
     for wrong in ["1", r#"{"message":1,"response":[]}"#, r#"{"message":"a","response":[1]}"#] {
         let options = ReadOptions::default().with_from(Format::CopilotChat);

@@ -7,7 +7,7 @@ use epitome_core::message::{MediaKind, Role};
 use epitome_message::{Attribution, Media, MediaSource, Part, Reasoning, Str, ToolResult};
 
 use crate::expect::{expect_object, kind_of, member_text, new_media, number, share};
-use crate::json::{self, Kind, quote};
+use crate::json::{self, ValueKind, quote};
 use crate::rewrite::{form, only_text};
 use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
 use crate::transcript::{Chain, NewRecord, NewRecords, ToolCompaction, uuid};
@@ -37,7 +37,7 @@ pub(super) enum Change {
 pub(super) fn body(raw: &str) -> Result<(&str, &str), WireError> {
     expect_object(raw, "an event")?;
     let [kind, data, ephemeral] = json::fields(raw, &["type", "data", "ephemeral"])?;
-    let data = data.filter(|data| Kind::of(data) == Kind::Object).unwrap_or("{}");
+    let data = data.filter(|data| ValueKind::of(data) == ValueKind::Object).unwrap_or("{}");
     Ok((kind.filter(|_| ephemeral != Some("true")).unwrap_or_default(), data))
 }
 
@@ -59,7 +59,8 @@ pub(super) fn change(whole: &Arc<str>, raw: &str) -> Result<Change, WireError> {
         "\"session.compaction_complete\"" if json::field(data, "success")? == Some("true") => {
             let [before, after] = json::fields(data, &["preCompactionTokens", "postCompactionTokens"])?;
             (compaction.tokens_before, compaction.tokens_after) = (number(before), number(after));
-            let trigger = json::field(data, "trigger")?.filter(|trigger| Kind::of(trigger) == Kind::Text);
+            let trigger =
+                json::field(data, "trigger")?.filter(|trigger| ValueKind::of(trigger) == ValueKind::Text);
             compaction.trigger = trigger.map(|it| share(whole, &json::decode(it))).unwrap_or_default();
             Change::Compacted(compaction)
         }
@@ -148,7 +149,7 @@ fn assistant<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<Record
     let said = member_text(whole, data, "content")?.filter(|said| !said.is_empty());
     let said = said.map(|said| RecordPart::new(Part::Text(said)).with_slot(content, SlotForm::Text));
     piece.parts.extend(said.map(|said| said.with_absence(content, "\"\"")));
-    let requests = requests.filter(|requests| Kind::of(requests) == Kind::Array).unwrap_or("[]");
+    let requests = requests.filter(|requests| ValueKind::of(requests) == ValueKind::Array).unwrap_or("[]");
     json::nested(data, requests, "/toolRequests", |list| {
         blocks(list, |request| {
             expect_object(request, "a call")?;
@@ -167,7 +168,7 @@ fn result<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<RecordMes
     let [success, returned, error] = json::fields(data, &["success", "result", "error"])?;
     let mut result = ToolResult::new(member_text(whole, data, "toolCallId")?.unwrap_or_default(), Vec::new());
     result.is_error = success == Some("false");
-    let object = |value: Option<&'a str>| value.filter(|value| Kind::of(value) == Kind::Object);
+    let object = |value: Option<&'a str>| value.filter(|value| ValueKind::of(value) == ValueKind::Object);
     let (returned, error) = (object(returned), object(error));
     let (path, holder, key) = match (returned, error) {
         (None, Some(error)) => ("/error", error, "message"),
@@ -179,7 +180,7 @@ fn result<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<RecordMes
             "content" => json::fields(holder, &["content", "binaryResultsForLlm"])?,
             _ => [json::field(holder, key)?, None],
         };
-        let binary = binary.filter(|binary| Kind::of(binary) == Kind::Array);
+        let binary = binary.filter(|binary| ValueKind::of(binary) == ValueKind::Array);
         let said = said.map(|said| RecordPart::new(Part::Text(said)).with_slot(value, SlotForm::Text));
         let mut inner: Vec<_> = said.into_iter().collect();
         json::items(binary.unwrap_or("[]"), |file| {

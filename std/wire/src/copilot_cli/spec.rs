@@ -9,7 +9,7 @@ use super::event::{CHAIN, Change, agent, body, change, pieces};
 use crate::body::{Body, Content};
 use crate::document;
 use crate::expect::member_text;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::rewrite::pinned;
 use crate::slots;
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
@@ -32,12 +32,12 @@ fn sign(body: &Body<'_>) -> Fit {
     let Content::Lines(text) = &body.content else { return Fit::No };
     let mut is_known = false;
     for line in document::lines(text).take(SAMPLE_MAX) {
-        let found = match Kind::of(line.text()) {
-            Kind::Object => json::fields(line.text(), &["type", "data", "id", "parentId"]).ok(),
+        let found = match ValueKind::of(line.text()) {
+            ValueKind::Object => json::fields(line.text(), &["type", "data", "id", "parentId"]).ok(),
             _ => None,
         };
         let Some([Some(kind), Some(data), Some(_), Some(_)]) = found else { return Fit::No };
-        if Kind::of(data) != Kind::Object {
+        if ValueKind::of(data) != ValueKind::Object {
             return Fit::No;
         }
         is_known |= KINDS.contains(&kind);

@@ -7,7 +7,8 @@ use epitome_message::{Message, Part, ToolResult};
 use crate::json;
 use crate::tests::support::{change, shown_in, transcript_of, written};
 use crate::{
-    Entry, Format, ReadOptions, Relation, ToolCompaction, Transcript, WireErrorKind, read, write_back,
+    Format, ReadOptions, Relation, ToolCompaction, Transcript, TranscriptEntry, WireErrorKind, read,
+    write_back,
 };
 
 const START: &str = r#"{"type":"session.start","data":{"sessionId":"s1","version":1,"producer":"copilot-agent","copilotVersion":"0.0.1"},"id":"e0","timestamp":"t","parentId":null}"#;
@@ -110,9 +111,9 @@ fn a_new_message_is_an_event_of_its_agent() {
     let mut transcript = transcript(&lines(&events));
     let [own, side] = transcript.conversations_mut() else { panic!("a session and a sub-agent") };
     own.entries.drain(1..4);
-    own.entries.insert(1, Entry::new(Message::assistant("seen: \"a.txt\"")));
-    own.entries.push(Entry::new(Message::user("go on")));
-    side.entries.insert(0, Entry::new(Message::user("note")));
+    own.entries.insert(1, TranscriptEntry::new(Message::assistant("seen: \"a.txt\"")));
+    own.entries.push(TranscriptEntry::new(Message::user("go on")));
+    side.entries.insert(0, TranscriptEntry::new(Message::user("note")));
     let out = written(&transcript);
     let new: Vec<_> = out.lines().filter(|line| !line.contains("\"id\":\"e")).collect();
     let name = |line: &str| json::decode(json::field(line, "id").unwrap().unwrap()).into_owned();
@@ -146,7 +147,7 @@ fn a_new_message_does_not_slip_behind_a_compaction() {
     for (at, gone) in (0..=count).flat_map(|at| [(at, None), (at, Some(0)), (at, Some(count))]) {
         let mut new = transcript(&events);
         let entries = &mut new.conversations_mut()[0].entries;
-        entries.insert(at, Entry::new(Message::user("note")));
+        entries.insert(at, TranscriptEntry::new(Message::user("note")));
         if let Some(gone) = gone.filter(|gone| *gone != at) {
             entries.remove(gone);
         }
@@ -166,7 +167,7 @@ fn what_the_form_cannot_say_is_refused() {
     let mut transcript = transcript(&lines(&[START, ASKS]));
     transcript.conversations_mut()[0]
         .entries
-        .push(Entry::new(Message::new(Role::Developer, vec![Part::Text("a".into())])));
+        .push(TranscriptEntry::new(Message::new(Role::Developer, vec![Part::Text("a".into())])));
     let refused = write_back(&transcript, &mut Vec::new()).unwrap_err();
     assert_eq!(refused.kind(), WireErrorKind::Unsupported);
     let wrong = ASKS.replace("\"<now>t</now> go\"", "1");

@@ -12,7 +12,7 @@ use crate::body::Body;
 use crate::document::Foreign;
 use crate::expect::{expect_object, share};
 use crate::json::known::Members;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::slots::{self, RecordMessage, RecordMessages, RecordPart, blocks};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
@@ -77,17 +77,18 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, 
         "" => return Ok(Vec::new()),
         _ => return Err(WireError::shape("expected a `role` of `user` or `assistant`")),
     };
-    let Some(message) = found.get("message")?.filter(|message| Kind::of(message) == Kind::Object) else {
+    let Some(message) = found.get("message")?.filter(|message| ValueKind::of(message) == ValueKind::Object)
+    else {
         let found = json::describe(raw);
         return Err(WireError::shape(format!("expected a record with `message`, found {found}")));
     };
     json::nested(raw, message, "/message", |message| {
         let mut pieces = RecordMessages::new(role);
         match json::known::field(message, "content")? {
-            Some(said) if Kind::of(said) == Kind::Text => {
+            Some(said) if ValueKind::of(said) == ValueKind::Text => {
                 pieces.extend(raw, RecordPart::text(whole, Some(said)))
             }
-            Some(list) if Kind::of(list) == Kind::Array => {
+            Some(list) if ValueKind::of(list) == ValueKind::Array => {
                 json::nested(message, list, "/content", |list| {
                     blocks(list, |raw| {
                         let noted = block(whole, raw)?;

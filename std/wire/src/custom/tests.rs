@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use super::*;
 use crate::convert::convert;
 use crate::document::Pointer;
-use crate::{Entry, Format, ReadOptions, SessionLines, Transcript, detect, read, write_back};
+use crate::{Format, ReadOptions, SessionLines, Transcript, TranscriptEntry, detect, read, write_back};
 
 /// A format with everything that a record can hold: `{"by":"person","says":..,"does":[..],"got":{..}}`.
 static DESK: FormatSpec =
@@ -192,7 +192,7 @@ fn messages_are_left_out_and_added() {
         let mut transcript = read(log.as_str(), &options()).unwrap();
         let entries = &mut transcript.conversations_mut()[0].entries;
         entries.drain(1..4);
-        entries.insert(1, Entry::new(Message::new(Role::Assistant, vec![text("In\nshort.")])));
+        entries.insert(1, TranscriptEntry::new(Message::new(Role::Assistant, vec![text("In\nshort.")])));
         let out = written(&transcript).unwrap();
         let again = read(out.as_str(), &options()).unwrap();
         assert_eq!(parts(&again), [vec![text("Where is 日本 \u{fffd}?")], vec![text("In\nshort.")]], "{out}");

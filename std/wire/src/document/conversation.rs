@@ -7,11 +7,11 @@ use std::io::{self, Write};
 use super::lines::{LineKind, lines};
 use super::{Document, Origin, Pointer, route};
 use crate::WireError;
-use crate::json::{self, ElementPlaces, Kind};
+use crate::json::{self, ElementPlaces, ValueKind};
 
 /// A conversation in a text: where its messages are.
 #[derive(Clone)]
-pub struct Conversation<'a> {
+pub struct DocumentConversation<'a> {
     whole: &'a str,
     origin: Origin,
     path: Pointer,
@@ -39,7 +39,7 @@ pub enum Piece<'p> {
     New(&'p str),
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> DocumentConversation<'a> {
     /// The conversation that `text` is: JSONL, a message on every line that is not blank.
     ///
     /// # Errors
@@ -61,11 +61,11 @@ impl<'a> Conversation<'a> {
     }
 
     pub(super) fn find(document: &Document<'a>) -> Result<Self, WireError> {
-        let there = match Kind::of(document.text()) {
-            Kind::Array => Some(document.clone()),
-            Kind::Object => json::field(document.text(), MESSAGES)
+        let there = match ValueKind::of(document.text()) {
+            ValueKind::Array => Some(document.clone()),
+            ValueKind::Object => json::field(document.text(), MESSAGES)
                 .map_err(|error| document.place(error))?
-                .filter(|found| Kind::of(found) == Kind::Array)
+                .filter(|found| ValueKind::of(found) == ValueKind::Array)
                 .map(|found| Document {
                     range: json::range_of(document.whole, found),
                     path: document.path.join(MESSAGES),
@@ -221,9 +221,9 @@ impl<'a> Conversation<'a> {
     }
 }
 
-impl fmt::Debug for Conversation<'_> {
+impl fmt::Debug for DocumentConversation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Conversation")
+        f.debug_struct("DocumentConversation")
             .field("path", &self.path.as_str())
             .field("layout", &self.layout)
             .field("messages", &self.elements.len())

@@ -2,7 +2,7 @@
 
 use super::lines::lines;
 use crate::WireError;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 
 /// The form of a message that is none of Chat Completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) enum Foreign {
 impl Foreign {
     /// The form of `message`, if it is one of these.
     pub(crate) fn of(message: &str) -> Option<Self> {
-        if Kind::of(message) != Kind::Object {
+        if ValueKind::of(message) != ValueKind::Object {
             return None;
         }
         let names =
@@ -35,17 +35,17 @@ impl Foreign {
         if calls.is_some() || answers.is_some() {
             return None;
         }
-        if invocations.is_some_and(|list| Kind::of(list) == Kind::Array) {
+        if invocations.is_some_and(|list| ValueKind::of(list) == ValueKind::Array) {
             return Some(Self::AiSdk);
         }
         let nothing = content.is_none();
-        let is = |value: Option<&str>, kind| value.is_some_and(|value| Kind::of(value) == kind);
+        let is = |value: Option<&str>, kind| value.is_some_and(|value| ValueKind::of(value) == kind);
         content.and_then(of_content).or_else(|| parts.and_then(|parts| of_parts(parts, nothing))).or_else(
             || match () {
                 () if nothing && said.and_then(|said| member(said, "content")).is_some() => {
                     Some(Self::Cursor)
                 }
-                () if nothing && is(text, Kind::Text) => Some(Self::TextAlone),
+                () if nothing && is(text, ValueKind::Text) => Some(Self::TextAlone),
                 () => None,
             },
         )
@@ -57,7 +57,7 @@ impl Foreign {
             let found = json::fields(message, &["tool_calls", "tool_call_id"]);
             matches!(found, Ok([calls, answers]) if calls.is_some() || answers.is_some())
         };
-        let is_object = |message: &&&str| Kind::of(message) == Kind::Object;
+        let is_object = |message: &&&str| ValueKind::of(message) == ValueKind::Object;
         sample.iter().any(|message| Self::of(message) == Some(self))
             && !sample.iter().filter(is_object).any(|message| is_chat(&message))
     }
@@ -78,11 +78,11 @@ impl Foreign {
 /// The error for the first message of `value`, a list of them or an object with one under `messages`, that has a form which no
 /// format reads. Path and offset are those in `value`.
 pub(crate) fn foreign_in_value(value: &str) -> Option<WireError> {
-    let (list, path) = match Kind::of(value) {
-        Kind::Object => (member(value, super::conversation::MESSAGES)?, "/messages"),
+    let (list, path) = match ValueKind::of(value) {
+        ValueKind::Object => (member(value, super::conversation::MESSAGES)?, "/messages"),
         _ => (value, ""),
     };
-    if Kind::of(list) != Kind::Array {
+    if ValueKind::of(list) != ValueKind::Array {
         return None;
     }
     let (mut at, mut found) = (0_usize, None);
@@ -142,9 +142,9 @@ fn of_parts(parts: &str, is_alone: bool) -> Option<Foreign> {
 
 /// Calls `visit` with each object of the array `list`, and its type as it is written.
 fn each_block<'a>(list: &'a str, mut visit: impl FnMut(&'a str, Option<&'a str>)) {
-    if Kind::of(list) == Kind::Array {
+    if ValueKind::of(list) == ValueKind::Array {
         let _ = json::items(list, |block| {
-            if Kind::of(block) == Kind::Object {
+            if ValueKind::of(block) == ValueKind::Object {
                 visit(block, json::field(block, "type")?);
             }
             Ok(())
@@ -153,7 +153,7 @@ fn each_block<'a>(list: &'a str, mut visit: impl FnMut(&'a str, Option<&'a str>)
 }
 
 fn member<'a>(text: &'a str, key: &'static str) -> Option<&'a str> {
-    if Kind::of(text) == Kind::Object { json::field(text, key).ok().flatten() } else { None }
+    if ValueKind::of(text) == ValueKind::Object { json::field(text, key).ok().flatten() } else { None }
 }
 
 /// The members of which one is a block of Converse.

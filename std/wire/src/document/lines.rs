@@ -5,7 +5,7 @@ use std::io::{BufRead, ErrorKind, Seek};
 use memchr::memchr;
 
 use super::{BYTE_ORDER_MARK, Document, Origin, route, utf8_error};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::{WireError, WireErrorKind};
 
 /// Whether `text` is JSONL and not JSON: its first line is a whole object or array, and another one begins after it.
@@ -15,7 +15,8 @@ use crate::{WireError, WireErrorKind};
 pub fn looks_like_jsonl(text: &str) -> bool {
     let mut lines = lines(text);
     let (Some(first), Some(second)) = (lines.next(), lines.next()) else { return false };
-    let is_container = |line: Line<'_>| matches!(Kind::of(line.text()), Kind::Object | Kind::Array);
+    let is_container =
+        |line: Line<'_>| matches!(ValueKind::of(line.text()), ValueKind::Object | ValueKind::Array);
     is_container(first) && is_container(second) && json::check(first.text()).is_ok()
 }
 

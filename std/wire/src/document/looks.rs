@@ -2,7 +2,7 @@
 
 use super::Pointer;
 use super::route::{LEVELS, children};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 
 /// A description of the value at `at`, if it is something that people try.
 pub(super) fn looks_like(at: &Pointer, text: &str) -> Option<String> {
@@ -20,14 +20,16 @@ fn dialogue<'a>(at: &Pointer, text: &'a str) -> Option<(Pointer, usize, &'a str)
     for _ in 0..=LEVELS {
         for (at, value) in &level {
             let mut first = None;
-            if Kind::of(value) == Kind::Array {
+            if ValueKind::of(value) == ValueKind::Array {
                 let _ = json::items(value, |item| {
                     first.get_or_insert(item);
                     Ok(())
                 });
             }
             let says = |key: &&str| {
-                first.and_then(|item| member(item, key)).is_some_and(|said| Kind::of(said) == Kind::Text)
+                first
+                    .and_then(|item| member(item, key))
+                    .is_some_and(|said| ValueKind::of(said) == ValueKind::Text)
             };
             if let Some(first) = first.filter(|_| SAYS.iter().any(says)) {
                 return Some((at.clone(), json::count(value), first));
@@ -39,7 +41,7 @@ fn dialogue<'a>(at: &Pointer, text: &'a str) -> Option<(Pointer, usize, &'a str)
 }
 
 fn member<'a>(text: &'a str, key: &str) -> Option<&'a str> {
-    if Kind::of(text) == Kind::Object { json::field(text, key).ok().flatten() } else { None }
+    if ValueKind::of(text) == ValueKind::Object { json::field(text, key).ok().flatten() } else { None }
 }
 
 /// The members under which dialogues have what is said.

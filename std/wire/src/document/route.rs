@@ -4,11 +4,11 @@ use super::conversation::MESSAGES;
 use super::looks::looks_like;
 use super::{Document, Pointer};
 use crate::WireError;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 
 /// Whether `text` is an object with `role`.
 pub(crate) fn is_message(text: &str) -> bool {
-    Kind::of(text) == Kind::Object && has(text, "role")
+    ValueKind::of(text) == ValueKind::Object && has(text, "role")
 }
 
 /// Whether `text` is an object with a list under `messages`, or a list that begins with a message.
@@ -21,7 +21,8 @@ pub(crate) fn refusal(document: &Document<'_>) -> WireError {
     let (at, text) = (document.path(), document.text());
     let advice = advice(document).or_else(|| looks_like(at, text));
     // Where nothing else can be said, an array is told by what it holds.
-    let inside = first(document.text()).filter(|item| advice.is_none() && Kind::of(item) == Kind::Object);
+    let inside =
+        first(document.text()).filter(|item| advice.is_none() && ValueKind::of(item) == ValueKind::Object);
     let inside = inside.map(|item| format!(", the first {}", json::describe(item))).unwrap_or_default();
     let error = WireError::shape(format!(
         "found {}{inside}; expected a conversation: an array of messages (objects with `role`), or an object with \
@@ -85,7 +86,7 @@ fn search(text: &str, levels: usize) -> Option<Route> {
         if let Some((at, messages)) = here.rev().max_by_key(|(_, messages)| *messages) {
             return Some(Route { at: at.clone(), each, messages });
         }
-        if depth == 0 && Kind::of(text) == Kind::Array {
+        if depth == 0 && ValueKind::of(text) == ValueKind::Array {
             each = true;
             level = first(text).map(|value| (Pointer::default(), value)).into_iter().collect();
         } else {
@@ -98,11 +99,13 @@ fn search(text: &str, levels: usize) -> Option<Route> {
 /// The members of an object, or the first element of an array: the others are most likely of the same form.
 pub(super) fn children<'a>(at: &Pointer, text: &'a str) -> Vec<(Pointer, &'a str)> {
     let mut found = Vec::new();
-    match Kind::of(text) {
-        Kind::Array => found.extend(first(text).map(|value| (at.join("0"), value))),
-        Kind::Object => {
+    match ValueKind::of(text) {
+        ValueKind::Array => found.extend(first(text).map(|value| (at.join("0"), value))),
+        ValueKind::Object => {
             let _ = json::members(text, |key, value| {
-                if found.len() < CHILDREN_MAX && matches!(Kind::of(value), Kind::Object | Kind::Array) {
+                if found.len() < CHILDREN_MAX
+                    && matches!(ValueKind::of(value), ValueKind::Object | ValueKind::Array)
+                {
                     found.push((at.join(&key), value));
                 }
                 Ok(())
@@ -115,9 +118,9 @@ pub(super) fn children<'a>(at: &Pointer, text: &'a str) -> Vec<(Pointer, &'a str
 
 /// Number of messages of the conversation `text`, if it is one.
 fn messages_in(text: &str) -> Option<usize> {
-    match Kind::of(text) {
-        Kind::Array => first(text).filter(|item| is_message(item)).map(|_| json::count(text)),
-        Kind::Object => {
+    match ValueKind::of(text) {
+        ValueKind::Array => first(text).filter(|item| is_message(item)).map(|_| json::count(text)),
+        ValueKind::Object => {
             let list = json::field(text, MESSAGES).ok()??;
             first(list).filter(|item| is_message(item)).map(|_| json::count(list))
         }
@@ -127,7 +130,7 @@ fn messages_in(text: &str) -> Option<usize> {
 
 fn first(text: &str) -> Option<&str> {
     let mut found = None;
-    if Kind::of(text) == Kind::Array {
+    if ValueKind::of(text) == ValueKind::Array {
         let _ = json::items(text, |item| {
             found.get_or_insert(item);
             Ok(())

@@ -23,7 +23,7 @@ fn message<T: core::fmt::Debug>(result: Result<T, WireError>) -> String {
     result.unwrap_err().to_string()
 }
 
-fn spliced(conversation: &Conversation<'_>, keep: &[Piece<'_>]) -> String {
+fn spliced(conversation: &DocumentConversation<'_>, keep: &[Piece<'_>]) -> String {
     let mut out = Vec::new();
     conversation.splice(keep.iter().copied(), &mut out).unwrap();
     String::from_utf8(out).unwrap()

@@ -12,7 +12,7 @@ use crate::answers::AnsweredCalls;
 use crate::error::quoted;
 use crate::expect::{expect_object, expect_text, share};
 use crate::json::known::Value;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::{WireError, WireErrorKind};
 
 /// The ids of calls that have none on the wire.
@@ -95,8 +95,8 @@ pub(crate) fn messages<'a>(
 
 /// The system message that `instruction`, a content or a text, is.
 pub(super) fn instructions(whole: &Arc<str>, instruction: &str) -> Result<Message, WireError> {
-    let parts = match Kind::of(instruction) {
-        Kind::Text => vec![Part::Text(share(whole, &json::decode(instruction)))],
+    let parts = match ValueKind::of(instruction) {
+        ValueKind::Text => vec![Part::Text(share(whole, &json::decode(instruction)))],
         _ => {
             let units = units(whole, instruction, &mut |_, _| Str::default())?;
             units.into_iter().flat_map(|(unit, _)| unit.parts).collect()
@@ -123,7 +123,7 @@ fn units_of<'a>(
 ) -> Result<Vec<(Unit, &'a str)>, WireError> {
     let (content, mut units) = (value.text(), Vec::new());
     let Some(list) = parts.filter(|list| *list != "null") else { return Ok(units) };
-    if Kind::of(list) == Kind::Object {
+    if ValueKind::of(list) == ValueKind::Object {
         // One part without a list around it, which the API takes too.
         return Ok(vec![(json::nested(content, list, "/parts", |raw| part::unit(whole, raw, id))?, list)]);
     }

@@ -6,7 +6,7 @@ use epitome_message::{Media, MediaSource, Message, Part, Str, ToolCall, ToolResu
 use super::part::{self, CODE_RESULT, Unit};
 use super::{ASSIGNED, FORMAT};
 use crate::WireError;
-use crate::json::{self, Kind, quote};
+use crate::json::{self, ValueKind, quote};
 
 /// The parts of a message as units: sealed reasoning without a text stands on the part that follows it, except on one of
 /// unknown kind, which has its own signature in it.
@@ -110,7 +110,7 @@ fn id(id: &str) -> String {
 pub(super) fn args(call: &ToolCall) -> Result<&str, WireError> {
     match json::trim(&call.arguments) {
         "" => Ok("{}"),
-        text if Kind::of(text) == Kind::Object && json::check(text).is_ok() => Ok(text),
+        text if ValueKind::of(text) == ValueKind::Object && json::check(text).is_ok() => Ok(text),
         _ => Err(unsupported("a call whose arguments are no JSON object")),
     }
 }

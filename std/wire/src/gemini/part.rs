@@ -9,7 +9,7 @@ use epitome_message::{Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolRe
 use super::FORMAT;
 use crate::WireError;
 use crate::expect::{expect_object, expect_text, kind_of_mime, new_media, optional_text, present, share};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 
 /// The content of one part of the wire: a part, or sealed reasoning and a part, or nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -136,11 +136,11 @@ fn of_body(
 
 /// The printed text of code, and whether it failed.
 fn printed(whole: &Arc<str>, body: &str) -> Result<Option<(Vec<Part>, bool)>, WireError> {
-    if Kind::of(body) != Kind::Object {
+    if ValueKind::of(body) != ValueKind::Object {
         return Ok(None);
     }
     let [outcome, output] = json::known::fields(body, &["outcome", "output"])?;
-    let output = output.filter(|output| Kind::of(output) == Kind::Text);
+    let output = output.filter(|output| ValueKind::of(output) == ValueKind::Text);
     let failed = outcome.is_some_and(|outcome| outcome != "\"OUTCOME_OK\"");
     Ok(output.map(|output| (vec![Part::Text(share(whole, &json::decode(output)))], failed)))
 }
@@ -175,7 +175,7 @@ fn response(
             .parts
             .extend(Some(said).filter(|said| !said.is_empty()).map(|said| Part::Text(share(whole, &said))));
     }
-    if let Some(parts) = parts.filter(|parts| Kind::of(parts) == Kind::Array) {
+    if let Some(parts) = parts.filter(|parts| ValueKind::of(parts) == ValueKind::Array) {
         json::known::items(parts, |part| {
             // Only media are known there; a response within a response would make the reader recurse.
             let members = Members::of(part)?;
@@ -194,7 +194,7 @@ fn response(
 pub(super) fn said(response: &str) -> Result<(Cow<'_, str>, bool), WireError> {
     match only_text(response)? {
         Some((key, text)) => Ok((text, key == "error")),
-        None if Kind::of(response) == Kind::Object => {
+        None if ValueKind::of(response) == ValueKind::Object => {
             let [output, result, error] = json::known::fields(response, &["output", "result", "error"])?;
             Ok((Cow::Borrowed(response), error.is_some() && output.is_none() && result.is_none()))
         }
@@ -204,14 +204,14 @@ pub(super) fn said(response: &str) -> Result<(Cow<'_, str>, bool), WireError> {
 
 /// The one member of a response that is a text, if it is called as such members are.
 pub(super) fn only_text(response: &str) -> Result<Option<(&'static str, Cow<'_, str>)>, WireError> {
-    if Kind::of(response) != Kind::Object {
+    if ValueKind::of(response) != ValueKind::Object {
         return Ok(None);
     }
     let (mut members, mut found) = (0_usize, None);
     json::members(response, |key, value| {
         members = members.saturating_add(1);
         if let Some(key) = ["output", "result", "error"].into_iter().find(|known| *known == key)
-            && Kind::of(value) == Kind::Text
+            && ValueKind::of(value) == ValueKind::Text
         {
             found = Some((key, json::decode(value)));
         }

@@ -7,7 +7,7 @@ use super::write::write_record;
 use crate::body::Body;
 use crate::document::Foreign;
 use crate::expect::{optional_text, share};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Relation, Transcript};
 use crate::{Format, WireError};
@@ -31,11 +31,11 @@ fn sign(body: &Body<'_>) -> Fit {
             body.sample("contents").is_some_and(|sample| sample.iter().all(|content| is_content(content)));
         return if known { Fit::Certain("it has `contents`") } else { Fit::No };
     }
-    if body.field("candidates").is_some_and(|list| Kind::of(list) == Kind::Array) {
+    if body.field("candidates").is_some_and(|list| ValueKind::of(list) == ValueKind::Array) {
         return Fit::Certain("it has `candidates`");
     }
     let sample = body.sample("contents").unwrap_or_default();
-    match Kind::of(value) == Kind::Array
+    match ValueKind::of(value) == ValueKind::Array
         && !sample.is_empty()
         && sample.iter().all(|content| is_content(content))
     {
@@ -45,7 +45,7 @@ fn sign(body: &Body<'_>) -> Fit {
 }
 
 fn is_content(content: &str) -> bool {
-    Kind::of(content) == Kind::Object
+    ValueKind::of(content) == ValueKind::Object
         && json::fields(content, &["parts", "content", "info", "kind"])
             .is_ok_and(|[parts, others @ ..]: [Option<&str>; 4]| parts.is_some() && others == [None; 3])
         // Others have `parts` too, which say of which type they are.
@@ -72,7 +72,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
             conversation.extend(record, [message]);
         }
     }
-    if Kind::of(list) != Kind::Array {
+    if ValueKind::of(list) != ValueKind::Array {
         let found = json::describe(list);
         return Err(WireError::shape(format!("expected an array of contents, found {found}")));
     }

@@ -9,7 +9,7 @@ use super::content;
 use super::encode::{self, unsupported};
 use super::part::{self, CODE_RESULT, Unit};
 use crate::WireError;
-use crate::json::{self, Kind, patch, quote};
+use crate::json::{self, ValueKind, patch, quote};
 use crate::patch_parts::Elements;
 
 /// The content `source` with these messages in it, or a new one.
@@ -25,7 +25,8 @@ pub(crate) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
 
 /// Whether a record is an element of `candidates`.
 fn is_candidate(source: &str) -> bool {
-    Kind::of(source) == Kind::Object && json::field(source, "parts").is_ok_and(|parts| parts.is_none())
+    ValueKind::of(source) == ValueKind::Object
+        && json::field(source, "parts").is_ok_and(|parts| parts.is_none())
 }
 
 fn fresh(messages: &[&Message], wanted: &[Unit]) -> Result<String, WireError> {
@@ -44,13 +45,13 @@ pub(super) fn list(units: &[Unit]) -> Result<String, WireError> {
 }
 
 fn patched(source: &str, wanted: &[Unit]) -> Result<String, WireError> {
-    if Kind::of(source) != Kind::Object {
+    if ValueKind::of(source) != ValueKind::Object {
         return match wanted {
             [Unit { parts, .. }] if matches!(parts.as_slice(), [Part::Text(_)]) => {
                 let text =
                     parts.iter().find_map(|part| if let Part::Text(text) = part { Some(text) } else { None });
                 let text = text.map(Str::as_str).unwrap_or_default();
-                let is_same = Kind::of(source) == Kind::Text && json::decode(source) == text;
+                let is_same = ValueKind::of(source) == ValueKind::Text && json::decode(source) == text;
                 Ok(if is_same { source.to_owned() } else { quote(text) })
             }
             _ => Ok(format!(r#"{{"parts":{}}}"#, list(wanted)?)),
@@ -61,7 +62,7 @@ fn patched(source: &str, wanted: &[Unit]) -> Result<String, WireError> {
     if known.iter().flat_map(|(unit, _)| &unit.parts).eq(wanted.iter().flat_map(|unit| &unit.parts)) {
         return Ok(source.to_owned());
     }
-    let parts = json::field(source, "parts")?.filter(|list| Kind::of(list) == Kind::Array);
+    let parts = json::field(source, "parts")?.filter(|list| ValueKind::of(list) == ValueKind::Array);
     let Some(parts) = parts else { return patch(source, &[("parts", Some(list(wanted)?))]) };
     let known: Vec<_> = known.into_iter().map(|(unit, raw)| (Some(unit), raw)).collect();
     let units = Elements { key, fresh: encode::unit, patched: patched_unit };
@@ -128,7 +129,8 @@ fn patched_unit(raw: &str, unit: &Unit) -> Result<String, WireError> {
 /// The part of the provider's own code with another printed text; its outcome stays.
 fn patched_code(raw: &str, result: &ToolResult) -> Result<String, WireError> {
     for key in [CODE_RESULT, "code_execution_result"] {
-        let Some(body) = json::field(raw, key)?.filter(|body| Kind::of(body) == Kind::Object) else {
+        let Some(body) = json::field(raw, key)?.filter(|body| ValueKind::of(body) == ValueKind::Object)
+        else {
             continue;
         };
         let output = match result.parts.as_slice() {

@@ -12,10 +12,10 @@ use super::message::{Record, record, results};
 use crate::error::quoted;
 use crate::expect::{expect_object, optional_text, share};
 use crate::forest::narrow;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::transcript::{
-    CompactionTree, Conversation, Entry, Life, NEVER, Relation, Report, Stage, Stages, Timeline,
-    ToolCompaction, Transcript,
+    CompactionTree, Conversation, Life, NEVER, Relation, Report, Stage, Stages, Timeline, ToolCompaction,
+    Transcript, TranscriptEntry,
 };
 use crate::{Format, WireError, WireErrorKind, document};
 
@@ -23,7 +23,7 @@ use crate::{Format, WireError, WireErrorKind, document};
 #[derive(Debug)]
 pub(super) struct Log<'a> {
     timeline: Timeline,
-    entries: Vec<Entry>,
+    entries: Vec<TranscriptEntry>,
     reports: Vec<Report>,
     /// The records that go on, in their order, and their places in this list by their names.
     now: Vec<Kept>,
@@ -120,11 +120,11 @@ impl<'a> Log<'a> {
             self.rewind(&rewind);
         } else if let Some(id) = text_of(id) {
             self.push(transcript, id, raw)?;
-        } else if let Some(set) = set.filter(|set| Kind::of(set) == Kind::Object) {
+        } else if let Some(set) = set.filter(|set| ValueKind::of(set) == ValueKind::Object) {
             json::nested(raw, set, "/$set", |set| {
                 let [messages, session, summary] = json::fields(set, &["messages", "sessionId", "summary"])?;
                 self.describe(source, set, (session, summary))?;
-                match messages.filter(|list| Kind::of(list) == Kind::Array) {
+                match messages.filter(|list| ValueKind::of(list) == ValueKind::Array) {
                     Some(list) => {
                         json::nested(set, list, "/messages", |list| self.checkpoint(transcript, list))
                     }
@@ -134,7 +134,7 @@ impl<'a> Log<'a> {
         } else {
             self.describe(source, raw, (session, summary))?;
             // A file of one document, to which lines were added.
-            if let Some(list) = messages.filter(|list| Kind::of(list) == Kind::Array) {
+            if let Some(list) = messages.filter(|list| ValueKind::of(list) == ValueKind::Array) {
                 json::nested(raw, list, "/messages", |list| self.add(transcript, list))?;
             }
         }
@@ -162,7 +162,7 @@ impl<'a> Log<'a> {
         let mut at = 0_usize;
         json::items(list, |raw| {
             json::nested(list, raw, format_args!("/{at}"), |raw| {
-                let id = if Kind::of(raw) == Kind::Object { json::field(raw, "id")? } else { None };
+                let id = if ValueKind::of(raw) == ValueKind::Object { json::field(raw, "id")? } else { None };
                 text_of(id).map_or(Ok(()), |id| self.push(transcript, id, raw))
             })?;
             at = at.saturating_add(1);
@@ -217,7 +217,7 @@ impl<'a> Log<'a> {
                 Some(id) => kept.own.push(id),
                 None => kept.shown = kept.shown.saturating_add(1),
             }
-            self.entries.push(Entry::of(message, record, piece));
+            self.entries.push(TranscriptEntry::of(message, record, piece));
         }
         if let Some(usage) = found.usage {
             kept.report = Some(self.reports.len());
@@ -400,7 +400,7 @@ impl<'a> Log<'a> {
         // Only what a call of the model's own record returned can be hidden.
         let of_users = lives.iter().filter(|life| !life.can_be_hidden()).filter_map(entry);
         let told: HashSet<Str> = of_users.flat_map(|entry| results(entry.message())).cloned().collect();
-        let is_told = |entry: &Entry| results(entry.message()).any(|id| told.contains(id));
+        let is_told = |entry: &TranscriptEntry| results(entry.message()).any(|id| told.contains(id));
         let is_shown = |life: &&Life| !life.can_be_hidden() || !entry(life).is_some_and(is_told);
         let shown: Vec<_> = lives.iter().filter(is_shown).copied().collect();
         self.timeline.advance();
@@ -418,5 +418,5 @@ impl<'a> Log<'a> {
 }
 
 fn text_of(raw: Option<&str>) -> Option<Cow<'_, str>> {
-    raw.filter(|raw| Kind::of(raw) == Kind::Text).map(json::decode)
+    raw.filter(|raw| ValueKind::of(raw) == ValueKind::Text).map(json::decode)
 }

@@ -11,7 +11,7 @@ use super::FORMAT;
 use crate::expect::{expect_object, member_text, number, optional_text, share};
 use crate::gemini::{Unit, runs, unit};
 use crate::json::known::Value;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::{Format, WireError};
 
 /// The content of a record.
@@ -145,7 +145,7 @@ fn each(
     path: &str,
     mut visit: impl FnMut(&str) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    let Some(list) = list.filter(|list| Kind::of(list) == Kind::Array) else { return Ok(()) };
+    let Some(list) = list.filter(|list| ValueKind::of(list) == ValueKind::Array) else { return Ok(()) };
     let mut at = 0_usize;
     json::nested(raw, list, path, |list| {
         json::known::items(list, |item| {
@@ -173,7 +173,7 @@ fn said<'c>(whole: &Arc<str>, content: &'c str, calls: &[Call]) -> Result<Vec<(U
         found.map(|at| open.remove(at).id.clone()).unwrap_or_default()
     };
     let mut units = Vec::new();
-    if Kind::of(content) != Kind::Array {
+    if ValueKind::of(content) != ValueKind::Array {
         units.extend(element(whole, content, &mut id)?.map(|unit| (unit, content)));
         return Ok(units);
     }
@@ -194,21 +194,21 @@ pub(super) fn element(
     raw: &str,
     id: &mut dyn FnMut(bool, &str) -> Str,
 ) -> Result<Option<Unit>, WireError> {
-    match Kind::of(raw) {
-        Kind::Text if raw == "\"\"" => Ok(None),
-        Kind::Text => {
+    match ValueKind::of(raw) {
+        ValueKind::Text if raw == "\"\"" => Ok(None),
+        ValueKind::Text => {
             Ok(Some(Unit { parts: vec![Part::Text(share(whole, &json::decode(raw)))], name: None }))
         }
-        Kind::Object => unit(whole, raw, id).map(Some),
+        ValueKind::Object => unit(whole, raw, id).map(Some),
         // A list within the list is none of this format.
-        Kind::Array => Err(WireError::shape("expected a text or a part, found an array")),
+        ValueKind::Array => Err(WireError::shape("expected a text or a part, found an array")),
         _ => Ok(None),
     }
 }
 
 fn calls<'a>(whole: &Arc<str>, record: Value<'a>, calls: Option<&'a str>) -> Result<Vec<Call>, WireError> {
     let (raw, mut found) = (record.text(), Vec::new());
-    let Some(list) = calls.filter(|list| Kind::of(list) == Kind::Array) else { return Ok(found) };
+    let Some(list) = calls.filter(|list| ValueKind::of(list) == ValueKind::Array) else { return Ok(found) };
     json::nested(raw, list, "/toolCalls", |list| {
         json::known::items_and_fields(
             record.within(list),
@@ -247,9 +247,9 @@ fn call(
         answer.parts.push(returned(whole, part, response)?);
         Ok(())
     };
-    match Kind::of(result) {
-        Kind::Array => json::known::items_and_fields(result, &["functionResponse"], add)?,
-        Kind::Object => add(result, json::known::fields(result, &["functionResponse"]))?,
+    match ValueKind::of(result) {
+        ValueKind::Array => json::known::items_and_fields(result, &["functionResponse"], add)?,
+        ValueKind::Object => add(result, json::known::fields(result, &["functionResponse"]))?,
         _ => add(result, Ok([None]))?,
     }
     Ok((call, Some(answer)))
@@ -262,19 +262,19 @@ fn returned(
     function: Result<[Option<&str>; 1], WireError>,
 ) -> Result<Part, WireError> {
     let unknown = || Part::Unknown(UnknownPart::new(FORMAT, "part", share(whole, raw)));
-    match Kind::of(raw) {
-        Kind::Object => {}
-        Kind::Text => return Ok(Part::Text(share(whole, &json::decode(raw)))),
+    match ValueKind::of(raw) {
+        ValueKind::Object => {}
+        ValueKind::Text => return Ok(Part::Text(share(whole, &json::decode(raw)))),
         _ => return Ok(unknown()),
     }
-    let object = |text: &&str| Kind::of(text) == Kind::Object;
+    let object = |text: &&str| ValueKind::of(text) == ValueKind::Object;
     let [function] = function?;
     let Some(function) = function.filter(object) else { return Ok(unknown()) };
     let Some(response) = json::known::field(function, "response")?.filter(object) else {
         return Ok(unknown());
     };
     let [output, error] = json::known::fields(response, &["output", "error"])?;
-    Ok(Part::Text(match output.or(error).filter(|text| Kind::of(text) == Kind::Text) {
+    Ok(Part::Text(match output.or(error).filter(|text| ValueKind::of(text) == ValueKind::Text) {
         Some(text) => share(whole, &json::decode(text)),
         None => share(whole, response),
     }))
@@ -282,7 +282,9 @@ fn returned(
 
 /// The usage that `tokens` reports.
 fn reported(tokens: Option<&str>) -> Result<Option<Usage>, WireError> {
-    let Some(tokens) = tokens.filter(|tokens| Kind::of(tokens) == Kind::Object) else { return Ok(None) };
+    let Some(tokens) = tokens.filter(|tokens| ValueKind::of(tokens) == ValueKind::Object) else {
+        return Ok(None);
+    };
     let names = &["input", "output", "cached", "thoughts", "tool", "total"];
     let [prompt, candidates, cached, thoughts, tool_use_prompt, total] =
         json::known::fields(tokens, names)?.map(number);

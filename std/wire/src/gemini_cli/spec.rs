@@ -4,7 +4,7 @@ use super::log::Log;
 use super::message::record;
 use super::write::{checkpoint, write_logged, write_record};
 use crate::body::Body;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{self, Conversation, Transcript};
 use crate::{Format, WireError};
@@ -22,14 +22,19 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 };
 
 fn sign(body: &Body<'_>) -> Fit {
-    let has = |key, kind| body.field(key).is_some_and(|value| Kind::of(value) == kind);
-    if has("sessionId", Kind::Text) && has("projectHash", Kind::Text) && has("messages", Kind::Array) {
+    let has = |key, kind| body.field(key).is_some_and(|value| ValueKind::of(value) == kind);
+    if has("sessionId", ValueKind::Text)
+        && has("projectHash", ValueKind::Text)
+        && has("messages", ValueKind::Array)
+    {
         return Fit::Certain("it has `sessionId`, `projectHash` and `messages`");
     }
     let first = lines(body).and_then(|_| body.value().or_else(|| body.sample("")?.first().copied()));
-    let Some(first) = first.filter(|first| Kind::of(first) == Kind::Object) else { return Fit::No };
+    let Some(first) = first.filter(|first| ValueKind::of(first) == ValueKind::Object) else { return Fit::No };
     match json::fields(first, &["sessionId", "projectHash"]) {
-        Ok([Some(session), Some(project)]) if [session, project].map(Kind::of) == [Kind::Text; 2] => {
+        Ok([Some(session), Some(project)])
+            if [session, project].map(ValueKind::of) == [ValueKind::Text; 2] =>
+        {
             Fit::Certain("its first line has `sessionId` and `projectHash`")
         }
         _ => Fit::No,

@@ -5,7 +5,8 @@ use epitome_message::{Message, Part, ToolResult};
 use crate::openai_chat::tests::shown;
 use crate::tests::support::{shown_in, written};
 use crate::{
-    Entry, Format, ReadOptions, Relation, SessionLines, Transcript, WireErrorKind, detect, read, write_back,
+    Format, ReadOptions, Relation, SessionLines, Transcript, TranscriptEntry, WireErrorKind, detect, read,
+    write_back,
 };
 
 const SESSION: &str = r#"{"sessionId": "s", "projectHash": "p", "messages": [
@@ -53,7 +54,7 @@ fn results_are_cleared_and_messages_added() {
     let entries = &mut transcript.conversations_mut()[0].entries;
     let cleared = Part::ToolResult(ToolResult::new("c1", vec![Part::Text("-".into())]));
     entries[2] = entries[2].clone().with_message(entries[2].message().clone().with_parts(vec![cleared]));
-    entries.insert(1, Entry::new(Message::assistant("Yes.")));
+    entries.insert(1, TranscriptEntry::new(Message::assistant("Yes.")));
     let result = r#"[{"functionResponse":{"id":"c1","name":"ls","response":{"output":"-"}}}]"#;
     let before = r#"[{"functionResponse": {"id": "c1", "name": "ls", "response": {"output": "a.txt"}}}]"#;
     let new = "\"content\": \"Go\"},\n  {\"type\":\"gemini\",\"content\":\"Yes.\"}";
@@ -131,7 +132,7 @@ fn a_rewind_to_nothing_known_leaves_nothing() {
 }
 
 fn with_new(mut transcript: Transcript) -> Transcript {
-    transcript.conversations_mut()[0].entries.push(Entry::new(Message::user("New")));
+    transcript.conversations_mut()[0].entries.push(TranscriptEntry::new(Message::user("New")));
     transcript
 }
 
@@ -141,7 +142,7 @@ fn what_becomes_of_a_log_is_a_checkpoint_behind_it() {
         let mut transcript = logged(text);
         let conversation = &mut transcript.conversations_mut()[0];
         conversation.entries.remove(0);
-        conversation.entries.insert(0, Entry::new(Message::user("Summary")));
+        conversation.entries.insert(0, TranscriptEntry::new(Message::user("Summary")));
         let last = conversation.entries.len() - 1;
         let mut parts = conversation.entries[last].message().parts().to_vec();
         *parts.last_mut().unwrap() = Part::Text("changed".into());
@@ -189,7 +190,7 @@ fn what_a_log_cannot_say_is_refused() {
     };
     assert!(half.contains("part of a record"), "{half}");
     let called = refused(|transcript| {
-        transcript.conversations_mut()[0].entries[0] = Entry::new(Message::tool("c9", "x"));
+        transcript.conversations_mut()[0].entries[0] = TranscriptEntry::new(Message::tool("c9", "x"));
     });
     assert!(called.contains("a new message"), "{called}");
 }

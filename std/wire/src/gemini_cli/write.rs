@@ -9,7 +9,7 @@ use epitome_message::{Message, Part, Str, ToolResult};
 
 use super::message::{Record, element, record, results, without_results};
 use crate::WireError;
-use crate::json::{self, Kind, patch, quote};
+use crate::json::{self, ValueKind, patch, quote};
 use crate::rewrite::{changes, form, only_text, text};
 
 /// The record `source` as its messages are now, or a new one that is a text.
@@ -53,7 +53,7 @@ fn changed(source: &str, messages: &[&Message], was: Record) -> Result<String, W
 /// The record with another part in the place `wanted` of its content.
 fn with_part(record: &str, wanted: usize, new: &Part) -> Result<String, WireError> {
     let content = json::field(record, "content")?.unwrap_or("\"\"");
-    if Kind::of(content) != Kind::Array {
+    if ValueKind::of(content) != ValueKind::Array {
         return patch(record, &[("content", Some(with_element(content, wanted, new)?))]);
     }
     let whole: Arc<str> = Arc::from("");
@@ -83,12 +83,12 @@ fn with_part(record: &str, wanted: usize, new: &Part) -> Result<String, WireErro
 /// The element `raw` of a content with another part in it.
 fn with_element(raw: &str, at: usize, new: &Part) -> Result<String, WireError> {
     let said = text(new)?;
-    match (Kind::of(raw), new) {
-        (Kind::Text, Part::Text(_)) if at == 0 => Ok(quote(said)),
-        (Kind::Object, Part::Text(_)) if json::field(raw, "text")?.is_some() => {
+    match (ValueKind::of(raw), new) {
+        (ValueKind::Text, Part::Text(_)) if at == 0 => Ok(quote(said)),
+        (ValueKind::Object, Part::Text(_)) if json::field(raw, "text")?.is_some() => {
             patch(raw, &[("text", Some(quote(said)))])
         }
-        (Kind::Object, Part::ToolResult(result)) => {
+        (ValueKind::Object, Part::ToolResult(result)) => {
             let [camel, snake] = json::fields(raw, &["functionResponse", "function_response"])?;
             let (key, body) = match (camel, snake) {
                 (Some(body), _) => ("functionResponse", body),
@@ -178,7 +178,7 @@ fn told_once(record: &str, answered: &HashSet<Str>) -> Result<String, WireError>
     let [kind, calls] = json::fields(record, &["type", "toolCalls"])?;
     if answered.is_empty()
         || kind != Some("\"gemini\"")
-        || calls.is_none_or(|calls| Kind::of(calls) != Kind::Array)
+        || calls.is_none_or(|calls| ValueKind::of(calls) != ValueKind::Array)
     {
         return Ok(record.to_owned());
     }

@@ -8,7 +8,7 @@ use epitome_message::{Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolRe
 use super::FORMAT;
 use crate::WireError;
 use crate::expect::{expect_object, member_text, share};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::slots::{RecordMessage, RecordMessages, RecordPart, SlotForm, blocks};
 
 /// Audience of a record.
@@ -30,7 +30,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMes
         Some("\"assistant\"") => Role::Assistant,
         _ => return Ok(Vec::new()),
     };
-    let Some(content) = content.filter(|content| Kind::of(content) == Kind::Array) else {
+    let Some(content) = content.filter(|content| ValueKind::of(content) == ValueKind::Array) else {
         return Err(WireError::shape("expected `content`, a list of blocks"));
     };
     let mut pieces = RecordMessages::new(role);
@@ -44,7 +44,8 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMes
 }
 
 pub(super) fn seen(raw: &str) -> Result<Seen, WireError> {
-    let metadata = json::field(raw, "metadata")?.filter(|metadata| Kind::of(metadata) == Kind::Object);
+    let metadata =
+        json::field(raw, "metadata")?.filter(|metadata| ValueKind::of(metadata) == ValueKind::Object);
     let Some(metadata) = metadata else { return Ok(Seen::ByAll) };
     Ok(match json::fields(metadata, &["agentVisible", "userVisible"])? {
         [Some("false"), _] => Seen::NotByModel,
@@ -103,10 +104,12 @@ fn unknown(whole: &Arc<str>, kind: Str, raw: &str) -> Part {
 
 /// The call of a block; none if goose could not read what the model wrote.
 fn call<'a>(whole: &Arc<str>, raw: &'a str, id: Str) -> Result<Option<RecordPart<'a>>, WireError> {
-    let Some(value) = json::field(raw, "toolCall")?.filter(|call| Kind::of(call) == Kind::Object) else {
+    let Some(value) = json::field(raw, "toolCall")?.filter(|call| ValueKind::of(call) == ValueKind::Object)
+    else {
         return Ok(None);
     };
-    let Some(value) = json::field(value, "value")?.filter(|value| Kind::of(value) == Kind::Object) else {
+    let Some(value) = json::field(value, "value")?.filter(|value| ValueKind::of(value) == ValueKind::Object)
+    else {
         return Ok(None);
     };
     let arguments = json::field(value, "arguments")?.filter(|arguments| *arguments != "null");
@@ -118,7 +121,8 @@ fn call<'a>(whole: &Arc<str>, raw: &'a str, id: Str) -> Result<Option<RecordPart
 /// The result of a block: a list of what the tool returned, in newer files in an object, or why it failed.
 fn result<'a>(whole: &Arc<str>, raw: &'a str, id: Str) -> Result<RecordPart<'a>, WireError> {
     let mut result = ToolResult::new(id, Vec::new());
-    let outcome = json::field(raw, "toolResult")?.filter(|outcome| Kind::of(outcome) == Kind::Object);
+    let outcome =
+        json::field(raw, "toolResult")?.filter(|outcome| ValueKind::of(outcome) == ValueKind::Object);
     let Some(outcome) = outcome else { return Ok(RecordPart::new(Part::ToolResult(result))) };
     let Some(value) = json::field(outcome, "value")? else {
         result.is_error = true;
@@ -127,13 +131,13 @@ fn result<'a>(whole: &Arc<str>, raw: &'a str, id: Str) -> Result<RecordPart<'a>,
             .with_slot(json::field(outcome, "error")?, SlotForm::Text));
     };
     let (mut list, mut repeated) = (value, None);
-    if Kind::of(value) == Kind::Object {
+    if ValueKind::of(value) == ValueKind::Object {
         let [content, failed, structured] =
             json::fields(value, &["content", "isError", "structuredContent"])?;
         result.is_error = failed == Some("true");
         (list, repeated) = (content.unwrap_or("[]"), structured);
     }
-    if Kind::of(list) != Kind::Array {
+    if ValueKind::of(list) != ValueKind::Array {
         let found = json::describe(list);
         return Err(WireError::shape(format!("expected a list of what the tool returned, found {found}")));
     }
@@ -149,9 +153,10 @@ fn result<'a>(whole: &Arc<str>, raw: &'a str, id: Str) -> Result<RecordPart<'a>,
 /// Whether an item of a result is not for the user alone.
 fn is_for_model(item: &str) -> Result<bool, WireError> {
     expect_object(item, "an item of a result")?;
-    let notes = json::field(item, "annotations")?.filter(|notes| Kind::of(notes) == Kind::Object);
+    let notes = json::field(item, "annotations")?.filter(|notes| ValueKind::of(notes) == ValueKind::Object);
     let Some(notes) = notes else { return Ok(true) };
-    let audience = json::field(notes, "audience")?.filter(|audience| Kind::of(audience) == Kind::Array);
+    let audience =
+        json::field(notes, "audience")?.filter(|audience| ValueKind::of(audience) == ValueKind::Array);
     let Some(audience) = audience else { return Ok(true) };
     let mut found = false;
     json::items(audience, |who| {

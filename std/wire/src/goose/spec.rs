@@ -8,7 +8,7 @@ use epitome_message::Message;
 use super::message::{Seen, pieces, seen};
 use crate::body::{Body, Content};
 use crate::expect::member_text;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::slots;
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript};
@@ -28,14 +28,14 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 
 fn sign(body: &Body<'_>) -> Fit {
     if body.value().is_some() {
-        let is_list = body.field("conversation").is_some_and(|list| Kind::of(list) == Kind::Array);
+        let is_list = body.field("conversation").is_some_and(|list| ValueKind::of(list) == ValueKind::Array);
         return match is_list && body.field("working_dir").is_some() {
             true => Fit::Certain("it has `working_dir` beside `conversation`"),
             false => Fit::No,
         };
     }
     let first = body.sample("").and_then(|sample| sample.first().copied());
-    let Some(first) = first.filter(|line| Kind::of(line) == Kind::Object) else { return Fit::No };
+    let Some(first) = first.filter(|line| ValueKind::of(line) == ValueKind::Object) else { return Fit::No };
     match json::fields(first, &["role", "working_dir", "message_count"]) {
         Ok([None, Some(_), Some(_)]) => Fit::Certain("its first line has `working_dir` and `message_count`"),
         _ => Fit::No,

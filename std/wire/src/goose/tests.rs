@@ -36,7 +36,7 @@ fn lines_are_one_conversation() {
     let failed = |at: usize| matches!(conversation.entries[at].message().parts(), [Part::ToolResult(result)] if result.is_error);
     assert_eq!([failed(2), failed(3), failed(5)], [false, true, true]);
     assert_eq!(conversation.label.as_str(), "Look around");
-    let rejoin: Vec<_> = conversation.entries.iter().map(crate::Entry::rejoin).collect();
+    let rejoin: Vec<_> = conversation.entries.iter().map(crate::TranscriptEntry::rejoin).collect();
     assert_eq!(rejoin, [false, false, false, true, true, false]);
     assert!(conversation.compactions.is_empty());
 }
@@ -90,7 +90,7 @@ fn what_the_form_cannot_say_is_refused() {
     let mut transcript = transcript(&[HEAD, USER, CALLS].join("\n"));
     let call = Part::ToolCall(epitome_message::ToolCall::new("c", "ls", "{}"));
     let new = Message::new(epitome_core::message::Role::Assistant, vec![call]);
-    transcript.conversations_mut()[0].entries.push(crate::Entry::new(new));
+    transcript.conversations_mut()[0].entries.push(crate::TranscriptEntry::new(new));
     let refused = write_back(&transcript, &mut Vec::new()).unwrap_err();
     assert_eq!(refused.kind(), WireErrorKind::Unsupported);
     for wrong in [

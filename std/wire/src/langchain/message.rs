@@ -11,7 +11,7 @@ use epitome_message::{
 use crate::error::quoted;
 use crate::expect::{expect_object, member_text, new_media, optional_text, present, share};
 use crate::json::known::Value;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::openai_chat::split_data_url;
 use crate::{Format, WireError, WireErrorKind};
 
@@ -53,7 +53,7 @@ impl<'a> Fields<'a> {
         ];
         // The shortest form has all of it in one object, and a message may be long.
         let [data, lc, kwargs, outer, class, flat @ ..] = json::known::fields(message, names)?;
-        let is_object = |value: &&str| Kind::of(value) == Kind::Object;
+        let is_object = |value: &&str| ValueKind::of(value) == ValueKind::Object;
         let (own, key, path) = match (data.filter(is_object), lc.and(kwargs).filter(is_object)) {
             (Some(data), _) => (data, "data", "/data"),
             (None, Some(kwargs)) => (kwargs, "kwargs", "/kwargs"),
@@ -113,7 +113,7 @@ impl<'a> Fields<'a> {
 /// The last name of `id`, which `dumpd` writes: the class of the message.
 fn last_name(id: Option<&str>) -> Result<Cow<'_, str>, WireError> {
     let mut class = Cow::Borrowed("");
-    if let Some(id) = id.filter(|id| Kind::of(id) == Kind::Array) {
+    if let Some(id) = id.filter(|id| ValueKind::of(id) == ValueKind::Array) {
         json::known::items(id, |name| {
             class = json::decode(name);
             Ok(())
@@ -131,7 +131,7 @@ pub(super) fn message(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Resul
         if let Some(name) = optional_text(own, fields.name, "name")? {
             message = message.with_name(share(whole, &name));
         }
-        if let Some(id) = fields.id.filter(|id| Kind::of(id) == Kind::Text) {
+        if let Some(id) = fields.id.filter(|id| ValueKind::of(id) == ValueKind::Text) {
             message = message.with_id(share(whole, &json::decode(id)));
         }
         Ok(message)
@@ -149,13 +149,13 @@ fn parts(whole: &Arc<str>, own: &str, role: Role, fields: &Fields<'_>) -> Result
         return Ok(vec![Part::ToolResult(result)]);
     }
     let mut parts = Vec::new();
-    if let Some(more) = fields.more.filter(|more| Kind::of(more) == Kind::Object)
+    if let Some(more) = fields.more.filter(|more| ValueKind::of(more) == ValueKind::Object)
         && let Some(text) = member_text(whole, more, "reasoning_content")?.filter(|text| !text.is_empty())
     {
         parts.push(Part::Reasoning(Reasoning::new(text)));
     }
     parts.extend(content);
-    if let Some(calls) = fields.calls.filter(|calls| Kind::of(calls) == Kind::Array) {
+    if let Some(calls) = fields.calls.filter(|calls| ValueKind::of(calls) == ValueKind::Array) {
         json::nested(own, calls, "/tool_calls", |calls| {
             json::known::items(calls, |call| {
                 parts.push(self::call(whole, call)?);
@@ -175,7 +175,7 @@ fn call(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
         )
     };
     let arguments = match args {
-        Some(args) if Kind::of(args) == Kind::Text => share(whole, &json::decode(args)),
+        Some(args) if ValueKind::of(args) == ValueKind::Text => share(whole, &json::decode(args)),
         args => share(whole, args.unwrap_or("{}")),
     };
     Ok(Part::ToolCall(ToolCall::new(text(id, "id")?, text(name, "name")?, arguments)))
@@ -184,12 +184,12 @@ fn call(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
 /// The parts that `content`, a text or a list of blocks, is. Empty texts are none.
 fn content(whole: &Arc<str>, content: &str) -> Result<Vec<Part>, WireError> {
     let mut parts = Vec::new();
-    match Kind::of(content) {
-        Kind::Array => json::known::items(content, |block| {
+    match ValueKind::of(content) {
+        ValueKind::Array => json::known::items(content, |block| {
             parts.extend(self::block(whole, block)?);
             Ok(())
         })?,
-        Kind::Text => parts.extend(said(share(whole, &json::decode(content)))),
+        ValueKind::Text => parts.extend(said(share(whole, &json::decode(content)))),
         _ => {
             let found = json::describe(content);
             return Err(WireError::shape(format!("expected a text or a list of blocks, found {found}")));
@@ -203,7 +203,7 @@ fn said(text: Str) -> Option<Part> {
 }
 
 fn block(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
-    if Kind::of(raw) == Kind::Text {
+    if ValueKind::of(raw) == ValueKind::Text {
         return Ok(said(share(whole, &json::decode(raw))));
     }
     expect_object(raw, "a block")?;
@@ -237,9 +237,9 @@ fn unknown(whole: &Arc<str>, kind: &Str, raw: &str) -> Part {
 /// An image as Chat Completions writes it: an object with `url`, or the address itself.
 fn image_url(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
     let Some(image) = json::known::field(raw, "image_url")? else { return Ok(None) };
-    let url = match Kind::of(image) {
-        Kind::Object => member_text(whole, image, "url")?,
-        Kind::Text => Some(share(whole, &json::decode(image))),
+    let url = match ValueKind::of(image) {
+        ValueKind::Object => member_text(whole, image, "url")?,
+        ValueKind::Text => Some(share(whole, &json::decode(image))),
         _ => None,
     };
     Ok(url.map(|url| {

@@ -11,7 +11,7 @@ use super::write::write_record;
 use crate::body::{self, Body, Content};
 use crate::expect::number;
 use crate::json::known::Value;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
@@ -31,13 +31,13 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 /// The list of messages, and its place in the body.
 fn list<'a>(body: &Body<'a>) -> Option<(&'a str, &'static str)> {
     let found = match (body.field("values"), body.field("messages")) {
-        (Some(values), _) if Kind::of(values) == Kind::Object => {
+        (Some(values), _) if ValueKind::of(values) == ValueKind::Object => {
             (json::field(values, "messages").ok()??, "/values/messages")
         }
         (_, Some(messages)) => (messages, "/messages"),
         _ => (body.value()?, ""),
     };
-    Some(found).filter(|(list, _)| Kind::of(list) == Kind::Array)
+    Some(found).filter(|(list, _)| ValueKind::of(list) == ValueKind::Array)
 }
 
 fn sign(body: &Body<'_>) -> Fit {
@@ -57,7 +57,7 @@ fn sign(body: &Body<'_>) -> Fit {
 
 /// The fit of one message.
 fn fit(item: &str) -> Fit {
-    if Kind::of(item) != Kind::Object || !matches!(json::field(item, "role"), Ok(None)) {
+    if ValueKind::of(item) != ValueKind::Object || !matches!(json::field(item, "role"), Ok(None)) {
         return Fit::No;
     }
     let Ok(fields) = Fields::of(item) else { return Fit::No };
@@ -82,7 +82,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
         return Ok(());
     }
     let whole = body.value().unwrap_or_default();
-    if let Some(values) = body.field("values").filter(|values| Kind::of(values) == Kind::Object) {
+    if let Some(values) = body.field("values").filter(|values| ValueKind::of(values) == ValueKind::Object) {
         json::nested(whole, values, "/values", |values| json::field(values, "messages"))?;
     }
     let Some((list, path)) = list(body) else {
@@ -106,12 +106,14 @@ fn read_element(source: &Arc<str>, text: Value<'_>) -> Result<([Message; 1], Opt
 
 /// `usage_metadata`: its input includes what was read from and written to a cache, its output the reasoning.
 fn reported(fields: &Fields<'_>) -> Result<Option<Usage>, WireError> {
-    let Some(usage) = fields.usage.filter(|usage| Kind::of(usage) == Kind::Object) else { return Ok(None) };
+    let Some(usage) = fields.usage.filter(|usage| ValueKind::of(usage) == ValueKind::Object) else {
+        return Ok(None);
+    };
     let names =
         &["input_tokens", "output_tokens", "total_tokens", "input_token_details", "output_token_details"];
     let [input, output, total, input_details, output_details] = json::fields(usage, names)?;
     let within = |details: Option<&str>, key: &'static str| match details
-        .filter(|text| Kind::of(text) == Kind::Object)
+        .filter(|text| ValueKind::of(text) == ValueKind::Object)
     {
         Some(details) => Ok::<_, WireError>(number(json::field(details, key)?)),
         None => Ok(None),

@@ -4,7 +4,7 @@ use epitome_message::{Message, Part, ToolResult};
 
 use crate::openai_chat::tests::shown;
 use crate::tests::support::written;
-use crate::{Entry, Format, ReadOptions, Transcript, WireErrorKind, detect, read, write_back};
+use crate::{Format, ReadOptions, Transcript, TranscriptEntry, WireErrorKind, detect, read, write_back};
 
 const USAGE: &str = r#""usage_metadata": {"input_tokens": 120, "output_tokens": 9, "total_tokens": 129,
     "input_token_details": {"cache_read": 100}, "output_token_details": {"reasoning": 4}}"#;
@@ -94,7 +94,7 @@ fn changed_texts_and_results_are_patched_and_other_changes_refused() {
     let mut parts = transcript.conversations()[0].entries[0].message().parts().to_vec();
     parts[0] = Part::Text("Go on".into());
     set(&mut transcript, 0, parts);
-    transcript.conversations_mut()[0].entries.push(Entry::new(Message::user("new")));
+    transcript.conversations_mut()[0].entries.push(TranscriptEntry::new(Message::user("new")));
     let new = r#", {"type":"human","data":{"content":"new","type":"human"}}]}"#;
     let expected = flat()
         .replace("\"one\"", "\"[cleared]\"")

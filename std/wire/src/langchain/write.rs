@@ -7,7 +7,7 @@ use epitome_message::{MediaSource, Message, Part, ToolCall};
 
 use super::message::{Fields, message};
 use crate::WireError;
-use crate::json::{self, Kind, patch, quote};
+use crate::json::{self, ValueKind, patch, quote};
 use crate::rewrite::{changes, form, text};
 
 /// The message `source` as it is now, or a new one.
@@ -30,7 +30,7 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
         };
         own = match (old, json::field(&own, "content")?) {
             (Part::ToolResult(_), Some(_)) => patch(&own, &[("content", Some(quote(new)))])?,
-            (_, Some(content)) if Kind::of(content) == Kind::Text => {
+            (_, Some(content)) if ValueKind::of(content) == ValueKind::Text => {
                 patch(&own, &[("content", Some(quote(new)))])?
             }
             (Part::Text(_), Some(content)) if texts == 1 => {
@@ -52,11 +52,12 @@ fn with_text(list: &str, new: &str) -> Result<String, WireError> {
     json::items(list, |block| {
         let at = ranges.len();
         ranges.push(json::range_of(list, block));
-        let is_text =
-            |text: Option<&str>| text.is_some_and(|text| Kind::of(text) == Kind::Text && text != "\"\"");
-        let piece = match Kind::of(block) {
-            Kind::Text if block != "\"\"" => quote(new),
-            Kind::Object
+        let is_text = |text: Option<&str>| {
+            text.is_some_and(|text| ValueKind::of(text) == ValueKind::Text && text != "\"\"")
+        };
+        let piece = match ValueKind::of(block) {
+            ValueKind::Text if block != "\"\"" => quote(new),
+            ValueKind::Object
                 if json::field(block, "type")? == Some("\"text\"")
                     && is_text(json::field(block, "text")?) =>
             {
@@ -115,7 +116,7 @@ fn fresh(messages: &[&Message]) -> Result<String, WireError> {
 fn fresh_call(call: &ToolCall) -> Result<String, WireError> {
     let args = match json::trim(&call.arguments) {
         "" => "{}",
-        text if Kind::of(text) == Kind::Object && json::check(text).is_ok() => text,
+        text if ValueKind::of(text) == ValueKind::Object && json::check(text).is_ok() => text,
         _ => return Err(form("a call whose arguments are no JSON object")),
     };
     let (name, id) = (quote(&call.name), quote(&call.id));

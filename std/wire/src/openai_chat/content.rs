@@ -8,7 +8,7 @@ use epitome_message::media::pixels_of_base64;
 use super::FORMAT;
 use crate::WireError;
 use crate::expect::{expect_object, expect_text, optional_text, present};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 
 /// The content of a message or of a tool result. Empty texts are no parts.
 #[derive(Debug, Clone, Default)]
@@ -47,12 +47,12 @@ pub(super) enum ChatSource<'a> {
 
 impl<'a> Content<'a> {
     pub(super) fn parse(raw: &'a str) -> Result<Self, WireError> {
-        match Kind::of(raw) {
-            Kind::Text => Ok(match json::decode(raw) {
+        match ValueKind::of(raw) {
+            ValueKind::Text => Ok(match json::decode(raw) {
                 text if text.is_empty() => Self::None,
                 text => Self::Text(text),
             }),
-            Kind::Array => {
+            ValueKind::Array => {
                 let mut parts = Vec::new();
                 for_each_item(raw, |part, _| parts.extend(part))?;
                 Ok(Self::Parts(parts))
@@ -81,7 +81,7 @@ pub(super) fn for_each_item<'a>(
 
 impl<'a> ChatPart<'a> {
     fn parse(raw: &'a str) -> Result<Self, WireError> {
-        if Kind::of(raw) == Kind::Text {
+        if ValueKind::of(raw) == ValueKind::Text {
             return Ok(Self::Text(json::decode(raw)));
         }
         expect_object(raw, "a part")?;
@@ -103,7 +103,7 @@ impl<'a> ChatPart<'a> {
 impl<'a> ChatMedia<'a> {
     /// An image: `{"url", "detail"}`, or the URL alone.
     fn image(raw: &'a str) -> Result<Self, WireError> {
-        if Kind::of(raw) == Kind::Text {
+        if ValueKind::of(raw) == ValueKind::Text {
             return Ok(Self::of_url(MediaKind::Image, json::decode(raw)));
         }
         expect_object(raw, "an image")?;

@@ -5,7 +5,7 @@ use epitome_message::{Media, MediaSource, Part, ToolCall, UnknownPart};
 
 use super::FORMAT;
 use crate::WireError;
-use crate::json::{self, Kind, quote};
+use crate::json::{self, ValueKind, quote};
 
 /// `content` of these parts: one text as itself, anything else as a list.
 pub(super) fn content(parts: &[&Part]) -> Result<String, WireError> {
@@ -25,7 +25,7 @@ pub(super) fn part(part: &Part) -> Result<String, WireError> {
         Part::Text(text) => Ok(format!(r#"{{"type":"text","text":{}}}"#, quote(text))),
         Part::Media(media) => self::media(media),
         Part::Unknown(UnknownPart { format, raw, .. })
-            if *format == FORMAT && Kind::of(raw) == Kind::Object && json::check(raw).is_ok() =>
+            if *format == FORMAT && ValueKind::of(raw) == ValueKind::Object && json::check(raw).is_ok() =>
         {
             Ok(raw.as_str().to_owned())
         }

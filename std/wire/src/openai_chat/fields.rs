@@ -6,7 +6,7 @@ use epitome_core::message::Role;
 
 use crate::error::quoted;
 use crate::expect::{expect_object, expect_text, optional_text, present};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::{WireError, WireErrorKind};
 
 /// The fields of a message that are read, as they are written.
@@ -82,7 +82,7 @@ impl<'a> Fields<'a> {
         [("reasoning_content", self.reasoning_content), ("reasoning", self.reasoning)]
             .into_iter()
             .filter_map(|(key, value)| {
-                value.filter(|value| Kind::of(value) == Kind::Text).map(|raw| (key, raw))
+                value.filter(|value| ValueKind::of(value) == ValueKind::Text).map(|raw| (key, raw))
             })
             .map(|(key, raw)| (key, json::decode(raw)))
             .find(|(_, text)| !text.is_empty())
@@ -91,7 +91,7 @@ impl<'a> Fields<'a> {
     pub(super) fn no_calls(&self, text: &str, role: Role) -> Result<(), WireError> {
         for (key, value) in [("tool_calls", self.tool_calls), ("function_call", self.function_call)] {
             let Some(value) = value else { continue };
-            if Kind::of(value) != Kind::Array || json::count(value) > 0 {
+            if ValueKind::of(value) != ValueKind::Array || json::count(value) > 0 {
                 let what = format!("calls in a message of role {}: only an assistant calls", role.as_str());
                 return Err(
                     WireError::shape(what).inside(format_args!("/{key}"), json::offset_of(text, value))
@@ -115,7 +115,7 @@ pub(super) fn call_id<'a>(text: &'a str, fields: &Fields<'a>) -> Result<Cow<'a, 
         return Ok(id);
     }
     let one = present(text, fields.tool_call_ids, "tool_call_ids", |list| {
-        if Kind::of(list) != Kind::Array {
+        if ValueKind::of(list) != ValueKind::Array {
             return Err(WireError::shape(format!(
                 "expected a list of one id, found {}",
                 json::describe(list)
@@ -137,7 +137,7 @@ pub(super) fn call_id<'a>(text: &'a str, fields: &Fields<'a>) -> Result<Cow<'a, 
 pub(super) fn calls<'a>(text: &'a str, fields: &Fields<'a>) -> Result<Vec<ChatCall<'a>>, WireError> {
     let mut calls = Vec::new();
     present(text, fields.tool_calls, "tool_calls", |list| {
-        if Kind::of(list) != Kind::Array {
+        if ValueKind::of(list) != ValueKind::Array {
             return Err(WireError::shape(format!(
                 "expected a list of calls, found {}",
                 json::describe(list)
@@ -184,7 +184,7 @@ impl<'a> ChatCall<'a> {
             return Err(WireError::shape(format!("expected a call with `name`, found {found}")));
         };
         let arguments = arguments.filter(|raw| *raw != "null").map_or(Cow::Borrowed(""), |raw| {
-            if Kind::of(raw) == Kind::Text { json::decode(raw) } else { Cow::Borrowed(raw) }
+            if ValueKind::of(raw) == ValueKind::Text { json::decode(raw) } else { Cow::Borrowed(raw) }
         });
         Ok(Self { id, name, arguments })
     }

@@ -11,7 +11,7 @@ use crate::body::{Body, Content};
 use crate::document::{self, Foreign};
 use crate::expect::{optional_text, share};
 use crate::json::known::Value;
-use crate::json::{self, Kind, patch};
+use crate::json::{self, ValueKind, patch};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Relation, Transcript};
 use crate::{Format, WireError, cline};
@@ -29,10 +29,12 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 };
 
 fn sign(body: &Body<'_>) -> Fit {
-    if let Some(choices) = body.field("choices").filter(|choices| Kind::of(choices) == Kind::Array) {
+    if let Some(choices) = body.field("choices").filter(|choices| ValueKind::of(choices) == ValueKind::Array)
+    {
         let mut answers = false;
         let _ = json::items(choices, |choice| {
-            answers |= Kind::of(choice) == Kind::Object && json::field(choice, "message")?.is_some();
+            answers |=
+                ValueKind::of(choice) == ValueKind::Object && json::field(choice, "message")?.is_some();
             Ok(())
         });
         if answers {
@@ -76,7 +78,7 @@ fn sign_of(message: &str) -> Option<Fit> {
         "name",
     ];
     let Some(Ok([Some(role), contents, calls, call, call_id, content, own @ ..])) =
-        (Kind::of(message) == Kind::Object).then(|| json::fields(message, names))
+        (ValueKind::of(message) == ValueKind::Object).then(|| json::fields(message, names))
     else {
         // A message that cannot be read is still one: the reader says what is wrong with it.
         return Some(if document::is_message(message) { Fit::Possible("") } else { Fit::No });
@@ -100,16 +102,19 @@ fn sign_of(message: &str) -> Option<Fit> {
 
 fn sign_of_content(content: &str) -> Fit {
     let mut fit = Fit::Possible("");
-    if Kind::of(content) == Kind::Array {
+    if ValueKind::of(content) == ValueKind::Array {
         let done = json::items(content, |part| {
-            let kind = if Kind::of(part) == Kind::Object { json::field(part, "type")? } else { None };
+            let kind =
+                if ValueKind::of(part) == ValueKind::Object { json::field(part, "type")? } else { None };
             match kind {
                 Some("\"image_url\"" | "\"input_audio\"" | "\"file\"") => {
                     fit = Fit::Certain("its parts are of type `image_url`, `input_audio` or `file`");
                 }
                 // Blocks of another format: Anthropic's, or Bedrock's, which have no type.
                 Some("\"tool_use\"" | "\"tool_result\"") => return Err(WireError::shape("another format")),
-                None if Kind::of(part) == Kind::Object => return Err(WireError::shape("another format")),
+                None if ValueKind::of(part) == ValueKind::Object => {
+                    return Err(WireError::shape("another format"));
+                }
                 _ => {}
             }
             Ok(())
@@ -145,7 +150,7 @@ fn read_messages(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), Wir
         Some(array) => (array, "/messages"),
         None => (whole, ""),
     };
-    if Kind::of(array) != Kind::Array {
+    if ValueKind::of(array) != ValueKind::Array {
         let found = json::describe(array);
         return Err(WireError::shape(format!("expected an array of messages, found {found}")).inside(key, 0));
     }

@@ -11,7 +11,7 @@ use super::encode::{self, kind_of, unsupported};
 use super::fields::Fields;
 use super::{FORMAT, read};
 use crate::WireError;
-use crate::json::{self, Kind, patch, quote, rebuild};
+use crate::json::{self, ValueKind, patch, quote, rebuild};
 use crate::places::Places;
 
 /// A member's new value; `None` removes it.
@@ -166,7 +166,7 @@ fn content(
     if before == after && !left_empty {
         return Ok(());
     }
-    let list = fields.content.filter(|raw| Kind::of(raw) == Kind::Array && !after.is_empty());
+    let list = fields.content.filter(|raw| ValueKind::of(raw) == ValueKind::Array && !after.is_empty());
     let value = match list {
         _ if after.is_empty() && may_be_absent => None,
         Some(list) => Some(content_list(list, after)?),

@@ -10,7 +10,7 @@ use super::FORMAT;
 use crate::WireError;
 use crate::expect::{expect_object, expect_text, new_media, optional_text, present, share};
 use crate::json::known::Value;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::openai_chat::split_data_url;
 
 /// The parts that `content`, a text, a list or one object, is; each with its own text. Empty texts are no parts.
@@ -20,10 +20,10 @@ pub(super) fn parts<'a>(
 ) -> Result<Vec<(Option<Part>, &'a str)>, WireError> {
     let value = content.into();
     let content = value.text();
-    match Kind::of(content) {
-        Kind::Text => Ok(vec![(text_part(whole, json::decode(content)), content)]),
-        Kind::Object => Ok(vec![(part(whole, content)?, content)]),
-        Kind::Array => {
+    match ValueKind::of(content) {
+        ValueKind::Text => Ok(vec![(text_part(whole, json::decode(content)), content)]),
+        ValueKind::Object => Ok(vec![(part(whole, content)?, content)]),
+        ValueKind::Array => {
             let mut found = Vec::new();
             json::known::items_and_fields(value, &FIELDS, |item, fields| {
                 let path = format_args!("/{}", found.len());
@@ -32,7 +32,7 @@ pub(super) fn parts<'a>(
             })?;
             Ok(found)
         }
-        Kind::Null => Ok(Vec::new()),
+        ValueKind::Null => Ok(Vec::new()),
         _ => {
             let found = json::describe(content);
             Err(WireError::shape(format!("expected a text or a list of parts, found {found}")))

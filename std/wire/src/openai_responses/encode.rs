@@ -7,7 +7,7 @@ use epitome_message::{Media, MediaSource, Message, Part, Reasoning, ToolCall, To
 
 use super::{FORMAT, PROVIDER, item};
 use crate::WireError;
-use crate::json::{self, Kind, push_quoted, quote};
+use crate::json::{self, ValueKind, push_quoted, quote};
 
 /// One item: parts that are said together, or one that is an item alone.
 pub(crate) struct Item<'m> {
@@ -122,7 +122,7 @@ fn other_part(part: &Part) -> Result<String, WireError> {
     match part {
         Part::Media(media) => self::media(media),
         Part::Unknown(UnknownPart { format, raw, .. })
-            if *format == FORMAT && Kind::of(raw) == Kind::Object && json::check(raw).is_ok() =>
+            if *format == FORMAT && ValueKind::of(raw) == ValueKind::Object && json::check(raw).is_ok() =>
         {
             Ok(raw.as_str().to_owned())
         }

@@ -9,7 +9,7 @@ use epitome_message::{Part, Str, ToolResult, UnknownPart};
 use super::content::NAME;
 use crate::WireError;
 use crate::expect::share;
-use crate::json::{self, Kind, patch, quote};
+use crate::json::{self, ValueKind, patch, quote};
 
 /// Members of an item that hold the output of its tool.
 const RESULTS: [&str; 5] = ["output", "outputs", "results", "result", "error"];
@@ -37,16 +37,18 @@ pub(super) fn result(whole: &Arc<str>, raw: &str, id: Str) -> Result<Option<Part
 
 /// The texts of one of [`RESULTS`]; `None` if not all of it is text.
 fn texts<'a>(key: &str, value: &'a str) -> Result<Option<Vec<Cow<'a, str>>>, WireError> {
-    let within = match (Kind::of(value), key) {
-        (Kind::Text, key) if key != "result" => return Ok(Some(vec![json::decode(value)])),
-        (Kind::Array, "outputs") => "logs",
-        (Kind::Array, "results") => "text",
+    let within = match (ValueKind::of(value), key) {
+        (ValueKind::Text, key) if key != "result" => return Ok(Some(vec![json::decode(value)])),
+        (ValueKind::Array, "outputs") => "logs",
+        (ValueKind::Array, "results") => "text",
         _ => return Ok(None),
     };
     let mut texts = Some(Vec::new());
     json::known::items(value, |item| {
-        let text = match Kind::of(item) {
-            Kind::Object => json::known::field(item, within)?.filter(|text| Kind::of(text) == Kind::Text),
+        let text = match ValueKind::of(item) {
+            ValueKind::Object => {
+                json::known::field(item, within)?.filter(|text| ValueKind::of(text) == ValueKind::Text)
+            }
             _ => None,
         };
         texts = texts.take().zip(text).map(|(mut texts, text)| {
@@ -70,7 +72,9 @@ pub(super) fn patched(raw: &str, parts: &[Part]) -> Result<Option<String>, WireE
             (false, _) => "null".to_owned(),
             (true, "outputs") => format!(r#"[{{"type":"logs","logs":{}}}]"#, quote(&text)),
             (true, "results") => {
-                let first = first_item(value)?.filter(|item| Kind::of(item) == Kind::Object).unwrap_or("{}");
+                let first = first_item(value)?
+                    .filter(|item| ValueKind::of(item) == ValueKind::Object)
+                    .unwrap_or("{}");
                 format!("[{}]", patch(first, &[("text", Some(quote(&text)))])?)
             }
             (true, _) => quote(&text),
@@ -88,7 +92,7 @@ pub(super) fn output(kind: &str, raw: &str, parts: &[Part]) -> Result<Option<Str
     Ok(match kind {
         "computer_call_output" => Some(format!(r#"{{"type":"computer_screenshot","image_url":"{PIXEL}"}}"#)),
         "shell_call_output" => {
-            let outcome = match first_item(raw)?.filter(|item| Kind::of(item) == Kind::Object) {
+            let outcome = match first_item(raw)?.filter(|item| ValueKind::of(item) == ValueKind::Object) {
                 Some(first) => json::known::field(first, "outcome")?,
                 None => None,
             };
@@ -107,7 +111,7 @@ fn text_of(parts: &[Part]) -> Option<String> {
 
 fn first_item(list: &str) -> Result<Option<&str>, WireError> {
     let mut first = None;
-    if Kind::of(list) == Kind::Array {
+    if ValueKind::of(list) == ValueKind::Array {
         json::known::items(list, |item| {
             first = first.or(Some(item));
             Ok(())

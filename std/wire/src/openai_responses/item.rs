@@ -13,7 +13,7 @@ use super::{PROVIDER, hosted};
 use crate::error::quoted;
 use crate::expect::{expect_object, expect_text, optional_text, share};
 use crate::json::known::{Members, Value};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::{WireError, WireErrorKind};
 
 /// The members of an item that most kinds are read by, as they are written: one look at an item, which may be long.
@@ -222,7 +222,7 @@ fn call(
         name => name,
     };
     let input = match fields.input(key).filter(|input| *input != "null") {
-        Some(input) if Kind::of(input) == Kind::Text => share(whole, &json::decode(input)),
+        Some(input) if ValueKind::of(input) == ValueKind::Text => share(whole, &json::decode(input)),
         Some(input) => share(whole, input),
         None => Str::default(),
     };

@@ -10,7 +10,7 @@ use super::item;
 use super::write::write_record;
 use crate::body::Body;
 use crate::expect::{expect_text, optional_text, share};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
@@ -31,15 +31,15 @@ fn sign(body: &Body<'_>) -> Fit {
     let Some(value) = body.value() else { return Fit::No };
     if let Some(output) = body.field("output")
         && body.field("object").is_some_and(|kind| matches!(kind, "\"response\"" | "\"response.compaction\""))
-        && Kind::of(output) == Kind::Array
+        && ValueKind::of(output) == ValueKind::Array
     {
         return Fit::Certain("it is a `response` with `output`");
     }
     if let Some(input) = body.field("input") {
-        let known = Kind::of(input) == Kind::Text || all_items(body);
+        let known = ValueKind::of(input) == ValueKind::Text || all_items(body);
         return if known { Fit::Certain("it has `input`") } else { Fit::No };
     }
-    if Kind::of(value) != Kind::Array || !all_items(body) {
+    if ValueKind::of(value) != ValueKind::Array || !all_items(body) {
         return Fit::No;
     }
     let sample = body.sample("input").unwrap_or_default();
@@ -58,16 +58,18 @@ fn all_items(body: &Body<'_>) -> bool {
 
 /// Whether it can be an item: something with a type, or a message whose content has no other format's parts.
 fn is_item(item: &str) -> bool {
-    if Kind::of(item) != Kind::Object {
+    if ValueKind::of(item) != ValueKind::Object {
         return false;
     }
     let names = &["type", "role", "content", "tool_calls", "tool_call_id", "parts", "contents"];
     let Ok([kind, role, content, None, None, None, None]) = json::fields(item, names) else { return false };
-    let text = kind.is_none_or(|kind| Kind::of(kind) == Kind::Text);
+    let text = kind.is_none_or(|kind| ValueKind::of(kind) == ValueKind::Text);
     match (kind, role, content) {
         (Some(kind), None, _) => text && KNOWN.iter().any(|end| kind.trim_matches('"').ends_with(end)),
         (_, Some(role), _) if !ROLES.contains(&role) => false,
-        (_, Some(_), Some(content)) => text && (Kind::of(content) == Kind::Text || of_parts(content)),
+        (_, Some(_), Some(content)) => {
+            text && (ValueKind::of(content) == ValueKind::Text || of_parts(content))
+        }
         (_, Some(_), None) => kind.is_some() && text,
         (None, None, _) => false,
     }
@@ -95,7 +97,7 @@ const KNOWN: &[&str] = &[
 /// Whether a list of parts can be of this format.
 fn of_parts(content: &str) -> bool {
     let done = json::items(content, |part| {
-        let kind = if Kind::of(part) == Kind::Object { json::field(part, "type")? } else { None };
+        let kind = if ValueKind::of(part) == ValueKind::Object { json::field(part, "type")? } else { None };
         let own = kind.is_some_and(|kind| kind.starts_with("\"input_") || kind.starts_with("\"output_"));
         match kind {
             _ if own => Ok(()),
@@ -105,12 +107,12 @@ fn of_parts(content: &str) -> bool {
             _ => Err(WireError::shape("another format")),
         }
     });
-    Kind::of(content) == Kind::Array && done.is_ok()
+    ValueKind::of(content) == ValueKind::Array && done.is_ok()
 }
 
 fn has_input(item: &str) -> bool {
     json::field(item, "content")
-        .is_ok_and(|content| content.is_some_and(|content| Kind::of(content) == Kind::Array))
+        .is_ok_and(|content| content.is_some_and(|content| ValueKind::of(content) == ValueKind::Array))
 }
 
 fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
@@ -123,17 +125,19 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
         (None, None) => (whole, ""),
     };
     let mut conversation = Conversation::new(Format::OpenaiResponses, format!("{}{key}", body.path()));
-    if let Some(instructions) = body.field("instructions").filter(|text| Kind::of(text) == Kind::Text) {
+    if let Some(instructions) =
+        body.field("instructions").filter(|text| ValueKind::of(text) == ValueKind::Text)
+    {
         let record = transcript.field(&body.members, "instructions", 1);
         conversation.extend(record, [plain(body.source, Role::System, instructions)?]);
     }
-    match Kind::of(list) {
-        Kind::Text => {
+    match ValueKind::of(list) {
+        ValueKind::Text => {
             let message = json::nested(whole, list, key, |text| plain(body.source, Role::User, text))?;
             let record = transcript.value(list, 1);
             conversation.extend(record, [message]);
         }
-        Kind::Array => {
+        ValueKind::Array => {
             let id = optional_text(whole, body.field("id").filter(|_| key == "/output"), "id")?;
             let id = id.map(|id| share(body.source, &id));
             let list = transcript.array(list)?;

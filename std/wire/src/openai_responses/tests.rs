@@ -5,7 +5,7 @@ use epitome_message::{Message, Part, ToolCall, ToolResult};
 
 use crate::openai_chat::tests::shown;
 use crate::tests::support::written;
-use crate::{Entry, Format, ReadOptions, Transcript, detect, read};
+use crate::{Format, ReadOptions, Transcript, TranscriptEntry, detect, read};
 
 fn transcript(text: &str) -> Transcript {
     let transcript = read(text, &ReadOptions::default().with_from(Format::OpenaiResponses)).unwrap();
@@ -77,7 +77,7 @@ fn changed_items_are_patched_and_the_trigger_stays_last() {
     let expected = REQUEST.replace("\"one\"", "\"[cleared]\"").replace("\"two\"", "\"[cleared]\"");
     assert_eq!(written(&transcript), expected.replace(r#""{\"x\":1}""#, r#""{}""#));
     transcript.conversations_mut()[0].entries.truncate(2);
-    transcript.conversations_mut()[0].entries.push(Entry::new(Message::assistant("x")));
+    transcript.conversations_mut()[0].entries.push(TranscriptEntry::new(Message::assistant("x")));
     let end = "QUJD\"}]}";
     let head = &REQUEST[..REQUEST.find(end).unwrap() + end.len()];
     let new = r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"x"}]}"#;

@@ -11,7 +11,7 @@ use super::encode;
 use super::hosted;
 use super::item::{self, ItemKind};
 use crate::WireError;
-use crate::json::{self, Kind, patch, quote};
+use crate::json::{self, ValueKind, patch, quote};
 use crate::patch_parts::Elements;
 
 /// The item `source` as these messages say, or new ones: several stand with a comma between them.
@@ -40,7 +40,7 @@ pub(crate) fn write_items(source: Option<&str>, messages: &[&Message]) -> Result
 
 /// The patched item; `None` if the message is not what the item was.
 fn patched(source: &str, message: &Message) -> Result<Option<String>, WireError> {
-    if Kind::of(source) != Kind::Object {
+    if ValueKind::of(source) != ValueKind::Object {
         // `instructions`, or an input that is a text.
         return match message.parts() {
             [Part::Text(text)] if *text == *json::decode(source) => Ok(Some(source.to_owned())),
@@ -65,7 +65,7 @@ fn patched(source: &str, message: &Message) -> Result<Option<String>, WireError>
                 return Ok(Some(source));
             }
             let source = source.as_str();
-            let is_text = json::field(source, key)?.is_none_or(|raw| Kind::of(raw) == Kind::Text);
+            let is_text = json::field(source, key)?.is_none_or(|raw| ValueKind::of(raw) == ValueKind::Text);
             let valid = || json::check(&new.arguments).is_ok();
             let input =
                 if is_text || !valid() { quote(&new.arguments) } else { new.arguments.as_str().to_owned() };
@@ -82,7 +82,7 @@ fn patched(source: &str, message: &Message) -> Result<Option<String>, WireError>
 }
 
 fn patched_content(source: &str, parts: &[Part], role: Role) -> Result<String, WireError> {
-    let list = json::field(source, "content")?.filter(|content| Kind::of(content) == Kind::Array);
+    let list = json::field(source, "content")?.filter(|content| ValueKind::of(content) == ValueKind::Array);
     match (list, parts) {
         (Some(list), parts) => {
             let whole: Arc<str> = Arc::from("");
@@ -111,7 +111,7 @@ fn patched_output(source: &str, kind: &str, parts: &[Part]) -> Result<String, Wi
     if let Some(output) = hosted::output(kind, json::field(source, "output")?.unwrap_or("null"), parts)? {
         return Ok(output);
     }
-    match json::field(source, "output")?.filter(|output| Kind::of(output) == Kind::Array) {
+    match json::field(source, "output")?.filter(|output| ValueKind::of(output) == ValueKind::Array) {
         Some(list) => {
             let whole: Arc<str> = Arc::from("");
             elements(Role::Tool).patch(list, &content::parts(&whole, list)?, parts)

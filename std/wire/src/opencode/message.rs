@@ -9,7 +9,7 @@ use epitome_message::{Attribution, Part, Reasoning, Str, ToolCall, ToolResult, U
 
 use super::FORMAT;
 use crate::expect::{expect_object, media_at, member_text, number, optional_text, share};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
 use crate::{Format, WireError};
 
@@ -17,10 +17,10 @@ use crate::{Format, WireError};
 pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "a message")?;
     let [info, parts] = json::fields(raw, &["info", "parts"])?;
-    let Some(info) = info.filter(|info| Kind::of(info) == Kind::Object) else {
+    let Some(info) = info.filter(|info| ValueKind::of(info) == ValueKind::Object) else {
         return Err(WireError::shape("expected `info`, an object"));
     };
-    let Some(parts) = parts.filter(|parts| Kind::of(parts) == Kind::Array) else {
+    let Some(parts) = parts.filter(|parts| ValueKind::of(parts) == ValueKind::Array) else {
         return Err(WireError::shape("expected `parts`, a list"));
     };
     let [role, error] = json::fields(info, &["role", "error"])?;
@@ -47,7 +47,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMes
 
 /// Whether the user has stopped the model.
 fn is_abort(error: &str) -> Result<bool, WireError> {
-    let name = if Kind::of(error) == Kind::Object { json::field(error, "name")? } else { None };
+    let name = if ValueKind::of(error) == ValueKind::Object { json::field(error, "name")? } else { None };
     Ok(name == Some("\"MessageAbortedError\""))
 }
 
@@ -55,7 +55,7 @@ fn is_abort(error: &str) -> Result<bool, WireError> {
 fn says_something(parts: &str) -> Result<bool, WireError> {
     let mut found = false;
     json::items(parts, |part| {
-        let kind = if Kind::of(part) == Kind::Object { json::field(part, "type")? } else { None };
+        let kind = if ValueKind::of(part) == ValueKind::Object { json::field(part, "type")? } else { None };
         found |= !matches!(kind, Some("\"step-start\"" | "\"reasoning\""));
         Ok(())
     })?;
@@ -120,10 +120,11 @@ impl<'a> Steps<'a> {
             let text = optional_text(block, value, key)?;
             Ok::<_, WireError>(text.map(|text| share(whole, &text)).unwrap_or_default())
         };
-        let Some(state) = state.filter(|state| Kind::of(state) == Kind::Object) else {
+        let Some(state) = state.filter(|state| ValueKind::of(state) == ValueKind::Object) else {
             return Err(WireError::shape("expected `state`, an object"));
         };
-        let metadata = metadata.filter(|metadata| Kind::of(metadata) == Kind::Object).unwrap_or("{}");
+        let metadata =
+            metadata.filter(|metadata| ValueKind::of(metadata) == ValueKind::Object).unwrap_or("{}");
         let is_hosted = json::field(metadata, "providerExecuted")? == Some("true");
         let input = json::field(state, "input")?.filter(|input| *input != "null");
         let id = text(id, "callID")?;
@@ -164,7 +165,8 @@ fn thought<'a>(whole: &Arc<str>, block: &'a str) -> Result<RecordPart<'a>, WireE
     let [text, metadata] = json::fields(block, &["text", "metadata"])?;
     let said = optional_text(block, text, "text")?.unwrap_or_default();
     let mut reasoning = Reasoning::new(share(whole, &said));
-    let sealed = metadata.filter(|metadata| Kind::of(metadata) == Kind::Object && !is_empty(metadata));
+    let sealed =
+        metadata.filter(|metadata| ValueKind::of(metadata) == ValueKind::Object && !is_empty(metadata));
     reasoning.opaque = sealed.map(|sealed| share(whole, sealed));
     Ok(RecordPart::new(Part::Reasoning(reasoning)).with_slot(text, SlotForm::Text))
 }
@@ -200,9 +202,10 @@ fn result<'a>(whole: &Arc<str>, state: &'a str, id: Str) -> Result<RecordPart<'a
     match status {
         Some("\"completed\"") => {}
         Some("\"error\"") => {
-            let metadata = metadata.filter(|metadata| Kind::of(metadata) == Kind::Object).unwrap_or("{}");
+            let metadata =
+                metadata.filter(|metadata| ValueKind::of(metadata) == ValueKind::Object).unwrap_or("{}");
             if let [Some("true"), Some(printed)] = json::fields(metadata, &["interrupted", "output"])?
-                && Kind::of(printed) == Kind::Text
+                && ValueKind::of(printed) == ValueKind::Text
             {
                 let said = Some(share(whole, &json::decode(printed))).filter(|said| !said.is_empty());
                 return Ok(returned(result, Some(printed), said));
@@ -216,8 +219,8 @@ fn result<'a>(whole: &Arc<str>, state: &'a str, id: Str) -> Result<RecordPart<'a
             return Ok(RecordPart::new(Part::ToolResult(result)));
         }
     }
-    let attachments = attachments.filter(|attachments| Kind::of(attachments) == Kind::Array);
-    let time = time.filter(|time| Kind::of(time) == Kind::Object).unwrap_or("{}");
+    let attachments = attachments.filter(|attachments| ValueKind::of(attachments) == ValueKind::Array);
+    let time = time.filter(|time| ValueKind::of(time) == ValueKind::Object).unwrap_or("{}");
     let pruned = json::field(time, "compacted")?.filter(|time| number(Some(time)).is_some_and(|at| at > 0));
     if pruned.is_some() {
         result.parts.push(Part::Text(Str::from(PRUNED)));
@@ -242,11 +245,11 @@ fn result<'a>(whole: &Arc<str>, state: &'a str, id: Str) -> Result<RecordPart<'a
 
 /// The usage that `info` reports of the last step of a message.
 pub(super) fn reported(info: &str) -> Result<Option<Usage>, WireError> {
-    let tokens = json::field(info, "tokens")?.filter(|tokens| Kind::of(tokens) == Kind::Object);
+    let tokens = json::field(info, "tokens")?.filter(|tokens| ValueKind::of(tokens) == ValueKind::Object);
     let Some(tokens) = tokens else { return Ok(None) };
     let [input, output, reasoning, cache, total] =
         json::fields(tokens, &["input", "output", "reasoning", "cache", "total"])?;
-    let cache = cache.filter(|cache| Kind::of(cache) == Kind::Object).unwrap_or("{}");
+    let cache = cache.filter(|cache| ValueKind::of(cache) == ValueKind::Object).unwrap_or("{}");
     let [read, written] = json::fields(cache, &["read", "write"])?.map(number);
     let (input, output, reasoning) = (number(input), number(output), number(reasoning).unwrap_or_default());
     let with_reasoning = output.map(|output| output.saturating_add(reasoning));

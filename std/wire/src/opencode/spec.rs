@@ -10,7 +10,7 @@ use epitome_message::{Message, Str};
 use super::message::{pieces, reported};
 use crate::body::Body;
 use crate::expect::{member_text, optional_text, share};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::rewrite::pinned;
 use crate::slots;
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
@@ -32,12 +32,12 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 fn sign(body: &Body<'_>) -> Fit {
     let sample = body.value().and_then(|_| body.sample("messages")).unwrap_or_default();
     let is_one = |message: &&str| {
-        let found = match Kind::of(message) {
-            Kind::Object => json::fields(message, &["info", "parts"]).ok(),
+        let found = match ValueKind::of(message) {
+            ValueKind::Object => json::fields(message, &["info", "parts"]).ok(),
             _ => None,
         };
         matches!(found, Some([Some(info), Some(parts)])
-            if Kind::of(info) == Kind::Object && Kind::of(parts) == Kind::Array
+            if ValueKind::of(info) == ValueKind::Object && ValueKind::of(parts) == ValueKind::Array
                 && matches!(json::field(info, "role"), Ok(Some(_))))
     };
     match !sample.is_empty() && sample.iter().all(is_one) {
@@ -65,11 +65,13 @@ struct CompactionHead {
 impl Head {
     fn of(whole: &Arc<str>, raw: &str) -> Result<Self, WireError> {
         let mut head = Self::default();
-        if Kind::of(raw) != Kind::Object {
+        if ValueKind::of(raw) != ValueKind::Object {
             return Ok(head);
         }
         let [info, parts] = json::fields(raw, &["info", "parts"])?;
-        let Some(info) = info.filter(|info| Kind::of(info) == Kind::Object) else { return Ok(head) };
+        let Some(info) = info.filter(|info| ValueKind::of(info) == ValueKind::Object) else {
+            return Ok(head);
+        };
         let names = &["id", "role", "summary", "finish", "error", "parentID"];
         let [id, role, summary, finish, error, parent] = json::fields(info, names)?;
         let text = |value, key| {
@@ -81,10 +83,11 @@ impl Head {
         if role == Some("\"assistant\"") && summary == Some("true") && is_there(finish) && !is_there(error) {
             head.summarizes = Some(text(parent, "parentID")?);
         }
-        let parts = parts.filter(|parts| role == Some("\"user\"") && Kind::of(parts) == Kind::Array);
+        let parts =
+            parts.filter(|parts| role == Some("\"user\"") && ValueKind::of(parts) == ValueKind::Array);
         json::items(parts.unwrap_or("[]"), |part| {
             if head.compaction.is_none()
-                && Kind::of(part) == Kind::Object
+                && ValueKind::of(part) == ValueKind::Object
                 && let [Some("\"compaction\""), auto, tail] =
                     json::fields(part, &["type", "auto", "tail_start_id"])?
             {
@@ -151,7 +154,7 @@ impl Window {
         if messages.is_empty() {
             return Ok(());
         }
-        let info = json::field(raw, "info")?.filter(|info| Kind::of(info) == Kind::Object);
+        let info = json::field(raw, "info")?.filter(|info| ValueKind::of(info) == ValueKind::Object);
         let usage = info.map(|info| json::nested(raw, info, "/info", reported)).transpose()?.flatten();
         let last = messages.iter().rposition(|message| message.role() == Role::Assistant);
         let answer = last.zip(usage).map(|(last, usage)| UsageEntry::new(first.saturating_add(last), usage));
@@ -173,7 +176,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     let whole = body.value().unwrap_or_default();
     let (list, path) = match body.field("messages") {
         Some(list) => (list, "/messages"),
-        None if Kind::of(whole) == Kind::Array => (whole, ""),
+        None if ValueKind::of(whole) == ValueKind::Array => (whole, ""),
         None => {
             let found = json::describe(body.text());
             return Err(WireError::shape(format!("expected `messages`, found {found}")));
@@ -187,7 +190,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
         heads.push(json::nested(whole, raw, format_args!("{path}/{at}"), |raw| Head::of(&source, raw))?);
     }
     let mut end = heads.len();
-    if let Some(info) = body.field("info").filter(|info| Kind::of(info) == Kind::Object) {
+    if let Some(info) = body.field("info").filter(|info| ValueKind::of(info) == ValueKind::Object) {
         json::nested(whole, info, "/info", |info| {
             conversation.id = member_text(&source, info, "id")?.unwrap_or_default();
             conversation.label = member_text(&source, info, "title")?.unwrap_or_default();
@@ -219,7 +222,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
 
 /// The end of the messages that were not reverted. The message in which a revert begins is read whole: its first parts may stay.
 fn end_of(heads: &[Head], info: &str) -> Result<usize, WireError> {
-    let revert = json::field(info, "revert")?.filter(|revert| Kind::of(revert) == Kind::Object);
+    let revert = json::field(info, "revert")?.filter(|revert| ValueKind::of(revert) == ValueKind::Object);
     let Some(revert) = revert else { return Ok(heads.len()) };
     let [message, part] = json::fields(revert, &["messageID", "partID"])?;
     let id = optional_text(revert, message, "messageID")?;

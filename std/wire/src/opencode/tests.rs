@@ -4,7 +4,9 @@ use epitome_core::attribution::{Retention, SourceKind};
 use epitome_message::{Message, Part, ToolResult};
 
 use crate::tests::support::{change, shown_in, transcript_of, written};
-use crate::{Entry, Format, ReadOptions, ToolCompaction, Transcript, WireErrorKind, read, write_back};
+use crate::{
+    Format, ReadOptions, ToolCompaction, Transcript, TranscriptEntry, WireErrorKind, read, write_back,
+};
 
 const USER: &str = r#"{"info":{"id":"msg_1","sessionID":"ses_1","role":"user","time":{"created":1},"agent":"build"},
  "parts":[{"id":"prt_1","type":"text","text":"go"},{"id":"prt_2","type":"text","text":"shown to people","ignored":true},
@@ -159,7 +161,7 @@ fn what_a_compaction_keeps_is_read_and_what_was_reverted_is_not() {
 #[test]
 fn what_the_form_cannot_say_is_refused() {
     let mut transcript = transcript(&export(&[USER, STEPS]));
-    transcript.conversations_mut()[0].entries.push(Entry::new(Message::user("new")));
+    transcript.conversations_mut()[0].entries.push(TranscriptEntry::new(Message::user("new")));
     let refused = write_back(&transcript, &mut Vec::new()).unwrap_err();
     assert_eq!(refused.kind(), WireErrorKind::Unsupported);
     for wrong in [

@@ -8,7 +8,7 @@ use epitome_message::{Media, MediaSource, Message, Part, Str, ToolCall, ToolResu
 
 use crate::expect::{expect_object, member_text, number, optional_text, present, share};
 use crate::json::known::Value;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::{Format, WireError, usage};
 
 /// The kind of an event.
@@ -77,7 +77,9 @@ impl<'a> Fields<'a> {
 
     /// Whether they are those of an event of version 1.
     pub(super) fn are_of_v1(&self) -> bool {
-        [self.kind, self.id].iter().all(|value| value.is_some_and(|value| Kind::of(value) == Kind::Text))
+        [self.kind, self.id]
+            .iter()
+            .all(|value| value.is_some_and(|value| ValueKind::of(value) == ValueKind::Text))
     }
 
     /// Its number.
@@ -95,10 +97,11 @@ impl<'a> Fields<'a> {
             return self.observed(whole, raw, observation, wire);
         }
         let Self { source, action, args, call, .. } = *self;
-        let known = args.filter(|args| Kind::of(args) == Kind::Object).map(|args| self.event.within(args));
+        let known =
+            args.filter(|args| ValueKind::of(args) == ValueKind::Object).map(|args| self.event.within(args));
         let known = known.unwrap_or_else(|| Value::from("{}"));
         let args = known.text();
-        let call = call.filter(|call| Kind::of(call) == Kind::Object);
+        let call = call.filter(|call| ValueKind::of(call) == ValueKind::Object);
         let said = |role, key: &'static str| -> Result<Event, WireError> {
             let [text, urls] = json::known::fields(known, &[key, "image_urls"])?;
             let text = optional_text(args, text, key)?.filter(|text| !text.is_empty());
@@ -142,7 +145,7 @@ impl<'a> Fields<'a> {
             result.is_error = observation == "\"error\"";
             wire(Message::new(Role::Tool, vec![Part::ToolResult(result)]))
         };
-        if let Some(call) = self.call.filter(|call| Kind::of(call) == Kind::Object) {
+        if let Some(call) = self.call.filter(|call| ValueKind::of(call) == ValueKind::Object) {
             let id = member_text(whole, call, "tool_call_id")?.unwrap_or_default();
             return Ok(Event::Message(result(id, parts)));
         }
@@ -179,7 +182,7 @@ fn call_id(action: u64) -> Str {
 /// The images of a message.
 fn images(whole: &Arc<str>, urls: Option<&str>) -> Result<Vec<Part>, WireError> {
     let mut found = Vec::new();
-    if let Some(urls) = urls.filter(|urls| Kind::of(urls) == Kind::Array) {
+    if let Some(urls) = urls.filter(|urls| ValueKind::of(urls) == ValueKind::Array) {
         json::known::items(urls, |url| {
             let source = MediaSource::Uri(share(whole, &json::decode(url)));
             found.push(Part::Media(Media::new(MediaKind::Image, Str::default(), source)));
@@ -198,7 +201,7 @@ fn call(whole: &Arc<str>, raw: &str, wire: impl Fn(Message) -> Message) -> Resul
         )
     };
     let (id, name) = (text(id, "tool_call_id")?, text(name, "function_name")?);
-    let response = response.filter(|response| Kind::of(response) == Kind::Object);
+    let response = response.filter(|response| ValueKind::of(response) == ValueKind::Object);
     let mut made = ToolCall::new(id.clone(), name, "{}");
     let (mut said, mut response_id, mut report) = (None, None, None);
     if let Some(response) = response {
@@ -224,11 +227,11 @@ fn call(whole: &Arc<str>, raw: &str, wire: impl Fn(Message) -> Message) -> Resul
 
 fn first_message(choices: &str) -> Result<Option<&str>, WireError> {
     let mut found = None;
-    if Kind::of(choices) == Kind::Array {
+    if ValueKind::of(choices) == ValueKind::Array {
         json::known::items(choices, |choice| {
-            if found.is_none() && Kind::of(choice) == Kind::Object {
+            if found.is_none() && ValueKind::of(choice) == ValueKind::Object {
                 found = json::known::field(choice, "message")?
-                    .filter(|message| Kind::of(message) == Kind::Object);
+                    .filter(|message| ValueKind::of(message) == ValueKind::Object);
             }
             Ok(())
         })?;
@@ -239,7 +242,7 @@ fn first_message(choices: &str) -> Result<Option<&str>, WireError> {
 /// The arguments of the call `id` of a response.
 fn arguments(whole: &Arc<str>, calls: Option<&str>, id: &str) -> Result<Option<Str>, WireError> {
     let mut found = None;
-    if let Some(calls) = calls.filter(|calls| Kind::of(calls) == Kind::Array) {
+    if let Some(calls) = calls.filter(|calls| ValueKind::of(calls) == ValueKind::Array) {
         json::known::items(calls, |call| {
             let [own, function] = json::known::fields(call, &["id", "function"])?;
             if found.is_none() && own.is_some_and(|own| json::decode(own) == id) {
@@ -257,7 +260,7 @@ fn condensation(whole: &Arc<str>, args: &str, wire: impl Fn(Message) -> Message)
     let names = &["forgotten_events_start_id", "forgotten_events_end_id", "forgotten_event_ids"];
     let [first, last, ids] = json::known::fields(args, names)?;
     let mut others = Vec::new();
-    if let Some(ids) = ids.filter(|ids| Kind::of(ids) == Kind::Array) {
+    if let Some(ids) = ids.filter(|ids| ValueKind::of(ids) == ValueKind::Array) {
         json::known::items(ids, |id| {
             others.extend(number(Some(id)));
             Ok(())

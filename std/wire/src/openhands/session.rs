@@ -12,8 +12,8 @@ use crate::json;
 use crate::json::known::Value;
 use crate::rewrite::pinned;
 use crate::transcript::{
-    CompactionTree, Conversation, Entry, NEVER, RecordId, Relation, Report, Stage, Stages, Timeline,
-    ToolCompaction, Transcript,
+    CompactionTree, Conversation, NEVER, Relation, Report, SourceRecordId, Stage, Stages, Timeline,
+    ToolCompaction, Transcript, TranscriptEntry,
 };
 use crate::{Format, WireError};
 
@@ -60,7 +60,7 @@ pub(super) fn read(
 #[derive(Default)]
 struct Run {
     timeline: Timeline,
-    entries: Vec<Entry>,
+    entries: Vec<TranscriptEntry>,
     reports: Vec<Report>,
     /// Number of messages at each place in the order.
     order: Counts,
@@ -139,9 +139,9 @@ impl Run {
     }
 
     /// Adds a message at a place in the order, and gives its number.
-    fn add(&mut self, (record, message): (RecordId, Message), slot: u32, id: Option<u64>) -> u32 {
+    fn add(&mut self, (record, message): (SourceRecordId, Message), slot: u32, id: Option<u64>) -> u32 {
         let entry = narrow(self.entries.len());
-        self.entries.push(Entry::of(message, record, 0));
+        self.entries.push(TranscriptEntry::of(message, record, 0));
         let life = self.timeline.begin(entry, slot);
         self.order.change(slot, true);
         if let Some(id) = id {
@@ -170,7 +170,7 @@ impl Run {
     }
 
     /// Begins a stage without these messages. The summary stands where the first of them stood.
-    fn condense(&mut self, gone: &[Named], summary: Option<(RecordId, Message)>, id: Option<u64>) {
+    fn condense(&mut self, gone: &[Named], summary: Option<(SourceRecordId, Message)>, id: Option<u64>) {
         self.before.push(self.ended());
         self.timeline.advance();
         let first = gone.iter().map(|gone| gone.slot).min();

@@ -8,7 +8,7 @@ use super::write::write_record;
 use crate::body::{Body, Content};
 use crate::document;
 use crate::expect::{optional_text, share};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::Transcript;
 use crate::{Format, WireError};
@@ -56,8 +56,8 @@ fn sign(body: &Body<'_>) -> Fit {
 
 /// The events of a run, if `line` is one.
 fn history(line: &str) -> Option<&str> {
-    let object = Some(line).filter(|line| Kind::of(line) == Kind::Object)?;
-    json::field(object, "history").ok()?.filter(|history| Kind::of(history) == Kind::Array)
+    let object = Some(line).filter(|line| ValueKind::of(line) == ValueKind::Object)?;
+    json::field(object, "history").ok()?.filter(|history| ValueKind::of(history) == ValueKind::Array)
 }
 
 fn events(list: &str) -> Vec<&str> {
@@ -70,7 +70,7 @@ fn events(list: &str) -> Vec<&str> {
 }
 
 fn is_event(event: &str) -> bool {
-    let found = if Kind::of(event) == Kind::Object {
+    let found = if ValueKind::of(event) == ValueKind::Object {
         json::fields(event, &["source", "action", "observation", "id", "args", "role"]).ok()
     } else {
         None
@@ -104,17 +104,17 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
 
 /// Reads a run: a list of events, or an object with one.
 fn read_run(transcript: &mut Transcript, whole: &str, place: &str) -> Result<(), WireError> {
-    if Kind::of(whole) == Kind::Array {
+    if ValueKind::of(whole) == ValueKind::Array {
         let list = transcript.free_array(whole)?;
         return session::read(transcript, (whole, list, Some("")), place.to_owned(), Str::default());
     }
-    let [history, events, items, name] = match Kind::of(whole) {
-        Kind::Object => json::fields(whole, &["history", "events", "items", "instance_id"])?,
+    let [history, events, items, name] = match ValueKind::of(whole) {
+        ValueKind::Object => json::fields(whole, &["history", "events", "items", "instance_id"])?,
         _ => [None; 4],
     };
     let lists = LISTS.iter().zip([history, events, items]);
     let mut lists = lists.filter_map(|(key, list)| Some((key, list?)));
-    let Some((key, list)) = lists.find(|(_, list)| Kind::of(list) == Kind::Array) else {
+    let Some((key, list)) = lists.find(|(_, list)| ValueKind::of(list) == ValueKind::Array) else {
         let found = json::describe(whole);
         return Err(WireError::shape(format!("expected a list of events or `history`, found {found}")));
     };

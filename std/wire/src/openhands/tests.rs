@@ -191,7 +191,7 @@ fn a_file_with_a_message_that_was_added_is_detected_again() {
         let new = if role == "user" { Message::user("so far") } else { Message::assistant("so far") };
         let last = changed.conversations()[0].entries.len();
         for at in [1, last] {
-            changed.conversations_mut()[0].entries.insert(at, crate::Entry::new(new.clone()));
+            changed.conversations_mut()[0].entries.insert(at, crate::TranscriptEntry::new(new.clone()));
         }
         let again = transcript(&written(&changed));
         assert_eq!(shown_in(&again.conversations()[0]), shown_in(&changed.conversations()[0]));

@@ -8,7 +8,7 @@ use epitome_message::{Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolRe
 
 use super::event::Event;
 use crate::expect::{expect_object, media_at, member_text, share};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::openai_chat::split_data_url;
 use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks, messages};
 use crate::transcript::Chain;
@@ -23,9 +23,11 @@ pub(super) type Numbers = HashMap<Str, u64>;
 
 /// Whether `raw` is an event of this form. One that says twice which it is, is read as such, to be refused.
 pub(super) fn is_event(raw: &str) -> bool {
-    match Kind::of(raw) {
-        Kind::Object => match json::fields(raw, &["kind", "id"]) {
-            Ok([Some(kind), Some(id)]) => Kind::of(kind) == Kind::Text && Kind::of(id) == Kind::Text,
+    match ValueKind::of(raw) {
+        ValueKind::Object => match json::fields(raw, &["kind", "id"]) {
+            Ok([Some(kind), Some(id)]) => {
+                ValueKind::of(kind) == ValueKind::Text && ValueKind::of(id) == ValueKind::Text
+            }
             Ok(_) => false,
             Err(error) => error.kind() == WireErrorKind::DuplicateKey,
         },
@@ -73,9 +75,11 @@ pub(super) fn event(
 /// The events that a condensation takes out.
 fn forgotten(raw: &str, numbers: &Numbers) -> Result<Vec<u64>, WireError> {
     let mut found = Vec::new();
-    let ids = json::field(raw, "forgotten_event_ids")?.filter(|ids| Kind::of(ids) == Kind::Array);
+    let ids = json::field(raw, "forgotten_event_ids")?.filter(|ids| ValueKind::of(ids) == ValueKind::Array);
     json::items(ids.unwrap_or("[]"), |id| {
-        found.extend(numbers.get(&*json::decode(id)).copied().filter(|_| Kind::of(id) == Kind::Text));
+        found.extend(
+            numbers.get(&*json::decode(id)).copied().filter(|_| ValueKind::of(id) == ValueKind::Text),
+        );
         Ok(())
     })?;
     Ok(found)
@@ -115,7 +119,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMes
 }
 
 fn object<'a>(raw: &'a str, key: &'static str) -> Result<Option<&'a str>, WireError> {
-    Ok(json::field(raw, key)?.filter(|value| Kind::of(value) == Kind::Object))
+    Ok(json::field(raw, key)?.filter(|value| ValueKind::of(value) == ValueKind::Object))
 }
 
 fn tool<'a>(raw: &'a str, result: RecordPart<'a>) -> RecordMessage<'a> {
@@ -156,7 +160,7 @@ fn thoughts<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordPart<'a>>, W
     let [said, list, item] =
         json::fields(raw, &["reasoning_content", "thinking_blocks", "responses_reasoning_item"])?;
     let mut found = Vec::new();
-    if let Some(list) = list.filter(|list| Kind::of(list) == Kind::Array) {
+    if let Some(list) = list.filter(|list| ValueKind::of(list) == ValueKind::Array) {
         json::nested(raw, list, "/thinking_blocks", |list| {
             blocks(list, |block| {
                 expect_object(block, "a block")?;
@@ -170,7 +174,7 @@ fn thoughts<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordPart<'a>>, W
             })
         })?;
     }
-    if let Some(item) = item.filter(|item| Kind::of(item) == Kind::Object) {
+    if let Some(item) = item.filter(|item| ValueKind::of(item) == ValueKind::Object) {
         let mut reasoning = Reasoning::new(text_of_summary(item)?);
         reasoning.id = member_text(whole, item, "id")?;
         reasoning.opaque = member_text(whole, item, "encrypted_content")?.filter(|text| !text.is_empty());
@@ -188,10 +192,10 @@ fn thoughts<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordPart<'a>>, W
 
 /// The summary of an item of reasoning, a paragraph for each of its texts.
 fn text_of_summary(item: &str) -> Result<String, WireError> {
-    let list = json::field(item, "summary")?.filter(|list| Kind::of(list) == Kind::Array);
+    let list = json::field(item, "summary")?.filter(|list| ValueKind::of(list) == ValueKind::Array);
     let mut texts = Vec::new();
     json::items(list.unwrap_or("[]"), |text| {
-        texts.extend((Kind::of(text) == Kind::Text).then(|| json::decode(text)));
+        texts.extend((ValueKind::of(text) == ValueKind::Text).then(|| json::decode(text)));
         Ok(())
     })?;
     Ok(texts.join("\n\n"))
@@ -220,8 +224,8 @@ fn observed<'a>(whole: &Arc<str>, raw: &'a str) -> Result<RecordPart<'a>, WireEr
         inner.extend(json::nested(raw, observation, "/observation", read)?);
     }
     inner.extend(content(whole, raw, "extended_content")?);
-    let added = json::field(raw, "extended_content")?.filter(|list| Kind::of(list) == Kind::Array);
-    let form = if list.map(Kind::of) == Some(Kind::Text) { SlotForm::Text } else { TEXT_BLOCKS };
+    let added = json::field(raw, "extended_content")?.filter(|list| ValueKind::of(list) == ValueKind::Array);
+    let form = if list.map(ValueKind::of) == Some(ValueKind::Text) { SlotForm::Text } else { TEXT_BLOCKS };
     Ok(RecordPart::result(result, inner).with_slot(list, form).with_slot(added, SlotForm::Gone("[]")))
 }
 
@@ -244,7 +248,7 @@ fn told<'a>(
 fn content<'a>(whole: &Arc<str>, raw: &'a str, key: &'static str) -> Result<Vec<RecordPart<'a>>, WireError> {
     let mut found = Vec::new();
     match json::field(raw, key)? {
-        Some(list) if Kind::of(list) == Kind::Array => {
+        Some(list) if ValueKind::of(list) == ValueKind::Array => {
             json::nested(raw, list, format_args!("/{key}"), |list| {
                 blocks(list, |block| {
                     expect_object(block, "a block")?;
@@ -274,12 +278,12 @@ fn text_of<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<RecordPart<'a>
 }
 
 fn images<'a>(whole: &Arc<str>, list: &'a str, block: &'a str) -> Result<Vec<RecordPart<'a>>, WireError> {
-    let urls = json::field(block, "image_urls")?.filter(|urls| Kind::of(urls) == Kind::Array);
+    let urls = json::field(block, "image_urls")?.filter(|urls| ValueKind::of(urls) == ValueKind::Array);
     let urls = urls.unwrap_or("[]");
     let is_only = json::count(urls) == 1;
     let mut found = Vec::new();
     json::items(urls, |raw| {
-        if Kind::of(raw) != Kind::Text {
+        if ValueKind::of(raw) != ValueKind::Text {
             return Err(WireError::shape(format!("expected a URL, found {}", json::describe(raw))));
         }
         let url = json::decode(raw);

@@ -4,7 +4,7 @@ use epitome_core::message::Role;
 use epitome_message::{Message, Part, ToolResult};
 
 use crate::tests::support::{change, shown_in, transcript_of, written};
-use crate::{Entry, Format, ReadOptions, Relation, Transcript, WireErrorKind, read, write_back};
+use crate::{Format, ReadOptions, Relation, Transcript, TranscriptEntry, WireErrorKind, read, write_back};
 
 const SYSTEM: &str = r#"{"id":"e0","timestamp":"t","source":"agent","system_prompt":{"cache_prompt":false,"type":"text","text":"Be brief."},"tools":[],"dynamic_context":{"type":"text","text":"On Linux."},"kind":"SystemPromptEvent"}"#;
 const ASKS: &str = r#"{"id":"e1","source":"user","parent_id":"e0","llm_message":{"role":"user","content":[{"type":"text","text":"go"},{"type":"image","image_urls":["data:image/png;base64,AAAA"]}]},"extended_content":[{"type":"text","text":"A rule."}],"kind":"MessageEvent"}"#;
@@ -97,7 +97,7 @@ fn a_condensation_takes_events_out() {
 #[test]
 fn what_the_form_cannot_say_is_refused() {
     let mut transcript = transcript(&list(&[SYSTEM, ASKS]));
-    transcript.conversations_mut()[0].entries.push(Entry::new(Message::user("new")));
+    transcript.conversations_mut()[0].entries.push(TranscriptEntry::new(Message::user("new")));
     let refused = write_back(&transcript, &mut Vec::new()).unwrap_err();
     assert_eq!(refused.kind(), WireErrorKind::Unsupported);
     let wrong = ANSWER.replace("\"llm_message\":{", "\"llm_message\":1,\"x\":{");

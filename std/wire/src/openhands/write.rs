@@ -8,7 +8,7 @@ use epitome_message::{Message, Part};
 use super::event::{Event, Fields};
 use super::v1;
 use crate::WireError;
-use crate::json::{self, Kind, patch, quote};
+use crate::json::{self, ValueKind, patch, quote};
 use crate::rewrite::{changes, form, only_text, text};
 use crate::slots;
 
@@ -37,7 +37,7 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
     let mut written = source.to_owned();
     for change in changes(core::slice::from_ref(&was), messages)? {
         let new = Some(quote(text(change.new)?));
-        let args = json::field(&written, "args")?.filter(|args| Kind::of(args) == Kind::Object);
+        let args = json::field(&written, "args")?.filter(|args| ValueKind::of(args) == ValueKind::Object);
         written = match args {
             None => patch(&written, &[("content", new)])?,
             Some(args) => {
@@ -54,7 +54,8 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
 /// The member of `args` that says `old`.
 fn said_under(args: &str, old: &str) -> Result<&'static str, WireError> {
     for key in ["content", "final_thought", "thought", "summary"] {
-        if json::field(args, key)?.is_some_and(|raw| Kind::of(raw) == Kind::Text && json::decode(raw) == old)
+        if json::field(args, key)?
+            .is_some_and(|raw| ValueKind::of(raw) == ValueKind::Text && json::decode(raw) == old)
         {
             return Ok(key);
         }

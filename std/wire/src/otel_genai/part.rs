@@ -8,7 +8,7 @@ use epitome_message::{MediaSource, Part, Reasoning, Str, ToolCall, UnknownPart};
 use super::FORMAT;
 use crate::WireError;
 use crate::expect::{expect_object, kind_of_mime, new_media, share};
-use crate::json::Kind;
+use crate::json::ValueKind;
 use crate::json::known::Members;
 use crate::slots::{RecordPart, SlotForm};
 
@@ -55,7 +55,7 @@ fn call<'a, const N: usize>(
     kind: CallKind,
 ) -> Result<RecordPart<'a>, WireError> {
     let raw = found.get(key)?.filter(|raw| *raw != "null");
-    let is_text = raw.is_some_and(|raw| Kind::of(raw) == Kind::Text);
+    let is_text = raw.is_some_and(|raw| ValueKind::of(raw) == ValueKind::Text);
     let arguments = if is_text { found.text(whole, key)? } else { share(whole, raw.unwrap_or("{}")) };
     let mut call = ToolCall::new(found.text(whole, "id")?, found.text(whole, "name")?, arguments);
     call.kind = kind;

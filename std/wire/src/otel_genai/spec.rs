@@ -10,7 +10,7 @@ use crate::body::Body;
 use crate::document::Foreign;
 use crate::expect::expect_object;
 use crate::json::known::{Members, Value};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::slots::{self, RecordMessage, read_list};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
@@ -71,9 +71,9 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
 
 /// Refuses an attribute that is JSON within a text, or anything else that is no list.
 fn expect_parsed(list: &str) -> Result<(), WireError> {
-    match Kind::of(list) {
-        Kind::Array => Ok(()),
-        Kind::Text => Err(WireError::unsupported(
+    match ValueKind::of(list) {
+        ValueKind::Array => Ok(()),
+        ValueKind::Text => Err(WireError::unsupported(
             "the attribute is a text with JSON in it: put the list itself in the place of the text, then read it again",
         )),
         _ => Err(WireError::shape(format!("expected a list, found {}", json::describe(list)))),
@@ -87,7 +87,7 @@ fn fresh(message: &Message, _like: Option<&str>) -> Result<String, WireError> {
 
 /// The messages that a record is: a message, or the list of instructions beside the messages.
 fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
-    if Kind::of(raw) == Kind::Array {
+    if ValueKind::of(raw) == ValueKind::Array {
         return slots::list(whole, (raw, raw), ("", Role::System), part);
     }
     expect_object(raw, "a message")?;
@@ -103,7 +103,7 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, 
             return Err(WireError::shape(what));
         }
     };
-    let Some(parts) = found.get("parts")?.filter(|parts| Kind::of(parts) == Kind::Array) else {
+    let Some(parts) = found.get("parts")?.filter(|parts| ValueKind::of(parts) == ValueKind::Array) else {
         let found = json::describe(raw);
         return Err(WireError::shape(format!("expected a message with `parts`, a list, found {found}")));
     };

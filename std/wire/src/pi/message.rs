@@ -9,7 +9,7 @@ use epitome_message::{MediaSource, Message, Part, Reasoning, ToolCall, ToolResul
 use super::FORMAT;
 use crate::expect::{expect_object, new_media, number, optional_text, present, share};
 use crate::json::known::{Members, Value};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::{Format, WireError};
 
 /// The message that `raw`, a slice of `whole`, is; none if it is of a role that no model sees, or says nothing.
@@ -52,10 +52,10 @@ pub(super) fn message_of(
 
 fn content(whole: &Arc<str>, value: Value<'_>) -> Result<Vec<Part>, WireError> {
     let (content, mut parts) = (value.text(), Vec::new());
-    match Kind::of(content) {
-        Kind::Text if content == "\"\"" => {}
-        Kind::Text => parts.push(Part::Text(share(whole, &json::decode(content)))),
-        Kind::Array => json::known::items_and_members(value, &NAMES, |block| {
+    match ValueKind::of(content) {
+        ValueKind::Text if content == "\"\"" => {}
+        ValueKind::Text => parts.push(Part::Text(share(whole, &json::decode(content)))),
+        ValueKind::Array => json::known::items_and_members(value, &NAMES, |block| {
             parts.extend(self::block(whole, &block)?);
             Ok(())
         })?,
@@ -108,7 +108,7 @@ pub(super) fn block(
 
 /// The usage that the message reports, if it reports any.
 pub(super) fn reported(found: &Members<'_, { FIELDS.len() }>) -> Result<Option<Usage>, WireError> {
-    let Some(usage) = found.get("usage")?.filter(|usage| Kind::of(usage) == Kind::Object) else {
+    let Some(usage) = found.get("usage")?.filter(|usage| ValueKind::of(usage) == ValueKind::Object) else {
         return Ok(None);
     };
     let [input, output, cache_read, cache_creation] =

@@ -12,14 +12,14 @@ use crate::expect::share;
 use crate::forest;
 use crate::json::known::{Members, Value};
 use crate::json::{self, Spans};
-use crate::transcript::{Conversation, Entry, Relation, Stage, Stages, Transcript, UsageEntry};
+use crate::transcript::{Conversation, Relation, Stage, Stages, Transcript, TranscriptEntry, UsageEntry};
 use crate::{Format, WireError};
 
 /// All entries of a file, and what they say.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     tree: Tree,
-    entries: Vec<Entry>,
+    entries: Vec<TranscriptEntry>,
     /// The reports, each by the number of its message.
     reports: Vec<(u32, Usage)>,
     /// The entry that each conversation ends with.
@@ -42,7 +42,7 @@ impl Session {
             }
             let number = u32::try_from(session.entries.len()).unwrap_or(u32::MAX);
             session.reports.extend(said.usage.map(|usage| (number, *usage)));
-            session.entries.push(Entry::of(message, record, 0));
+            session.entries.push(TranscriptEntry::of(message, record, 0));
             Ok(())
         })?;
         Ok(session)
@@ -84,7 +84,7 @@ impl Session {
 }
 
 impl Stages for Session {
-    fn entries(&self) -> &[Entry] {
+    fn entries(&self) -> &[TranscriptEntry] {
         &self.entries
     }
 

@@ -9,7 +9,7 @@ use super::message::{NAMES, block, message};
 use super::outline::Lines;
 use super::session::Session;
 use crate::body::Body;
-use crate::json::{self, Kind, patch, quote};
+use crate::json::{self, ValueKind, patch, quote};
 use crate::rewrite::{changes, form, only_text, text};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Chain, NewRecord, NewRecords, Transcript};
@@ -38,7 +38,7 @@ fn sign(body: &Body<'_>) -> Fit {
         Some(one) => Some(one),
         None => body.sample("").and_then(|sample| sample.first().copied()),
     };
-    let Some(first) = first.filter(|line| Kind::of(line) == Kind::Object) else { return Fit::No };
+    let Some(first) = first.filter(|line| ValueKind::of(line) == ValueKind::Object) else { return Fit::No };
     match json::fields(first, &["type", "id", "cwd", "timestamp"]) {
         Ok([Some("\"session\""), Some(_), Some(_), Some(_)]) => {
             Fit::Certain("its first line is a `session` with `cwd`")
@@ -75,7 +75,7 @@ fn write_record(record: Option<&str>, messages: &[&Message]) -> Result<Option<St
         let content = json::field(&said, "content")?.unwrap_or("\"\"");
         let content = match change.new {
             Part::ToolResult(_) => format!(r#"[{{"type":"text","text":{}}}]"#, quote(new)),
-            _ if Kind::of(content) == Kind::Text => quote(new),
+            _ if ValueKind::of(content) == ValueKind::Text => quote(new),
             _ => with_text(content, change.part, new)?,
         };
         said = patch(&said, &[("content", Some(content))])?;
@@ -107,7 +107,7 @@ fn with_text(list: &str, wanted: usize, new: &str) -> Result<String, WireError> 
 fn new_entry(new: &NewRecord<'_>) -> Result<String, WireError> {
     let (message, text) = only_text(&[new.message])?;
     let [time, beside] = json::fields(new.like, &["timestamp", "message"])?;
-    let beside = beside.filter(|beside| Kind::of(beside) == Kind::Object).unwrap_or("{}");
+    let beside = beside.filter(|beside| ValueKind::of(beside) == ValueKind::Object).unwrap_or("{}");
     let [at, api, provider, model] = json::fields(beside, &["timestamp", "api", "provider", "model"])?;
     let content = format!(r#"[{{"type":"text","text":{}}}]"#, quote(text));
     let said = match message.role() {

@@ -6,7 +6,8 @@ use epitome_message::{Message, Part, ToolResult};
 use crate::json;
 use crate::tests::support::{shown_in, written};
 use crate::{
-    Conversation, Entry, Format, ReadOptions, Relation, Transcript, WireErrorKind, detect, read, write_back,
+    Conversation, Format, ReadOptions, Relation, Transcript, TranscriptEntry, WireErrorKind, detect, read,
+    write_back,
 };
 
 const HEAD: &str = r#"{"type":"session","id":"s","timestamp":"t","cwd":"/","provider":"anthropic"}"#;
@@ -98,7 +99,7 @@ fn a_new_message_stands_between_two_entries() {
     let mut transcript = transcript(&lines);
     let entries = &mut transcript.conversations_mut()[0].entries;
     entries.drain(1..3);
-    entries.insert(1, Entry::new(Message::assistant("seen: \"a.txt\"")));
+    entries.insert(1, TranscriptEntry::new(Message::assistant("seen: \"a.txt\"")));
     let out = written(&transcript);
     let line = out.lines().nth(2).unwrap();
     let name = json::decode(json::field(line, "id").unwrap().unwrap()).into_owned();
@@ -121,13 +122,17 @@ fn a_new_message_stands_between_two_entries() {
     // A file without names has none for it either.
     let mut early = self::transcript(&[HEAD, USER, CALL, RESULT].map(str::to_owned));
     for at in [0, 2, 5] {
-        early.conversations_mut()[0].entries.insert(at, Entry::new(Message::user(format!("note {at}"))));
+        early.conversations_mut()[0]
+            .entries
+            .insert(at, TranscriptEntry::new(Message::user(format!("note {at}"))));
     }
     let out = written(&early);
     assert!(!out.contains("parentId"), "{out}");
     let again = read(out.as_str(), &ReadOptions::default()).unwrap();
     assert_eq!(shown_in(&again.conversations()[0]), shown_in(&early.conversations()[0]));
-    early.conversations_mut()[0].entries.push(Entry::new(Message::new(Role::Developer, Vec::new())));
+    early.conversations_mut()[0]
+        .entries
+        .push(TranscriptEntry::new(Message::new(Role::Developer, Vec::new())));
     assert_eq!(write_back(&early, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
 }
 
@@ -135,7 +140,7 @@ fn a_new_message_stands_between_two_entries() {
 fn a_new_message_is_refused_where_entries_have_no_names_of_their_own() {
     let push = |lines: &[String]| {
         let mut new = transcript(lines);
-        new.conversations_mut()[0].entries.push(Entry::new(Message::user("note")));
+        new.conversations_mut()[0].entries.push(TranscriptEntry::new(Message::user("note")));
         write_back(&new, &mut Vec::new()).map_err(|error| error.kind())
     };
     let one = |id, parent| named(USER, id, parent);
@@ -166,7 +171,7 @@ fn a_compaction_puts_its_summary_before_what_it_kept() {
     assert_eq!((found.at, found.dropped, found.tokens_before), (0, Some(3), Some(900)));
     for at in 0..=3 {
         let mut new = transcript.clone();
-        new.conversations_mut()[0].entries.insert(at, Entry::new(Message::user("note")));
+        new.conversations_mut()[0].entries.insert(at, TranscriptEntry::new(Message::user("note")));
         let mut out = Vec::new();
         match write_back(&new, &mut out) {
             Ok(()) => {
@@ -181,7 +186,7 @@ fn a_compaction_puts_its_summary_before_what_it_kept() {
     let beside = [&lines[..], &[named(&USER.replace("go", "beside"), "g", "e")]].concat();
     let mut replaced = self::transcript(&beside);
     replaced.conversations_mut()[0].entries.clear();
-    replaced.conversations_mut()[0].entries.push(Entry::new(Message::user("note")));
+    replaced.conversations_mut()[0].entries.push(TranscriptEntry::new(Message::user("note")));
     let error = write_back(&replaced, &mut Vec::new()).unwrap_err();
     assert_eq!(error.kind(), WireErrorKind::Unsupported, "what was before would come back");
     let mut without = transcript.clone();

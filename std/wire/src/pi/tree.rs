@@ -8,8 +8,8 @@ use epitome_message::Str;
 use crate::WireError;
 use crate::expect::{expect_object, number, optional_text};
 use crate::forest::{self, Forest, NONE, Names, narrow};
-use crate::json::{self, Kind, Spans};
-use crate::transcript::{CompactionTree, Compactions, ToolCompaction};
+use crate::json::{self, Spans, ValueKind};
+use crate::transcript::{CompactionTree, ToolCompaction, ToolCompactions};
 
 /// An entry, as far as the forest needs it.
 #[derive(Debug)]
@@ -41,8 +41,10 @@ impl<'a> Line<'a> {
         let names = &["type", "id", "parentId", "message", "summary", "firstKeptEntryId", "tokensBefore"];
         let [kind, id, parent, said, summary, first, before] = json::noted_fields(spans, raw, names)?;
         let content = match (kind, said, summary) {
-            (Some("\"message\""), Some(said), _) if Kind::of(said) == Kind::Object => Content::Message(said),
-            (Some("\"compaction\""), _, Some(summary)) if Kind::of(summary) == Kind::Text => {
+            (Some("\"message\""), Some(said), _) if ValueKind::of(said) == ValueKind::Object => {
+                Content::Message(said)
+            }
+            (Some("\"compaction\""), _, Some(summary)) if ValueKind::of(summary) == ValueKind::Text => {
                 let first = optional_text(raw, first, "firstKeptEntryId")?;
                 Content::Compaction { summary, first, tokens_before: number(before) }
             }
@@ -242,7 +244,7 @@ impl Tree {
     }
 
     /// The compactions before an entry.
-    pub(super) fn compactions(&mut self) -> impl Fn(&Self, usize) -> Compactions + use<> {
+    pub(super) fn compactions(&mut self) -> impl Fn(&Self, usize) -> ToolCompactions + use<> {
         let lists = core::mem::take(&mut self.compactions).lists();
         move |tree, end| lists(tree.nodes.get(end).and_then(|node| node.cut))
     }

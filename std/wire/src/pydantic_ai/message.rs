@@ -12,7 +12,7 @@ use epitome_message::{
 
 use super::FORMAT;
 use crate::expect::{expect_object, kind_of, member_text, new_media, number, optional_text, present, share};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::slots::{RecordMessage, RecordMessages, RecordPart, SlotForm, blocks};
 use crate::{Format, WireError};
 
@@ -25,7 +25,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMes
         Some("\"response\"") => Role::Assistant,
         _ => return Err(WireError::shape("expected `kind`, a request or a response")),
     };
-    let Some(parts) = parts.filter(|parts| Kind::of(parts) == Kind::Array) else {
+    let Some(parts) = parts.filter(|parts| ValueKind::of(parts) == ValueKind::Array) else {
         return Err(WireError::shape("expected `parts`, a list"));
     };
     let mut pieces = RecordMessages::new(role);
@@ -150,7 +150,7 @@ impl<'a> Block<'_, 'a> {
                 let left = CompactionPart::new(self.text("provider_name")?, self.text("content")?, sealed);
                 Some(self.element(RecordPart::new(Part::Compaction(left))))
             }
-            "file" => match self.content()?.filter(|file| Kind::of(file) == Kind::Object) {
+            "file" => match self.content()?.filter(|file| ValueKind::of(file) == ValueKind::Object) {
                 Some(file) => media(self.whole, file)?.map(|media| self.element(RecordPart::new(media))),
                 None => None,
             },
@@ -194,7 +194,7 @@ impl<'a> Block<'_, 'a> {
         let Some(content) = self.content()? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         let mut has_files = false;
-        if Kind::of(content) == Kind::Array {
+        if ValueKind::of(content) == ValueKind::Array {
             json::nested(self.raw, content, "/content", |content| {
                 blocks(content, |item| {
                     let file = media(self.whole, item)?;
@@ -216,7 +216,8 @@ impl<'a> Block<'_, 'a> {
 
     /// The user's prompt: a text, or a list of texts and files.
     fn prompt(&self) -> Result<Vec<RecordPart<'a>>, WireError> {
-        let Some(content) = self.content()?.filter(|content| Kind::of(content) == Kind::Array) else {
+        let Some(content) = self.content()?.filter(|content| ValueKind::of(content) == ValueKind::Array)
+        else {
             return Ok(self.said("content")?.into_iter().collect());
         };
         let is_only = json::count(content) == 1;
@@ -236,7 +237,7 @@ impl<'a> Block<'_, 'a> {
 
     /// An item of what the user says; none, if no model sees it.
     fn item(&self, item: &'a str) -> Result<Option<RecordPart<'a>>, WireError> {
-        if Kind::of(item) == Kind::Text {
+        if ValueKind::of(item) == ValueKind::Text {
             let said = json_text(self.whole, item);
             let noted = RecordPart::new(Part::Text(said)).with_slot(Some(item), SlotForm::Text);
             return Ok(Some(noted).filter(|_| item != "\"\""));
@@ -263,29 +264,30 @@ impl<'a> Block<'_, 'a> {
 
 /// The text that a value is; of any other value, its JSON.
 fn json_text(whole: &Arc<str>, value: &str) -> Str {
-    match Kind::of(value) {
-        Kind::Text => share(whole, &json::decode(value)),
+    match ValueKind::of(value) {
+        ValueKind::Text => share(whole, &json::decode(value)),
         _ => share(whole, value),
     }
 }
 
 /// The file that `raw` is, if it is one.
 fn media(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
-    if Kind::of(raw) != Kind::Object {
+    if ValueKind::of(raw) != ValueKind::Object {
         return Ok(None);
     }
     let [kind, data, url, file_id] = json::fields(raw, &["kind", "data", "url", "file_id"])?;
     let mime = || {
-        let mime = json::field(raw, "media_type")?.filter(|mime| Kind::of(mime) == Kind::Text);
+        let mime = json::field(raw, "media_type")?.filter(|mime| ValueKind::of(mime) == ValueKind::Text);
         Ok::<_, WireError>(mime.map(json::decode).unwrap_or_default())
     };
     let text = |value, key| {
-        present(raw, value, key, |value| match Kind::of(value) {
-            Kind::Text => Ok(share(whole, &json::decode(value))),
+        present(raw, value, key, |value| match ValueKind::of(value) {
+            ValueKind::Text => Ok(share(whole, &json::decode(value))),
             _ => Err(WireError::shape(format!("expected a text, found {}", json::describe(value)))),
         })
     };
-    let kind = kind.filter(|kind| Kind::of(kind) == Kind::Text).map_or(Cow::Borrowed(""), json::decode);
+    let kind =
+        kind.filter(|kind| ValueKind::of(kind) == ValueKind::Text).map_or(Cow::Borrowed(""), json::decode);
     let named = match &*kind {
         "binary" => match text(data, "data")? {
             Some(data) => {
@@ -309,7 +311,7 @@ fn media(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
 
 /// The usage that a response reports: tokens that were read from and written to the cache are part of the input.
 pub(super) fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
-    let usage = json::field(raw, "usage")?.filter(|usage| Kind::of(usage) == Kind::Object);
+    let usage = json::field(raw, "usage")?.filter(|usage| ValueKind::of(usage) == ValueKind::Object);
     let Some(usage) = usage else { return Ok(None) };
     let names = &[
         "input_tokens",
@@ -321,7 +323,7 @@ pub(super) fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
         "details",
     ];
     let [input, old_input, output, old_output, read, written, details] = json::fields(usage, names)?;
-    let details = details.filter(|details| Kind::of(details) == Kind::Object).unwrap_or("{}");
+    let details = details.filter(|details| ValueKind::of(details) == ValueKind::Object).unwrap_or("{}");
     let reasoning = number(json::field(details, "reasoning_tokens")?);
     let (input, output) = (number(input).or(number(old_input)), number(output).or(number(old_output)));
     let total = input.zip(output).map(|(input, output)| input.saturating_add(output));

@@ -5,7 +5,7 @@ use epitome_message::Message;
 
 use super::message::{instructions, pieces, pieces_and_instructions, reported};
 use crate::body::{Body, Content};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::rewrite::form;
 use crate::slots;
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
@@ -27,12 +27,12 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 fn sign(body: &Body<'_>) -> Fit {
     let sample = body.sample("messages").unwrap_or_default();
     let is_one = |message: &&str| {
-        let found = match Kind::of(message) {
-            Kind::Object => json::fields(message, &["kind", "parts"]).ok(),
+        let found = match ValueKind::of(message) {
+            ValueKind::Object => json::fields(message, &["kind", "parts"]).ok(),
             _ => None,
         };
         matches!(found, Some([Some("\"request\"" | "\"response\""), Some(parts)])
-            if Kind::of(parts) == Kind::Array)
+            if ValueKind::of(parts) == ValueKind::Array)
     };
     match !sample.is_empty() && sample.iter().all(is_one) {
         true => Fit::Certain("its messages have a `kind`, request or response, beside `parts`"),
@@ -49,7 +49,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
                 Some(list) => (list, "/messages"),
                 None => (whole, ""),
             };
-            if Kind::of(list) != Kind::Array {
+            if ValueKind::of(list) != ValueKind::Array {
                 let found = json::describe(list);
                 return Err(WireError::shape(format!("expected a list of messages, found {found}")));
             }

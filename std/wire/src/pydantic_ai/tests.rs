@@ -5,7 +5,7 @@ use epitome_core::message::Role;
 use epitome_message::{Message, Part, ToolResult};
 
 use crate::tests::support::{change, shown_in, transcript_of, written};
-use crate::{Entry, Format, ReadOptions, Transcript, WireErrorKind, read, write_back};
+use crate::{Format, ReadOptions, Transcript, TranscriptEntry, WireErrorKind, read, write_back};
 
 const ASKED: &str = r#"{"parts":[{"content":"Be kind.","timestamp":"t","dynamic_ref":null,"part_kind":"system-prompt"},
  {"content":["Which files?",{"url":"https://x.example/a.png","kind":"image-url","media_type":"image/png"},
@@ -129,7 +129,7 @@ fn what_the_form_cannot_say_is_refused() {
     let mut transcript = transcript(&list(&[ASKED]));
     transcript.conversations_mut()[0]
         .entries
-        .push(Entry::new(Message::new(Role::Developer, vec![Part::Text("new".into())])));
+        .push(TranscriptEntry::new(Message::new(Role::Developer, vec![Part::Text("new".into())])));
     let refused = write_back(&transcript, &mut Vec::new()).unwrap_err();
     assert_eq!(refused.kind(), WireErrorKind::Unsupported);
     for wrong in [

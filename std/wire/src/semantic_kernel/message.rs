@@ -10,7 +10,7 @@ use crate::answers::mark_answered;
 use crate::error::quoted;
 use crate::expect::{expect_object, member_text, new_media, optional_text, share};
 use crate::json::known::Value;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::openai_chat::split_data_url;
 use crate::{Format, WireError, WireErrorKind};
 
@@ -41,10 +41,10 @@ pub(super) fn role(raw: &str) -> Result<Role, WireError> {
 /// The role of the element `raw`: a text, or an object with `Label`.
 fn role_of(raw: &str, fields: &Fields<'_>) -> Result<Role, WireError> {
     let role = match fields.role {
-        Some(role) if Kind::of(role) == Kind::Object => json::known::field(role, "Label")?,
+        Some(role) if ValueKind::of(role) == ValueKind::Object => json::known::field(role, "Label")?,
         role => role,
     };
-    let Some(role) = role.filter(|role| Kind::of(role) == Kind::Text) else {
+    let Some(role) = role.filter(|role| ValueKind::of(role) == ValueKind::Text) else {
         let found = json::describe(raw);
         return Err(WireError::shape(format!("expected a message with `Role`, found {found}")));
     };
@@ -127,7 +127,7 @@ pub(super) fn messages<'a>(
 
 /// The call that a message of a tool names in `Metadata`.
 fn called(whole: &Arc<str>, fields: &Fields<'_>) -> Result<Str, WireError> {
-    let metadata = fields.metadata.filter(|metadata| Kind::of(metadata) == Kind::Object);
+    let metadata = fields.metadata.filter(|metadata| ValueKind::of(metadata) == ValueKind::Object);
     let id = metadata.map(|metadata| member_text(whole, metadata, "ChatCompletionsToolCall.Id"));
     Ok(id.transpose()?.flatten().unwrap_or_default())
 }
@@ -182,7 +182,9 @@ fn part(
         }
         "FunctionResultContent" => {
             let result = match result {
-                Some(result) if Kind::of(result) == Kind::Text => share(whole, &json::decode(result)),
+                Some(result) if ValueKind::of(result) == ValueKind::Text => {
+                    share(whole, &json::decode(result))
+                }
                 Some(result) if result != "null" => share(whole, result),
                 _ => Str::default(),
             };

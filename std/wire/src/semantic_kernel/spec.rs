@@ -6,7 +6,7 @@ use super::message::{Fields, messages, role};
 use super::write::write_record;
 use crate::body::Body;
 use crate::expect::number;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
@@ -26,7 +26,8 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 fn sign(body: &Body<'_>) -> Fit {
     let Some(sample) = body.sample("Messages").filter(|_| body.value().is_some()) else { return Fit::No };
     let has_items = |item: &str| json::field(item, "Items").is_ok_and(|items| items.is_some());
-    let is_message = |item: &&str| Kind::of(item) == Kind::Object && role(item).is_ok() && has_items(item);
+    let is_message =
+        |item: &&str| ValueKind::of(item) == ValueKind::Object && role(item).is_ok() && has_items(item);
     match !sample.is_empty() && sample.iter().all(is_message) {
         true => Fit::Certain("its messages have `Role` and `Items`"),
         false => Fit::No,
@@ -39,7 +40,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
         Some(list) => (list, "/Messages"),
         None => (whole, ""),
     };
-    if Kind::of(list) != Kind::Array {
+    if ValueKind::of(list) != ValueKind::Array {
         let found = json::describe(list);
         return Err(WireError::shape(format!("expected an array of messages, found {found}")));
     }
@@ -55,7 +56,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
 
 /// `Usage` of `Metadata`, as OpenAI's client for .NET names it, before its version 2 and since.
 fn reported(fields: &Fields<'_>) -> Result<Option<Usage>, WireError> {
-    let object = |text: Option<&str>| text.is_some_and(|text| Kind::of(text) == Kind::Object);
+    let object = |text: Option<&str>| text.is_some_and(|text| ValueKind::of(text) == ValueKind::Object);
     let Some(metadata) = fields.metadata.filter(|text| object(Some(text))) else { return Ok(None) };
     let usage = json::field(metadata, "Usage")?;
     let Some(usage) = usage.filter(|text| object(Some(text))) else { return Ok(None) };

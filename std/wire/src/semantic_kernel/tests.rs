@@ -4,7 +4,7 @@ use epitome_message::{Part, ToolResult};
 
 use crate::openai_chat::tests::shown;
 use crate::tests::support::written;
-use crate::{Entry, Format, ReadOptions, detect, read};
+use crate::{Format, ReadOptions, TranscriptEntry, detect, read};
 
 const HISTORY: &str = "\u{FEFF}[\r\n {\"Role\": {\"Label\": \"user\"}, \"Items\": [{\"$type\": \"TextContent\", \"Text\": \"Weather?\"},
   {\"$type\": \"ImageContent\", \"Uri\": \"https://a/b.png\"}, {\"$type\": \"BinaryContent\", \"Data\": \"QUJD\"}]},
@@ -33,7 +33,7 @@ fn calls_and_results_are_paired_and_written_back() {
         let changed = conversation.entries[at].message().clone().with_parts(vec![cleared]);
         conversation.entries[at] = conversation.entries[at].clone().with_message(changed);
     }
-    conversation.entries.push(Entry::new(epitome_message::Message::assistant("Rain.")));
+    conversation.entries.push(TranscriptEntry::new(epitome_message::Message::assistant("Rain.")));
     let shorter = written(&transcript);
     let new = r#"{"Role":{"Label":"assistant"},"Items":[{"$type":"TextContent","Text":"Rain."}]}"#;
     let expected = HISTORY.replace("\"rain\"", "\"-\"").replace("\"sun\"", "\"-\"");

@@ -7,7 +7,7 @@ use epitome_message::{Media, MediaSource, Message, Part};
 
 use super::message::{Fields, items, messages as read};
 use crate::WireError;
-use crate::json::{self, Kind, patch, quote};
+use crate::json::{self, ValueKind, patch, quote};
 use crate::rewrite::{changes, form, text};
 
 /// The element `source` as its messages are now, or a new one.
@@ -70,7 +70,7 @@ fn item(message: &Message, part: &Part) -> Result<String, WireError> {
         (Part::ToolCall(call), Role::Assistant) => {
             let arguments = match json::trim(&call.arguments) {
                 "" => "{}",
-                text if Kind::of(text) == Kind::Object && json::check(text).is_ok() => text,
+                text if ValueKind::of(text) == ValueKind::Object && json::check(text).is_ok() => text,
                 _ => return Err(form("a call whose arguments are no JSON object")),
             };
             let (id, name) = (quote(&call.id), function(&call.name));

@@ -11,7 +11,7 @@ use crate::body::Body;
 use crate::expect::{expect_object, share};
 use crate::exports;
 use crate::json::known::Members;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::slots::{self, RecordMessage, RecordPart, SlotForm};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
@@ -31,15 +31,15 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 
 fn sign(body: &Body<'_>) -> Fit {
     exports::fit(body, "its `conversations` have messages with `from` and `value`", |raw| {
-        let list = exports::value_of(raw, "conversations", Kind::Array).ok().flatten()?;
+        let list = exports::value_of(raw, "conversations", ValueKind::Array).ok().flatten()?;
         let sample = crate::body::first_of(list)?;
         sample.iter().all(|message| is_message(message)).then_some(!sample.is_empty())
     })
 }
 
 fn is_message(raw: &str) -> bool {
-    let found = match Kind::of(raw) {
-        Kind::Object => json::fields(raw, &["from", "value", "role"]).ok(),
+    let found = match ValueKind::of(raw) {
+        ValueKind::Object => json::fields(raw, &["from", "value", "role"]).ok(),
         _ => None,
     };
     matches!(found, Some([Some(_), Some(_), None]))
@@ -47,10 +47,10 @@ fn is_message(raw: &str) -> bool {
 
 fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     exports::for_each(transcript, body, |transcript, path, raw| {
-        let list = exports::messages_of(raw, "conversations", Kind::Array)?;
+        let list = exports::messages_of(raw, "conversations", ValueKind::Array)?;
         let mut conversation = Conversation::new(Format::ShareGpt, format!("{path}/conversations"));
         conversation.id = exports::name(&transcript.source, raw, "id")?;
-        if let Some(system) = exports::value_of(raw, "system", Kind::Text)? {
+        if let Some(system) = exports::value_of(raw, "system", ValueKind::Text)? {
             let source = Arc::clone(&transcript.source);
             let said = json::nested(raw, system, "/system", |system| {
                 slots::messages(&source, system, Format::ShareGpt, pieces)
@@ -96,7 +96,7 @@ fn write(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireE
 
 /// The message that a record is: an element of the list, or the text of `system` beside it.
 fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
-    if Kind::of(raw) == Kind::Text {
+    if ValueKind::of(raw) == ValueKind::Text {
         return Ok(vec![
             RecordMessage::new(Role::System, raw).with_parts(RecordPart::text(whole, Some(raw))),
         ]);
@@ -133,7 +133,7 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, 
 fn observed<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     let value = Members::of(raw, &["value"]).get("value")?.filter(|value| *value != "null");
     let part = RecordPart::text(whole, value).or_else(|| {
-        let value = value.filter(|value| Kind::of(value) != Kind::Text)?;
+        let value = value.filter(|value| ValueKind::of(value) != ValueKind::Text)?;
         Some(RecordPart::new(Part::Text(share(whole, value))).with_slot(Some(value), SlotForm::Value))
     });
     let from = Attribution::new(FORMAT, SourceKind::Tool, Authority::Retrieved);
@@ -153,8 +153,8 @@ fn calls(said: &str) -> Vec<ToolCall> {
         });
         Ok(())
     };
-    let read = match Kind::of(said) {
-        Kind::Array => json::items(said, add),
+    let read = match ValueKind::of(said) {
+        ValueKind::Array => json::items(said, add),
         _ => add(said),
     };
     all.filter(|_| read.is_ok()).unwrap_or_default()
@@ -162,13 +162,13 @@ fn calls(said: &str) -> Vec<ToolCall> {
 
 /// The call that the object `raw` is. Its arguments are an object, or the text of one.
 fn call(raw: &str) -> Option<ToolCall> {
-    let object = Some(raw).filter(|raw| Kind::of(raw) == Kind::Object)?;
+    let object = Some(raw).filter(|raw| ValueKind::of(raw) == ValueKind::Object)?;
     let [name, arguments] = json::fields(object, &["name", "arguments"]).ok()?;
-    let name = json::decode(name.filter(|name| Kind::of(name) == Kind::Text)?);
-    let arguments = match arguments.map(Kind::of) {
+    let name = json::decode(name.filter(|name| ValueKind::of(name) == ValueKind::Text)?);
+    let arguments = match arguments.map(ValueKind::of) {
         None => "{}".into(),
-        Some(Kind::Object) => arguments.unwrap_or_default().into(),
-        Some(Kind::Text) => json::decode(arguments.unwrap_or_default()),
+        Some(ValueKind::Object) => arguments.unwrap_or_default().into(),
+        Some(ValueKind::Text) => json::decode(arguments.unwrap_or_default()),
         Some(_) => return None,
     };
     Some(ToolCall::new(CALL, &*name, &*arguments))

@@ -2,7 +2,7 @@ use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
 use epitome_message::{Message, Part, ToolResult};
 
-use crate::{Entry, Format, ReadOptions, Transcript, WireErrorKind, detect, read, write_back};
+use crate::{Format, ReadOptions, Transcript, TranscriptEntry, WireErrorKind, detect, read, write_back};
 
 const LIST: &str = include_str!("../../../../fuzz/seeds/wire_sharegpt/list.json");
 const LINES: &str = include_str!("../../../../fuzz/seeds/wire_sharegpt/lines.jsonl");
@@ -58,7 +58,7 @@ fn changes_are_written_into_their_dialogue() {
     let system = first.entries[0].clone();
     first.entries[0] =
         system.clone().with_message(system.message().clone().with_parts(vec![Part::Text("Short.".into())]));
-    second.entries.push(Entry::new(Message::assistant("New")));
+    second.entries.push(TranscriptEntry::new(Message::assistant("New")));
     let expected = LIST
         .replace(r#""Be brief.""#, r#""Short.""#)
         .replace(r#""{\"at\": \"Berlin\"}""#, r#""[cleared]""#)
@@ -151,7 +151,7 @@ fn all_of_a_dialogue_may_become_a_summary() {
     let mut transcript = transcript(LIST);
     let second = &mut transcript.conversations_mut()[1];
     second.entries.clear();
-    second.entries.push(Entry::new(Message::user("They greeted.")));
+    second.entries.push(TranscriptEntry::new(Message::user("They greeted.")));
     let out = written(&transcript);
     assert!(out.contains(r#"{"conversations": [{"from":"human","value":"They greeted."}]}"#), "{out}");
 }

@@ -9,7 +9,7 @@ use super::{ReadRecord, RecordMessage, RecordPart, messages};
 use crate::WireError;
 use crate::body::{Body, Content};
 use crate::json::known::Value;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::transcript::{Conversation, Transcript};
 
 /// The pieces of a message of blocks, of which each result is a tool's message of its own.
@@ -136,8 +136,8 @@ pub(crate) fn read_list(
 }
 
 fn array(transcript: &mut Transcript, list: &str) -> Result<u32, WireError> {
-    match Kind::of(list) {
-        Kind::Array => transcript.array(list),
+    match ValueKind::of(list) {
+        ValueKind::Array => transcript.array(list),
         _ => Err(WireError::shape(format!("expected a list of messages, found {}", json::describe(list)))),
     }
 }

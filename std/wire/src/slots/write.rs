@@ -10,7 +10,7 @@ use epitome_message::{Message, Part, ToolResult};
 
 use super::{ReadRecord, RecordMessage, RecordPart, Slot, SlotForm};
 use crate::WireError;
-use crate::json::{self, Kind, quote};
+use crate::json::{self, ValueKind, quote};
 use crate::rewrite::{form, only_text};
 
 /// The record when it holds the messages `now`, of those that `read` finds in it; `None`, if it holds none.
@@ -240,8 +240,9 @@ impl SlotForm {
         Ok(match (self, part) {
             (Self::Value, part) => {
                 let said = said(part)?;
-                let is_tree = matches!(Kind::of(was), Kind::Array | Kind::Object);
-                let is_same = is_tree && Kind::of(&said) == Kind::of(was) && json::check(&said).is_ok();
+                let is_tree = matches!(ValueKind::of(was), ValueKind::Array | ValueKind::Object);
+                let is_same =
+                    is_tree && ValueKind::of(&said) == ValueKind::of(was) && json::check(&said).is_ok();
                 if is_same { said.into_owned() } else { quote(&said) }
             }
             (Self::Constant(value) | Self::Gone(value), _) => value.to_owned(),

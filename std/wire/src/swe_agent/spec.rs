@@ -3,7 +3,7 @@
 use epitome_message::Message;
 
 use crate::body::Body;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::openai_chat;
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
@@ -22,7 +22,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 };
 
 fn sign(body: &Body<'_>) -> Fit {
-    let is_list = |key| body.field(key).is_some_and(|list| Kind::of(list) == Kind::Array);
+    let is_list = |key| body.field(key).is_some_and(|list| ValueKind::of(list) == ValueKind::Array);
     match is_list("trajectory") && is_list("history") {
         true => Fit::Certain("it has `trajectory` beside `history`"),
         false => Fit::No,

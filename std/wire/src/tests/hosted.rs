@@ -1,7 +1,8 @@
 //! Outputs of the provider's own tools, shortened in their places, in the form that each API takes back.
 
 use epitome_core::{
-    GroupKind, IndexBuf, OpenCallTree, Part as Row, PartKind, Pending, Profile, Repair, Span, Tokens, repair,
+    GroupKind, IndexBuf, OpenCallTree, PartKind, PartSpan as Row, Pending, Profile, Repair, Span, Tokens,
+    repair,
 };
 
 use epitome_core::message::Role;

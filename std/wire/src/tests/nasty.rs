@@ -8,7 +8,7 @@ use std::thread;
 
 use super::super::spec::SPECS;
 use super::formats::{first_difference, same_text};
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::{Format, ReadOptions, WireErrorKind, detect, read, write_back};
 
 /// The small texts of a format that its fuzz target begins with.
@@ -48,13 +48,13 @@ impl Places {
     fn collect(&mut self, whole: &str, value: &str) {
         let range = json::range_of(whole, value);
         self.values.push(range.clone());
-        match Kind::of(value) {
-            Kind::Object => json::raw_members(value, |key, inner| {
+        match ValueKind::of(value) {
+            ValueKind::Object => json::raw_members(value, |key, inner| {
                 self.members.push(json::offset_of(whole, key)..json::range_of(whole, inner).end);
                 self.collect(whole, inner);
                 Ok(())
             }),
-            Kind::Array => json::items(value, |inner| {
+            ValueKind::Array => json::items(value, |inner| {
                 self.collect(whole, inner);
                 Ok(())
             }),

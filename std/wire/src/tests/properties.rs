@@ -7,7 +7,7 @@ use proptest::sample::subsequence;
 use serde_json::{Value, json};
 
 use super::generate;
-use crate::document::{Conversation, Document, Piece, conversation};
+use crate::document::{Document, DocumentConversation, Piece, conversation};
 use crate::openai_chat::{ChatView, read, tests::shown, write};
 
 /// A text with a conversation in it: its value, how it is printed, and the messages to keep.
@@ -27,7 +27,7 @@ fn document() -> impl Strategy<Value = (String, Vec<usize>)> {
     )
 }
 
-fn spliced(conversation: &Conversation<'_>, kept: &[usize]) -> String {
+fn spliced(conversation: &DocumentConversation<'_>, kept: &[usize]) -> String {
     let mut out = Vec::new();
     conversation.splice(kept.iter().map(|index| Piece::Original(*index)), &mut out).unwrap();
     String::from_utf8(out).unwrap()

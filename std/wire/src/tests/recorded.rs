@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use epitome_core::message::MessageView;
 
-use crate::document::{Conversation, Document, Piece, Pointer, each, looks_like_jsonl, utf8};
+use crate::document::{Document, DocumentConversation, Piece, Pointer, each, looks_like_jsonl, utf8};
 use crate::openai_chat::{ChatView, read, tests::shown, write};
 
 fn directory() -> Option<PathBuf> {
@@ -19,7 +19,7 @@ fn directory() -> Option<PathBuf> {
 }
 
 /// Every message reads, borrowed and owned alike, and is written back as it was.
-fn check(conversation: &Conversation<'_>) -> usize {
+fn check(conversation: &DocumentConversation<'_>) -> usize {
     for (index, text) in conversation.iter().enumerate() {
         let view = ChatView::parse(text).map_err(|error| conversation.place(index, error)).unwrap();
         let owned = read(text).unwrap();

@@ -6,7 +6,7 @@ use std::path::Path;
 use epitome_core::message::{MediaKind, Role};
 use epitome_message::{Media, MediaSource, Message, Part, ToolCall, ToolResult};
 
-use crate::{Entry, Format, ReadOptions, Transcript, WireErrorKind, read, write_back};
+use crate::{Format, ReadOptions, Transcript, TranscriptEntry, WireErrorKind, read, write_back};
 
 const FORMATS: [Format; 6] =
     [Format::Goose, Format::AiSdk, Format::BedrockConverse, Format::OtelGenai, Format::Cline, Format::Cursor];
@@ -138,7 +138,7 @@ fn a_new_text_stands_where_it_is_put() {
         for at in 0..=before.len() {
             let mut new = transcript(&text, format);
             let note = Message::user("[note \"日\"]");
-            new.conversations_mut()[0].entries.insert(at, Entry::new(note.clone()));
+            new.conversations_mut()[0].entries.insert(at, TranscriptEntry::new(note.clone()));
             let Ok(out) = written(&new) else { continue };
             let mut expected = before.clone();
             expected.insert(at, ("user".to_owned(), note.parts().to_vec()));
@@ -164,7 +164,7 @@ fn what_is_no_text_or_of_another_role_is_refused() {
             Message::new(Role::Developer, vec![Part::Text("a".into())]),
         ] {
             let mut changed = transcript(&text, format);
-            changed.conversations_mut()[0].entries.push(Entry::new(new));
+            changed.conversations_mut()[0].entries.push(TranscriptEntry::new(new));
             assert_eq!(written(&changed), Err(WireErrorKind::Unsupported), "{format}");
         }
     }

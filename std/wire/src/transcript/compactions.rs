@@ -11,13 +11,13 @@ use super::ToolCompaction;
 /// once, with the one before it.
 ///
 /// ```
-/// use epitome_wire::{Compactions, ToolCompaction};
+/// use epitome_wire::{ToolCompaction, ToolCompactions};
 ///
-/// let found = Compactions::from(vec![ToolCompaction::new(0), ToolCompaction::new(3)]);
+/// let found = ToolCompactions::from(vec![ToolCompaction::new(0), ToolCompaction::new(3)]);
 /// assert_eq!(found.iter().map(|one| one.at).collect::<Vec<_>>(), [0, 3]);
 /// ```
 #[derive(Clone, Default)]
-pub struct Compactions {
+pub struct ToolCompactions {
     tree: Arc<[Linked]>,
     /// The last of them in the tree, and those before it; `None` if there is none.
     end: Option<u32>,
@@ -49,13 +49,13 @@ impl CompactionTree {
     }
 
     /// The lists that end with each of them, or with none.
-    pub(crate) fn lists(self) -> impl Fn(Option<u32>) -> Compactions {
+    pub(crate) fn lists(self) -> impl Fn(Option<u32>) -> ToolCompactions {
         let tree: Arc<[Linked]> = self.0.into();
-        move |end| Compactions { tree: Arc::clone(&tree), end, last: None }
+        move |end| ToolCompactions { tree: Arc::clone(&tree), end, last: None }
     }
 }
 
-impl Compactions {
+impl ToolCompactions {
     /// The compactions with this one behind them.
     pub(crate) fn and(mut self, last: Option<ToolCompaction>) -> Self {
         self.last = last.map(Box::new);
@@ -108,7 +108,7 @@ impl Compactions {
     }
 }
 
-impl From<Vec<ToolCompaction>> for Compactions {
+impl From<Vec<ToolCompaction>> for ToolCompactions {
     fn from(list: Vec<ToolCompaction>) -> Self {
         let mut tree = CompactionTree::default();
         let end = list.into_iter().fold(None, |before, compaction| Some(tree.push(before, compaction)));
@@ -116,15 +116,15 @@ impl From<Vec<ToolCompaction>> for Compactions {
     }
 }
 
-impl PartialEq for Compactions {
+impl PartialEq for ToolCompactions {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
     }
 }
 
-impl Eq for Compactions {}
+impl Eq for ToolCompactions {}
 
-impl fmt::Debug for Compactions {
+impl fmt::Debug for ToolCompactions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }
@@ -138,7 +138,7 @@ mod tests {
         ToolCompaction::new(at)
     }
 
-    fn places(found: &Compactions) -> Vec<usize> {
+    fn places(found: &ToolCompactions) -> Vec<usize> {
         found.iter().map(|one| one.at).collect()
     }
 
@@ -151,11 +151,14 @@ mod tests {
         let lists = tree.lists();
         let found = [None, Some(1), Some(2), Some(3)].map(&lists);
         assert_eq!(found.each_ref().map(places), [&[][..], &[2, 5], &[2, 5, 9], &[2, 5, 7]]);
-        assert_eq!(found.each_ref().map(Compactions::len), [0, 2, 3, 3]);
+        assert_eq!(found.each_ref().map(ToolCompactions::len), [0, 2, 3, 3]);
         let behind = lists(Some(1)).and(Some(of(8)));
         let each: Vec<_> = (0..4).map(|at| behind.get(at).map(|one| one.at)).collect();
         assert_eq!(each, [Some(2), Some(5), Some(8), None]);
-        assert_eq!((behind.last(), &behind), (Some(&of(8)), &Compactions::from(vec![of(2), of(5), of(8)])));
+        assert_eq!(
+            (behind.last(), &behind),
+            (Some(&of(8)), &ToolCompactions::from(vec![of(2), of(5), of(8)]))
+        );
         assert!(found[0].is_empty() && found[0].last().is_none() && lists(Some(0)).last() == Some(&of(2)));
     }
 }

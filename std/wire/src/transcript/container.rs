@@ -7,7 +7,7 @@ use std::sync::Arc;
 use epitome_core::Usage;
 use epitome_message::Message;
 
-use super::{Conversation, RecordId, Transcript, UsageEntry};
+use super::{Conversation, SourceRecordId, Transcript, UsageEntry};
 use crate::WireError;
 use crate::answers;
 use crate::document;
@@ -45,7 +45,7 @@ pub(crate) struct Record {
     /// Whether the text says something else without it, though it holds no message any more.
     pub(crate) stays: bool,
     /// The record of whose messages it says that this one, which holds none of a conversation, is not sent.
-    pub(crate) hidden_by: Option<RecordId>,
+    pub(crate) hidden_by: Option<SourceRecordId>,
     /// Whether the conversation begins with it, whatever stands before it in the text.
     pub(crate) begins: bool,
 }
@@ -195,14 +195,14 @@ impl Transcript {
     }
 
     /// The record that the element `at` of a list is, for `pieces` messages.
-    pub(crate) fn element(&mut self, list: u32, at: usize, pieces: usize) -> RecordId {
+    pub(crate) fn element(&mut self, list: u32, at: usize, pieces: usize) -> SourceRecordId {
         let text = self.place(list, at);
         let at = u32::try_from(at).unwrap_or(u32::MAX);
         self.push_record(Place::Element { list, at }, text, pieces)
     }
 
     /// Says that the element `at` of a list is not sent while the record `by` is there: both are left out together.
-    pub(crate) fn hide(&mut self, list: u32, at: usize, by: RecordId) {
+    pub(crate) fn hide(&mut self, list: u32, at: usize, by: SourceRecordId) {
         let id = self.element(list, at, 0);
         if let Some(record) = self.records.get_mut(id.0 as usize) {
             record.hidden_by = Some(by);
@@ -210,7 +210,7 @@ impl Transcript {
     }
 
     /// Says that the conversation begins with a record.
-    pub(crate) fn begin_with(&mut self, id: RecordId) {
+    pub(crate) fn begin_with(&mut self, id: SourceRecordId) {
         if let Some(record) = self.records.get_mut(id.0 as usize) {
             record.begins = true;
         }
@@ -222,7 +222,7 @@ impl Transcript {
         members: &[(Cow<'_, str>, &str, &str)],
         key: &str,
         pieces: usize,
-    ) -> RecordId {
+    ) -> SourceRecordId {
         let at = members.iter().position(|(name, ..)| name == key);
         let range = |at: usize| members.get(at).map(|(_, name, value)| (self.range(name), self.range(value)));
         let own = at.and_then(range);
@@ -240,26 +240,26 @@ impl Transcript {
     }
 
     /// The record that `text`, a slice of the source, is.
-    pub(crate) fn value(&mut self, text: &str, pieces: usize) -> RecordId {
+    pub(crate) fn value(&mut self, text: &str, pieces: usize) -> SourceRecordId {
         let range = self.range(text);
         self.push_record(Place::Value, range, pieces)
     }
 
     /// The record of a log that `text`, a slice of the source, is.
-    pub(crate) fn logged(&mut self, text: &str, pieces: usize) -> RecordId {
+    pub(crate) fn logged(&mut self, text: &str, pieces: usize) -> SourceRecordId {
         let range = self.range(text);
         self.push_record(Place::Logged, range, pieces)
     }
 
-    fn push_record(&mut self, place: Place, text: Range<usize>, pieces: usize) -> RecordId {
-        let id = RecordId(u32::try_from(self.records.len()).unwrap_or(u32::MAX));
+    fn push_record(&mut self, place: Place, text: Range<usize>, pieces: usize) -> SourceRecordId {
+        let id = SourceRecordId(u32::try_from(self.records.len()).unwrap_or(u32::MAX));
         let pieces = u32::try_from(pieces).unwrap_or(u32::MAX);
         self.records.push(Record { place, text, pieces, stays: false, hidden_by: None, begins: false });
         id
     }
 
     /// Says that a record must not be left out, because it takes away what is before it.
-    pub(crate) fn must_stay(&mut self, id: RecordId) {
+    pub(crate) fn must_stay(&mut self, id: SourceRecordId) {
         if let Some(record) = self.records.get_mut(id.0 as usize) {
             record.stays = true;
         }

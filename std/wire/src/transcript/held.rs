@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{AsRead, RecordId, Stages, Transcript};
+use super::{AsRead, SourceRecordId, Stages, Transcript};
 
 /// For each record, the number of the unchanged conversations that have it.
 pub(super) struct Held(Vec<u32>);
@@ -10,7 +10,7 @@ pub(super) struct Held(Vec<u32>);
 impl Held {
     pub(super) fn of(transcript: &Transcript) -> Self {
         let mut counts = vec![0_u32; transcript.records.len()];
-        let mut add = |id: RecordId, by: i64| {
+        let mut add = |id: SourceRecordId, by: i64| {
             if let Some(count) = counts.get_mut(id.0 as usize) {
                 let now = i64::from(*count).saturating_add(by).max(0);
                 *count = u32::try_from(now).unwrap_or(u32::MAX);
@@ -41,7 +41,7 @@ impl Held {
         Self(counts)
     }
 
-    pub(super) fn has(&self, id: RecordId) -> bool {
+    pub(super) fn has(&self, id: SourceRecordId) -> bool {
         self.0.get(id.0 as usize).is_some_and(|count| *count > 0)
     }
 }

@@ -7,7 +7,7 @@ use epitome_message::Message;
 use super::contents::Contents;
 use super::relink::{Chain, Links};
 use super::write::no_list;
-use super::{Conversation, Entry, Place, RecordId, Transcript};
+use super::{Conversation, Place, SourceRecordId, Transcript, TranscriptEntry};
 use crate::WireError;
 use crate::rewrite::form;
 
@@ -17,7 +17,7 @@ pub(super) struct Inserted {
     /// The names of new records.
     names: HashSet<String>,
     /// The place of each written record: the name of the record before it, and the new messages between them.
-    behind: HashMap<RecordId, (Option<String>, Vec<Message>)>,
+    behind: HashMap<SourceRecordId, (Option<String>, Vec<Message>)>,
 }
 
 /// The new messages of a conversation until it has a record that they stand before.
@@ -45,7 +45,7 @@ impl<'t> Waiting<'t> {
         let links = chain.and_then(|chain| Links::of(transcript, conversation, chain));
         if links.is_some() {
             let mut read = conversation.as_read();
-            let mut now = conversation.entries.iter().filter_map(Entry::place);
+            let mut now = conversation.entries.iter().filter_map(TranscriptEntry::place);
             if !now.all(|own| read.any(|place| place == own)) {
                 return Err(form("messages in another order"));
             }
@@ -54,7 +54,7 @@ impl<'t> Waiting<'t> {
     }
 
     /// Takes a new message, if the records of its format name each other.
-    pub(super) fn takes(&mut self, entry: &Entry) -> Result<bool, WireError> {
+    pub(super) fn takes(&mut self, entry: &TranscriptEntry) -> Result<bool, WireError> {
         if self.chain.is_none_or(|chain| chain.new.is_none()) {
             return Ok(false);
         }
@@ -74,8 +74,8 @@ impl<'t> Waiting<'t> {
     pub(super) fn meets(
         &mut self,
         inserted: &mut Inserted,
-        id: RecordId,
-        group: &[Entry],
+        id: SourceRecordId,
+        group: &[TranscriptEntry],
     ) -> Result<(), WireError> {
         let Some(chain) = self.chain else { return Ok(()) };
         let response = group.first().and_then(|entry| entry.message().response_id());
@@ -90,7 +90,7 @@ impl<'t> Waiting<'t> {
     }
 
     /// Goes on to a record that another conversation has written, and fails if that has put it behind something else.
-    pub(super) fn agrees(&mut self, inserted: &Inserted, id: RecordId) -> Result<(), WireError> {
+    pub(super) fn agrees(&mut self, inserted: &Inserted, id: SourceRecordId) -> Result<(), WireError> {
         let Some(chain) = self.chain else { return Ok(()) };
         let here = self.behind(chain, id);
         let there = inserted.behind.get(&id);
@@ -102,7 +102,7 @@ impl<'t> Waiting<'t> {
     }
 
     /// The name of what stands before a record now, new messages aside.
-    fn behind(&self, chain: Chain, id: RecordId) -> Option<String> {
+    fn behind(&self, chain: Chain, id: SourceRecordId) -> Option<String> {
         let record = self.transcript.record(id);
         match &self.links {
             Some(links) => links.parent_now(record).flatten(),
@@ -111,7 +111,7 @@ impl<'t> Waiting<'t> {
     }
 
     /// The text of a record, or of one that is as it was, after what is before it now.
-    pub(super) fn relinked(&self, id: Option<RecordId>, text: NewText) -> Result<NewText, WireError> {
+    pub(super) fn relinked(&self, id: Option<SourceRecordId>, text: NewText) -> Result<NewText, WireError> {
         let (Some(links), Some(id)) = (&self.links, id) else { return Ok(text) };
         let new = match &text {
             None => links.relink(self.transcript.record(id))?,
@@ -126,7 +126,7 @@ impl<'t> Waiting<'t> {
         &mut self,
         contents: &mut Contents,
         inserted: &mut Inserted,
-        (id, at): (Option<RecordId>, u32),
+        (id, at): (Option<SourceRecordId>, u32),
         text: NewText,
     ) -> Result<NewText, WireError> {
         let (Some(links), Some(id)) = (&self.links, id) else { return Ok(text) };
@@ -154,7 +154,7 @@ impl<'t> Waiting<'t> {
     ) -> Result<(), WireError> {
         let Some(links) = self.links.filter(|_| !self.messages.is_empty()) else { return Ok(()) };
         let (transcript, conversation) = (self.transcript, self.conversation);
-        let last = conversation.entries.iter().filter_map(Entry::record).max();
+        let last = conversation.entries.iter().filter_map(TranscriptEntry::record).max();
         let (mut first, mut like) = (None, None);
         for (id, _) in conversation.as_read() {
             first = first.or(Some(id));

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::write::groups;
-use super::{Conversation, Entry, Transcript};
+use super::{Conversation, Transcript, TranscriptEntry};
 use crate::WireError;
 use crate::rewrite::form;
 use crate::spec::WriteRecord;
@@ -31,7 +31,7 @@ impl Log {
         let mut records = Vec::new();
         let partial = conversation.partial(&transcript.records);
         for group in groups(&conversation.entries) {
-            let id = group.first().and_then(Entry::record);
+            let id = group.first().and_then(TranscriptEntry::record);
             let source = id.map(|id| transcript.record(id));
             let had = id.and_then(|id| partial.get(&id)).map(Vec::len);
             if id.is_some_and(|id| had.unwrap_or_else(|| transcript.pieces(id)) != group.len()) {
@@ -40,7 +40,7 @@ impl Log {
             match source.filter(|_| id.is_some_and(|id| transcript.is_intact(id, group, had))) {
                 Some(source) => records.push(Cow::Borrowed(source)),
                 None => {
-                    let messages: Vec<_> = group.iter().map(Entry::message).collect();
+                    let messages: Vec<_> = group.iter().map(TranscriptEntry::message).collect();
                     let text = (self.record)(source, &messages)?;
                     is_changed |= text.as_deref() != source;
                     records.extend(text.map(Cow::Owned));

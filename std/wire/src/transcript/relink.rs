@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use epitome_message::{Message, Part};
 
-use super::{Conversation, Place, RecordId, Transcript};
+use super::{Conversation, Place, SourceRecordId, Transcript};
 use crate::WireError;
-use crate::json::{self, Kind};
+use crate::json::{self, ValueKind};
 use crate::rewrite::form;
 
 /// The links between the records of a format, which name each other.
@@ -27,9 +27,9 @@ pub(crate) struct Chain {
 impl Chain {
     /// The name of a record, and that of the record before it.
     pub(crate) fn names(&self, raw: &str) -> Option<(String, Option<String>)> {
-        let found = Some(raw).filter(|raw| Kind::of(raw) == Kind::Object)?;
+        let found = Some(raw).filter(|raw| ValueKind::of(raw) == ValueKind::Object)?;
         let [name, parent] = json::fields(found, &self.keys).ok()?;
-        let is_text = |raw: &&str| Kind::of(raw) == Kind::Text;
+        let is_text = |raw: &&str| ValueKind::of(raw) == ValueKind::Text;
         let [name, parent] =
             [name, parent].map(|raw| raw.filter(is_text).map(|raw| json::decode(raw).into_owned()));
         Some((name?, parent))
@@ -40,7 +40,7 @@ impl Chain {
         &self,
         transcript: &Transcript,
         conversation: &Conversation,
-        is_there: impl Fn(RecordId) -> bool,
+        is_there: impl Fn(SourceRecordId) -> bool,
     ) -> Result<(), WireError> {
         let Some(end) = conversation.as_read().map(|(id, _)| id).max() else { return Ok(()) };
         let has = |id| conversation.entries.iter().any(|entry| entry.record() == Some(id));
@@ -48,7 +48,7 @@ impl Chain {
         if !self.by_last || !conversation.active || is_new || has(end) {
             return Ok(());
         }
-        let records = transcript.records.iter().zip((0_u32..).map(RecordId));
+        let records = transcript.records.iter().zip((0_u32..).map(SourceRecordId));
         let holding = records.filter(|(record, _)| record.pieces > 0).map(|(_, id)| id);
         let (mut was, mut is) = (None, None);
         for id in holding.filter(|id| !self.is_aside(transcript.record(*id))) {
@@ -102,7 +102,7 @@ pub(super) struct Links<'t> {
     /// Every record of the text by its name.
     records: HashMap<String, Known>,
     /// By elements: the record before it in the conversation now, and which element that is.
-    before: HashMap<u32, (u32, RecordId)>,
+    before: HashMap<u32, (u32, SourceRecordId)>,
     /// See [`Links::is_cut`].
     cuts: HashSet<u32>,
     /// Whether some of the messages have names and others follow the record before them.
@@ -124,11 +124,11 @@ impl<'t> Links<'t> {
         if entries.len() >= conversation.pieces && entries.iter().all(|entry| entry.record().is_some()) {
             return None;
         }
-        let kept: HashSet<RecordId> = entries.iter().filter_map(|entry| entry.record()).collect();
+        let kept: HashSet<SourceRecordId> = entries.iter().filter_map(|entry| entry.record()).collect();
         // What another conversation holds is not left out of this one.
-        let own: HashSet<RecordId> = conversation.as_read().map(|(id, _)| id).collect();
+        let own: HashSet<SourceRecordId> = conversation.as_read().map(|(id, _)| id).collect();
         let mut holding = HashMap::new();
-        for (id, record) in (0_u32..).map(RecordId).zip(&transcript.records) {
+        for (id, record) in (0_u32..).map(SourceRecordId).zip(&transcript.records) {
             if let Place::Element { list, at } = record.place {
                 holding.insert((list, at), id);
             }
@@ -146,7 +146,7 @@ impl<'t> Links<'t> {
                 records.entry(name).or_insert(Known { parent, at, is_kept });
             }
         }
-        let place = |id: RecordId| match transcript.records.get(id.0 as usize)?.place {
+        let place = |id: SourceRecordId| match transcript.records.get(id.0 as usize)?.place {
             Place::Element { at, .. } => Some(at),
             _ => None,
         };

@@ -4,7 +4,7 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
 
-use super::{Entry, RecordId, UsageEntry};
+use super::{SourceRecordId, TranscriptEntry, UsageEntry};
 
 /// The messages of a file, and the choice of them that each of its conversations has.
 ///
@@ -12,7 +12,7 @@ use super::{Entry, RecordId, UsageEntry};
 /// with the square of the file, so that the list of one is made at its first use.
 pub(crate) trait Stages: fmt::Debug + Send + Sync {
     /// All messages of the file.
-    fn entries(&self) -> &[Entry];
+    fn entries(&self) -> &[TranscriptEntry];
 
     /// The messages of a conversation in their order, by their places in [`entries`](Self::entries).
     fn places(&self, stage: u32) -> Vec<u32>;
@@ -36,12 +36,12 @@ impl Stage {
         self.of.places(self.number)
     }
 
-    fn entry(&self, place: u32) -> Option<&Entry> {
+    fn entry(&self, place: u32) -> Option<&TranscriptEntry> {
         self.of.entries().get(place as usize)
     }
 
     /// The messages of a record.
-    pub(super) fn record(&self, id: RecordId) -> Vec<Entry> {
+    pub(super) fn record(&self, id: SourceRecordId) -> Vec<TranscriptEntry> {
         let entries = self.of.entries();
         let first = entries.partition_point(|entry| entry.record() < Some(id));
         let own = entries.get(first..).unwrap_or_default().iter();
@@ -49,8 +49,8 @@ impl Stage {
     }
 
     /// The records that it was read from, and which message of those each of its messages was.
-    pub(crate) fn as_read(&self) -> impl Iterator<Item = (RecordId, u32)> {
-        let entry = |place| self.entry(place).and_then(Entry::place);
+    pub(crate) fn as_read(&self) -> impl Iterator<Item = (SourceRecordId, u32)> {
+        let entry = |place| self.entry(place).and_then(TranscriptEntry::place);
         self.places().into_iter().filter_map(entry)
     }
 }
@@ -70,7 +70,7 @@ pub(crate) trait Listed: Sized {
     fn list(stage: &Stage) -> Vec<Self>;
 }
 
-impl Listed for Entry {
+impl Listed for TranscriptEntry {
     fn list(stage: &Stage) -> Vec<Self> {
         stage.places().into_iter().filter_map(|place| stage.entry(place)).cloned().collect()
     }
@@ -97,7 +97,7 @@ impl<T> LazyList<T> {
     }
 }
 
-impl LazyList<Entry> {
+impl LazyList<TranscriptEntry> {
     /// Number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -111,8 +111,8 @@ impl LazyList<Entry> {
     }
 
     /// Each of them, in order.
-    pub fn iter(&self) -> EntryIter<'_> {
-        EntryIter(match &self.shared {
+    pub fn iter(&self) -> TranscriptEntries<'_> {
+        TranscriptEntries(match &self.shared {
             Some((stage, _, made)) if made.get().is_none() => {
                 Source::Shared(stage.of.entries(), stage.places().into_iter())
             }
@@ -162,20 +162,20 @@ where
     }
 }
 
-impl<'a> IntoIterator for &'a LazyList<Entry> {
-    type Item = &'a Entry;
-    type IntoIter = EntryIter<'a>;
+impl<'a> IntoIterator for &'a LazyList<TranscriptEntry> {
+    type Item = &'a TranscriptEntry;
+    type IntoIter = TranscriptEntries<'a>;
 
-    fn into_iter(self) -> EntryIter<'a> {
+    fn into_iter(self) -> TranscriptEntries<'a> {
         self.iter()
     }
 }
 
-impl<'a> IntoIterator for &'a mut LazyList<Entry> {
-    type Item = &'a mut Entry;
-    type IntoIter = core::slice::IterMut<'a, Entry>;
+impl<'a> IntoIterator for &'a mut LazyList<TranscriptEntry> {
+    type Item = &'a mut TranscriptEntry;
+    type IntoIter = core::slice::IterMut<'a, TranscriptEntry>;
 
-    fn into_iter(self) -> core::slice::IterMut<'a, Entry> {
+    fn into_iter(self) -> core::slice::IterMut<'a, TranscriptEntry> {
         (**self).iter_mut()
     }
 }
@@ -192,25 +192,25 @@ impl<T: fmt::Debug> fmt::Debug for LazyList<T> {
 
 /// The messages of a conversation, one after the other.
 #[derive(Debug, Clone)]
-pub struct EntryIter<'a>(Source<'a>);
+pub struct TranscriptEntries<'a>(Source<'a>);
 
 #[derive(Debug, Clone)]
 enum Source<'a> {
-    Own(core::slice::Iter<'a, Entry>),
-    Shared(&'a [Entry], std::vec::IntoIter<u32>),
+    Own(core::slice::Iter<'a, TranscriptEntry>),
+    Shared(&'a [TranscriptEntry], std::vec::IntoIter<u32>),
 }
 
-impl<'a> Iterator for EntryIter<'a> {
-    type Item = &'a Entry;
+impl<'a> Iterator for TranscriptEntries<'a> {
+    type Item = &'a TranscriptEntry;
 
-    fn next(&mut self) -> Option<&'a Entry> {
+    fn next(&mut self) -> Option<&'a TranscriptEntry> {
         match &mut self.0 {
             Source::Own(list) => list.next(),
             Source::Shared(list, places) => places.next().and_then(|place| list.get(place as usize)),
         }
     }
 
-    fn nth(&mut self, count: usize) -> Option<&'a Entry> {
+    fn nth(&mut self, count: usize) -> Option<&'a TranscriptEntry> {
         match &mut self.0 {
             Source::Own(list) => list.nth(count),
             Source::Shared(list, places) => places.nth(count).and_then(|place| list.get(place as usize)),
@@ -225,7 +225,7 @@ impl<'a> Iterator for EntryIter<'a> {
     }
 }
 
-impl DoubleEndedIterator for EntryIter<'_> {
+impl DoubleEndedIterator for TranscriptEntries<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
         match &mut self.0 {
             Source::Own(list) => list.next_back(),
@@ -234,4 +234,4 @@ impl DoubleEndedIterator for EntryIter<'_> {
     }
 }
 
-impl ExactSizeIterator for EntryIter<'_> {}
+impl ExactSizeIterator for TranscriptEntries<'_> {}

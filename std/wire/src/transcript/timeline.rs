@@ -4,7 +4,7 @@ use core::fmt;
 
 use epitome_core::Usage;
 
-use super::{Entry, Stages, UsageEntry};
+use super::{Stages, TranscriptEntry, UsageEntry};
 
 /// The times at which each message of a file is part of the conversation that goes on. The conversation between two changes, for example
 /// compactions, is a stage; stages are counted from 0, and the last goes on. It takes some twenty bytes for each message.
@@ -94,7 +94,7 @@ impl Timeline {
     }
 
     /// The finished timeline, when all of its file is read.
-    pub(crate) fn finish(mut self, entries: Vec<Entry>, mut reports: Vec<Report>) -> Stored {
+    pub(crate) fn finish(mut self, entries: Vec<TranscriptEntry>, mut reports: Vec<Report>) -> Stored {
         self.lives.shrink_to_fit();
         reports.sort_by_key(|report| report.entry);
         Stored { latest: Latest::of(&self.lives), timeline: self, entries, reports }
@@ -123,12 +123,12 @@ pub(crate) struct Report {
 pub(crate) struct Stored {
     timeline: Timeline,
     latest: Latest,
-    entries: Vec<Entry>,
+    entries: Vec<TranscriptEntry>,
     reports: Vec<Report>,
 }
 
 impl Stages for Stored {
-    fn entries(&self) -> &[Entry] {
+    fn entries(&self) -> &[TranscriptEntry] {
         &self.entries
     }
 

@@ -7,7 +7,7 @@ use std::io::Write;
 use super::contents::{Contents, Output};
 use super::held::Held;
 use super::inserted::{Inserted, Waiting};
-use super::{AsRead, Conversation, Entry, List, Partial, Place, RecordId, Transcript};
+use super::{AsRead, Conversation, List, Partial, Place, SourceRecordId, Transcript, TranscriptEntry};
 use crate::json::ElementPlaces;
 use crate::openai_responses::CustomCalls;
 use crate::rewrite::form;
@@ -71,10 +71,10 @@ impl<'t> Edits<'t> {
             edits.conversation(transcript, conversation, &mut lists, (&mut written, &mut inserted))?;
         }
         let held = Held::of(transcript);
-        let is_there = |id: RecordId| written.contains(&id) || held.has(id);
+        let is_there = |id: SourceRecordId| written.contains(&id) || held.has(id);
         edits.absent(transcript, is_there)?;
         let mut stays: Vec<_> = transcript.lists.iter().map(|list| vec![true; list.elements.len()]).collect();
-        for (id, record) in (0_u32..).map(RecordId).zip(&transcript.records) {
+        for (id, record) in (0_u32..).map(SourceRecordId).zip(&transcript.records) {
             // One that was read as no message stays.
             if let Place::Element { list, at } = record.place
                 && let Some(stays) = stays.get_mut(list as usize).and_then(|list| list.get_mut(at as usize))
@@ -109,12 +109,12 @@ impl<'t> Edits<'t> {
         transcript: &'t Transcript,
         conversation: &Conversation,
         lists: &mut HashMap<u32, Contents>,
-        (written, inserted): (&mut HashSet<RecordId>, &mut Inserted),
+        (written, inserted): (&mut HashSet<SourceRecordId>, &mut Inserted),
     ) -> Result<(), WireError> {
         let spec = spec::of(conversation.format)?;
         if matches!(spec.writer, Writer::ReadOnly) {
             // Also where another branch still has a message that this one has no more.
-            written.extend(conversation.entries.iter().filter_map(Entry::record));
+            written.extend(conversation.entries.iter().filter_map(TranscriptEntry::record));
             return if conversation.says_the_same() { Ok(()) } else { spec.write(None, &[]).map(drop) };
         }
         if let Some(log) = spec.log.filter(|_| conversation.is_log) {
@@ -130,7 +130,7 @@ impl<'t> Edits<'t> {
         let mut calls =
             conversation.entries.iter().any(|entry| entry.record.is_none()).then(CustomCalls::default);
         for group in groups(&conversation.entries) {
-            let id = group.first().and_then(Entry::record);
+            let id = group.first().and_then(TranscriptEntry::record);
             if let Some(calls) = &mut calls {
                 group.iter().for_each(|entry| calls.push(&entry.message));
             }
@@ -201,10 +201,10 @@ impl<'t> Edits<'t> {
     fn absent(
         &mut self,
         transcript: &Transcript,
-        is_there: impl Fn(RecordId) -> bool,
+        is_there: impl Fn(SourceRecordId) -> bool,
     ) -> Result<(), WireError> {
         for (id, record) in (0_u32..).zip(&transcript.records) {
-            if record.pieces > 0 && !is_there(RecordId(id)) {
+            if record.pieces > 0 && !is_there(SourceRecordId(id)) {
                 if record.stays {
                     return Err(WireError::unsupported(
                         "this record cannot be left out: without it the text says something else",
@@ -274,7 +274,7 @@ impl Transcript {
 
     /// Whether one conversation was not changed.
     pub(super) fn is_untouched(&self, conversation: &Conversation) -> bool {
-        let is_untouched = |entry: &Entry| {
+        let is_untouched = |entry: &TranscriptEntry| {
             let record = entry.record.and_then(|id| self.records.get(id.0 as usize));
             record.is_some_and(|record| self.holds(record, entry))
         };
@@ -283,7 +283,7 @@ impl Transcript {
     }
 
     /// Whether an entry says what was read from this record.
-    fn holds(&self, record: &super::Record, entry: &Entry) -> bool {
+    fn holds(&self, record: &super::Record, entry: &TranscriptEntry) -> bool {
         let text = self.slice(record.text.clone()).as_bytes().as_ptr_range();
         let wire = entry.message.wire().filter(|wire| !wire.touched);
         wire.is_some_and(|wire| text.contains(&wire.text.as_ptr()))
@@ -294,13 +294,18 @@ impl Transcript {
     }
 
     /// Number of messages that were read from a record.
-    pub(super) fn pieces(&self, id: RecordId) -> usize {
+    pub(super) fn pieces(&self, id: SourceRecordId) -> usize {
         self.records.get(id.0 as usize).map_or(0, |record| record.pieces as usize)
     }
 
     /// Whether `group` is all that was read from the record, as it was read; of one of which the conversation had only
     /// some messages, so many.
-    pub(super) fn is_intact(&self, id: RecordId, group: &[Entry], partial: Option<usize>) -> bool {
+    pub(super) fn is_intact(
+        &self,
+        id: SourceRecordId,
+        group: &[TranscriptEntry],
+        partial: Option<usize>,
+    ) -> bool {
         let Some(record) = self.records.get(id.0 as usize) else { return false };
         let whole = partial.unwrap_or(record.pieces as usize) == group.len();
         whole
@@ -313,9 +318,14 @@ impl Transcript {
 impl Transcript {
     /// The messages of a record: `group` for those of its `pieces`, and for the others those of a conversation that has it
     /// whole.
-    fn completed(&self, id: RecordId, group: &[Entry], pieces: &[u32]) -> Result<Vec<Entry>, WireError> {
+    fn completed(
+        &self,
+        id: SourceRecordId,
+        group: &[TranscriptEntry],
+        pieces: &[u32],
+    ) -> Result<Vec<TranscriptEntry>, WireError> {
         let count = self.pieces(id);
-        let of = |conversation: &Conversation| -> Vec<Entry> {
+        let of = |conversation: &Conversation| -> Vec<TranscriptEntry> {
             conversation.entries.iter().filter(|entry| entry.record == Some(id)).cloned().collect()
         };
         // Where conversations share what was read, all of the record is there.
@@ -328,7 +338,7 @@ impl Transcript {
             let what = "a change in one of several messages of a record whose others are in no conversation any more";
             return Err(WireError::unsupported(what));
         };
-        let now = |entry: Entry| match pieces.contains(&entry.piece) {
+        let now = |entry: TranscriptEntry| match pieces.contains(&entry.piece) {
             true => group.iter().find(|own| own.piece == entry.piece).cloned(),
             false => Some(entry),
         };
@@ -338,14 +348,14 @@ impl Transcript {
 
 impl Conversation {
     /// The first of its records that is an element of a list.
-    fn first_element(&self, transcript: &Transcript) -> Option<RecordId> {
-        let place = |id: &RecordId| transcript.records.get(id.0 as usize).map(|record| &record.place);
-        let is_element = |id: &RecordId| matches!(place(id), Some(Place::Element { .. }));
-        self.entries.iter().filter_map(Entry::record).find(is_element)
+    fn first_element(&self, transcript: &Transcript) -> Option<SourceRecordId> {
+        let place = |id: &SourceRecordId| transcript.records.get(id.0 as usize).map(|record| &record.place);
+        let is_element = |id: &SourceRecordId| matches!(place(id), Some(Place::Element { .. }));
+        self.entries.iter().filter_map(TranscriptEntry::record).find(is_element)
     }
 
     fn first_list(&self, transcript: &Transcript) -> Option<u32> {
-        let list = |id: RecordId| match transcript.records.get(id.0 as usize)?.place {
+        let list = |id: SourceRecordId| match transcript.records.get(id.0 as usize)?.place {
             Place::Element { list, .. } => Some(list),
             _ => None,
         };
@@ -360,7 +370,7 @@ impl Conversation {
 }
 
 /// The entries in runs that are written together: pieces of one record, in their order; a new message alone.
-pub(super) fn groups(entries: &[Entry]) -> impl Iterator<Item = &[Entry]> {
+pub(super) fn groups(entries: &[TranscriptEntry]) -> impl Iterator<Item = &[TranscriptEntry]> {
     entries.chunk_by(|one, next| one.record.is_some() && one.record == next.record && one.piece < next.piece)
 }
 
@@ -368,11 +378,11 @@ pub(super) fn groups(entries: &[Entry]) -> impl Iterator<Item = &[Entry]> {
 fn written_text(
     transcript: &Transcript,
     conversation: &Conversation,
-    id: Option<RecordId>,
-    group: &[Entry],
+    id: Option<SourceRecordId>,
+    group: &[TranscriptEntry],
 ) -> Result<Option<String>, WireError> {
     let spec = spec::of(conversation.format)?;
-    let messages: Vec<_> = group.iter().map(Entry::message).collect();
+    let messages: Vec<_> = group.iter().map(TranscriptEntry::message).collect();
     spec.write(id.map(|id| transcript.record(id)), &messages)
 }
 
@@ -380,8 +390,8 @@ fn written_text(
 fn new_text(
     transcript: &Transcript,
     conversation: &Conversation,
-    record: Option<(RecordId, &Partial)>,
-    group: &[Entry],
+    record: Option<(SourceRecordId, &Partial)>,
+    group: &[TranscriptEntry],
 ) -> Result<Option<Option<String>>, WireError> {
     let id = record.map(|(id, _)| id);
     if id.is_none() && conversation.is_closed {

@@ -3,7 +3,7 @@
 
 use epitome::compactors::managed::anthropic::{
     BackgroundSwap, ClearThinking, CompactionBlock, CompactionCode, ContextEdits, ON_DEMAND_BETA, Summarize,
-    Summary, Swapped, ThresholdCompaction, ThresholdOutcome, Ticket, choose_cut, replay, trim_to_block,
+    SummaryAnswer, Swapped, ThresholdCompaction, ThresholdOutcome, Ticket, choose_cut, replay, trim_to_block,
 };
 use serde_json::{Value, json};
 
@@ -61,8 +61,8 @@ impl Talk {
     async fn summary(&self, ask: &str) -> CompactionBlock {
         let (accepted, text) = post(ask, &self.betas, None).await;
         assert!(accepted, "{text}");
-        match Summary::read(&text).unwrap() {
-            Summary::Written(block) => block,
+        match SummaryAnswer::read(&text).unwrap() {
+            SummaryAnswer::Written(block) => block,
             other => panic!("{other:?}"),
         }
     }

@@ -19,7 +19,7 @@ use epitome::core::{Basis, Budget, Pass, Tokens, Usage, count_message};
 use epitome::history::{HistoryStore, JsonlStore, MemoryStore, SqliteStore};
 use epitome::message::{Attribution, CompactionPart, Media, MediaSource, Message, Part, ToolCall};
 use epitome::session::{SessionError, SessionErrorKind};
-use epitome::wire::{Format, Loss, LossKind, convert};
+use epitome::wire::{ConversionLoss, ConversionLossKind, Format, convert};
 use futures::future::{Either, select};
 
 use super::sessions::Chat;
@@ -269,10 +269,9 @@ fn what_others_do_meanwhile_is_left_whole() {
             assert_eq!(calls, if meanwhile == Meanwhile::Compact { 2 } else { 1 }, "{meanwhile:?}");
             assert_eq!(usage.len(), calls);
             let legal = convert(&shown, Format::OpenaiChat).unwrap();
-            let lost = legal
-                .losses
-                .iter()
-                .filter(|loss| !matches!(loss.kind, LossKind::Compaction | LossKind::Message));
+            let lost = legal.losses.iter().filter(|loss| {
+                !matches!(loss.kind, ConversionLossKind::Compaction | ConversionLossKind::Message)
+            });
             assert_eq!(lost.count(), 0, "{:?}", legal.losses);
         }
     });
@@ -424,7 +423,7 @@ fn what_is_sealed_counts_what_it_took_to_write_and_the_price_is_no_size() {
 fn what_a_service_is_not_told_is_a_loss() {
     let sound = Media::new(MediaKind::Audio, "audio/wav", MediaSource::Base64("UklG".into()));
     let heard = Message::new(Role::User, vec![Part::Text("Hear this.".into()), Part::Media(sound)]);
-    let kinds = |losses: &[Loss]| losses.iter().map(|loss| loss.kind).collect::<Vec<_>>();
+    let kinds = |losses: &[ConversionLoss]| losses.iter().map(|loss| loss.kind).collect::<Vec<_>>();
     block_on(async {
         let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
         let mut history = open(&store).await;
@@ -436,12 +435,12 @@ fn what_a_service_is_not_told_is_a_loss() {
         let budget = Budget::builder().window(1_000_000).trigger(500_000).without_goal().build().unwrap();
         let mut cx = CompactionCx::new(&mut history, budget, Pass::Manual);
         managed(service("openai")).compact(&mut cx).await.unwrap();
-        assert_eq!(kinds(cx.losses()), [LossKind::Media]);
+        assert_eq!(kinds(cx.losses()), [ConversionLossKind::Media]);
     });
     let mut talk = Talk::new("m");
     talk.go_on(1, &Chat::new("openai"), auto(managed(service("openai")), 1_000_000));
     talk.hears(heard);
     talk.go_on(20, &Chat::new("openai"), auto(managed(service("openai")), 2_500));
     assert!(talk.compacted > 0, "nothing was compacted");
-    assert_eq!(kinds(&talk.not_told), [LossKind::Media]);
+    assert_eq!(kinds(&talk.not_told), [ConversionLossKind::Media]);
 }

@@ -6,7 +6,7 @@ use epitome_core::Seq;
 use epitome_core::attribution::SeqRange;
 
 use super::{Places, Working, moved};
-use crate::history::inner::{Visible, joined};
+use crate::history::inner::{VisibleIndex, joined};
 use crate::history::{Entry, History, Live, Loaded, UnansweredCall};
 use crate::session::{SessionError, SessionErrorKind};
 
@@ -37,7 +37,7 @@ impl Working {
         let mut loaded = Loaded::new(self.visible.head(), self.index().revision().next());
         loaded.unanswered = unanswered.filter(is_open).collect();
         loaded.live = live.into_values().collect();
-        let visible = Visible::of(loaded, &*self.counter).map_err(|error| {
+        let visible = VisibleIndex::of(loaded, &*self.counter).map_err(|error| {
             SessionError::new(SessionErrorKind::Corrupt, "what is left of an undoing cannot be put together")
                 .with_source(error)
         })?;

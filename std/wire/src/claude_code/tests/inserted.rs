@@ -9,15 +9,15 @@ use super::random::{Dice, lines};
 use super::{call, line, parallel, says, side, text, transcript, user};
 use crate::json;
 use crate::tests::support::{shown_in, written};
-use crate::{Entry, ReadOptions, Relation, Transcript, WireErrorKind, read, write_back};
+use crate::{ReadOptions, Relation, Transcript, TranscriptEntry, WireErrorKind, read, write_back};
 
 #[test]
 fn a_new_message_stands_between_two_records() {
     let mut transcript = transcript(&text(&parallel()));
     let entries = &mut transcript.conversations_mut()[0].entries;
     entries.drain(1..6);
-    entries.insert(1, Entry::new(Message::assistant("seen: a.txt")));
-    entries.insert(2, Entry::new(Message::user("and \"b\"")));
+    entries.insert(1, TranscriptEntry::new(Message::assistant("seen: a.txt")));
+    entries.insert(2, TranscriptEntry::new(Message::user("and \"b\"")));
     let out = written(&transcript);
     let lines: Vec<&str> = out.lines().collect();
     let parents = |line: &str| {
@@ -45,7 +45,7 @@ fn a_new_message_stands_between_two_records() {
     assert_eq!(out, written(&transcript), "the same names each time");
     // The same words at the same place are another message.
     let mut again = again;
-    again.conversations_mut()[0].entries.insert(1, Entry::new(Message::assistant("seen: a.txt")));
+    again.conversations_mut()[0].entries.insert(1, TranscriptEntry::new(Message::assistant("seen: a.txt")));
     let twice = read(written(&again), &ReadOptions::default()).unwrap();
     assert_eq!(shown_in(&twice.conversations()[0]), shown_in(&again.conversations()[0]));
 }
@@ -64,7 +64,7 @@ fn a_new_message_is_read_where_it_was_put() {
         for (at, left_out) in places.filter(|(_, left_out)| !(2..6).contains(left_out)) {
             let mut new = transcript(&text(&lines));
             let entries = &mut new.conversations_mut()[0].entries;
-            entries.insert(at, Entry::new(Message::user("note")));
+            entries.insert(at, TranscriptEntry::new(Message::user("note")));
             entries.drain(..left_out);
             let mut out = Vec::new();
             if let Err(error) = write_back(&new, &mut out) {
@@ -104,7 +104,7 @@ fn new_messages_in_random_files_are_read_where_they_were_put() {
         let behind: Vec<_> =
             entries[at..].iter().filter_map(|entry| entry.message().id().map(str::to_owned)).collect();
         for number in 0..=dice.below(2) {
-            entries.insert(at + number, Entry::new(Message::assistant(format!("note {number}"))));
+            entries.insert(at + number, TranscriptEntry::new(Message::assistant(format!("note {number}"))));
         }
         let mut out = Vec::new();
         if write_back(&new, &mut out).is_err() {
@@ -148,7 +148,7 @@ fn a_new_message_of_a_branch_leaves_the_other_as_it_was() {
     ];
     let mut transcript = transcript(&text(&lines));
     let other = shown_in(&transcript.conversations()[1]);
-    transcript.conversations_mut()[0].entries.insert(2, Entry::new(Message::assistant("note")));
+    transcript.conversations_mut()[0].entries.insert(2, TranscriptEntry::new(Message::assistant("note")));
     let again = read(written(&transcript), &ReadOptions::default()).unwrap();
     let active = [
         "user: text go",
@@ -160,7 +160,7 @@ fn a_new_message_of_a_branch_leaves_the_other_as_it_was() {
     assert_eq!(shown_in(&again.conversations()[0]), active);
     assert_eq!(shown_in(&again.conversations()[1]), other);
     // The same text at the same place of both has two names.
-    transcript.conversations_mut()[1].entries.insert(2, Entry::new(Message::assistant("note")));
+    transcript.conversations_mut()[1].entries.insert(2, TranscriptEntry::new(Message::assistant("note")));
     let out = written(&transcript);
     let again = read(out.as_str(), &ReadOptions::default()).unwrap();
     assert_eq!(again.conversations().len(), 2, "{out}");
@@ -181,8 +181,8 @@ fn changed(lines: &[String], change: impl FnOnce(&mut Transcript)) -> Option<Tra
     }
 }
 
-fn note() -> Entry {
-    Entry::new(Message::user("note"))
+fn note() -> TranscriptEntry {
+    TranscriptEntry::new(Message::user("note"))
 }
 
 fn shown(transcript: Option<Transcript>) -> Vec<Vec<String>> {
@@ -228,9 +228,10 @@ fn a_new_message_is_refused_where_the_file_would_say_something_else() {
         changed(&three, |new| new.conversations_mut()[0].entries.swap(0, 1)).is_some(),
         "no more than before"
     );
-    for change in [(|entries: &mut Vec<Entry>| entries.swap(0, 1)) as fn(&mut Vec<Entry>), |entries| {
-        entries.push(entries[0].clone())
-    }] {
+    for change in [
+        (|entries: &mut Vec<TranscriptEntry>| entries.swap(0, 1)) as fn(&mut Vec<TranscriptEntry>),
+        |entries| entries.push(entries[0].clone()),
+    ] {
         let changed = changed(&three, |new| {
             let entries = &mut new.conversations_mut()[0].entries;
             entries.push(note());
@@ -239,8 +240,10 @@ fn a_new_message_is_refused_where_the_file_would_say_something_else() {
         assert!(changed.is_none());
     }
     assert!(
-        changed(&three, |new| new.conversations_mut()[0].entries.push(Entry::new(Message::user(""))))
-            .is_none()
+        changed(&three, |new| new.conversations_mut()[0]
+            .entries
+            .push(TranscriptEntry::new(Message::user(""))))
+        .is_none()
     );
 }
 
@@ -272,7 +275,7 @@ fn branches_that_share_a_record_want_the_same_before_it() {
     let both = |second: &'static str| {
         changed(&lines, move |new| {
             for (one, said) in new.conversations_mut().iter_mut().zip(["note", second]) {
-                one.entries.insert(1, Entry::new(Message::user(said)));
+                one.entries.insert(1, TranscriptEntry::new(Message::user(said)));
             }
         })
     };
@@ -298,7 +301,7 @@ fn a_new_message_that_is_no_text_is_refused() {
         (1, Message::new(Role::Tool, vec![Part::ToolResult(ToolResult::new("c", Vec::new()))])),
     ] {
         let mut transcript = transcript(&text(&parallel()));
-        transcript.conversations_mut()[0].entries.insert(at, Entry::new(new));
+        transcript.conversations_mut()[0].entries.insert(at, TranscriptEntry::new(new));
         assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
     }
 }

@@ -7,10 +7,10 @@ use epitome_message::Part;
 use super::random::{Dice, lines};
 use super::{side, text, transcript, user};
 use crate::tests::support::{shown_in, written};
-use crate::{Conversation, Entry, ReadOptions, WireErrorKind, read, write_back};
+use crate::{Conversation, ReadOptions, TranscriptEntry, WireErrorKind, read, write_back};
 
 /// A call and its answer have the same name; another message has its own.
-fn name(entry: &Entry) -> String {
+fn name(entry: &TranscriptEntry) -> String {
     let of_call = |part: &Part| match part {
         Part::ToolCall(call) => Some(call.id.to_string()),
         Part::ToolResult(result) => Some(result.call_id.to_string()),
@@ -20,7 +20,7 @@ fn name(entry: &Entry) -> String {
     call.unwrap_or_else(|| entry.message().id().unwrap_or_default().to_owned())
 }
 
-fn response(entry: &Entry) -> Option<&str> {
+fn response(entry: &TranscriptEntry) -> Option<&str> {
     entry.message().response_id()
 }
 
@@ -44,7 +44,7 @@ fn a_random_file_without_some_messages_is_read_as_the_rest() {
         // The lines of a response hang together: branches that share one have all of it.
         let others = before.conversations().iter().enumerate().filter(|(number, _)| *number != chosen);
         let responses: HashSet<_> = others.flat_map(|(_, one)| &one.entries).filter_map(response).collect();
-        let is_kept = |entry: &&Entry| !names.contains(&name(entry));
+        let is_kept = |entry: &&TranscriptEntry| !names.contains(&name(entry));
         let kept: HashSet<_> = had.iter().filter(is_kept).filter_map(response).collect();
         let mut gone = had.iter().filter(|entry| !is_kept(entry)).filter_map(response);
         if gone.any(|response| kept.contains(response) && responses.contains(response)) {
@@ -63,7 +63,7 @@ fn a_random_file_without_some_messages_is_read_as_the_rest() {
         let now: Vec<_> = again.conversations().iter().map(shown_in).collect();
         // What is behind a gap names what is before it, in each conversation that has it.
         let gap = had.iter().position(|entry| names.contains(&name(entry))).unwrap_or(had.len());
-        let moved: HashSet<_> = had[gap..].iter().map(Entry::record).collect();
+        let moved: HashSet<_> = had[gap..].iter().map(TranscriptEntry::record).collect();
         let is_moved = |one: &Conversation| one.entries.iter().any(|entry| moved.contains(&entry.record()));
         for (number, one) in new.conversations().iter().enumerate() {
             let wanted = shown_in(one);

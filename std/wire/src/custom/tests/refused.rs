@@ -112,7 +112,9 @@ fn a_record_that_is_not_json_is_not_written() {
     static HALF: FormatSpec = FormatSpec::new("half", "", sign, desk).with_new_record(half);
     static INSIDE: FormatSpec = FormatSpec::new("inside", "", sign, inside);
     let mut transcript = read(LOG[0], &ReadOptions::default().with_from(Format::Custom(&HALF))).unwrap();
-    transcript.conversations_mut()[0].entries.push(Entry::new(Message::new(Role::User, vec![text("b")])));
+    transcript.conversations_mut()[0]
+        .entries
+        .push(TranscriptEntry::new(Message::new(Role::User, vec![text("b")])));
     assert_eq!(written(&transcript).unwrap_err().kind(), WireErrorKind::Unsupported);
     let mut transcript = read(LOG[0], &ReadOptions::default().with_from(Format::Custom(&INSIDE))).unwrap();
     set(&mut transcript, 0, vec![text("b")]);
