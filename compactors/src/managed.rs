@@ -149,6 +149,16 @@ impl Managed {
 
     /// A compactor that asks `service`, and lets `fallback` compact where it cannot: where its endpoint compacts nothing, and
     /// where it fails.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use epitome_compactors::managed::CompactionService;
+    /// use epitome_compactors::{Engine, Managed, Truncation};
+    ///
+    /// fn compactor(service: Arc<dyn CompactionService>) -> Managed {
+    ///     Managed::or_else(service, Arc::new(Engine::new(Truncation::new()))).preserve_recent(2)
+    /// }
+    /// ```
     #[must_use]
     pub fn or_else(service: Arc<dyn CompactionService>, fallback: Arc<dyn Compactor>) -> Self {
         let name = Str::from(format!("managed:{}", service.provider()));

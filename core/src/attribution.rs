@@ -6,6 +6,15 @@
 use crate::Seq;
 
 /// The attribution of one message, borrowed from wherever the message lives.
+///
+/// ```
+/// use epitome_core::attribution::{AttributionView, Authority, Retention, SourceKind};
+///
+/// let mut instruction = AttributionView::caller(Authority::User);
+/// assert_eq!((instruction.source, instruction.retention), (SourceKind::Caller, Retention::Normal));
+/// // It stays through every compaction.
+/// instruction.retention = Retention::Pinned;
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AttributionView<'a> {
@@ -57,6 +66,14 @@ pub enum SourceKind {
 }
 
 /// The trust in a message's content, lowest first. A derived message has the minimum of its sources.
+///
+/// ```
+/// use epitome_core::attribution::Authority;
+///
+/// assert!(Authority::Retrieved < Authority::Assistant && Authority::User < Authority::System);
+/// // A summary never speaks as the user.
+/// assert_eq!(Authority::of_summary([Authority::User, Authority::System]), Authority::Assistant);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
@@ -118,6 +135,14 @@ pub enum Retention {
 }
 
 /// Sequence numbers `first..=last`.
+///
+/// ```
+/// use epitome_core::Seq;
+/// use epitome_core::attribution::SeqRange;
+///
+/// let range = SeqRange { first: Seq(3), last: Seq(5) };
+/// assert!(range.contains(Seq(5)) && !range.contains(Seq(6)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(clippy::exhaustive_structs, reason = "two ends make a range; a third field would be another type")]

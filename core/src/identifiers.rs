@@ -1,6 +1,13 @@
 //! Identifiers that a model must be able to write letter by letter: paths, addresses, ids, amounts, names in code.
 
 /// The kind of an identifier. Lists are in this order.
+///
+/// ```
+/// use epitome_core::identifiers::IdentifierKind;
+///
+/// let kinds = ["src/main.rs", "https://example.org/a"].map(|word| IdentifierKind::of(word).as_str());
+/// assert_eq!(kinds, ["files", "addresses"]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum IdentifierKind {

@@ -10,6 +10,13 @@ use crate::Tokens;
 use crate::attribution::{AttributionView, Authority};
 
 /// The speaker of a message.
+///
+/// ```
+/// use epitome_core::attribution::Authority;
+/// use epitome_core::message::Role;
+///
+/// assert_eq!((Role::Tool.as_str(), Role::Tool.authority()), ("tool", Authority::Retrieved));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
@@ -62,6 +69,37 @@ pub trait Parts {
 ///
 /// *For implementers*: a tool message answers exactly one call; a wire reader that meets several results, or results
 /// beside user text, in one message splits it. The answers never change while a message is in an index.
+///
+/// ```
+/// use epitome_core::attribution::AttributionView;
+/// use epitome_core::message::{MessageView, PartView, Parts, Role};
+/// use epitome_core::{ClassEstimator, count_message};
+///
+/// /// A message of a chat program.
+/// struct Said {
+///     by_user: bool,
+///     text: String,
+/// }
+///
+/// impl Parts for Said {
+///     fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+///         visit(PartView::Text(&self.text));
+///     }
+/// }
+///
+/// impl MessageView for Said {
+///     fn role(&self) -> Role {
+///         if self.by_user { Role::User } else { Role::Assistant }
+///     }
+///
+///     fn attribution(&self) -> AttributionView<'_> {
+///         AttributionView::caller(self.role().authority())
+///     }
+/// }
+///
+/// let said = Said { by_user: true, text: "How warm is it?".into() };
+/// assert!(count_message(&said, &ClassEstimator::new()).0 > 3);
+/// ```
 pub trait MessageView: Parts {
     /// The role of the speaker.
     fn role(&self) -> Role;
@@ -105,6 +143,19 @@ impl<M: MessageView + ?Sized> MessageView for &M {
 }
 
 /// A piece of a message's content.
+///
+/// ```
+/// use epitome_core::message::{PartView, Parts, SimpleMessage, ToolCallView};
+///
+/// let calls = [ToolCallView::new("c1", "read_sensor", r#"{"id":7}"#)];
+/// let mut names = Vec::new();
+/// SimpleMessage::calls(&calls).for_each_part(&mut |part| {
+///     if let PartView::ToolCall(call) = part {
+///         names.push(call.name.to_owned());
+///     }
+/// });
+/// assert_eq!(names, ["read_sensor"]);
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum PartView<'a> {
@@ -129,6 +180,13 @@ pub enum PartView<'a> {
 }
 
 /// Reasoning, readable or sealed.
+///
+/// ```
+/// use epitome_core::message::ReasoningView;
+///
+/// let sealed = ReasoningView::new("").with_id(Some("rs_1")).with_opaque(Some("gAAAA"));
+/// assert_eq!((sealed.text, sealed.opaque), ("", Some("gAAAA")));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ReasoningView<'a> {
@@ -163,6 +221,15 @@ impl<'a> ReasoningView<'a> {
 }
 
 /// A call of a tool.
+///
+/// ```
+/// use epitome_core::message::{CallKind, ToolCallView};
+///
+/// let call = ToolCallView::new("c1", "read_file", r#"{"path":"a.txt"}"#);
+/// assert_eq!(call.kind, CallKind::Function);
+/// let search = ToolCallView::new("ws_1", "web_search", "{}").with_kind(CallKind::Hosted);
+/// assert_eq!(search.kind, CallKind::Hosted);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolCallView<'a> {
@@ -204,6 +271,14 @@ pub enum CallKind {
 }
 
 /// The answer to a call.
+///
+/// ```
+/// use epitome_core::message::{Text, ToolResultView};
+///
+/// let content = Text("no such file");
+/// let result = ToolResultView::new("c1", &content).with_error(true);
+/// assert!(result.call_id == "c1" && result.is_error);
+/// ```
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct ToolResultView<'a> {
@@ -255,6 +330,15 @@ pub enum MediaKind {
 }
 
 /// An image, a sound, a video or a document.
+///
+/// ```
+/// use epitome_core::message::{MediaExtent, MediaKind, MediaView};
+///
+/// let mut extent = MediaExtent::UNKNOWN;
+/// extent.pixels = Some((640, 480));
+/// let picture = MediaView::new(MediaKind::Image, "image/png").with_extent(extent);
+/// assert_eq!(picture.extent.pixels, Some((640, 480)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MediaView<'a> {
@@ -320,6 +404,13 @@ impl<'a> ApprovalView<'a> {
 }
 
 /// A person's answer to a request for approval.
+///
+/// ```
+/// use epitome_core::message::{ApprovalAnswerView, ApprovalView};
+///
+/// let answer = ApprovalAnswerView::new(ApprovalView::new("a1", "c1"), true);
+/// assert!(answer.approved && answer.approval.call_id == "c1");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApprovalAnswerView<'a> {
@@ -338,6 +429,14 @@ impl<'a> ApprovalAnswerView<'a> {
 }
 
 /// The content that a provider left in place of messages that it compacted itself.
+///
+/// ```
+/// use epitome_core::Tokens;
+/// use epitome_core::message::CompactionView;
+///
+/// let left = CompactionView::new("openai", "", Some("gAAAA")).with_tokens(Some(Tokens(900)));
+/// assert_eq!(left.provider, "openai");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompactionView<'a> {

@@ -64,6 +64,15 @@ pub use response::{compacted, compacted_previous, triggered};
 pub const MODEL: &str = "gpt-5.1-codex-max";
 
 /// Which of those who speak Responses is asked. Each has keys of its own: what one left, no other can read.
+///
+/// ```
+/// use epitome_compactors::managed::Position;
+/// use epitome_compactors::managed::openai::ResponsesVendor;
+///
+/// assert_eq!(ResponsesVendor::openai().position(), Position::AfterUserMessages);
+/// assert_eq!(ResponsesVendor::xai().position(), Position::InPlace);
+/// assert_eq!(ResponsesVendor::other("my-proxy").provider(), "my-proxy");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponsesVendor {
     provider: Str,

@@ -16,6 +16,13 @@ pub const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABC
 
 /// Width and height of the image whose file begins with `bytes`; `None` if they are not all of a header that is known
 /// (PNG, JPEG, GIF, WebP, BMP, TIFF, HEIF and AVIF), or if a side is zero or does not fit 32 bits.
+///
+/// ```
+/// use epitome_message::media::pixels;
+///
+/// let gif = b"GIF89a\x20\x03\x58\x02\x00\x00\x00";
+/// assert_eq!((pixels(gif), pixels(b"GIF")), (Some((800, 600)), None));
+/// ```
 #[must_use]
 pub fn pixels(bytes: &[u8]) -> Option<(u32, u32)> {
     let size = imagesize::blob_size(bytes).ok()?;

@@ -41,6 +41,19 @@ pub use tools::{ToolsError, measure_tools};
 use crate::tokens::UnknownCounter;
 
 /// A table of models.
+///
+/// ```
+/// use epitome_message::models::{Model, Models};
+///
+/// // A model that the table does not have.
+/// let models = Models::builtin().clone().with(Model::new("my-model", 65_536));
+/// let model = models.find("my-model")?;
+/// assert_eq!((model.reserve(), model.budget()?.limit()), (8_192, 57_344));
+/// // The same as a line of a table.
+/// let models = Models::builtin().with_rows("my-model,openai-chat,estimate,65536,,,,,,")?;
+/// assert_eq!(models.find("MY-MODEL")?.window, 65_536);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Models {
     /// The rows of the table: the first row with a name counts.
@@ -185,6 +198,15 @@ impl Model {
     }
 
     /// Its counter, with its framing and its rules for media.
+    ///
+    /// ```
+    /// use epitome_core::TokenCounter;
+    /// use epitome_message::models::Model;
+    ///
+    /// let counter = Model::new("my-model", 65_536).counter()?;
+    /// assert_eq!(counter.count("Hello").0, 1);
+    /// # Ok::<(), epitome_message::tokens::UnknownCounter>(())
+    /// ```
     ///
     /// # Errors
     /// [`UnknownCounter`] if its encoding is not compiled in.

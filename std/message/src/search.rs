@@ -46,6 +46,17 @@ pub use updates::{Update, UpdateIndex};
 ///
 /// *Cost*: adding takes one pass over the text; a query takes one step for each occurrence of its terms. A text takes 16
 /// bytes of memory for each of its distinct terms, and is not kept itself.
+///
+/// ```
+/// use epitome_message::search::SearchIndex;
+///
+/// let mut index = SearchIndex::new();
+/// index.add("The cat sleeps.");
+/// index.add("The dog barks.");
+/// let scores = index.scores("Is it sleeping?");
+/// assert!(scores[0] > 0 && scores[1] == 0);
+/// assert_eq!(index.nearest("a dog or a cat", 2, |text| text != 1), [0]);
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct SearchIndex {
     vocabulary: Vocabulary,

@@ -65,6 +65,15 @@ type Preferred = Tiktoken;
 /// The counter called `name`, for settings and for logs that say with what a count was made. `estimate` stands for the
 /// current estimator, `@tiktoken-rs` after an encoding for the reference; else a name is what [`TokenCounter::name`] says.
 ///
+/// ```
+/// use epitome_message::tokens::counter_by_name;
+///
+/// assert!(counter_by_name("estimate")?.count("Hello, world").0 > 0);
+/// // The name of a model is none of a counter: `Models::find` has the model, and `Model::counter` its counter.
+/// assert!(counter_by_name("gpt-4o").is_err());
+/// # Ok::<(), epitome_message::tokens::UnknownCounter>(())
+/// ```
+///
 /// # Errors
 /// [`UnknownCounter`], also for an encoding that was not compiled in.
 pub fn counter_by_name(name: &str) -> Result<Box<dyn TokenCounter + Send + Sync>, UnknownCounter> {

@@ -215,6 +215,21 @@ impl Agent {
 
     /// Compacts what is stored of a session, now.
     ///
+    /// ```
+    /// # use async_trait::async_trait;
+    /// # use epitome_std::agent::{Agent, ChatClient, ChatRequest, ClientError};
+    /// # use epitome_std::compaction::{CompactionOptions, Compactor};
+    /// # use epitome_std::message::Message;
+    /// # use epitome_std::run::{ModelResponse, RunOptions};
+    /// # use epitome_std::session::SessionError;
+    /// # async fn shrink(agent: &Agent, compactor: &dyn Compactor) -> Result<(), SessionError> {
+    /// let mut session = agent.create_session(Some("s-1"), None);
+    /// let result = agent.compact(&mut session, compactor, CompactionOptions::default()).await?;
+    /// println!("{} -> {} messages", result.original_count, result.compacted_count);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`run::compact`].
     ///

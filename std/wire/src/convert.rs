@@ -59,6 +59,23 @@ pub struct Converted {
 
 /// `messages` in the format `to`: one of [`CONVERSION_TARGETS`].
 ///
+/// ```
+/// use epitome_message::{Message, Part, ToolCall};
+/// use epitome_core::message::Role;
+/// use epitome_wire::{Format, convert};
+///
+/// // The arguments of a custom tool are no JSON.
+/// let call = Part::ToolCall(ToolCall::new("c1", "apply_patch", "*** Begin Patch"));
+/// let messages = [Message::new(Role::Assistant, vec![call]), Message::tool("c1", "done")];
+/// let converted = convert(&messages, Format::Anthropic)?;
+/// assert!(converted.text.contains(r#"{"input":"*** Begin Patch"}"#));
+/// for loss in &converted.losses {
+///     println!("message {}: {loss:?}", loss.message);
+/// }
+/// assert_eq!(converted.losses[0].message, 0);
+/// # Ok::<(), epitome_wire::WireError>(())
+/// ```
+///
 /// # Errors
 /// `Unsupported` for another target.
 pub fn convert<'m>(

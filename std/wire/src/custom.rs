@@ -65,6 +65,22 @@ use super::{WireError, WireErrorKind, json};
 /// serde refuses a text with half a surrogate pair for a field that is a `str` or a `String`. In a `&RawValue` it is let through, and
 /// [`RecordPart::text`] reads the half as U+FFFD.
 ///
+/// ```
+/// use epitome_wire::custom::parse;
+///
+/// #[derive(serde::Deserialize)]
+/// struct Said<'a> {
+///     by: &'a str,
+///     #[serde(borrow)]
+///     text: &'a serde_json::value::RawValue,
+/// }
+///
+/// let said: Said = parse(r#"{"by": "user", "text": "Hi"}"#)?;
+/// assert_eq!((said.by, said.text.get()), ("user", r#""Hi""#));
+/// assert!(parse::<Said>(r#"{"by": 7}"#).is_err());
+/// # Ok::<(), epitome_wire::WireError>(())
+/// ```
+///
 /// # Errors
 /// `Shape` for a record that is not a `T`, with the place in the record. The error does not quote the record.
 pub fn parse<'a, T: Deserialize<'a>>(record: &'a str) -> Result<T, WireError> {

@@ -38,6 +38,14 @@ pub use values::{ElementFields, elements_and_fields, fields, members};
 
 /// The text of `bytes`, without the byte order mark that some programs put before it.
 ///
+/// ```
+/// use epitome_wire::document::utf8;
+///
+/// assert_eq!(utf8(b"\xEF\xBB\xBF{}")?, "{}");
+/// assert!(utf8(b"{\n\xFF}").unwrap_err().to_string().contains("line 2"));
+/// # Ok::<(), epitome_wire::WireError>(())
+/// ```
+///
 /// # Errors
 /// `NotUtf8`, with the offset and the line of the first byte that is wrong.
 pub fn utf8(bytes: &[u8]) -> Result<&str, WireError> {
@@ -81,6 +89,15 @@ pub(crate) fn is_lines(text: &str) -> bool {
 
 /// The values that `text` holds: the elements of a JSON array, or the lines of JSONL.
 ///
+/// ```
+/// use epitome_wire::document::each;
+///
+/// let texts = |text| Ok::<_, epitome_wire::WireError>(each(text)?.map(|value| value.map(|it| it.text().to_owned())).collect::<Result<Vec<_>, _>>()?);
+/// assert_eq!(texts("[1, {}]")?, ["1", "{}"]);
+/// assert_eq!(texts("{\"a\":1}\n{\"b\":2}\n")?.len(), 2);
+/// # Ok::<(), epitome_wire::WireError>(())
+/// ```
+///
 /// # Errors
 /// As [`Document::parse`] and [`Document::each`]. A line that is not JSON is an error in its place.
 pub fn each(text: &str) -> Result<Each<'_>, WireError> {
@@ -94,6 +111,16 @@ pub fn each(text: &str) -> Result<Each<'_>, WireError> {
 }
 
 /// One JSON value in a text: the whole of it, or a part at some place.
+///
+/// ```
+/// use epitome_wire::document::{Document, Pointer};
+///
+/// let text = r#"{"runs": [{"id": 7}]}"#;
+/// let id = Document::parse(text)?.at(&Pointer::parse("/runs/0/id")?)?;
+/// assert_eq!((id.text(), id.path().to_string()), ("7", "/runs/0/id".into()));
+/// assert_eq!(&text[id.range().clone()], "7");
+/// # Ok::<(), epitome_wire::WireError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Document<'a> {
     whole: &'a str,

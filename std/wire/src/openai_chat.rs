@@ -189,6 +189,14 @@ impl core::fmt::Debug for ChatView<'_> {
 
 /// The messages of the conversation that `text` is, for small uses: JSON, or JSONL with a message per line.
 ///
+/// ```
+/// use epitome_wire::openai_chat::read_all;
+///
+/// let messages = read_all(r#"{"model": "gpt-4o", "messages": [{"role": "user", "content": "Hi"}]}"#)?;
+/// assert_eq!((messages.len(), messages[0].text().into_owned()), (1, "Hi".into()));
+/// # Ok::<(), epitome_wire::WireError>(())
+/// ```
+///
 /// # Errors
 /// As [`document::conversation`] and [`ChatView::parse`], with line, column and path of the message.
 pub fn read_all(text: &str) -> Result<Vec<Message>, WireError> {

@@ -32,6 +32,16 @@ use super::json::{self, ValueKind};
 /// The usage that the response `text`, of any of the vendors above, reports; `None` if it reports nothing. A list of Gemini's
 /// streamed chunks or another array is no response.
 ///
+/// ```
+/// use epitome_core::Usage;
+/// use epitome_wire::usage::reported;
+///
+/// let response = r#"{"choices": [], "usage": {"prompt_tokens": 1200, "completion_tokens": 80, "total_tokens": 1280}}"#;
+/// assert_eq!(reported(response)?, Some(Usage::new(1_200, 80)));
+/// assert_eq!(reported(r#"{"choices": []}"#)?, None);
+/// # Ok::<(), epitome_wire::WireError>(())
+/// ```
+///
 /// # Errors
 /// `Shape` if it is no object or its report is none; `NotJson` and `Truncated` for what cannot be read.
 pub fn reported(text: &str) -> Result<Option<Usage>, WireError> {

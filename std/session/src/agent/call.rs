@@ -44,6 +44,31 @@ impl Agent {
 
     /// Runs on a session that others run on too. Otherwise as [`Agent::run`].
     ///
+    /// ```
+    /// # use async_trait::async_trait;
+    /// # use epitome_std::agent::{Agent, ChatClient, ChatRequest, ClientError, SharedSession};
+    /// # use epitome_std::message::Message;
+    /// # use epitome_std::run::{ModelResponse, RunOptions};
+    /// # struct Echo;
+    /// # #[async_trait]
+    /// # impl ChatClient for Echo {
+    /// #     async fn complete(&self, _: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
+    /// #         Ok(ModelResponse::new(vec![Message::assistant("Yes.")]))
+    /// #     }
+    /// # }
+    /// # futures::executor::block_on(async {
+    /// let agent = Agent::new("assistant", Echo);
+    /// let session = SharedSession::new(agent.create_session(Some("s-1"), None));
+    /// let options = RunOptions::default();
+    /// let both = futures::future::try_join(
+    ///     agent.run_shared(&session, "Are you there?", &options),
+    ///     agent.run_shared(&session, "And now?", &options),
+    /// );
+    /// both.await?; // one after the other
+    /// # Ok::<(), epitome_std::run::RunError>(())
+    /// # }).unwrap();
+    /// ```
+    ///
     /// # Errors
     /// [`RunError::Busy`] if another run has the session and the agent rejects; otherwise as [`Agent::run`].
     ///
