@@ -1,5 +1,7 @@
 //! Editing: parts of messages that stay, and what stands in their place.
 
+use core::panic::Location;
+
 use epitome_core::attribution::{Authority, SourceKind};
 use epitome_core::message::{MediaKind, Role};
 use epitome_core::{Revision, Seq, Tokens};
@@ -8,7 +10,7 @@ use epitome_history::{Committed, CompactionRecord, Entry, MessageEdit, PartStand
 use epitome_message::{Attribution, Media, MediaSource, Message, Part, Reasoning, ToolCall, ToolResult};
 
 use super::support::{
-    Room, answer, append, calls, commit, count, edit, edited, entry, everything, fails, fill, keys, load,
+    Room, answer, append, calls, commit, count, edit, edited, entry, everything, fill, keys, load,
     log, orphan, record, records, summarized, user,
 };
 
@@ -17,10 +19,22 @@ async fn exchange(room: &Room<'_>) {
     append(room, "t", 0, &[user(0), calls(1, &["a"]), answer(1, "a"), user(3)]).await.unwrap();
 }
 
-async fn refused(room: &Room<'_>, record: &CompactionRecord, kind: StoreErrorKind) {
-    let before = everything(room).await;
-    fails(commit(room, record).await, kind);
-    assert_eq!(everything(room).await, before);
+/// Commits a record that has to be refused. A failure names the line of the caller.
+#[track_caller]
+fn refused<'r>(
+    room: &'r Room<'_>,
+    record: &'r CompactionRecord,
+    kind: StoreErrorKind,
+) -> impl Future<Output = ()> + 'r {
+    let line = Location::caller();
+    async move {
+        let before = everything(room).await;
+        match commit(room, record).await {
+            Err(error) => assert_eq!(error.kind(), kind, "{line}: {error}"),
+            Ok(revision) => panic!("{line}: {revision:?} instead of {kind:?}"),
+        }
+        assert_eq!(everything(room).await, before, "{line}: the refused record has changed the session");
+    }
 }
 
 async fn shown(room: &Room<'_>, at: usize) -> Vec<Part> {
