@@ -12,6 +12,10 @@
 //!   over runs, [`memory`] and [`search`] find again what was said; behind features, providers over services: `mem0`,
 //!   `azure_search`, `redis_search`.
 //!
+//! The examples of the documentation name the crates that a type is from. In a program that depends on `epitome` alone, `epitome_core` is
+//! `epitome::core`, `epitome_compactors` is `epitome::compactors`, `epitome_message::Message` is `epitome::message::Message`, `epitome_std::run` is
+//! `epitome::run`, and so on.
+//!
 //! It is not an agent framework, a vector database or a tokenizer, and it calls a model through your own client only; a
 //! provider that compacts may be asked by a client of ours, behind a feature.
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -45,6 +49,11 @@ struct FromAgentFramework;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/adding-a-strategy.md")]
 struct AddingAStrategy;
+
+/// The page's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/formats.md")]
+struct Formats;
 
 /// The guide's example, compiled and run.
 #[cfg(doctest)]

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::hash::DefaultHasher;
 use std::path::Path;
 
-use epitome::core::message::{MessageView, PartView, Role};
+use epitome::core::message::{MessageView, PartView, Parts, Role};
 use epitome::core::{OpenCallTree, Profile, Validator};
 use epitome::wire::gemini::is_assigned_id;
+use serde_json::{Map, Value};
 
 use crate::args::{From, InputArgs};
 use crate::failure::{Failure, Result, code};
@@ -22,6 +23,8 @@ pub(crate) struct Said {
     parts: Vec<(u32, u64)>,
     messages: u32,
     ids: AssignedIds,
+    /// The readable reasoning that the last part is the end of, if formats may join it with what comes before.
+    reasoning: Option<String>,
 }
 
 /// The ids that a reader gave to calls without one in the text, numbered in the order of the calls: a message left out before a
@@ -31,8 +34,8 @@ struct AssignedIds(HashMap<String, usize>);
 
 impl AssignedIds {
     /// Hashes the part of an id that is compared.
-    fn hash(&mut self, id: &str, digest: &mut DefaultHasher) {
-        match is_assigned_id(id) {
+    fn hash(&mut self, id: &str, exactness: Exactness, digest: &mut DefaultHasher) {
+        match exactness == Exactness::Converted || is_assigned_id(id) {
             true => {
                 let next = self.0.len();
                 self.0.entry(id.to_owned()).or_insert(next).hash(digest);
@@ -47,6 +50,9 @@ impl AssignedIds {
 pub(crate) enum Exactness {
     /// All contents.
     Whole,
+    /// All contents in the form of another format, which has ids of its own, one form for arguments without any, and its own parts for
+    /// reasoning and for the texts of a result.
+    Converted,
     /// Roles and kinds of the parts in their order: the texts are changed on their way out.
     Kinds,
     /// Nothing but that the text can be read.
@@ -78,15 +84,27 @@ impl Said {
     pub(crate) fn push(&mut self, message: &impl MessageView, exactness: Exactness) {
         let number = self.messages;
         self.messages = self.messages.saturating_add(1);
-        let Self { parts, ids, .. } = self;
+        let Self { parts, ids, reasoning, .. } = self;
         message.for_each_part(&mut |part| {
             let mut digest = DefaultHasher::new();
             speaker(message.role(), part).hash(&mut digest);
-            add(part, exactness, ids, &mut digest);
-            // An empty text is a part in some formats, and none in others.
-            if !matches!(part, PartView::Text("")) {
-                parts.push((number, digest.finish()));
+            match part {
+                // An empty text is a part in some formats, and none in others.
+                PartView::Text("") => return,
+                PartView::Reasoning(own) if exactness == Exactness::Converted && own.opaque.is_none() => {
+                    if reasoning.is_some() {
+                        parts.pop();
+                    }
+                    let all = reasoning.get_or_insert_default();
+                    all.extend(own.text.split_whitespace());
+                    all.hash(&mut digest);
+                }
+                _ => {
+                    *reasoning = None;
+                    add(part, exactness, ids, &mut digest);
+                }
             }
+            parts.push((number, digest.finish()));
         });
     }
 
@@ -114,23 +132,52 @@ const fn speaker(role: Role, part: PartView<'_>) -> &'static str {
 
 fn add(part: PartView<'_>, exactness: Exactness, ids: &mut AssignedIds, digest: &mut DefaultHasher) {
     core::mem::discriminant(&part).hash(digest);
-    if exactness != Exactness::Whole {
+    let is_converted = exactness == Exactness::Converted;
+    if exactness != Exactness::Whole && !is_converted {
         return;
     }
     match part {
         PartView::Text(text) => text.hash(digest),
         PartView::Reasoning(reasoning) => (reasoning.text, reasoning.opaque).hash(digest),
         PartView::ToolCall(call) => {
-            ids.hash(call.id, digest);
-            (call.name, call.arguments).hash(digest);
+            ids.hash(call.id, exactness, digest);
+            call.name.hash(digest);
+            match is_converted {
+                true => arguments(call.arguments).hash(digest),
+                false => call.arguments.hash(digest),
+            }
         }
         PartView::ToolResult(result) => {
-            ids.hash(result.call_id, digest);
+            ids.hash(result.call_id, exactness, digest);
             result.is_error.hash(digest);
-            result.content.for_each_part(&mut |part| add(part, exactness, ids, digest));
+            match is_converted {
+                true => joined(result.content).hash(digest),
+                false => result.content.for_each_part(&mut |part| add(part, exactness, ids, digest)),
+            }
         }
+        // What is not told of a picture (its kind of file, its detail) the reader of the target fills in.
+        PartView::Media(media) if is_converted => media.kind.hash(digest),
         other => format!("{other:?}").hash(digest),
     }
+}
+
+/// The arguments of a call as a value: without any, an object without fields.
+fn arguments(text: &str) -> Value {
+    match serde_json::from_str(text) {
+        Ok(Value::Null) | Err(_) if text.trim().is_empty() || text == "null" => Value::Object(Map::new()),
+        Ok(value) => value,
+        Err(_) => Value::from(text),
+    }
+}
+
+/// The texts of a result without white space, which formats join differently, and the number of its other parts.
+fn joined(content: &dyn Parts) -> (String, usize) {
+    let (mut texts, mut others) = (String::new(), 0_usize);
+    content.for_each_part(&mut |part| match part {
+        PartView::Text(text) => texts.extend(text.split_whitespace()),
+        _ => others = others.saturating_add(1),
+    });
+    (texts, others)
 }
 
 impl Expected {

@@ -26,6 +26,8 @@ pub struct CompactedMessages {
     pub tokens_after: u64,
     /// The reason why nothing was changed; `None` if something was.
     pub unchanged: Option<Unchanged>,
+    /// Whether the messages have more tokens than the goal of the budget: protected messages stay.
+    pub goal_missed: bool,
 }
 
 /// Compacts the messages of a conversation in place, without a session and a store: what goes is gone. Messages that stay are moved, not
@@ -92,6 +94,7 @@ pub async fn compact_messages(
     }
     let made = strategy.for_messages(all.iter().copied());
     let failed = |kind, what: &str| SessionError::new(kind, format!("{}: {what}", strategy.name()));
+    let is_missed = |tokens| budget.goal().is_some_and(|goal| tokens > goal);
     let mut planner = Planner::new();
     let plan = match planner.plan(index.view(), budget, Pass::Manual, &*made) {
         Ok(Outcome::Planned(plan)) => plan,
@@ -101,6 +104,7 @@ pub async fn compact_messages(
                 tokens_before: tokens,
                 tokens_after: tokens,
                 unchanged: Some(why),
+                goal_missed: is_missed(tokens),
             });
         }
         Err(error) => {
@@ -122,7 +126,8 @@ pub async fn compact_messages(
     let (projection, tokens_after) = filled
         .map_err(|error| failed(SessionErrorKind::Invalid, "the plan cannot be filled").with_source(error))?;
     projection.apply(messages);
-    Ok(CompactedMessages { tokens_before, tokens_after, unchanged: None })
+    let goal_missed = is_missed(tokens_after);
+    Ok(CompactedMessages { tokens_before, tokens_after, unchanged: None, goal_missed })
 }
 
 /// The messages that a plan leaves.

@@ -217,7 +217,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         Ok(placed)
     }
 
-    /// Decides what to keep. The verdicts stay here until something is added; [`compact`](Self::compact) acts on them, or
+    /// Decides what to keep. The verdicts stay here until something is added or [summarized](Self::summarize); [`compact`](Self::compact) acts on them, or
     /// [`compact_with`](Self::compact_with) if results of tools are to be elided.
     ///
     /// # Errors

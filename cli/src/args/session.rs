@@ -202,9 +202,9 @@ pub(crate) enum SessionCommand {
     Expand {
         #[command(flatten)]
         session: OneSessionArgs,
-        /// The revision of the compaction, which log prints beside each message
+        /// The revision of the compaction, which log prints beside each message [default: the latest that is not undone]
         #[arg(long, value_name = "N")]
-        revision: u64,
+        revision: Option<u64>,
         #[command(flatten)]
         redact: RedactArgs,
     },

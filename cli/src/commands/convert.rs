@@ -82,7 +82,7 @@ impl Conversions {
         }
         let mut said = Said::default();
         for message in messages {
-            said.push(message, Exactness::Whole);
+            said.push(message, Exactness::Converted);
         }
         self.converted.push(done);
         self.said.push(said);
@@ -97,7 +97,7 @@ impl Conversions {
     /// The contents to expect when the conversions are read again. If something was lost or taken out, they need only be readable.
     pub(crate) fn expected(&mut self) -> Expected {
         let is_whole = self.redactor.is_none() && self.converted.iter().all(|done| done.losses.is_empty());
-        let exactness = if is_whole { Exactness::Whole } else { Exactness::Readable };
+        let exactness = if is_whole { Exactness::Converted } else { Exactness::Readable };
         let conversations = core::mem::take(&mut self.said);
         let each = conversations.len() != 1;
         Expected {
@@ -164,7 +164,8 @@ fn lines(converted: &[Converted]) -> String {
         text += &format!("{count:>6} {}: {}\n", kind.as_str(), kind.reason());
     }
     match total {
-        0 => "nothing was lost\n".to_owned(),
+        0 => "no message has lost anything; fields beside the messages (model, tools) are not converted\n"
+            .to_owned(),
         total => {
             text + &format!(
                 "{} lost in {}\n",

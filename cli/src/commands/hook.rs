@@ -86,6 +86,13 @@ fn after(session: &str, list: &str) -> String {
 impl Compacted {
     /// Reads the file. If it does not have the compaction yet, all messages go.
     fn read(path: &Path, is_after: bool) -> Result<Self> {
+        let about = fs::metadata(path).map_err(|error| Failure::io(path, &error))?;
+        if !about.is_file() {
+            return Err(Failure::input(format!(
+                "{}: the transcript of the event is no regular file",
+                path.display()
+            )));
+        }
         let text = fs::read_to_string(path).map_err(|error| Failure::io(path, &error))?;
         // A file of Claude Code may begin with many lines that no message is in.
         let format = detect(&text).map_or(Format::ClaudeCode, |found| found.format);

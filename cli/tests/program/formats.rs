@@ -5,6 +5,10 @@ use serde_json::{Value, json};
 use crate::samples;
 use crate::support::{Folder, SECRET, read, run, run_with, text};
 
+/// The report of a conversion without a loss.
+const WHOLE: &str =
+    "no message has lost anything; fields beside the messages (model, tools) are not converted\n";
+
 /// A request to Anthropic with a call, its result and words beside it.
 fn anthropic() -> String {
     let messages = json!([
@@ -63,7 +67,7 @@ fn a_conversion_is_legal_and_its_losses_are_told() {
         run_with(&["validate", "-", "--from", to], done.out.as_bytes()).ok();
     }
     let plain = run_with(&["convert", "-", "--to", "gemini"], br#"[{"role":"user","content":"Hi"}]"#);
-    assert_eq!(plain.err, "nothing was lost\n");
+    assert_eq!(plain.err, WHOLE);
     assert_eq!(plain.out, "{\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"Hi\"}]}]}\n");
 }
 
@@ -74,7 +78,7 @@ fn several_conversations_are_lines() {
     let path = folder.file("in.jsonl", format!("{line}\n{line}\n"));
     let done = run(&["convert", text(&path), "--each", "--at", "/body", "--to", "openai-chat"]);
     assert_eq!(done.out.lines().count(), 2);
-    assert_eq!(done.err, "nothing was lost\n");
+    assert_eq!(done.err, WHOLE);
 }
 
 #[test]
@@ -174,7 +178,7 @@ fn exports_are_read_and_converted() {
             converted.err
         );
         let all = run(&["convert", text(&file), "--to", "openai-chat", "--each"]);
-        assert_eq!((all.out.lines().count(), &*all.err), (2, "nothing was lost\n"));
+        assert_eq!((all.out.lines().count(), &*all.err), (2, WHOLE));
         let refused = run(&compact).fails(2);
         assert!(refused.contains("only read") && refused.contains("--to FORMAT"), "{refused}");
         run(&[&compact[..], &["--to", "openai-chat"]].concat()).ok();
@@ -183,4 +187,43 @@ fn exports_are_read_and_converted() {
         let valid = run(&["validate", text(&out)]).ok();
         assert!(valid.contains("valid under"), "{valid}");
     }
+}
+
+/// Another form of the same is no loss, and no reason to refuse the conversion.
+#[test]
+fn a_conversion_takes_the_forms_of_its_target() {
+    let call = |arguments: &str| {
+        json!([{"role": "user", "content": "Look."},
+            {"role": "assistant", "content": "", "tool_calls":
+                [{"id": "c", "type": "function", "function": {"name": "list", "arguments": arguments}}]},
+            {"role": "tool", "tool_call_id": "c",
+                "content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]}])
+    };
+    let legacy = json!([{"role": "user", "content": "Look."},
+        {"role": "assistant", "content": null, "function_call": {"name": "list", "arguments": "{}"}},
+        {"role": "function", "name": "list", "content": "one"}]);
+    let picture =
+        |url: &str| json!([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]);
+    for messages in
+        [call(""), call("{}"), legacy, picture("https://example.org/1"), picture("https://example.org/a.png")]
+    {
+        for to in samples::TARGETS {
+            let request = json!({"messages": messages}).to_string();
+            let done = run_with(&["convert", "-", "--from", "openai-chat", "--to", to], request.as_bytes());
+            assert_eq!((done.code, &*done.err), (0, WHOLE), "{to}: {request}");
+            run_with(&["validate", "-", "--from", to], done.out.as_bytes()).ok();
+            if request.contains("image_url") {
+                let shown = run_with(&["show", "-", "--from", to], done.out.as_bytes()).ok();
+                assert!(shown.contains("[image"), "{to}: {shown}");
+            }
+        }
+    }
+    // Reasoning in several parts is one text there.
+    let thought = json!({"input": [{"role": "user", "content": "Look."},
+        {"type": "reasoning", "id": "r1", "summary": [], "content": [{"type": "reasoning_text", "text": "First."}]},
+        {"type": "reasoning", "id": "r2", "summary": [], "content": [{"type": "reasoning_text", "text": "Then."}]},
+        {"role": "assistant", "content": "Done."}]});
+    let done = run_with(&["convert", "-", "--to", "openai-chat"], thought.to_string().as_bytes());
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.out.contains("First.") && done.out.contains("Then."), "{}", done.out);
 }

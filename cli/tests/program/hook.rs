@@ -252,4 +252,8 @@ fn a_failure_never_stops_a_compaction() {
     let file = folder.path("broken.jsonl");
     std::fs::write(&file, "{\"type\":\"user\"").unwrap();
     before(&file).fails(4);
+    // A pipe would be waited for.
+    let pipe = folder.path("pipe.jsonl");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(before(&pipe).fails(4).contains("no regular file"));
 }

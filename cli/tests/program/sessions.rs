@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
@@ -249,6 +250,7 @@ fn stores_that_cannot_be_used() {
     list(&url).fails(2);
     assert!(!missing.exists(), "reading makes no store");
     fs::write(&missing, "").unwrap();
+    assert!(list(text(&missing)).fails(2).contains(&format!("did you mean {url}?")));
     let message = run(&["session", "vacuum", "--store", &url]).fails(2);
     assert!(
         message.contains("missing.db is empty; `epitome session import` makes a store of it"),
@@ -319,4 +321,34 @@ fn imports_take_the_same_inputs() {
     store.session("import", "f", &[text(&fixture("result-without-call.json"))]).ok();
     assert_eq!(store.session("show", "f", &["--json"]).json().as_array().unwrap().len(), 4);
     assert!(store.session("log", "f", &[]).ok().contains("answers no call"));
+}
+
+/// Processes that append the same or compact at once: each does what it says.
+#[test]
+fn several_processes_at_once_lose_nothing() {
+    let folder = Folder::new();
+    let more = folder.file(
+        "more.json",
+        r#"[{"role":"user","content":"And now?"},{"role":"assistant","content":"Done."}]"#,
+    );
+    for store in
+        [format!("sqlite:{}", text(&folder.path("s.db"))), format!("jsonl:{}", text(&folder.path("s")))]
+    {
+        let session = ["--store", &*store, "--session", "s"];
+        run(&[&["session", "import", text(&example("coding-agent.json"))], &session[..]].concat()).ok();
+        let at_once = |args: &[&str]| {
+            let args = [args, &session[..]].concat();
+            let start = || program(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let running: Vec<_> = (0..6).map(|_| start()).collect();
+            for each in running {
+                let done = each.wait_with_output().unwrap();
+                assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+            }
+        };
+        at_once(&["session", "import", text(&more), "--append"]);
+        let log = run(&[&["session", "log", "--json"], &session[..]].concat()).ok();
+        assert_eq!(log.lines().count(), 74 + 12, "{store}");
+        at_once(&["session", "compact", "--keep", "50%", "--strategy", "truncate"]);
+        run(&[&["session", "verify"], &session[..]].concat()).ok();
+    }
 }

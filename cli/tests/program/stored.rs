@@ -211,6 +211,8 @@ fn what_a_compaction_hid_is_shown_and_brought_back() {
     let expanded = stores.session("expand", "one", &["--revision", "1", "--json"]).ok();
     let expanded: Vec<Value> = expanded.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(!hidden.is_empty() && expanded == hidden);
+    let latest = stores.session("expand", "one", &["--json"]).ok();
+    assert_eq!(latest.lines().count(), expanded.len(), "without a revision: the latest compaction");
     assert!(
         stores.session("expand", "one", &["--revision", "7"]).fails(2).contains("no record made revision 7")
     );

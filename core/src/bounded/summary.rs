@@ -115,7 +115,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
     /// Puts the summary `text` in place of the messages in `range`, which are deleted. Its source is
     /// [`SourceKind::Compaction`], its authority the lowest of what it covers, its role the assistant's, and its place
     /// that of the first message it covers. Older summaries in the range are replaced, never nested: the new one covers
-    /// what they covered.
+    /// what they covered. The plan ends: what else it dropped stays until the next one.
     ///
     /// # Errors
     /// [`BoundedSummaryError`], checked before anything moves.

@@ -123,8 +123,12 @@ fn naive(text: &str, code: bool) -> Vec<&str> {
         match rule::kind_of(word) {
             Some(_) => found.push(word),
             None if code => {
-                let names = word.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-                found.extend(names.filter(|name| name_kind(name).is_some()));
+                let is_end = |c: char| !(c.is_alphanumeric() || c == '_');
+                for piece in word.split_inclusive(is_end) {
+                    let name = piece.trim_end_matches(is_end);
+                    let is_line = piece.ends_with('→') && name.bytes().all(|b| b.is_ascii_digit());
+                    found.extend((!is_line && name_kind(name).is_some()).then_some(name));
+                }
             }
             None => {}
         }
@@ -135,7 +139,7 @@ fn naive(text: &str, code: bool) -> Vec<&str> {
 proptest! {
     #[test]
     fn identifiers_are_those_of_the_rule(
-        text in "([a-z]{1,9}|[A-Za-z0-9_./#-]{0,12}|[ .,:!\n(\"=\u{7f}]|[\u{85}\u{a0}\u{201c}\u{300c}\u{3002}日é\u{115f}\u{200b}\u{2800}\u{3164}\u{feff}\u{e0041}]|\\PC){0,30}", code: bool,
+        text in "([a-z]{1,9}|[0-9]{1,5}→|[A-Za-z0-9_./#-]{0,12}|[ .,:!\n(\"=\u{7f}]|[\u{85}\u{a0}\u{201c}\u{300c}\u{3002}日é\u{115f}\u{200b}\u{2800}\u{3164}\u{feff}\u{e0041}]|\\PC){0,30}", code: bool,
     ) {
         let mut found = Vec::new();
         for_each_identifier(&text, code, &mut |identifier| found.push(identifier));
@@ -233,4 +237,12 @@ fn invisible_characters_stand_between_words() {
         for_each_identifier(&text, true, &mut |identifier| found.push(identifier));
         assert_eq!(found, ["/bin/x/y/rm", "a_b"], "{c:?}");
     }
+}
+
+#[test]
+fn the_number_of_a_line_is_no_identifier() {
+    let mut found = Vec::new();
+    let text = "  101→export order_id 4711\n 102→}\n103→";
+    for_each_identifier(text, true, &mut |identifier| found.push(identifier));
+    assert_eq!(found, ["order_id", "4711"]);
 }

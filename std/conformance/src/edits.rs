@@ -10,8 +10,8 @@ use epitome_history::{Committed, CompactionRecord, Entry, MessageEdit, PartStand
 use epitome_message::{Attribution, Media, MediaSource, Message, Part, Reasoning, ToolCall, ToolResult};
 
 use super::support::{
-    Room, answer, append, calls, commit, count, edit, edited, entry, everything, fill, keys, load,
-    log, orphan, record, records, summarized, user,
+    Room, answer, append, calls, commit, count, edit, edited, entry, everything, fill, keys, load, log,
+    orphan, record, records, summarized, user,
 };
 
 /// A call, its answer, and what was said around.

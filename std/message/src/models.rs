@@ -36,7 +36,7 @@ use epitome_core::{Budget, BudgetError, Framing, ImageRule, MediaRules, Profile,
 pub use counter::ModelCounter;
 pub use prices::{Cache, Prices};
 pub use row::RowError;
-pub use tools::{ToolsError, measure_tools};
+pub use tools::{ToolsError, measure_functions, measure_tools};
 
 use crate::tokens::UnknownCounter;
 

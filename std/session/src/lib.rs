@@ -27,6 +27,8 @@ pub use epitome_wire as wire;
 
 /// Owned messages: all of `epitome-message` but its modules, which stand beside this one.
 pub mod message {
+    pub use epitome_core::attribution::{Authority, Retention, SourceKind};
+    pub use epitome_core::message::Role;
     pub use epitome_message::{
         Approval, ApprovalAnswer, Attribution, CompactionPart, LABEL_EPHEMERAL, LABEL_IMPORTANT, Media,
         MediaSource, Message, NESTING_MAX, Part, Reasoning, Repaired, Str, ToolCall, ToolResult, UnknownPart,

@@ -1,7 +1,7 @@
 //! `epitome session compact`.
 
 use epitome::core::{Basis, Planner, StandIn, SummaryGap, TokenCounter, count_message};
-use epitome::history::{CompactionRecord, History, Notes};
+use epitome::history::{CompactionRecord, History, Notes, StoreErrorKind};
 use futures::executor::block_on;
 
 use super::line::to_json;
@@ -24,6 +24,19 @@ pub(crate) fn run(
     pins: &[Pin],
     dry_run: bool,
     require_goal: bool,
+) -> Result<Printable> {
+    compact(args, (plan_args, summary), pins, (dry_run, require_goal), TRIES_MAX)
+}
+
+/// How often a compaction is planned anew because another process has changed the session.
+const TRIES_MAX: u32 = 16;
+
+fn compact(
+    args: &OneSessionArgs,
+    (plan_args, summary): (&PlanArgs, &SummaryArgs),
+    pins: &[Pin],
+    (dry_run, require_goal): (bool, bool),
+    tries_left: u32,
 ) -> Result<Printable> {
     if summary.summarizer.is_some() && dry_run {
         return Err(Failure::input(
@@ -59,7 +72,17 @@ pub(crate) fn run(
             .map_err(|failure| failure.during(format_args!("session {:?}", args.session)))?;
     }
     if let Some(record) = record.filter(|_| !dry_run) {
-        block_on(history.commit(&record)).map_err(|error| in_store(&args.store, error))?;
+        match block_on(history.commit(&record)) {
+            // Another process has compacted meanwhile. A model is not paid twice for that.
+            Err(error) if error.kind() == StoreErrorKind::Conflict => {
+                return match tries_left.checked_sub(1).filter(|_| summarizer.is_none()) {
+                    Some(left) => compact(args, (plan_args, summary), pins, (dry_run, require_goal), left),
+                    None => Err(in_store(&args.store, error)
+                        .advise("the session was changed meanwhile: run the command again")),
+                };
+            }
+            committed => committed.map_err(|error| in_store(&args.store, error))?,
+        };
     }
     if args.json { Ok(to_json(&report)?.into()) } else { Ok(report.to_text(&Picture::for_stdout())) }
 }

@@ -11,6 +11,7 @@ use epitome::history::{
     check_export,
 };
 use epitome::message::Message;
+use epitome::session::{IdSource as _, UuidSource};
 use futures::executor::block_on;
 use sha2::{Digest as _, Sha256};
 
@@ -41,8 +42,10 @@ pub(super) fn run(input: &InputArgs, args: &OneSessionArgs, append: bool, tokeni
     let mut history = opened()?;
     let mut count = messages.len() as u64;
     if append {
+        // Another process that appends the same messages now is no repetition of this one.
+        let own = format!("{digest}/{}", UuidSource.new_id());
         let mut more = 1..APPENDS_MAX;
-        while let Err(error) = appended(&mut history, &digest, messages.clone()) {
+        while let Err(error) = appended(&mut history, &own, messages.clone()) {
             // A conflict: another writer was there first.
             if error.kind() != StoreErrorKind::Conflict || more.next().is_none() {
                 return Err(stored(error));

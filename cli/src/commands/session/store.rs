@@ -5,13 +5,14 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use epitome::core::{Seq, TokenCounter};
+use epitome::core::{Revision, Seq, TokenCounter};
 use epitome::history::{
-    History, HistoryStore, Logged, SessionId, StoreError, StoreErrorKind, StoreKey, open_store,
-    open_store_with_key, shown_url,
+    History, HistoryStore, HistoryStoreExt as _, Logged, SessionId, StoreError, StoreErrorKind, StoreKey,
+    open_store, open_store_with_key, shown_url,
 };
 use futures::executor::block_on;
 
+use super::copy::exists;
 use super::key;
 use crate::args::{OneSessionArgs, StoreArgs};
 use crate::failure::{Failure, Result};
@@ -56,6 +57,12 @@ pub(super) fn open_with(args: &StoreArgs, key: Option<StoreKey>, missing: Missin
                 Some(("memory", _)) => "a store in memory ends with this program".to_owned(),
                 // The rest behind a scheme may hold a password: it is not repeated.
                 Some((scheme, _)) => format!("there is no store {scheme:?}"),
+                None if Path::new(url).is_dir() => {
+                    format!("the store has no kind: did you mean jsonl:{url}?")
+                }
+                None if Path::new(url).is_file() => {
+                    format!("the store has no kind: did you mean sqlite:{url}?")
+                }
                 None => "the store has no kind".to_owned(),
             };
             let expected = "expected sqlite:PATH, jsonl:DIR, postgres://.. or redis://HOST";
@@ -111,6 +118,21 @@ pub(super) fn no_session(args: &OneSessionArgs) -> Failure {
     Failure::input(format!(
         "there is no session {id:?} in {store}; `epitome session list --store {store}` lists them"
     ))
+}
+
+/// The compaction of this revision, else the latest that is not undone; `what` is to be done with it.
+pub(super) fn compaction(
+    store: &Store,
+    args: &OneSessionArgs,
+    revision: Option<u64>,
+    what: &str,
+) -> Result<Revision> {
+    if let Some(revision) = revision {
+        return Ok(Revision(revision));
+    }
+    let latest = exists(args, block_on(store.latest_compaction(&id(args))))?;
+    let none = || Failure::input(format!("session {:?} has no compaction to {what}", args.session));
+    Ok(latest.ok_or_else(none)?.revision)
 }
 
 /// An existing session.

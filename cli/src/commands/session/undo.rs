@@ -1,26 +1,17 @@
 //! `epitome session uncompact`.
 
-use epitome::core::Revision;
-use epitome::history::HistoryStoreExt as _;
 use futures::executor::block_on;
 
 use super::copy::exists;
 use super::line::to_json;
-use super::store::{Missing, id, open};
+use super::store::{Missing, compaction, id, open};
 use crate::amount::counted;
 use crate::args::OneSessionArgs;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 
 pub(super) fn run(args: &OneSessionArgs, revision: Option<u64>) -> Result<String> {
     let store = open(&args.store, Missing::Refuse)?;
-    let made = match revision {
-        Some(revision) => Revision(revision),
-        None => {
-            let latest = exists(args, block_on(store.latest_compaction(&id(args))))?;
-            let none = || Failure::input(format!("session {:?} has no compaction to undo", args.session));
-            latest.ok_or_else(none)?.revision
-        }
-    };
+    let made = compaction(&store, args, revision, "undo")?;
     let undone_by = exists(args, block_on(store.uncompact(&id(args), made)))?;
     let live = exists(args, block_on(store.load(&id(args))))?.live;
     let shown = live.len() as u64;

@@ -30,9 +30,12 @@ impl Here<'_> {
 
     /// The file is damaged at this byte.
     pub(super) fn corrupt(self, at: u64, what: &str) -> StoreError {
+        let or_cut = match at {
+            0 => "",
+            _ => ", or cut it there, which leaves the session as it was before",
+        };
         let context = format!(
-            "{}: {} is damaged at byte {at}: {what}; restore it from a backup, or cut it there, which leaves the \
-             session as it was before",
+            "{}: {} is damaged at byte {at}: {what}; restore it from a backup{or_cut}",
             self.operation,
             self.path.display()
         );

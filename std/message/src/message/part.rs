@@ -184,6 +184,43 @@ impl Media {
         Self { kind, mime: mime.into(), source, extent: MediaExtent::UNKNOWN }
     }
 
+    /// The media type, for formats that must have one. Where it is unknown: that of the ending of the URL, else `image/*`, `audio/*` or `video/*`
+    /// by the kind; empty for a document.
+    ///
+    /// ```
+    /// use epitome_core::message::MediaKind;
+    /// use epitome_message::{Media, MediaSource};
+    ///
+    /// let mime = |url: &str| Media::new(MediaKind::Image, "", MediaSource::Uri(url.into())).likely_mime().to_owned();
+    /// assert_eq!(mime("https://example.org/a.PNG?size=2"), "image/png");
+    /// assert_eq!(mime("https://example.org/a"), "image/*");
+    /// ```
+    #[must_use]
+    pub fn likely_mime(&self) -> &str {
+        if !self.mime.is_empty() {
+            return &self.mime;
+        }
+        let ending = match &self.source {
+            MediaSource::Uri(url) => url.split(['?', '#']).next().and_then(|path| path.rsplit_once('.')),
+            MediaSource::Base64(_) => None,
+        };
+        let ending = ending.map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default();
+        match (self.kind, &*ending) {
+            (MediaKind::Image, "png") => "image/png",
+            (MediaKind::Image, "jpg" | "jpeg") => "image/jpeg",
+            (MediaKind::Image, "gif") => "image/gif",
+            (MediaKind::Image, "webp") => "image/webp",
+            (MediaKind::Audio, "mp3") => "audio/mpeg",
+            (MediaKind::Audio, "wav") => "audio/wav",
+            (MediaKind::Video, "mp4") => "video/mp4",
+            (MediaKind::Document, "pdf") => "application/pdf",
+            (MediaKind::Image, _) => "image/*",
+            (MediaKind::Audio, _) => "audio/*",
+            (MediaKind::Video, _) => "video/*",
+            _ => "",
+        }
+    }
+
     fn view(&self) -> MediaView<'_> {
         MediaView::new(self.kind, &self.mime).with_extent(self.extent)
     }

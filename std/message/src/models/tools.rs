@@ -30,15 +30,48 @@ use serde_json::Value;
 pub fn measure_tools(json: &str, counter: &(impl TokenCounter + ?Sized)) -> Result<Amount, ToolsError> {
     let tools: Vec<Value> = serde_json::from_str(json)
         .map_err(|error| ToolsError { line: error.line(), column: error.column() })?;
+    Ok(measure_functions(tools.iter().filter_map(function), counter))
+}
+
+/// [`measure_tools`] of functions that are no JSON text: the name, the description and the JSON schema of the arguments of each.
+///
+/// ```
+/// use epitome_core::ClassEstimator;
+/// use epitome_message::models::{measure_functions, measure_tools};
+/// use serde_json::json;
+///
+/// let parameters = json!({"type": "object", "properties": {"zone": {"type": "string", "description": "UTC by default."}}});
+/// let measured = measure_functions([("now", "The time.", &parameters)], &ClassEstimator::new());
+/// let tools = json!([{"name": "now", "description": "The time.", "input_schema": parameters}]).to_string();
+/// assert_eq!(measured, measure_tools(&tools, &ClassEstimator::new())?);
+/// # Ok::<(), epitome_message::models::ToolsError>(())
+/// ```
+pub fn measure_functions<'t>(
+    functions: impl IntoIterator<Item = (&'t str, &'t str, &'t Value)>,
+    counter: &(impl TokenCounter + ?Sized),
+) -> Amount {
     let framing = counter.framing();
     let mut sum = Sum { counter, framing: framing.tools, tokens: 0, nested: false };
-    let functions = tools.iter().filter(|tool| sum.function(tool)).count();
-    if functions == 0 {
-        return Ok(Amount::new(Tokens::ZERO, counter.basis()));
+    let mut is_empty = true;
+    for (name, description, schema) in functions {
+        is_empty = false;
+        sum.function(name, description, schema);
+    }
+    if is_empty {
+        return Amount::new(Tokens::ZERO, counter.basis());
     }
     sum.add(framing.tools.end);
     let basis = if sum.nested { Basis::Estimated } else { counter.basis().min(framing.basis) };
-    Ok(Amount::new(Tokens::from_u64(u64::try_from(sum.tokens).unwrap_or(0)), basis))
+    Amount::new(Tokens::from_u64(u64::try_from(sum.tokens).unwrap_or(0)), basis)
+}
+
+/// The name, description and schema of a tool, if it is a function.
+fn function(tool: &Value) -> Option<(&str, &str, &Value)> {
+    let function = tool.get("function").unwrap_or(tool);
+    let name = function.get("name")?.as_str()?;
+    let description = function.get("description").and_then(Value::as_str).unwrap_or_default();
+    let schema = ["parameters", "input_schema", "inputSchema"].iter().find_map(|key| function.get(key));
+    Some((name, description, schema.unwrap_or(&Value::Null)))
 }
 
 struct Sum<'c, C: TokenCounter + ?Sized> {
@@ -50,17 +83,10 @@ struct Sum<'c, C: TokenCounter + ?Sized> {
 }
 
 impl<C: TokenCounter + ?Sized> Sum<'_, C> {
-    /// Adds a tool; whether it is a function.
-    fn function(&mut self, tool: &Value) -> bool {
-        let function = tool.get("function").unwrap_or(tool);
-        let Some(name) = function.get("name").and_then(Value::as_str) else { return false };
+    fn function(&mut self, name: &str, description: &str, schema: &Value) {
         self.add(self.framing.function);
-        self.count(&format!("{name}:{}", description(function)));
-        let schema = ["parameters", "input_schema", "inputSchema"].iter().find_map(|key| function.get(key));
-        if let Some(schema) = schema {
-            self.schema(schema, DEPTH_MAX);
-        }
-        true
+        self.count(&format!("{name}:{}", without_stop(description)));
+        self.schema(schema, DEPTH_MAX);
     }
 
     /// Its properties, and the schemas within it.
@@ -120,9 +146,12 @@ fn within(schema: &Value) -> impl Iterator<Item = &Value> {
     one.chain(lists).chain(named.flat_map(|all| all.values()))
 }
 
-/// Without the full stop at its end, which the provider leaves out.
 fn description(of: &Value) -> &str {
-    let text = of.get("description").and_then(Value::as_str).unwrap_or_default();
+    without_stop(of.get("description").and_then(Value::as_str).unwrap_or_default())
+}
+
+/// A description without the full stop at its end, which the provider leaves out.
+fn without_stop(text: &str) -> &str {
     text.strip_suffix('.').unwrap_or(text)
 }
 

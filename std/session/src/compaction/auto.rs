@@ -102,7 +102,8 @@ impl AutoCompaction {
         }
     }
 
-    /// Sets the trigger.
+    /// Sets the trigger. A pass that it makes due is not made if it would free less than
+    /// [`CompactionOptions::min_reclaim`], which is a share of the window unless it is set: set it too for a trigger far below the window.
     #[must_use]
     pub const fn with_trigger(mut self, trigger: Trigger<'static>) -> Self {
         self.trigger = trigger;

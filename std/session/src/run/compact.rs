@@ -319,7 +319,10 @@ impl Run<'_> {
     /// The size of a request with a history of `stored` tokens, as far as it is known outside of the run's index.
     fn counted(&self, stored: u64, point: Point) -> u64 {
         let input = if point == Point::BeforeRun { self.input_tokens } else { 0 };
-        stored.saturating_add(self.tool_tokens).saturating_add(self.instruction_tokens).saturating_add(input)
+        stored
+            .saturating_add(self.tokens_beside)
+            .saturating_add(self.instruction_tokens)
+            .saturating_add(input)
     }
 
     /// Whether a pass is to be made. That the limit is near is told once.

@@ -1,14 +1,14 @@
 //! Size of the next request, the trigger of a compaction, and the budget that a due compaction has to reach.
 
 use epitome_core::{
-    Budget, Fired, Index, ModelKey, Size, Stamp, TokenCounter, Tokens, Trigger, TriggerKind, TriggerView,
-    UsageLedger,
+    Budget, Fired, Index, ModelKey, Size, Stamp, TokenCounter, Trigger, TriggerKind, TriggerView, UsageLedger,
 };
 
 use serde_json::{Map, Value};
 
 use super::RunSettings;
 use crate::compaction::{CompactionOptions, Condition};
+use crate::models::measure_functions;
 use crate::session::{AgentSession, Tool};
 
 /// Known sizes of a request before it is sent.
@@ -164,12 +164,9 @@ fn limit_of(fired: &Fired) -> Option<u64> {
     fired.amounts().filter(|_| is_tokens).map(|(_, limit)| limit)
 }
 
-/// Tokens of the tools, by the counter: each as the JSON that describes it to a model.
-pub(super) fn tool_tokens(tools: &[Tool], counter: &(impl TokenCounter + ?Sized)) -> u64 {
-    let of = |tool: &Tool| {
-        let texts = [counter.count(&tool.name), counter.count(&tool.description)];
-        let parameters = counter.count(&tool.parameters.to_string());
-        texts.into_iter().fold(parameters, Tokens::saturating_add).as_u64()
-    };
-    tools.iter().map(of).sum()
+/// Tokens of a request beside its messages, by the counter: its tools, and the frame of the request.
+pub(super) fn tokens_beside(tools: &[Tool], counter: &(impl TokenCounter + ?Sized)) -> u64 {
+    let functions = tools.iter().map(|tool| (&*tool.name, &*tool.description, &tool.parameters));
+    let tools = measure_functions(functions, counter).tokens.as_u64();
+    tools.saturating_add(counter.framing().request.into())
 }

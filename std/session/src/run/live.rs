@@ -57,7 +57,8 @@ pub struct Run<'a> {
     requests: u64,
     /// State of the conversation that a service keeps.
     pub(super) served: Served,
-    pub(super) tool_tokens: u64,
+    /// Tokens of a request beside its messages.
+    pub(super) tokens_beside: u64,
     pub(super) instruction_tokens: u64,
     pub(super) input_tokens: u64,
     pub(super) is_over: bool,
@@ -114,7 +115,7 @@ impl<'a> Run<'a> {
             session,
             compaction,
             persistence: options.persistence.unwrap_or(settings.persistence),
-            tool_tokens: due::tool_tokens(context.tools(), counter),
+            tokens_beside: due::tokens_beside(context.tools(), counter),
             context,
             working: Working::empty(Arc::clone(settings.counter())),
             events: Vec::new(),
@@ -140,7 +141,7 @@ impl<'a> Run<'a> {
                 return Err(RunError::AlreadyStored);
             }
         }
-        self.tool_tokens = due::tool_tokens(self.context.tools(), &**self.settings.counter());
+        self.tokens_beside = due::tokens_beside(self.context.tools(), &**self.settings.counter());
         let primary = self.providers.primary_history().map(ContextProvider::source_id);
         self.working = Working::begin(&self.context, primary, Arc::clone(self.settings.counter()))?;
         if !self.served.is_kept() && self.working.loses_input() {

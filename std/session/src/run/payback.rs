@@ -16,8 +16,8 @@ impl Run<'_> {
             PaybackRule::new(self.settings.prices()?).with_requests(self.compaction.as_ref()?.payback?);
         // Instructions are in the index of all that is sent, and not in that of what is stored.
         let front = match point {
-            Point::BeforeCall => self.tool_tokens,
-            _ => self.tool_tokens.saturating_add(self.instruction_tokens),
+            Point::BeforeCall => self.tokens_beside,
+            _ => self.tokens_beside.saturating_add(self.instruction_tokens),
         };
         Some(rule.with_front(front).with_cache(self.cache(&rule)))
     }

@@ -104,7 +104,7 @@ impl Run<'_> {
         }
         let usage = self.session.usage().filter(|_| self.served.is_kept() && self.session.token_count() > 0);
         let total = usage.and_then(|usage| usage.total.or(usage.input_total)).unwrap_or_default();
-        let again = self.tokens_of(self.working.instructions()).saturating_add(self.tool_tokens);
+        let again = self.tokens_of(self.working.instructions()).saturating_add(self.tokens_beside);
         let budget = self.budget();
         let ledger = self.session.ledger_for(self.settings.model_key(), budget);
         self.served.tokens = ledger.correction().counted_from(total).saturating_sub(again);
@@ -113,7 +113,7 @@ impl Run<'_> {
     /// The size of the next request, by the counter.
     pub(super) fn request_tokens(&self) -> u64 {
         let kept = if self.served.is_kept() { self.working.orphan_tokens() } else { 0 };
-        let here = self.working.index().tokens().saturating_add(self.tool_tokens);
+        let here = self.working.index().tokens().saturating_add(self.tokens_beside);
         here.saturating_add(self.served.tokens).saturating_add(kept)
     }
 

@@ -238,7 +238,10 @@ fn write_result(result: &ToolResult, calls: Calls<'_>) -> Value {
 
 fn write_media(media: &Media) -> Value {
     // Theirs must have a type; `application/octet-stream` is what RFC 2046 gives to bytes of unknown kind.
-    let mime = if media.mime.is_empty() { "application/octet-stream" } else { media.mime.as_str() };
+    let mime = match media.likely_mime() {
+        "" => "application/octet-stream",
+        mime => mime,
+    };
     match &media.source {
         MediaSource::Base64(bytes) => {
             serde_json::json!({"type": "data", "uri": format!("data:{mime};base64,{}", bytes.as_str()), "media_type": mime})

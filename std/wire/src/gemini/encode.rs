@@ -132,8 +132,8 @@ fn response(result: &ToolResult, name: Option<&str>) -> Result<String, WireError
     }
     if name == Some(CODE_RESULT) {
         let outcome = if result.is_error { "OUTCOME_FAILED" } else { "OUTCOME_OK" };
-        let output = quote(&printed(result)?);
-        return Ok(format!(r#""{CODE_RESULT}":{{"outcome":"{outcome}","output":{output}}}"#));
+        let (id, output) = (id(&result.call_id), quote(&printed(result)?));
+        return Ok(format!(r#""{CODE_RESULT}":{{{id}"outcome":"{outcome}","output":{output}}}"#));
     }
     let (id, name) = (id(&result.call_id), quote(name.unwrap_or_default()));
     let (response, media) = (response_of(result, None)?, media_of(result)?);
@@ -190,7 +190,7 @@ pub(super) fn media_of(result: &ToolResult) -> Result<Vec<String>, WireError> {
 }
 
 fn media(media: &Media) -> String {
-    let mime = match &*media.mime {
+    let mime = match media.likely_mime() {
         "" => String::new(),
         mime => format!(r#""mimeType":{},"#, quote(mime)),
     };

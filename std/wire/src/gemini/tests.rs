@@ -120,3 +120,14 @@ fn a_sealed_thought_without_a_text_stays_a_thought() {
     let converted = convert(transcript.conversations()[0].messages(), Format::Gemini).unwrap();
     assert!(converted.text.contains(r#""thoughtSignature":"s1""#), "{}", converted.text);
 }
+
+#[test]
+fn a_result_of_code_keeps_the_id_of_its_call() {
+    let text = r#"{"contents":[{"role":"user","parts":[{"text":"Run it."}]},{"role":"model","parts":[
+      {"executableCode":{"id":"x1","language":"PYTHON","code":"1"}},
+      {"codeExecutionResult":{"id":"x1","outcome":"OUTCOME_OK","output":"1"}}]}]}"#;
+    let transcript = read(text, &ReadOptions::default().with_from(Format::Gemini)).unwrap();
+    let converted = convert(transcript.conversations()[0].messages(), Format::Gemini).unwrap();
+    assert!(converted.losses.is_empty(), "{converted:?}");
+    assert!(converted.text.contains(r#""codeExecutionResult":{"id":"x1","outcome""#), "{}", converted.text);
+}
