@@ -93,11 +93,11 @@ fn for_each_name<'t>(word: &'t str, classes: u8, visit: &mut dyn FnMut(&'t str))
         let (end, next) =
             end.map_or((rest.len(), rest.len()), |(at, c)| (at, at.saturating_add(c.len_utf8())));
         let name = rest.get(..end).unwrap_or_default();
-        // Tools that read files write the number of a line before an arrow.
-        let is_line = rest.get(end..).is_some_and(|rest| rest.starts_with('→'))
-            && name_kind(name) == Some(IdentifierKind::Number);
-        if !is_line && !is_prose(name) && name_kind(name).is_some() {
-            visit(name);
+        match if is_prose(name) { None } else { name_kind(name) } {
+            // Tools that read files write the number of a line before an arrow.
+            Some(IdentifierKind::Number) if rest.get(end..).is_some_and(|rest| rest.starts_with('→')) => {}
+            Some(_) => visit(name),
+            None => {}
         }
         rest = rest.get(next..).unwrap_or_default();
     }
