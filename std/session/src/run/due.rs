@@ -170,3 +170,30 @@ pub(super) fn tokens_beside(tools: &[Tool], counter: &(impl TokenCounter + ?Size
     let tools = measure_functions(functions, counter).tokens.as_u64();
     tools.saturating_add(counter.framing().request.into())
 }
+
+#[cfg(test)]
+mod tests {
+    use epitome_core::ClassEstimator;
+    use serde_json::json;
+
+    use super::*;
+    use crate::models::measure_tools;
+
+    /// A request has its tools by the formula of the provider, and its frame, also without any.
+    #[test]
+    fn beside_its_messages_a_request_has_tools_and_a_frame() {
+        let counter = ClassEstimator::new();
+        let frame = u64::from(counter.framing().request);
+        assert_eq!((tokens_beside(&[], &counter), frame), (frame, 3));
+        let schema = json!({"type": "object", "properties": {"path": {"type": "string", "description": "Of the file."}}});
+        let tools =
+            [Tool::new("read_file", "Reads a file.", schema.clone()), Tool::new("now", "", json!({}))];
+        let sent = json!([
+            {"type": "function", "function": {"name": "read_file", "description": "Reads a file.", "parameters": schema}},
+            {"type": "function", "function": {"name": "now", "description": "", "parameters": {}}},
+        ]);
+        let measured = measure_tools(&sent.to_string(), &counter).unwrap().tokens.as_u64();
+        assert!(measured > 30, "{measured}");
+        assert_eq!(tokens_beside(&tools, &counter), measured + frame);
+    }
+}
