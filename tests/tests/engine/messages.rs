@@ -155,8 +155,16 @@ fn a_strategy_of_ones_own_compacts_a_list() {
     let strategy = AnyStrategy::from(Oldest);
     let done =
         block_on(compact_messages(&mut talk, &strategy, &budget, &SummaryWriter::new(&counter))).unwrap();
-    assert!(done.unchanged.is_none() && done.tokens_after <= 100, "{done:?}");
+    assert!(done.unchanged.is_none() && done.tokens_after <= 100 && !done.goal_missed, "{done:?}");
     assert!(talk.iter().any(|message| message.text().contains("4711")) && talk.len() < 12, "{talk:?}");
+
+    // The pinned message and the newest step are more than a goal of ten tokens, before and after a pass.
+    let low = Budget::builder().window(10_000).goal(10).build().unwrap();
+    for _ in 0..2 {
+        let done =
+            block_on(compact_messages(&mut talk, &strategy, &low, &SummaryWriter::new(&counter))).unwrap();
+        assert!(done.goal_missed && done.tokens_after > 10, "{done:?}");
+    }
 
     // The name of the strategy stands in the error.
     let small = Budget::builder().window(20).build().unwrap();

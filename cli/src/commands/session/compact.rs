@@ -25,19 +25,6 @@ pub(crate) fn run(
     dry_run: bool,
     require_goal: bool,
 ) -> Result<Printable> {
-    compact(args, (plan_args, summary), pins, (dry_run, require_goal), TRIES_MAX)
-}
-
-/// How often a compaction is planned anew because another process has changed the session.
-const TRIES_MAX: u32 = 16;
-
-fn compact(
-    args: &OneSessionArgs,
-    (plan_args, summary): (&PlanArgs, &SummaryArgs),
-    pins: &[Pin],
-    (dry_run, require_goal): (bool, bool),
-    tries_left: u32,
-) -> Result<Printable> {
     if summary.summarizer.is_some() && dry_run {
         return Err(Failure::input(
             "--dry-run sends nothing to anybody: leave it out, or --summarizer; --strategy tool-digest asks no model",
@@ -50,42 +37,45 @@ fn compact(
     let counter: Counter = model::counter(found.as_ref(), plan_args.tokenizer.as_deref(), ESTIMATE)?.into();
     let budget = model::budget(found.as_ref(), &plan_args.budget);
     let store = open(&args.store, Missing::Refuse)?;
-    let mut history = history(store.clone(), args, counter.clone())?;
-    let pinned = pins::in_session(pins, history.live())?;
-    history.set_pins(pinned).map_err(|error| in_store(&args.store, error))?;
-    // A share is of all that was said, so that the same command twice asks for the same.
-    let own = match plan_args.budget.keep {
-        Some(_) => logged_tokens(&store, args, &*counter)?,
-        None => history.index().tokens(),
-    };
-    let asked = Asked::new(&budget, own)?;
-    let strategies = strategies.about(|texts| {
-        for (position, live) in (0_u32..).zip(history.live()) {
-            texts.look_through(position, &live.entry.message);
-        }
-        Ok(())
-    })?;
-    let (report, record) = plan(&args.store, &history, &asked, &strategies, summarizer.as_ref())?;
-    if require_goal {
-        report
-            .require_goal()
-            .map_err(|failure| failure.during(format_args!("session {:?}", args.session)))?;
-    }
-    if let Some(record) = record.filter(|_| !dry_run) {
-        match block_on(history.commit(&record)) {
-            // Another process has compacted meanwhile. A model is not paid twice for that.
-            Err(error) if error.kind() == StoreErrorKind::Conflict => {
-                return match tries_left.checked_sub(1).filter(|_| summarizer.is_none()) {
-                    Some(left) => compact(args, (plan_args, summary), pins, (dry_run, require_goal), left),
-                    None => Err(in_store(&args.store, error)
-                        .advise("the session was changed meanwhile: run the command again")),
-                };
-            }
-            committed => committed.map_err(|error| in_store(&args.store, error))?,
+    let mut again = 1..TRIES_MAX;
+    let report = loop {
+        let mut history = history(store.clone(), args, counter.clone())?;
+        let pinned = pins::in_session(pins, history.live())?;
+        history.set_pins(pinned).map_err(|error| in_store(&args.store, error))?;
+        // A share is of all that was said, so that the same command twice asks for the same.
+        let own = match plan_args.budget.keep {
+            Some(_) => logged_tokens(&store, args, &*counter)?,
+            None => history.index().tokens(),
         };
-    }
+        let asked = Asked::new(&budget, own)?;
+        let strategies = strategies.about(|texts| {
+            for (position, live) in (0_u32..).zip(history.live()) {
+                texts.look_through(position, &live.entry.message);
+            }
+            Ok(())
+        })?;
+        let (report, record) = plan(&args.store, &history, &asked, &strategies, summarizer.as_ref())?;
+        if require_goal {
+            report
+                .require_goal()
+                .map_err(|failure| failure.during(format_args!("session {:?}", args.session)))?;
+        }
+        let Some(record) = record.filter(|_| !dry_run) else { break report };
+        let Err(error) = block_on(history.commit(&record)) else { break report };
+        // A conflict: another process was there first. No model is paid twice for that.
+        if error.kind() != StoreErrorKind::Conflict {
+            return Err(in_store(&args.store, error));
+        }
+        if summarizer.is_some() || again.next().is_none() {
+            let failure = in_store(&args.store, error);
+            return Err(failure.advise("the session was changed meanwhile: run the command again"));
+        }
+    };
     if args.json { Ok(to_json(&report)?.into()) } else { Ok(report.to_text(&Picture::for_stdout())) }
 }
+
+/// Maximum number of plans of a compaction where others change the same session.
+const TRIES_MAX: u32 = 16;
 
 type Planned = (Report, Option<CompactionRecord>);
 
