@@ -91,7 +91,7 @@ impl Input {
             let head = head::read(&mut file, &path)?;
             let chat = matches!(args.part.from.0, None | Some(Format::OpenaiChat));
             if chat && head::is_jsonl(&head) {
-                return Ok(Self { path, text: Text::Lines(file), args: args.clone() });
+                return Self::chat(path, Text::Lines(file), args);
             }
             if let Some(format) = head::outlined(&head, args).filter(|_| wanted == Use::Look) {
                 return Ok(Self { path, text: Text::Session(file, format), args: args.clone() });
@@ -129,7 +129,7 @@ impl Input {
                 Ok(Some(transcript)) => {
                     Ok(Self { path, text: Text::Read(Box::new(transcript)), args: args.clone() })
                 }
-                Ok(None) => Ok(Self { path, text: Text::Memory(text), args: args.clone() }),
+                Ok(None) => Self::chat(path, Text::Memory(text), args),
                 Err(error) if error.kind() == WireErrorKind::Ambiguous => {
                     Err(Failure::wire(&path, &error).advise("give it with --from"))
                 }
@@ -139,6 +139,18 @@ impl Input {
                 let wrong = document::utf8(error.as_bytes()).err();
                 Err(wrong.map_or_else(|| Failure::input("not UTF-8"), |error| Failure::wire(&path, &error)))
             }
+        }
+    }
+
+    /// A file of Chat Completions, a format without branches.
+    fn chat(path: PathBuf, text: Text, args: &InputArgs) -> Result<Self> {
+        match args.part.leaf {
+            None => Ok(Self { path, text, args: args.clone() }),
+            Some(_) => Err(Failure::input(format!(
+                "{}: --leaf was given, and this text of {} has no branches: read it without --leaf",
+                path.display(),
+                Format::OpenaiChat
+            ))),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The text, or the part of a text, that one reader reads: its members, its lists and its place. Which format it is, `spec` tells.
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -19,7 +19,9 @@ pub(crate) struct Body<'a> {
     pub(crate) source: &'a Arc<str>,
     pub(crate) content: Content<'a>,
     /// The name of the leaf whose branch is asked for.
-    pub(crate) leaf: Option<&'a str>,
+    leaf: Option<&'a str>,
+    /// Whether the reader has looked at the leaf.
+    is_leaf_seen: Cell<bool>,
     /// The members of its object, if it is one: each key, also as it is written, and its value.
     pub(crate) members: Vec<(Cow<'a, str>, &'a str, &'a str)>,
     /// The elements of the arrays in its object, or of the array that it is, where they were seen already.
@@ -46,7 +48,8 @@ impl<'a> Body<'a> {
                 Ok(())
             });
         }
-        Self { source, content, leaf, members, arrays: Vec::new(), spans: Spans::default() }
+        let (arrays, spans, is_leaf_seen) = (Vec::new(), Spans::default(), Cell::default());
+        Self { source, content, leaf, is_leaf_seen, members, arrays, spans }
     }
 
     /// The one JSON value that `text` is, looked at once: a text may be large.
@@ -86,7 +89,18 @@ impl<'a> Body<'a> {
             _ => return Ok(Self::new(source, Content::Value(Document::parse(text)?), leaf)),
         }
         let content = Content::Value(Document::known(text));
-        Ok(Self { source, content, leaf, members, arrays, spans })
+        Ok(Self { source, content, leaf, is_leaf_seen: Cell::default(), members, arrays, spans })
+    }
+
+    /// The name of the leaf whose branch is asked for.
+    pub(crate) fn leaf(&self) -> Option<&'a str> {
+        self.is_leaf_seen.set(true);
+        self.leaf
+    }
+
+    /// Whether a leaf is asked for that the reader has not looked at: a text of its format has no branches.
+    pub(crate) const fn ignores_leaf(&self) -> bool {
+        self.leaf.is_some() && !self.is_leaf_seen.get()
     }
 
     /// Whether it is an object with `role`.

@@ -23,17 +23,17 @@ pub(crate) fn for_each(
     body: &Body<'_>,
     mut visit: impl FnMut(&mut Transcript, &str, &str) -> Result<bool, WireError>,
 ) -> Result<(), WireError> {
-    let mut is_found = body.leaf.is_none();
+    let mut is_found = body.leaf().is_none();
     each(body, |path, raw| {
         let first = transcript.conversations.len();
         let has_it = visit(transcript, path, raw)?;
         is_found |= has_it;
-        if body.leaf.is_some() && !has_it {
+        if body.leaf().is_some() && !has_it {
             transcript.conversations.iter_mut().skip(first).for_each(|other| other.active = false);
         }
         Ok(())
     })?;
-    match body.leaf {
+    match body.leaf() {
         Some(leaf) if !is_found => {
             let what = format!("no conversation, and no message, has the id {}", quoted(leaf));
             Err(WireError::new(WireErrorKind::NotFound, what))

@@ -21,7 +21,8 @@ pub struct ReadOptions {
     pub at: Option<Pointer>,
     /// Whether every element of the array, or every line, is a text of its own.
     pub each: bool,
-    /// In a session file with branches, the id of the last message of the branch to read; without it, the active one.
+    /// In a session file with branches, the id of the last message of the branch to read; without it, the active one. A text without
+    /// branches has none (`NotFound`).
     pub leaf: Option<String>,
     /// Formats of other crates, which are recognised beside those of this crate, by the same rules: see [`detect`].
     pub formats: Vec<&'static FormatSpec>,
@@ -275,7 +276,7 @@ fn reading(spec: &'static FormatSpec, body: &Body<'_>) -> Result<Vec<Vec<Message
         Content::Lines(_) => Content::Lines(&source),
     };
     let mut transcript = Transcript::empty(Arc::clone(&source));
-    spec.read(&mut Body::new(&source, content, body.leaf), &mut transcript)?;
+    spec.read(&mut Body::new(&source, content, None), &mut transcript)?;
     let of = |conversation: Conversation| {
         Vec::from(conversation.entries).into_iter().map(|entry| entry.into_message().without_wire()).collect()
     };

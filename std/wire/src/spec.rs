@@ -15,7 +15,7 @@ use super::outline::Outliner;
 use super::rewrite::form;
 use super::slots::{self, ReadRecord};
 use super::transcript::{Chain, Conversation, Log, Transcript};
-use super::{Format, WireError};
+use super::{Format, WireError, WireErrorKind};
 
 /// The functions of one format: how it is recognised, read and written.
 ///
@@ -197,7 +197,19 @@ impl FormatSpec {
             }
         };
         (transcript.arrays, transcript.spans) = (Vec::new(), Spans::default());
-        read
+        match read {
+            Ok(()) if body.ignores_leaf() => Err(self.no_branches()),
+            read => read,
+        }
+    }
+
+    /// The refusal of a leaf.
+    pub(crate) fn no_branches(&self) -> WireError {
+        let what = format!(
+            "a leaf was given, and this text of {} has no branches: read it without a leaf",
+            self.name()
+        );
+        WireError::new(WireErrorKind::NotFound, what)
     }
 
     /// The text of a record that holds the messages `now`; `None` if it is left out.

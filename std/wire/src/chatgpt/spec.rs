@@ -53,7 +53,7 @@ fn is_mapping(mapping: &str) -> Option<bool> {
 
 fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     exports::for_each(transcript, body, |transcript, path, raw| {
-        conversation(transcript, (path, raw), body.leaf)
+        conversation(transcript, (path, raw), body.leaf())
     })
 }
 

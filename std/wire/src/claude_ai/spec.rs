@@ -44,7 +44,7 @@ fn sign(body: &Body<'_>) -> Fit {
 
 fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     exports::for_each(transcript, body, |transcript, path, raw| {
-        conversation(transcript, (path, raw), body.leaf)
+        conversation(transcript, (path, raw), body.leaf())
     })
 }
 

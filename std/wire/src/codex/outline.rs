@@ -29,8 +29,10 @@ impl Outliner for Lines {
         Ok(())
     }
 
-    /// Its conversations have no leaf to name.
-    fn finish(mut self: Box<Self>, _: Option<&str>) -> Result<Outline, WireError> {
+    fn finish(mut self: Box<Self>, leaf: Option<&str>) -> Result<Outline, WireError> {
+        if leaf.is_some() {
+            return Err(super::SPEC.no_branches());
+        }
         let thread = &mut self.session.thread;
         thread.settle();
         let now = thread.timeline.now();

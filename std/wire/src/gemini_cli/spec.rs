@@ -49,7 +49,7 @@ fn lines<'a>(body: &Body<'a>) -> Option<&'a str> {
 
 fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     if let Some(text) = lines(body) {
-        return Log::read(transcript, text)?.conversations(transcript, body.leaf);
+        return Log::read(transcript, text)?.conversations(transcript, body.leaf());
     }
     let whole = body.value().unwrap_or_default();
     let Some(list) = body.field("messages") else {

@@ -50,7 +50,7 @@ fn sign(body: &Body<'_>) -> Fit {
 fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     let session = Session::read(transcript, body.text())?;
     let base = transcript.conversations.len();
-    let found = session.conversations(body.leaf, base)?;
+    let found = session.conversations(body.leaf(), base)?;
     transcript.push_all(found);
     Ok(())
 }

@@ -72,7 +72,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
             open = open.saturating_sub(usize::from(is_result)).saturating_add(calls);
             Ok((said, None))
         })?;
-        let is_leaf = body.leaf.is_some_and(|leaf| *conversation.id == *leaf);
+        let is_leaf = body.leaf().is_some_and(|leaf| *conversation.id == *leaf);
         transcript.push(conversation);
         Ok(is_leaf)
     })

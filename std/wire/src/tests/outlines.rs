@@ -46,6 +46,25 @@ fn compare(text: &str, format: Format, leaf: Option<&str>) -> Option<Outline> {
 }
 
 #[test]
+fn a_leaf_of_a_text_without_branches_is_refused() {
+    let codex = include_str!("../../../../fuzz/seeds/wire_codex/turn.jsonl");
+    let chat = r#"{"messages": [{"role": "user", "content": "Hi"}]}"#;
+    let leaf = ReadOptions::default().with_leaf("x");
+    for (format, text) in
+        [(Format::Codex, codex), (Format::OpenaiChat, chat), (Format::Gemini, r#"{"contents": []}"#)]
+    {
+        let error = read(text, &leaf.clone().with_from(format)).unwrap_err();
+        assert_eq!(error.kind(), WireErrorKind::NotFound, "{error}");
+        assert!(error.to_string().contains(&format!("this text of {format} has no branches")), "{error}");
+    }
+    let mut lines = SessionLines::new(Cursor::new(codex), Format::Codex).unwrap();
+    assert_eq!(Outline::read(&mut lines, Some("x")).unwrap_err().kind(), WireErrorKind::NotFound);
+    let claude = include_str!("../../../../fuzz/seeds/wire_claude_code/branches.jsonl");
+    let missing = read(claude, &leaf.with_from(Format::ClaudeCode)).unwrap_err();
+    assert_eq!(missing.kind(), WireErrorKind::NotFound);
+}
+
+#[test]
 fn known_files_have_the_outline_that_reading_them_finds() {
     let seeds = [
         (Format::Codex, include_str!("../../../../fuzz/seeds/wire_codex/turn.jsonl")),
