@@ -28,6 +28,11 @@ fn a_cleared_session_shows_nothing_until_that_is_undone() {
     let said = stores.session("clear", "one", &["--json"]).json();
     assert_eq!(said, json!({"session": "one", "revision": 2, "hidden": 0}));
     assert_eq!(stores.lines("one").len(), 74);
+    let folder = Folder::new();
+    let (prompt, whole) = (folder.path("prompt.json"), folder.path("whole.jsonl"));
+    let refused = stores.session("export", "one", &["--to", "openai-chat", "-o", text(&prompt)]).fails(2);
+    assert!(refused.contains("shows no messages") && !prompt.exists(), "{refused}");
+    stores.session("export", "one", &["-o", text(&whole)]).ok();
     stores.session("uncompact", "one", &["--revision", "2"]).ok();
     assert_eq!(stores.session("show", "one", &["--json"]).ok(), shown);
     assert!(stores.session("clear", "nobody", &[]).fails(2).contains("there is no session"));

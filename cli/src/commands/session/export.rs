@@ -12,7 +12,7 @@ use super::store::{Missing, check_outside, history, id, in_store, no_session, op
 use crate::amount::counted;
 use crate::args::{OneSessionArgs, RedactArgs};
 use crate::commands::convert::Conversions;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::output::{self, Draft, Output};
 use crate::scan::{self, ESTIMATE};
 
@@ -58,6 +58,12 @@ pub(super) fn prompt(args: &OneSessionArgs, output: Output<'_>, to: Format) -> R
     let store = open(&args.store, Missing::Refuse)?;
     let history = history(store, args, scan::counter(ESTIMATE)?.into())?;
     let messages: Vec<_> = history.projection().cloned().collect();
+    if messages.is_empty() {
+        return Err(Failure::input(format!(
+            "session {:?} shows no messages, so nothing was written: without --to the export has what is hidden too",
+            args.session
+        )));
+    }
     let mut conversions = Conversions::new(to, &RedactArgs { redact: false, redact_list: None })?;
     conversions.add(&messages)?;
     let draft = Draft::private(output)?;

@@ -60,7 +60,8 @@ fn collect(text: &str, at: &str, levels: usize, found: &mut BTreeSet<String>) ->
     let Some(levels) = levels.checked_sub(1) else { return Ok(()) };
     match ValueKind::of(text) {
         ValueKind::Object => json::members(text, |key, value| {
-            if matches!(value, "null" | "[]" | "\"\"" | "{}" | "false") {
+            let is_default = key == "detail" && value == "\"auto\"";
+            if is_default || matches!(value, "null" | "[]" | "\"\"" | "{}" | "false") {
                 return Ok(());
             }
             let path = if at.is_empty() { key.into_owned() } else { format!("{at}/{key}") };

@@ -190,6 +190,9 @@ impl Here<'_> {
             Part::ToolCall(call) => self.call(call, own),
             Part::ToolResult(result) => self.result(result, own),
             Part::Media(media) if self.target.takes_media(media, self.message.role(), own) => {
+                if media.extent.low_detail && !own && !self.target.has_detail() {
+                    self.lose(ConversionLossKind::Field, "detail");
+                }
                 Some(part.clone())
             }
             Part::Media(media) => {
@@ -197,6 +200,8 @@ impl Here<'_> {
                 None
             }
             Part::Compaction(left) => self.compaction(left),
+            // An output in its own form keeps all that it holds.
+            Part::Unknown(_) if self.exact && self.within => Some(part.clone()),
             Part::Unknown(unknown) if self.target.takes_unknown(unknown, self.message.role()) => {
                 Some(part.clone())
             }
@@ -286,6 +291,8 @@ impl Here<'_> {
             None => (result.call_id.clone(), None),
         };
         self.called = name;
+        // With another id it is written anew, as the output of a function.
+        self.exact &= id == result.call_id;
         self.within = true;
         let parts = result.parts.iter().filter_map(|part| self.part(part)).collect();
         self.within = false;

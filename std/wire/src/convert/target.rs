@@ -67,6 +67,11 @@ impl Target {
         matches!(self.format, Format::OpenaiChat) || self.is_framework()
     }
 
+    /// Whether it can ask the model to look at a picture in low detail.
+    pub(super) const fn has_detail(&self) -> bool {
+        matches!(self.format, Format::OpenaiChat | Format::OpenaiResponses)
+    }
+
     /// Whether it takes readable reasoning that it did not seal.
     pub(super) const fn takes_reasoning(&self) -> bool {
         matches!(self.format, Format::OpenaiChat | Format::AgentFramework | Format::LangChain)

@@ -200,6 +200,53 @@ fn what_only_one_provider_knows_is_listed() {
 }
 
 #[test]
+fn the_detail_of_a_picture_is_kept_or_listed() {
+    let lost = ["0 field detail".to_owned()];
+    let chat = |detail: &str| {
+        format!(
+            r#"[{{"role":"user","content":[{{"type":"image_url","image_url":{{"url":"https://a.example/b.png"{detail}}}}}]}}]"#
+        )
+    };
+    let items = |detail: &str| {
+        format!(
+            r#"[{{"role":"user","content":[{{"type":"input_image","image_url":"https://a.example/b.png","detail":"{detail}"}}]}}]"#
+        )
+    };
+    let low = chat(r#","detail":"low""#);
+    for to in TARGETS {
+        let is_said = matches!(to, Format::OpenaiChat | Format::OpenaiResponses);
+        for given in [&low, &items("low")] {
+            let (text, found) = one(given, to);
+            assert_eq!(
+                (text.contains(r#""detail":"low""#), found == lost),
+                (is_said, !is_said),
+                "{to} {found:?}"
+            );
+        }
+        for given in [chat(""), items("auto")] {
+            assert_eq!(one(&given, to).1, [""; 0], "{to}");
+        }
+    }
+    assert_eq!(one(&items("high"), Format::OpenaiChat).1, ["0 field detail"]);
+}
+
+/// The output of a client's search for tools is a list of tools, beside no text.
+#[test]
+fn the_output_of_a_search_for_tools_stays_or_is_listed() {
+    let text = r#"{"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]},{"type":"tool_search_call","call_id":"c1","execution":"client","arguments":{"query":"w"}},{"type":"tool_search_output","call_id":"c1","execution":"client","tools":[{"type":"function","name":"w"}]}]}"#;
+    assert_eq!(one(text, Format::OpenaiResponses), (text.to_owned(), vec![]));
+    assert!(one(text, Format::Anthropic).1.contains(&"2 unknown-part tools".to_owned()));
+    // An id that the target refuses is another, and then the item is the output of a function.
+    let long = text.replace("c1", &"c".repeat(70));
+    let (written, lost) = one(&long, Format::OpenaiResponses);
+    assert!(lost.contains(&"2 unknown-part tools".to_owned()), "{lost:?}");
+    assert!(
+        written.contains(r#"{"type":"function_call_output","call_id":"call_1","output":""}"#),
+        "{written}"
+    );
+}
+
+#[test]
 fn a_part_that_could_not_be_an_item_stays_a_part() {
     for part in [r#"{"ext":"Hi"}"#, r#"{"type":"sage","role":"wise","text":"Go"}"#] {
         let text = format!(
