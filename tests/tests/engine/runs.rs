@@ -56,6 +56,40 @@ fn summaries_in(sent: &[String]) -> usize {
     sent.iter().filter(|text| text.starts_with("[Conversation Summary]")).count()
 }
 
+/// The latest turns are protected: a goal below their size is missed.
+#[test]
+fn a_run_tells_that_a_goal_is_missed() {
+    for (goal, is_missed) in [(2_600, false), (1_500, true)] {
+        let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+        let mut settings = settings_of(&store, Engine::new(Truncation::new()));
+        let options = CompactionOptions::default().with_window(4_000).with_goal(goal);
+        let auto = settings.compaction.take().unwrap();
+        let settings = settings.with_compaction(auto.with_options(options));
+        let mut session = AgentSession::with_id("session");
+        assert_eq!(block_on(talk(&settings, &mut session, 5)).1, 0);
+        let input = vec![Message::user("word ".repeat(1_000))];
+        let mut run = block_on(Run::begin(&settings, &mut session, input, &RunOptions::default())).unwrap();
+        let handle = block_on(run.prompt()).unwrap().handle;
+        block_on(run.record(handle, ModelResponse::new(vec![Message::assistant("Done.")]))).unwrap();
+        let events = block_on(run.finish()).unwrap().events;
+        let missed: Vec<_> = events
+            .iter()
+            .filter_map(|event| match event {
+                RunEvent::Compacted { result, .. } => {
+                    let own = result.goal.unwrap();
+                    assert!(
+                        (goal - 1_100..goal - 900).contains(&own),
+                        "the request has 1,000 tokens beside the history"
+                    );
+                    Some(result.is_goal_missed())
+                }
+                _ => None,
+            })
+            .collect();
+        assert_eq!(missed, [is_missed], "{events:?}");
+    }
+}
+
 /// Each turn adds some 100 tokens to 6,000: less than a twentieth, and less than 2 % of the window.
 #[test]
 fn short_turns_are_compacted_where_the_least_amount_is_none() {

@@ -380,6 +380,7 @@ impl<'a> CompactionCx<'a> {
         let (compacted_count, after) = self.measure();
         let mut result = CompactionResult::new(before.0, compacted_count);
         (result.original_tokens, result.compacted_tokens) = (Some(before.1), Some(after));
+        result.goal = self.budget.goal();
         let counters = self.history.live().iter().map(|live| live.entry.count.basis);
         result.basis = counters.max_by_key(|basis| *basis == Basis::Estimated);
         result

@@ -95,6 +95,9 @@ pub struct CompactionResult {
     pub original_tokens: Option<u64>,
     /// Number of tokens after.
     pub compacted_tokens: Option<u64>,
+    /// The size that the history was to reach, in tokens: the goal of a request without what the request has beside the history. `None` if
+    /// there was no goal.
+    pub goal: Option<u64>,
     /// The basis of the token counts; `None` if there are none.
     pub basis: Option<Basis>,
     /// When it pays, as it was planned; `None` where there is no [`PaybackRule`](super::PaybackRule).
@@ -112,9 +115,24 @@ impl CompactionResult {
             compacted_count,
             original_tokens: None,
             compacted_tokens: None,
+            goal: None,
             basis: None,
             payback: None,
             reloaded_tokens: None,
         }
+    }
+
+    /// Whether the history is still larger than the goal: the messages that are protected lie above it, or the compactor did too little.
+    ///
+    /// ```
+    /// use epitome_std::compaction::CompactionResult;
+    ///
+    /// let mut result = CompactionResult::new(40, 12);
+    /// (result.compacted_tokens, result.goal) = (Some(2_500), Some(2_000));
+    /// assert!(result.is_goal_missed());
+    /// ```
+    #[must_use]
+    pub const fn is_goal_missed(&self) -> bool {
+        matches!((self.compacted_tokens, self.goal), (Some(tokens), Some(goal)) if tokens > goal)
     }
 }

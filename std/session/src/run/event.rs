@@ -28,7 +28,7 @@ pub enum RunEvent {
         /// a size of 1,241 tokens under a trigger of 1,500 they are 1,551 and 1,500.
         nearest: Fired,
     },
-    /// A compaction has made the history smaller.
+    /// A compaction has made the history smaller, though perhaps not as small as its goal: see [`CompactionResult::is_goal_missed`].
     Compacted {
         /// Point of the run.
         point: Point,
