@@ -64,24 +64,65 @@ async fn compare_logs<S: HistoryStore + ?Sized>(
     Ok(())
 }
 
-/// The entry of a session in the list: the one after all that come before its name.
+/// The entry of a session in the list. The entries of other sessions are not asked for: one of them may be damaged.
 async fn info<S: HistoryStore + ?Sized>(
     store: &S,
     session: &SessionId,
 ) -> Result<Option<SessionInfo>, StoreError> {
-    let mut after = None;
+    let mut after = just_before(session);
     loop {
-        let page = sessions(store, after.as_ref(), PAGE).await?;
-        if let Some(found) = page.iter().find(|info| info.id == *session) {
-            return Ok(Some(found.clone()));
-        }
-        match page.last().filter(|last| last.id < *session) {
-            Some(last) => after = Some(last.id.clone()),
-            None => return Ok(None),
+        let page = sessions(store, after.as_ref(), 1).await?;
+        match page.into_iter().next() {
+            Some(found) if found.id < *session => after = Some(found.id),
+            found => return Ok(found.filter(|found| found.id == *session)),
         }
     }
 }
 
+/// A name that comes before that of a session, with few names between them; `None` if no name comes before it.
+fn just_before(session: &SessionId) -> Option<SessionId> {
+    let mut name = session.as_str().to_owned();
+    let last = name.pop()?;
+    let lower = u32::from(last).checked_sub(1).and_then(char::from_u32);
+    // Postgres takes no text with a zero in it.
+    if let Some(lower) = lower.filter(|lower| *lower != '\0') {
+        name.extend([lower, char::MAX]);
+    }
+    (!name.is_empty()).then(|| SessionId::new(name))
+}
+
 fn corrupt(what: &str) -> StoreError {
     StoreError::new(StoreErrorKind::Corrupt, format!("verify: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use epitome_core::{Basis, Tokens, Turn};
+    use epitome_message::Message;
+    use futures::executor::block_on;
+
+    use super::*;
+    use crate::{Append, AppendToken, Entry, TokenCount};
+
+    #[test]
+    fn the_entry_of_a_session_is_found_among_names_beside_it() {
+        let store = MemoryStore::new();
+        let names =
+            ["a", "a\u{10FFFF}", "a\u{10FFFF}b", "b", "ba", "\u{1}", "\u{E000}", "\u{D7FF}z", "\u{10FFFF}"];
+        for name in names {
+            let count = TokenCount::new(Tokens(3), Basis::Estimated, "default".into());
+            let entry = Entry::new(Message::user("Hi"), Seq(0), Turn(1), count);
+            let token = AppendToken::new("first");
+            block_on(store.append(&SessionId::new(name), &Append::new(&token, Seq(0), &[entry]))).unwrap();
+        }
+        for name in names {
+            let session = SessionId::new(name);
+            assert!(just_before(&session).is_none_or(|before| before < session), "{name:?}");
+            let found = block_on(info(&store, &session)).unwrap();
+            assert_eq!(found.map(|info| info.id), Some(session));
+        }
+        for name in ["", "\0", "A", "aa", "c", "\u{E001}"] {
+            assert_eq!(block_on(info(&store, &SessionId::new(name))).unwrap(), None, "{name:?}");
+        }
+    }
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use epitome_core::Seq;
 use epitome_std::history::{
-    CompactionRecord, Entry, HistoryStore, JsonlStore, Loaded, Logged, StoreErrorKind,
+    Append, AppendToken, CompactionRecord, Entry, HistoryStore, HistoryStoreExt as _, JsonlStore, Loaded,
+    Logged, SessionId, StoreErrorKind,
 };
 use futures::executor::block_on;
 use proptest::prelude::*;
@@ -309,6 +310,12 @@ fn damage_is_named_with_its_place_and_changes_nothing() {
     fails(append(&store, "7", 7, &[user(7)]), StoreErrorKind::Corrupt);
     fails(commit(&store, &record(3, 7, &[(6, 6)])), StoreErrorKind::Corrupt);
     fails(block_on(store.list(None, 9)), StoreErrorKind::Corrupt);
+    fails(block_on(store.verify(&session())), StoreErrorKind::Corrupt);
+    // Another session is as it was.
+    let other = SessionId::new("t");
+    let own = [user(0)];
+    block_on(store.append(&other, &Append::new(&AppendToken::new("0"), Seq(0), &own))).unwrap();
+    assert_eq!(block_on(store.verify(&other)).unwrap().head, Seq(1));
     assert!(fs::read(written.path()).unwrap() == file);
     // The advice in the error.
     fs::write(written.path(), &file[..at]).unwrap();
