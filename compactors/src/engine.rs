@@ -34,15 +34,15 @@ pub use background::{Background, BackgroundTask};
 
 /// Makes a compactor of a strategy: plans, has summaries written, checks them, and commits, in one step.
 ///
-/// *If somebody else changes the session meanwhile*: an append is no matter. After another compaction or a late answer the
-/// same verdicts are given again, with what was written for them, if what they are about is as it was; only otherwise it
-/// plans anew. After three such conflicts the next is an error.
+/// *If somebody else changes the session meanwhile*: an append does not matter. After another compaction or a late answer, the plan and
+/// its summaries are used again if the groups that they are about are unchanged; otherwise the engine plans anew. After three such conflicts
+/// the next is an error.
 ///
 /// *If a summary cannot be had* (the summarizer fails, panics, does not answer in time, or writes something that cannot stand
 /// there), or the strategy finds nothing to take, or the request would not fit after it, the next of the fallbacks is tried. One that
 /// stands in for a summary that could not be had leaves a [`Ledger`]: the next summary finds in it the identifiers of what went, and
 /// what the summary before said.
-/// Without one, the error is returned and the history is as it was; what would not fit is committed all the same.
+/// Without a fallback the error is returned and the history is as it was; what would not fit is committed all the same.
 ///
 /// *If the provider has refused the request*, what is committed fits; or there is an error that says by how much it would not.
 ///

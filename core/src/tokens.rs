@@ -185,41 +185,52 @@ pub trait TokenCounter {
     }
 }
 
-#[deny(clippy::missing_trait_methods, reason = "what the counter knows must not get lost")]
-impl<C: TokenCounter + ?Sized> TokenCounter for &C {
-    fn name(&self) -> &str {
-        (**self).name()
-    }
+/// A pointer to a counter counts as the counter does.
+macro_rules! count_as_target {
+    ($pointer:ty) => {
+        #[deny(clippy::missing_trait_methods, reason = "what the counter knows must not get lost")]
+        impl<C: TokenCounter + ?Sized> TokenCounter for $pointer {
+            fn name(&self) -> &str {
+                (**self).name()
+            }
 
-    fn basis(&self) -> Basis {
-        (**self).basis()
-    }
+            fn basis(&self) -> Basis {
+                (**self).basis()
+            }
 
-    fn count(&self, text: &str) -> Tokens {
-        (**self).count(text)
-    }
+            fn count(&self, text: &str) -> Tokens {
+                (**self).count(text)
+            }
 
-    fn measure(&self, text: &str) -> Amount {
-        (**self).measure(text)
-    }
+            fn measure(&self, text: &str) -> Amount {
+                (**self).measure(text)
+            }
 
-    fn count_up_to(&self, text: &str, limit: Tokens) -> Option<Tokens> {
-        (**self).count_up_to(text, limit)
-    }
+            fn count_up_to(&self, text: &str, limit: Tokens) -> Option<Tokens> {
+                (**self).count_up_to(text, limit)
+            }
 
-    fn framing(&self) -> Framing {
-        (**self).framing()
-    }
+            fn framing(&self) -> Framing {
+                (**self).framing()
+            }
 
-    fn media_rules(&self) -> MediaRules {
-        (**self).media_rules()
-    }
+            fn media_rules(&self) -> MediaRules {
+                (**self).media_rules()
+            }
 
-    fn bounds(&self, text: &str) -> TokenBounds {
-        (**self).bounds(text)
-    }
+            fn bounds(&self, text: &str) -> TokenBounds {
+                (**self).bounds(text)
+            }
 
-    fn last_cut(&self, text: &str, from: usize) -> Option<usize> {
-        (**self).last_cut(text, from)
-    }
+            fn last_cut(&self, text: &str, from: usize) -> Option<usize> {
+                (**self).last_cut(text, from)
+            }
+        }
+    };
 }
+
+count_as_target!(&C);
+#[cfg(feature = "alloc")]
+count_as_target!(alloc::boxed::Box<C>);
+#[cfg(feature = "alloc")]
+count_as_target!(alloc::sync::Arc<C>);

@@ -2,7 +2,7 @@
 //!
 //! A [`Subject`] opens the store that is looked at; a [`Suite`] runs the scenarios on it and gives a [`Report`], which names each scenario
 //! that failed. Each scenario makes sessions of its own, with unique names, and deletes them: a database that holds something else may be
-//! used. Only the scenarios that [`Suite::with_skip`] declares are skipped.
+//! used. Only the scenarios and groups that [`Suite::with_skip`] declares are skipped.
 //!
 //! This is for tests: scenarios are assertions, and a failed one is a panic that the suite catches. It needs unwinding
 //! panics, and no particular executor: it waits for nothing but the store.

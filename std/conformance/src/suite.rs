@@ -53,24 +53,22 @@ impl Suite {
         Self::default()
     }
 
-    /// Declares that the store cannot do what `scenario` says, and why. One that is not there, or skipped without a reason,
-    /// fails.
+    /// Declares that the store cannot do what the scenario `name` says, or those of the group `name`, and why. A name that is not there
+    /// fails, and so does a skip without a reason.
+    ///
+    /// A store that does not undo compactions skips `undo`, and one that does not delete what is hidden, `prune`. One that does not
+    /// group what it appends at the end skips `ends`. One that knows no times skips `times`, and one that keeps nothing beside the
+    /// log, `states`.
     #[must_use]
-    pub fn with_skip(mut self, scenario: impl Into<String>, reason: impl Into<String>) -> Self {
-        self.skips.insert(scenario.into(), reason.into());
-        self
-    }
-
-    /// Declares the same of all scenarios of a group: a store that does not undo compactions skips `undo`, and one that
-    /// does not delete what is hidden, `prune`. One that does not group what it appends at the end skips `ends`. One that knows no times skips `times`, and one that keeps nothing beside the log,
-    /// `states`.
-    #[must_use]
-    pub fn with_group_skipped(self, group: &str, reason: &str) -> Self {
-        let mut of = Self::scenarios().filter(|(of, _)| *of == group).peekable();
-        if of.peek().is_none() {
-            return self.with_skip(group, reason);
+    pub fn with_skip(mut self, name: impl Into<String>, reason: impl Into<String>) -> Self {
+        let (name, reason) = (name.into(), reason.into());
+        let of_group = Self::scenarios().filter(|(group, _)| *group == name);
+        let mut scenarios: Vec<_> = of_group.map(|(_, scenario)| scenario.to_owned()).collect();
+        if scenarios.is_empty() {
+            scenarios.push(name);
         }
-        of.fold(self, |suite, (_, scenario)| suite.with_skip(scenario, reason))
+        self.skips.extend(scenarios.into_iter().map(|scenario| (scenario, reason.clone())));
+        self
     }
 
     /// Compares `cases` series of operations with the naive twin's answers, instead of 200. They are the same series each time.

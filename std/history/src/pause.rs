@@ -1,6 +1,8 @@
 //! The pause of a writer after another one was faster, before it tries again.
 
+use core::future::poll_fn;
 use core::hash::{BuildHasher as _, BuildHasherDefault};
+use core::task::Poll;
 use core::time::Duration;
 use std::hash::DefaultHasher;
 
@@ -17,6 +19,23 @@ pub async fn pause(attempt: u32, writer: &impl core::hash::Hash) {
     if !wait.is_zero() {
         Delay::new(wait).await;
     }
+}
+
+/// Lets other tasks of the executor go on first.
+///
+/// # Cancel safety
+/// Dropping the future ends the wait.
+pub(crate) async fn give_way() {
+    let mut has_waited = false;
+    poll_fn(|cx| {
+        if has_waited {
+            return Poll::Ready(());
+        }
+        has_waited = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 fn wait(attempt: u32, writer: &impl core::hash::Hash) -> Duration {

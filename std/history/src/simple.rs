@@ -10,6 +10,7 @@ use futures::lock::{Mutex, MutexGuard};
 
 use super::kernel::{Extent, Op, Reply, Tables, run_now};
 use super::memory::{self, Session};
+use super::pause::give_way;
 use super::{
     AppendToken, Appended, Committed, KeptState, Loaded, LogPage, LoggedAppend, Pruned, SessionId,
     SessionInfo, StoreError, StoreErrorKind, rules,
@@ -207,6 +208,8 @@ impl<B: ByteStore> Tables for SimpleHistory<B> {
             if was.as_ref().is_some_and(|was| was.bytes == bytes) {
                 return Ok(reply);
             }
+            // Other handles may save before: then this one has to begin again, also where the bytes are never waited for.
+            give_way().await;
             match self.bytes.save(id, was.as_ref(), Some(&bytes)).await {
                 Err(error) if error.kind() == StoreErrorKind::Conflict => {}
                 saved => return saved.map(|()| reply),

@@ -47,6 +47,7 @@ use crate::provider::{ClosureProvider, ProviderWarning};
 use crate::run::{self, RunSettings};
 use crate::session::{AgentSession, ServiceSessionId, SessionError};
 
+pub use crate::session::Tool;
 pub use client::{ChatClient, ChatRequest, ClientError, DeltaSink, SessionForgotten};
 pub use input::Input;
 pub use shared::{Concurrency, SharedSession};
@@ -59,9 +60,9 @@ use self::tools::ToolRunner;
 ///
 /// ```
 /// # use async_trait::async_trait;
-/// # use epitome_std::agent::{Agent, ChatClient, ChatRequest, ClientError, ToolOutput};
+/// # use epitome_std::agent::{Agent, ChatClient, ChatRequest, ClientError, Tool, ToolOutput};
 /// # use epitome_std::message::{Message, Part, ToolCall};
-/// # use epitome_std::run::{ModelResponse, RunOptions};
+/// # use epitome_std::run::{ModelResponse, RunOptions, RunSettings};
 /// # use epitome_core::message::Role;
 /// /// Calls a tool once, and then says what it said.
 /// struct Curious;
@@ -79,7 +80,9 @@ use self::tools::ToolRunner;
 /// }
 ///
 /// # futures::executor::block_on(async {
-/// let agent = Agent::new("assistant", Curious)
+/// // The client finds the tools of a request in `request.tools`.
+/// let time = Tool::new("time", "Tells the time.", serde_json::json!({"type": "object", "properties": {}}));
+/// let agent = Agent::with_settings(RunSettings::new("assistant").with_tools(vec![time]), Curious)
 ///     .with_tool_runner(|call| Box::pin(async move { ToolOutput::new(format!("{}: 12:00", call.name.as_str())) }));
 /// let mut session = agent.create_session(Some("s-1"), None);
 /// let outcome = agent.run(&mut session, "What time is it?", &RunOptions::default()).await?;

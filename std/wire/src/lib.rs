@@ -67,7 +67,7 @@
 //!   new is written, or refused.
 //!
 //! Errors have offsets and paths within the text that a function was given; `json::nested` adds up, and `read` makes line
-//! and column of it. The tests over all formats are in `wire/tests/formats.rs`.
+//! and column of it. The tests over all formats are in `src/tests/formats.rs`.
 
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 

@@ -56,6 +56,41 @@ fn summaries_in(sent: &[String]) -> usize {
     sent.iter().filter(|text| text.starts_with("[Conversation Summary]")).count()
 }
 
+/// A run of many calls grows beyond the window where nothing is compacted before a call.
+#[test]
+fn a_run_tells_that_a_request_is_over_its_limit() {
+    for (points, is_over) in [(RunPoints::default(), true), (RunPoints::default().and_before_call(), false)] {
+        let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+        let mut settings = settings_of(&store, Engine::new(Truncation::new()));
+        let auto = settings.compaction.take().unwrap();
+        let settings = settings.with_compaction(auto.with_points(points));
+        let mut session = AgentSession::with_id("session");
+        let options = RunOptions::default();
+        let mut run =
+            block_on(Run::begin(&settings, &mut session, vec![Message::user("Go.")], &options)).unwrap();
+        let mut sizes = Vec::new();
+        for at in 0..14 {
+            let prompt = block_on(run.prompt()).unwrap();
+            sizes.push(prompt.size.tokens);
+            let call = Part::ToolCall(ToolCall::new(format!("c{at}"), "read", "{}"));
+            let response = ModelResponse::new(vec![Message::new(Role::Assistant, vec![call])]);
+            block_on(run.record(prompt.handle, response)).unwrap();
+            run.answer(vec![Message::tool(format!("c{at}"), "a line of what it read\n".repeat(60))]).unwrap();
+        }
+        let events = block_on(run.finish()).unwrap().events;
+        let told: Vec<_> = events
+            .iter()
+            .filter_map(|event| match event {
+                RunEvent::OverLimit { size, limit } => Some((*size, *limit)),
+                _ => None,
+            })
+            .collect();
+        // The default reserve is an eighth of the window.
+        let first = sizes.iter().find(|size| **size > 3_500).map(|size| (*size, 3_500));
+        assert_eq!((told, first.is_some()), (Vec::from_iter(first), is_over), "{sizes:?}");
+    }
+}
+
 /// The latest turns are protected: a goal below their size is missed.
 #[test]
 fn a_run_tells_that_a_goal_is_missed() {

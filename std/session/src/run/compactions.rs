@@ -1,4 +1,4 @@
-//! Compactions of a stored session: list and undo.
+//! Compactions of a stored session: reading what the latest one hid, and undoing it.
 
 use core::fmt;
 use std::collections::BTreeMap;

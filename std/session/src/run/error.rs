@@ -62,9 +62,9 @@ pub enum RunError {
         /// Maximum number of rounds.
         rounds_max: u32,
     },
-    /// A run of this token has stored its input already, and perhaps more: it crashed, was dropped or could not finish. The
-    /// model is not called again, and nothing is stored twice. To go on with what is stored, begin a run without input under
-    /// another token.
+    /// A run of this token has stored its input already, and perhaps more: it has ended, crashed, was dropped or could not finish. The
+    /// model is not called again, and nothing is stored twice. If the last stored message is an answer of the model without calls, the run
+    /// has ended. To go on with what is stored otherwise, begin a run without input under another token.
     AlreadyStored,
     /// Another run of the session is not finished.
     Busy,

@@ -28,6 +28,14 @@ pub enum RunEvent {
         /// a size of 1,241 tokens under a trigger of 1,500 they are 1,551 and 1,500.
         nearest: Fired,
     },
+    /// A request is larger than its limit, as far as the run knows it: no compaction was due at this point of the run, it failed, or it left
+    /// too much. The provider may refuse it. Told once in a run.
+    OverLimit {
+        /// The size of the request, in the provider's tokens.
+        size: u64,
+        /// The window of the model without what is reserved for the answer.
+        limit: u64,
+    },
     /// A compaction has made the history smaller, though perhaps not as small as its goal: see [`CompactionResult::is_goal_missed`].
     Compacted {
         /// Point of the run.
@@ -198,6 +206,7 @@ impl RunEvent {
             Self::NearLimit { point, size, nearest } => {
                 info!(point = point.as_str(), size, %nearest, "near the limit");
             }
+            Self::OverLimit { size, limit } => warn!(size, limit, "the request is over its limit"),
             Self::Compacted { point, result } => {
                 let (before, after) = (result.original_count, result.compacted_count);
                 info!(point = point.as_str(), before, after, "compacted");

@@ -295,7 +295,11 @@ impl<'a> Run<'a> {
         self.requests = self.requests.saturating_add(1);
         self.session.requests = self.session.requests.saturating_add(1);
         self.note_request();
-        debug!(messages = messages.len(), repairs = repairs.len(), size = measure.size.tokens, "request");
+        let (size, limit) = (measure.size.tokens, budget.limit());
+        debug!(messages = messages.len(), repairs = repairs.len(), size, "request");
+        if size > limit {
+            self.tell_once(RunEvent::OverLimit { size, limit });
+        }
         let run_token = Str::from(self.context.run_token());
         Prompt {
             handle: RequestHandle { request, run_token, number: self.requests },
