@@ -72,9 +72,11 @@ fn looks_other(text: &str, options: &ReadOptions) -> Result<bool, WireError> {
         Some(at) => document.at(at).map_or(Ok(false), |there| other_at(&there)),
         None => other_at(document),
     };
+    // Its reader says that a text has no places and no elements.
+    let is_markdown = || detect(text).is_ok_and(|found| found.format == Format::Aider);
     match (options.each, &options.at) {
         (true, _) => {
-            let Ok(each) = document::each(text) else { return Ok(false) };
+            let Ok(each) = document::each(text) else { return Ok(is_markdown()) };
             for one in each.filter_map(Result::ok) {
                 if at(&one)? {
                     return Ok(true);
@@ -82,7 +84,9 @@ fn looks_other(text: &str, options: &ReadOptions) -> Result<bool, WireError> {
             }
             Ok(false)
         }
-        (false, Some(_)) => Document::parse(text).map_or(Ok(false), |document| at(&document)),
+        (false, Some(_)) => {
+            Document::parse(text).map_or_else(|_| Ok(is_markdown()), |document| at(&document))
+        }
         (false, None) => other(text),
     }
 }

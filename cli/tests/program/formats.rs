@@ -189,6 +189,46 @@ fn exports_are_read_and_converted() {
     }
 }
 
+/// Markdown is no JSON: it is read, written back and converted, and the options for JSON are refused.
+#[test]
+fn a_history_of_aider_is_read_written_and_converted() {
+    let sample = samples::all(8).into_iter().find(|sample| sample.name == "aider.md").unwrap();
+    for mark in ["", "\u{FEFF}"] {
+        let folder = Folder::new();
+        let (file, out) = (folder.file("a.md", format!("{mark}{}", sample.text)), folder.path("out.md"));
+        let stats = run(&["stats", text(&file), "--json"]).json();
+        assert_eq!((&stats["messages"], &stats["turns"]), (&json!(25), &json!(8)));
+        let shown = run(&["show", text(&file)]).ok();
+        assert!(shown.contains("question number 7") && !shown.contains("####"), "{shown}");
+        run(&["compact", text(&file), "--keep", "40%", "-o", text(&out)]).ok();
+        let left = read(&out);
+        assert!(
+            left.starts_with(&format!("{mark}\n# aider chat started at")) && left.ends_with("  \n\n"),
+            "{left}"
+        );
+        assert!(left.len() < sample.text.len() / 2, "{left}");
+        let left = run(&["stats", text(&out), "--json"]).json();
+        assert!(left["messages"].as_u64().unwrap() < 12, "{left}");
+        let chat = run(&["compact", text(&file), "--keep", "40%", "--to", "openai-chat", "-o", "-"]).out;
+        assert!(serde_json::from_str::<Value>(&chat).is_ok(), "{chat}");
+        let anthropic = run(&["convert", text(&file), "--to", "anthropic"]);
+        assert_eq!(anthropic.err, WHOLE);
+        run_with(&["validate", "-", "--from", "anthropic"], anthropic.out.as_bytes()).ok();
+        for args in [&["--each"][..], &["--at", "/x"], &["--from", "aider", "--each"]] {
+            let refused = run(&[&["stats", text(&file)], args].concat()).fails(2);
+            assert!(refused.contains("a.md: a chat history of aider is markdown"), "{refused}");
+        }
+        let refused = run(&["stats", text(&file), "--leaf", "x"]).fails(2);
+        assert!(refused.contains("has no branches"), "{refused}");
+    }
+    let bare = run_with(&["stats", "-", "--from", "aider", "--json"], b"#### Go  \n\nDone.\n").json();
+    assert_eq!(bare["messages"], json!(2));
+    let page = run_with(&["stats", "-"], b"# A page\n\nWords.\n").fails(2);
+    assert!(page.contains("line 1: not JSON"), "{page}");
+    let page = run_with(&["stats", "-", "--from", "aider"], b"# A page\n\nWords.\n").fails(2);
+    assert!(page.contains("line 1: no line begins with"), "{page}");
+}
+
 /// Another form of the same is no loss, and no reason to refuse the conversion.
 #[test]
 fn a_conversion_takes_the_forms_of_its_target() {

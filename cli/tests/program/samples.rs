@@ -98,6 +98,7 @@ pub(crate) fn all(turns: usize) -> Vec<Sample> {
     more("copilot-cli.jsonl", lines(newer::copilot_cli(turns)));
     more("copilot-chat.json", json!({"version": 3, "requests": newer::copilot_chat(turns)}).to_string());
     more("sharegpt.json", Value::from(vec![json!({"conversations": newer::sharegpt(turns)})]).to_string());
+    more("aider.md", newer::aider(turns));
     samples
 }
 

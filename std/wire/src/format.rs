@@ -133,6 +133,8 @@ formats! {
     ClaudeAi = "claude-ai", Permissive, claude_ai;
     /// Dialogues as datasets have them, since ShareGPT.
     ShareGpt = "sharegpt", Permissive, sharegpt;
+    /// A chat history of aider: markdown.
+    Aider = "aider", Permissive, aider;
 }
 
 impl Format {

@@ -74,6 +74,7 @@
 pub mod adk;
 pub mod agent_framework;
 pub mod ai_sdk;
+pub mod aider;
 mod answers;
 pub mod anthropic;
 pub mod bedrock_converse;

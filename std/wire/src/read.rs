@@ -9,7 +9,7 @@ use super::body::{Body, Content};
 use super::document::{self, Document, LineKind, Pointer};
 use super::spec::{self, Fit, FormatSpec, SPECS};
 use super::transcript::{Conversation, Transcript};
-use super::{Format, WireError, WireErrorKind};
+use super::{Format, WireError, WireErrorKind, aider};
 
 /// The part of a text to read, and its format.
 #[derive(Debug, Clone, Default)]
@@ -242,6 +242,15 @@ fn bodies<'a>(
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     let leaf = options.leaf.as_deref();
     let body = |content| Body::new(source, content, leaf);
+    if options.from == Some(Format::Aider) || (options.from.is_none() && aider::is_history(text)) {
+        return match options.each || options.at.is_some() {
+            false => Ok(vec![body(Content::Lines(text))]),
+            true => Err(WireError::shape(
+                "a chat history of aider is markdown, and one conversation: it has no places and elements of JSON; read all of it \
+                 (without --at and --each)",
+            )),
+        };
+    }
     let at = |document: Document<'a>| match &options.at {
         Some(at) => document.at(at),
         None => Ok(document),

@@ -239,3 +239,13 @@ pub(super) fn sharegpt(turns: usize) -> Vec<Value> {
     }
     all
 }
+
+/// A chat history of aider, without calls and results.
+pub(super) fn aider(turns: usize) -> String {
+    let turn = |turn: usize| {
+        let [question, result, answer] = ["question", "result", "answer"].map(|what| said(what, turn));
+        format!("#### {}  \n\n{}\n\n> {}  \n\n", question.trim(), answer.trim(), result.trim())
+    };
+    let turns: String = (0..turns).map(turn).collect();
+    format!("\n# aider chat started at 2026-05-22 09:00:00\n\n> Aider v0.86.2  \n\n{turns}")
+}

@@ -97,6 +97,22 @@ impl Transcript {
         self.push_list(List { inner, separator: "\n", free: false, elements })
     }
 
+    /// Adds the pieces of `text`, a slice of the source, that stand at these ranges in it, and gives the number of the list. The text may
+    /// be no JSON.
+    pub(crate) fn texts(
+        &mut self,
+        text: &str,
+        pieces: impl Iterator<Item = Range<usize>>,
+        separator: &'static str,
+    ) -> u32 {
+        let inner = self.range(text);
+        let of = |piece: Range<usize>| {
+            inner.start.saturating_add(piece.start)..inner.start.saturating_add(piece.end)
+        };
+        let elements = pieces.map(of).collect();
+        self.push_list(List { inner, separator, free: false, elements })
+    }
+
     /// Adds an array whose order is not that of a conversation, as [`array`](Self::array).
     pub(crate) fn free_array(&mut self, text: &str) -> Result<u32, WireError> {
         let number = self.array(text)?;

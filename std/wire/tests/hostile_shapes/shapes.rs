@@ -381,6 +381,18 @@ pub(crate) const SHAPES: &[(&str, Format, Shape)] = &[
                 .join(",")
         )
     }),
+    ("aider runs", Format::Aider, |n| {
+        lines(n, |at| match at % 4 {
+            0 => "# aider chat started at 2026".to_owned(),
+            1 => format!("#### go {at}  "),
+            2 => "> done  ".to_owned(),
+            _ => "so be it\n".to_owned(),
+        })
+    }),
+    ("aider lines of one message", Format::Aider, |n| lines(n, |at| format!("#### line {at}  "))),
+    ("aider first lines", Format::Aider, |n| {
+        format!("{}\n#### go  ", lines(n, |_| "# aider chat started at 2026".to_owned()))
+    }),
     ("openai-responses items", Format::OpenaiResponses, |n| {
         let item = r#"{"type":"function_call","name":"f","arguments":"{}","call_id":"c"},{"type":"function_call_output","call_id":"c","output":"x"}"#;
         format!(r#"{{"input":[{{"role":"user","content":"go"}},{}]}}"#, vec![item; n / 2].join(","))

@@ -1,0 +1,50 @@
+//! Chat histories of aider: the markdown in `.aider.chat.history.md`.
+//!
+//! ```
+//! use epitome_core::message::Role;
+//! use epitome_wire::{Format, ReadOptions, read};
+//!
+//! let text = concat!(
+//!     "# aider chat started at 2026-05-22 09:00:00\n\n",
+//!     "> Added a.py to the chat.  \n\n",
+//!     "#### Add a greeting  \n#### in French  \n\n",
+//!     "Done: it prints a greeting.\n",
+//! );
+//! let transcript = read(text, &ReadOptions::default())?;
+//! let conversation = &transcript.conversations()[0];
+//! let roles: Vec<_> = conversation.messages().map(|message| message.role()).collect();
+//! assert_eq!((conversation.format, roles.as_slice()), (Format::Aider, &[Role::User, Role::User, Role::Assistant][..]));
+//! # Ok::<(), epitome_wire::WireError>(())
+//! ```
+//!
+//! - A file is one conversation. aider adds each run to the file, and `--restore-chat-history` takes all of them. Lines that begin with
+//!   `# aider chat started at` begin a run, and are no messages.
+//! - Successive lines that begin with `#### ` are a message of the user. aider ends each of them with two spaces. A line without these
+//!   spaces is a heading of the assistant, unless no such line of the file has them: then an editor has removed them.
+//! - Successive lines that begin with `> ` are output of the program: a message from a tool, and no request. Of an output of several lines
+//!   some versions of aider mark the first line only; the others are read as the assistant's, as aider reads them.
+//! - All other lines are the assistant's.
+//! - A command to aider (`/add a.py`, `!ls`) is context. `/ask`, `/code`, `/architect`, `/context` and `/help` with a text are requests, and
+//!   so is `/ok`.
+//!
+//! aider's own reader differs in three points. It leaves out the output of the program, it takes each line that begins with `#### ` for the
+//! user's, and it leaves out each line that begins with `# `, in answers too. A text that is written back keeps these lines.
+//!
+//! Written back are changed texts, messages left out, and new texts. Neighbours of one speaker that nothing separates any more are one
+//! message when the file is read again. A new or changed text of the assistant is refused if a line begins as those of another speaker do.
+//! The line that begins a run is left out with the last message of the run, or, if the run has none, with the last before it. The first
+//! such line of the file stays.
+//!
+//! Source: `split_chat_history_markdown` in `aider/utils.py`, `aider/io.py` and `aider/commands.py` of aider 0.86.3.dev (May 2026).
+
+mod runs;
+mod spec;
+
+pub(crate) use runs::is_history;
+pub(crate) use spec::SPEC;
+
+/// The format's name in [`WireText`](epitome_message::WireText).
+pub const FORMAT: &str = super::Format::Aider.as_str();
+
+#[cfg(test)]
+mod tests;
