@@ -35,10 +35,6 @@ fn sign(body: &Body<'_>) -> Fit {
 
 fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     let text = body.text();
-    if body.leaf.is_some() {
-        let what = "a chat history of aider has no branches: read it without the id of a leaf (--leaf)";
-        return Err(WireError::new(WireErrorKind::NotFound, what));
-    }
     if text.trim().is_empty() {
         return Err(WireError::new(WireErrorKind::Empty, "there is no chat history: the text is empty"));
     }
