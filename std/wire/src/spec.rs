@@ -206,7 +206,7 @@ impl FormatSpec {
     /// The refusal of a leaf.
     pub(crate) fn no_branches(&self) -> WireError {
         let what = format!(
-            "a leaf was given, and this text of {} has no branches: read it without a leaf",
+            "a leaf was given, and this text of {} has no branches: read it without one (--leaf)",
             self.name()
         );
         WireError::new(WireErrorKind::NotFound, what)
