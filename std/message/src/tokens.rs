@@ -5,13 +5,13 @@
 //! | `tiktoken` | `tiktoken-rs`, the reference: [`Tiktoken`] | 46 MB | who has it anyway, and comparisons |
 //! | `fast-tokens` | `tiktoken`: [`FastTiktoken`] | 24 MB | everybody else; what the program `epitome` uses |
 //!
-//! Neither is on by default; `fast-tokens` brings `tiktoken` with it, whose tables are built only when they are asked for.
+//! Neither is on by default, and neither needs the other; tables are built only when they are asked for.
 //! Both count alike, so both answer to the encoding's name, and a count by one is good for the other. [`counter_by_name`]
 //! prefers the fast one; `o200k_base@tiktoken-rs` is the reference. That they count alike rests on this:
 //!
 //! - They have the same tokens in the same order, which a test compares one by one, and merge by the same rule.
-//! - They split alike, but for two things. A contraction with the long s (`it'ſ`) is one only to the reference: the fast
-//!   counter hands such text to it. White space with a newline at the end of a text is one piece to `cl100k_base` of the
+//! - They split alike, but for two things. A contraction with the long s (`it'ſ`) is one in every text only to the reference: the
+//!   fast counter cuts such text behind the contraction, where a piece ends, and counts both sides. White space with a newline at the end of a text is one piece to `cl100k_base` of the
 //!   reference and two to the fast one, which is the same amount, because no token goes on behind a newline in white space
 //!   (a test reads that from the vocabularies).
 //! - `counter_equality`, in the workspace's `benches`, compares them on every character of Unicode in 32 places, on texts of

@@ -6,12 +6,14 @@ use std::sync::OnceLock;
 use epitome_core::{Amount, Basis, TokenBounds, TokenCounter, Tokens};
 use tiktoken::CoreBpe;
 
-use super::{Tiktoken, cut};
+use super::cut;
+use long_s::LONG_S;
 
+mod long_s;
 mod windows;
 
-/// Counts with one of OpenAI's encodings, exactly as [`Tiktoken`](super::Tiktoken) does, and under the same names: what one
-/// has counted the other need not count again.
+/// Counts with one of OpenAI's encodings, exactly as `Tiktoken`, the reference of the feature `tiktoken`, does, and under the
+/// same names: what one has counted the other need not count again.
 ///
 /// A cheap handle: the tables (24 MB for `o200k_base`, 12 MB for `cl100k_base`) are built on first use, once per process,
 /// and shared; a thread that counts keeps 1.2 MB of pieces it has seen. Text that looks like a special token is counted as
@@ -27,14 +29,15 @@ mod windows;
 /// ```
 #[derive(Clone, Copy)]
 pub struct FastTiktoken {
+    name: &'static str,
     tables: &'static Tables,
-    /// Counts the rare parts that hold [`LONG_S`], and knows all that does not depend on who counts.
-    reference: Tiktoken,
 }
 
 /// The tables of an encoding, once they have been found by its name: a stream asks for them after every word.
 struct Tables {
     name: &'static str,
+    /// Whether a contraction is in one piece with its word, and [`long_s`] has to know of tokens that reach over its apostrophe.
+    joins_apostrophe: bool,
     found: OnceLock<Option<&'static CoreBpe>>,
 }
 
@@ -42,19 +45,19 @@ impl FastTiktoken {
     /// `o200k_base`: GPT-4o, GPT-4.1, GPT-5 and the o-series.
     #[must_use]
     pub const fn o200k_base() -> Self {
-        Self { tables: &O200K, reference: Tiktoken::o200k_base() }
+        Self { name: "o200k_base", tables: &O200K }
     }
 
     /// `o200k_harmony`: gpt-oss. Counts text as `o200k_base` does; only its special tokens differ. Shares its tables.
     #[must_use]
     pub const fn o200k_harmony() -> Self {
-        Self { tables: &O200K, reference: Tiktoken::o200k_harmony() }
+        Self { name: "o200k_harmony", tables: &O200K }
     }
 
     /// `cl100k_base`: GPT-4 and GPT-3.5.
     #[must_use]
     pub const fn cl100k_base() -> Self {
-        Self { tables: &CL100K, reference: Tiktoken::cl100k_base() }
+        Self { name: "cl100k_base", tables: &CL100K }
     }
 
     /// The tables; there always are some, because this crate's features include them.
@@ -62,29 +65,23 @@ impl FastTiktoken {
         *self.tables.found.get_or_init(|| tiktoken::get_encoding(self.tables.name))
     }
 
-    fn measure_part(self, encoding: &CoreBpe, part: &str) -> Amount {
-        match has_long_s(part) {
-            true => self.reference.measure(part),
-            // This and `encode`, in windows, are all that is called: neither recognizes special tokens, and nothing in them
-            // can panic.
-            false => {
-                let in_windows = (part.len() > LONG_BYTES_MIN)
-                    .then(|| windows::count(encoding, part, PART_BYTES_MIN, windows::SIZES))
-                    .flatten();
-                let tokens = in_windows.unwrap_or_else(|| encoding.count(part));
-                Amount::new(Tokens::from_u64(tokens as u64), Basis::Counted)
-            }
+    fn count_part(self, encoding: &CoreBpe, part: &str) -> usize {
+        if has_long_s(part) {
+            return long_s::count(encoding, part, self.tables.joins_apostrophe, |side| {
+                count_side(encoding, side)
+            });
         }
+        count_side(encoding, part)
     }
 }
 
 impl TokenCounter for FastTiktoken {
     fn name(&self) -> &str {
-        self.reference.name()
+        self.name
     }
 
     fn basis(&self) -> Basis {
-        self.reference.basis()
+        Basis::Counted
     }
 
     fn count(&self, text: &str) -> Tokens {
@@ -103,17 +100,14 @@ impl TokenCounter for FastTiktoken {
         let Some(encoding) = self.encoding() else {
             return Amount::new(Tokens::from_u64(text.len() as u64), Basis::Estimated);
         };
-        if text.len() <= PART_BYTES_MIN {
-            return self.measure_part(encoding, text);
-        }
-        // At white space beyond ASCII the crate looks at all the text that follows; in parts that is not much.
-        let (mut tokens, mut basis) = (0_u64, Basis::Counted);
-        for part in cut::parts(text, PART_BYTES_MIN) {
-            let amount = self.measure_part(encoding, part);
-            tokens = tokens.saturating_add(amount.tokens.as_u64());
-            basis = basis.min(amount.basis);
-        }
-        Amount::new(Tokens::from_u64(tokens), basis)
+        let tokens = match text.len() <= PART_BYTES_MIN {
+            true => self.count_part(encoding, text) as u64,
+            // At white space beyond ASCII the crate looks at all the text that follows; in parts that is not much.
+            false => cut::parts(text, PART_BYTES_MIN)
+                .map(|part| self.count_part(encoding, part) as u64)
+                .fold(0, u64::saturating_add),
+        };
+        Amount::new(Tokens::from_u64(tokens), Basis::Counted)
     }
 
     fn count_up_to(&self, text: &str, limit: Tokens) -> Option<Tokens> {
@@ -121,11 +115,11 @@ impl TokenCounter for FastTiktoken {
     }
 
     fn bounds(&self, text: &str) -> TokenBounds {
-        self.reference.bounds(text)
+        cut::bounds(text)
     }
 
     fn last_cut(&self, text: &str, from: usize) -> Option<usize> {
-        self.reference.last_cut(text, from)
+        cut::last_cut(text, from)
     }
 }
 
@@ -133,6 +127,16 @@ impl fmt::Debug for FastTiktoken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("FastTiktoken").field(&self.name()).finish()
     }
+}
+
+/// The tokens of a part, or of a side of it, in which no contraction is to be cut behind.
+///
+/// `count`, and `encode` in windows, are all that is called: neither recognizes special tokens, and nothing in them can panic.
+fn count_side(encoding: &CoreBpe, side: &str) -> usize {
+    let in_windows = (side.len() > LONG_BYTES_MIN)
+        .then(|| windows::count(encoding, side, PART_BYTES_MIN, windows::SIZES))
+        .flatten();
+    in_windows.unwrap_or_else(|| encoding.count(side))
 }
 
 /// Whether there is a [`LONG_S`]; mostly told by one look at the bytes.
@@ -152,11 +156,9 @@ fn is_ascii(word: &[u8]) -> bool {
     word.is_ascii()
 }
 
-static O200K: Tables = Tables { name: "o200k_base", found: OnceLock::new() };
-static CL100K: Tables = Tables { name: "cl100k_base", found: OnceLock::new() };
+static O200K: Tables = Tables { name: "o200k_base", joins_apostrophe: true, found: OnceLock::new() };
+static CL100K: Tables = Tables { name: "cl100k_base", joins_apostrophe: false, found: OnceLock::new() };
 
-/// A contraction with the long s, which is an `s` to the reference: `tiktoken` 4.1 does not take it for one.
-const LONG_S: &str = "'\u{17f}";
 /// The first byte of the long s.
 const LONG_S_BYTE: u8 = 0xC5;
 /// Maximum length of a text that is counted as one word, in bytes.
@@ -166,5 +168,5 @@ const PART_BYTES_MIN: usize = 16_384;
 /// A part of more than this has a piece that is longer than what one merge can hold in fast memory.
 const LONG_BYTES_MIN: usize = 2 * PART_BYTES_MIN;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "tiktoken"))]
 mod tests;

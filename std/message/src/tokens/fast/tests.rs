@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 
-use super::super::{StreamCounter, nasty};
+use super::super::{StreamCounter, Tiktoken, nasty};
 use super::*;
 
 const PAIRS: [(FastTiktoken, Tiktoken); 3] = [
@@ -19,13 +19,6 @@ fn assert_equal(what: &str, text: &str) {
     // Of long texts not o200k_harmony too: it is o200k_base but for its special tokens, as short texts show.
     for (fast, reference) in [PAIRS[0], PAIRS[2]] {
         assert_eq!(fast.count(text), reference.count(text), "{fast:?}: {what}");
-    }
-}
-
-#[test]
-fn a_contraction_with_the_long_s_counts_as_in_the_reference() {
-    for text in ["d'\u{17f}'lldo", "'\u{17f}", "it'\u{17f} so", "IT'\u{17f}s"] {
-        assert_equal(text, text);
     }
 }
 
