@@ -3,7 +3,8 @@
 //! A format is a [`FormatSpec`] in a `static`: its name, a function that recognises a text of the format, and a function that reads one
 //! record. A text is one conversation, a list of records: a JSON array, JSONL, or an array under a key of an object. The reader says for
 //! each part which JSON value of the record it comes from. From these places the crate writes the text back: changed values stand in
-//! their places, everything else stays byte for byte.
+//! their places, everything else stays byte for byte. The object may have a system prompt ([`FormatSpec::with_system`]), and a record may
+//! report usage ([`RecordMessage::with_usage`]).
 //!
 //! ```
 //! use std::borrow::Cow;

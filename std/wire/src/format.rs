@@ -158,7 +158,7 @@ impl Format {
 }
 
 /// Whether two names are the same, also where constants are made.
-const fn is_same(mut one: &[u8], mut other: &[u8]) -> bool {
+pub(crate) const fn is_same(mut one: &[u8], mut other: &[u8]) -> bool {
     while let ([first, one_rest @ ..], [second, other_rest @ ..]) = (one, other) {
         if *first != *second {
             return false;

@@ -9,14 +9,16 @@ mod write;
 
 use std::sync::Arc;
 
+use epitome_core::Usage;
 use epitome_core::message::{CallKind, Role};
 use epitome_message::{Attribution, Message, Part, Str, ToolCall, ToolResult, WireText};
 
 use super::expect::share;
 use super::json::{self, ValueKind};
+use super::transcript::UsageEntry;
 use super::{Format, WireError};
 
-pub(crate) use pieces::{RecordMessages, blocks, list, read_list};
+pub(crate) use pieces::{RecordMessages, blocks, list, read_list, system};
 pub(crate) use write::{fresh, fresh_text, write};
 
 /// One message of a record.
@@ -29,6 +31,8 @@ pub struct RecordMessage<'a> {
     text: &'a str,
     /// Origin of the message, if it does not come from the speaker of its role.
     pub(crate) attribution: Option<Attribution>,
+    /// In a box, because few messages have a report.
+    usage: Option<Box<Usage>>,
     pub(crate) parts: Vec<RecordPart<'a>>,
 }
 
@@ -84,7 +88,7 @@ impl<'a> RecordMessage<'a> {
     /// Creates a message without parts. `slice` is the part of the record that holds the message: the record itself if it holds one message.
     #[must_use]
     pub fn new(role: Role, slice: &'a str) -> Self {
-        Self { role, name: Str::default(), text: slice, attribution: None, parts: Vec::new() }
+        Self { role, name: Str::default(), text: slice, attribution: None, usage: None, parts: Vec::new() }
     }
 
     /// Adds parts.
@@ -106,6 +110,14 @@ impl<'a> RecordMessage<'a> {
     #[must_use]
     pub fn with_attribution(mut self, attribution: Attribution) -> Self {
         self.attribution = Some(attribution);
+        self
+    }
+
+    /// Sets the usage that the provider reported of the response which ends with the message. [`usage::of`](crate::usage::of) reads the
+    /// reports of providers.
+    #[must_use]
+    pub fn with_usage(mut self, usage: Usage) -> Self {
+        self.usage = Some(Box::new(usage));
         self
     }
 
@@ -248,13 +260,28 @@ pub(crate) fn messages(
     format: Format,
     read: ReadRecord,
 ) -> Result<Vec<Message>, WireError> {
+    reported(whole, text, format, read).map(|(messages, _)| messages)
+}
+
+/// As [`messages`], with the reports of usage, each of which names its message by its number among them.
+pub(crate) fn reported(
+    whole: &Arc<str>,
+    text: &str,
+    format: Format,
+    read: ReadRecord,
+) -> Result<(Vec<Message>, Vec<UsageEntry>), WireError> {
     let pieces = read(whole, text)?;
     if let Format::Custom(spec) = format {
         check_slices(spec.name(), text, &pieces)?;
     }
     let record = (pieces.len() == 1).then_some(text);
+    let usages = pieces
+        .iter()
+        .enumerate()
+        .filter_map(|(at, piece)| Some(UsageEntry::new(at, *piece.usage.as_deref()?)))
+        .collect();
     let each = pieces.into_iter().enumerate();
-    Ok(each.map(|(at, piece)| piece.message(whole, record, format, at)).collect())
+    Ok((each.map(|(at, piece)| piece.message(whole, record, format, at)).collect(), usages))
 }
 
 /// Refuses a reader that names values which are not in the record: they could not be written there.

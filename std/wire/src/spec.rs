@@ -9,7 +9,9 @@ use epitome_message::Message;
 use serde::Deserialize;
 
 use super::body::Body;
+use super::document::Pointer;
 pub(crate) use super::format::SPECS;
+use super::format::is_same;
 use super::json::{self, Spans};
 use super::outline::Outliner;
 use super::rewrite::form;
@@ -56,7 +58,13 @@ pub(crate) enum Reader {
         read: fn(&mut Transcript, &Body<'_>) -> Result<(), WireError>,
     },
     /// A text is one conversation, a list of records: under `key` of an object, an array, or lines.
-    List { key: &'static str, sign: fn(&Sample<'_>) -> Fit, record: ReadRecord },
+    List {
+        key: &'static str,
+        /// The key, beside the list, under which the object has a system prompt.
+        system: Option<&'static str>,
+        sign: fn(&Sample<'_>) -> Fit,
+        record: ReadRecord,
+    },
 }
 
 /// The way in which a changed record is written.
@@ -79,7 +87,8 @@ pub type FreshRecord = fn(&Message, Option<&str>) -> Result<String, WireError>;
 impl FormatSpec {
     /// A format called `name`, whose text is one conversation: a list of records. The list is a JSON array, JSONL, or the array under
     /// `key` in an object; with an empty `key` there is no such object. `sign` tells whether a text is of the format. `read` gives the
-    /// messages of a record; a record without messages stays where it is. Other fields of the object stay too, and are not read.
+    /// messages of a record; a record without messages stays where it is. Other fields of the object stay too, and are not read, except for
+    /// a system prompt ([`with_system`](Self::with_system)).
     ///
     /// A changed part that has a slot can be written, and so can a list without some of its messages. A message can be written without one
     /// of its parts if the part has an element or an absence. A new message is written by the function of
@@ -104,7 +113,7 @@ impl FormatSpec {
         Self {
             name: FormatName::Custom { name, profile: Profile::Permissive },
             keys: &[],
-            reader: Reader::List { key, sign, record: read },
+            reader: Reader::List { key, system: None, sign, record: read },
             writer: Writer::Slots(read),
             fresh: None,
             chain: None,
@@ -118,6 +127,47 @@ impl FormatSpec {
     pub const fn with_profile(mut self, profile: Profile) -> Self {
         if let FormatName::Custom { name, .. } = self.name {
             self.name = FormatName::Custom { name, profile };
+        }
+        self
+    }
+
+    /// Sets the key of a system prompt: a text in the object around the list. It is read as a system message before those of the list. The
+    /// message can be changed, and left out with its key. There is no message if the text is empty, or the value is `null`; any other
+    /// value, and the key twice, are errors.
+    ///
+    /// ```
+    /// use epitome_core::message::Role;
+    /// use epitome_wire::custom::{Fit, FormatSpec, RecordMessage, RecordPart};
+    /// use epitome_wire::{Format, ReadOptions, WireError, read, write_back};
+    ///
+    /// /// Texts of users: `{"prompt":"..","said":["..",".."]}`.
+    /// static SAID: FormatSpec = FormatSpec::new("said", "said", |_| Fit::No, |source, record| {
+    ///     Ok(vec![RecordMessage::new(Role::User, record).with_parts(RecordPart::text(source, Some(record)))])
+    /// })
+    /// .with_system("prompt");
+    ///
+    /// let text = r#"{"prompt": "Be brief.", "said": ["Hi"]}"#;
+    /// let mut transcript = read(text, &ReadOptions::default().with_from(Format::Custom(&SAID)))?;
+    /// let entries = &mut transcript.conversations_mut()[0].entries;
+    /// assert_eq!((entries.len(), entries[0].message().role()), (2, Role::System));
+    /// entries.remove(0);
+    /// let mut written = Vec::new();
+    /// write_back(&transcript, &mut written)?;
+    /// assert_eq!(written, br#"{"said": ["Hi"]}"#);
+    /// # Ok::<(), WireError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If `key` is empty or the key of the list, or if there is no object around the list. In a `static` that is an error of the compiler.
+    #[must_use]
+    pub const fn with_system(mut self, key: &'static str) -> Self {
+        if let Reader::List { key: list, system, .. } = &mut self.reader {
+            assert!(!list.is_empty(), "a system prompt stands in an object around the list");
+            assert!(
+                !key.is_empty() && !is_same(list.as_bytes(), key.as_bytes()),
+                "a system prompt needs a key of its own"
+            );
+            *system = Some(key);
         }
         self
     }
@@ -181,19 +231,23 @@ impl FormatSpec {
         body: &mut Body<'_>,
         transcript: &mut Transcript,
     ) -> Result<(), WireError> {
-        let list = match &self.reader {
-            Reader::List { key, .. } => Some(key),
-            Reader::Own { .. } => None,
+        let (list, system) = match &self.reader {
+            Reader::List { key, system, .. } => (Some(key), system.as_ref()),
+            Reader::Own { .. } => (None, None),
         };
-        body.check_keys(self.keys.iter().chain(list))?;
+        body.check_keys(self.keys.iter().chain(list).chain(system))?;
         (transcript.arrays, transcript.spans) = (body.take_arrays(), body.take_spans());
         let read = match &self.reader {
             Reader::Own { read, .. } => read(transcript, body),
-            Reader::List { key, record, .. } => {
+            Reader::List { key, system, record, .. } => {
                 let mut conversation = Conversation::new(self.format(), "");
-                slots::read_list(transcript, body, &mut conversation, key, *record).map(|()| {
-                    transcript.push(conversation);
-                })
+                let system = system.filter(|_| body.field(key).is_some());
+                let read = system.map_or(Ok(()), |key| read_system(transcript, body, &mut conversation, key));
+                read.and_then(|()| slots::read_list(transcript, body, &mut conversation, key, *record)).map(
+                    |()| {
+                        transcript.push(conversation);
+                    },
+                )
             }
         };
         (transcript.arrays, transcript.spans) = (Vec::new(), Spans::default());
@@ -222,6 +276,18 @@ impl FormatSpec {
         written.map(|text| self.checked(text)).transpose()
     }
 
+    /// The text of a record in the object around the list, as [`write`](Self::write).
+    pub(crate) fn write_field(
+        &self,
+        record: Option<&str>,
+        now: &[&Message],
+    ) -> Result<Option<String>, WireError> {
+        match self.reader {
+            Reader::List { .. } => slots::write(record, now, slots::system),
+            Reader::Own { .. } => self.write(record, now),
+        }
+    }
+
     /// The text of a new record for `message`, beside the record `like`; `None` where the writer gives it.
     pub(crate) fn write_new(
         &self,
@@ -244,6 +310,24 @@ impl FormatSpec {
         let name = self.name();
         Err(WireError::unsupported(format!("the writer of {name} wrote a record that is not JSON")))
     }
+}
+
+/// Adds the message that the text under `key` is, if there is one.
+fn read_system(
+    transcript: &mut Transcript,
+    body: &Body<'_>,
+    conversation: &mut Conversation,
+    key: &'static str,
+) -> Result<(), WireError> {
+    let Some(value) = body.field(key) else { return Ok(()) };
+    let messages = json::nested(body.text(), value, Pointer::default().join(key), |value| {
+        slots::messages(body.source, value, conversation.format, slots::system)
+    })?;
+    if !messages.is_empty() {
+        let record = transcript.field(&body.members, key, messages.len());
+        conversation.extend(record, messages);
+    }
+    Ok(())
 }
 
 /// The beginning of a text, by which its format is recognised.

@@ -88,6 +88,19 @@ fn without_the_spaces_of_aider_each_mark_is_the_users() {
 }
 
 #[test]
+fn a_blank_line_ends_a_message_of_all_but_the_assistant() {
+    let text = "#### one  \n\n#### two  \n#### lines  \n> out  \n \n> more  \nA.\n\nB.\n";
+    let expected = [
+        "user: text one",
+        "user: text two\nlines",
+        "user: text out",
+        "user: text more",
+        "assistant: text A.\n\nB.",
+    ];
+    assert_eq!(shown_in(&transcript(text).conversations()[0]), expected);
+}
+
+#[test]
 fn commands_are_no_requests() {
     for (said, is_request) in [
         ("/add a.py", false),

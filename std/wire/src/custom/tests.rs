@@ -1,5 +1,7 @@
-//! A format of another crate: recognised, read, written back and converted. Refusals are in `refused`.
+//! A format of another crate: recognised, read, written back and converted. Refusals are in `refused`, a system prompt and
+//! reports of usage in `beside`.
 
+mod beside;
 mod refused;
 
 use std::borrow::Cow;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use epitome_core::message::Role;
 use epitome_message::{Attribution, Part};
 
-use super::{ReadRecord, RecordMessage, RecordPart, messages};
+use super::{ReadRecord, RecordMessage, RecordPart, reported};
 use crate::WireError;
 use crate::body::{Body, Content};
+use crate::expect::expect_text;
 use crate::json::known::Value;
 use crate::json::{self, ValueKind};
-use crate::transcript::{Conversation, Transcript};
+use crate::transcript::{Conversation, Transcript, UsageEntry};
 
 /// The pieces of a message of blocks, of which each result is a tool's message of its own.
 #[derive(Debug)]
@@ -118,8 +119,14 @@ pub(crate) fn read_list(
     read: ReadRecord,
 ) -> Result<(), WireError> {
     let format = conversation.format;
-    let read_element =
-        |source: &Arc<str>, text: Value<'_>| Ok((messages(source, text.text(), format, read)?, None));
+    let (mut reports, mut first) = (Vec::new(), conversation.entries.len());
+    let read_element = |source: &Arc<str>, text: Value<'_>| {
+        let (messages, usages) = reported(source, text.text(), format, read)?;
+        let placed = |own: UsageEntry| UsageEntry::new(first.saturating_add(own.at), own.usage);
+        reports.extend(usages.into_iter().map(placed));
+        first = first.saturating_add(messages.len());
+        Ok((messages, None))
+    };
     let (whole, path, list) = match (&body.content, body.field(key)) {
         (Content::Lines(text), _) => (*text, String::new(), transcript.lines(text)),
         (Content::Value(document), Some(list)) => {
@@ -132,7 +139,16 @@ pub(crate) fn read_list(
         }
     };
     conversation.path = format!("{}{path}", body.path());
-    transcript.extend(conversation, list, (whole, &path), read_element)
+    transcript.extend(conversation, list, (whole, &path), read_element)?;
+    conversation.usage.extend(reports);
+    Ok(())
+}
+
+/// The system message that the text `raw` is; none, if it is empty.
+pub(crate) fn system<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
+    expect_text(raw)?;
+    let part = RecordPart::text(whole, Some(raw));
+    Ok(part.map(|part| RecordMessage::new(Role::System, raw).with_parts([part])).into_iter().collect())
 }
 
 fn array(transcript: &mut Transcript, list: &str) -> Result<u32, WireError> {

@@ -383,7 +383,12 @@ fn written_text(
 ) -> Result<Option<String>, WireError> {
     let spec = spec::of(conversation.format)?;
     let messages: Vec<_> = group.iter().map(TranscriptEntry::message).collect();
-    spec.write(id.map(|id| transcript.record(id)), &messages)
+    let record = id.and_then(|id| transcript.records.get(id.0 as usize));
+    let text = id.map(|id| transcript.record(id));
+    match record.map(|record| &record.place) {
+        Some(Place::Field { .. }) => spec.write_field(text, &messages),
+        _ => spec.write(text, &messages),
+    }
 }
 
 /// The text of a group; `None` if its record is as it was, and `Some(None)` if nothing of it is left.
