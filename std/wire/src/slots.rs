@@ -18,7 +18,7 @@ use super::json::{self, ValueKind};
 use super::transcript::UsageEntry;
 use super::{Format, WireError};
 
-pub(crate) use pieces::{RecordMessages, blocks, list, read_list, system};
+pub(crate) use pieces::{RecordMessages, blocks, list, read_list, read_system, system};
 pub(crate) use write::{fresh, fresh_text, write};
 
 /// One message of a record.

@@ -9,7 +9,6 @@ use epitome_message::Message;
 use serde::Deserialize;
 
 use super::body::Body;
-use super::document::Pointer;
 pub(crate) use super::format::SPECS;
 use super::format::is_same;
 use super::json::{self, Spans};
@@ -241,13 +240,12 @@ impl FormatSpec {
             Reader::Own { read, .. } => read(transcript, body),
             Reader::List { key, system, record, .. } => {
                 let mut conversation = Conversation::new(self.format(), "");
-                let system = system.filter(|_| body.field(key).is_some());
-                let read = system.map_or(Ok(()), |key| read_system(transcript, body, &mut conversation, key));
-                read.and_then(|()| slots::read_list(transcript, body, &mut conversation, key, *record)).map(
-                    |()| {
-                        transcript.push(conversation);
-                    },
-                )
+                let read = match system.filter(|_| body.field(key).is_some()) {
+                    Some(system) => slots::read_system(transcript, body, &mut conversation, system),
+                    None => Ok(()),
+                };
+                read.and_then(|()| slots::read_list(transcript, body, &mut conversation, key, *record))
+                    .map(|()| drop(transcript.push(conversation)))
             }
         };
         (transcript.arrays, transcript.spans) = (Vec::new(), Spans::default());
@@ -310,24 +308,6 @@ impl FormatSpec {
         let name = self.name();
         Err(WireError::unsupported(format!("the writer of {name} wrote a record that is not JSON")))
     }
-}
-
-/// Adds the message that the text under `key` is, if there is one.
-fn read_system(
-    transcript: &mut Transcript,
-    body: &Body<'_>,
-    conversation: &mut Conversation,
-    key: &'static str,
-) -> Result<(), WireError> {
-    let Some(value) = body.field(key) else { return Ok(()) };
-    let messages = json::nested(body.text(), value, Pointer::default().join(key), |value| {
-        slots::messages(body.source, value, conversation.format, slots::system)
-    })?;
-    if !messages.is_empty() {
-        let record = transcript.field(&body.members, key, messages.len());
-        conversation.extend(record, messages);
-    }
-    Ok(())
 }
 
 /// The beginning of a text, by which its format is recognised.

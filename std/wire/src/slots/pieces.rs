@@ -5,9 +5,10 @@ use std::sync::Arc;
 use epitome_core::message::Role;
 use epitome_message::{Attribution, Part};
 
-use super::{ReadRecord, RecordMessage, RecordPart, reported};
+use super::{ReadRecord, RecordMessage, RecordPart, messages, reported};
 use crate::WireError;
 use crate::body::{Body, Content};
+use crate::document::Pointer;
 use crate::expect::expect_text;
 use crate::json::known::Value;
 use crate::json::{self, ValueKind};
@@ -141,6 +142,24 @@ pub(crate) fn read_list(
     conversation.path = format!("{}{path}", body.path());
     transcript.extend(conversation, list, (whole, &path), read_element)?;
     conversation.usage.extend(reports);
+    Ok(())
+}
+
+/// Adds the message that the text under `key` is, if there is one.
+pub(crate) fn read_system(
+    transcript: &mut Transcript,
+    body: &Body<'_>,
+    conversation: &mut Conversation,
+    key: &'static str,
+) -> Result<(), WireError> {
+    let Some(value) = body.field(key) else { return Ok(()) };
+    let messages = json::nested(body.text(), value, Pointer::default().join(key), |value| {
+        messages(body.source, value, conversation.format, system)
+    })?;
+    if !messages.is_empty() {
+        let record = transcript.field(&body.members, key, messages.len());
+        conversation.extend(record, messages);
+    }
     Ok(())
 }
 

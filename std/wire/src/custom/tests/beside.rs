@@ -155,3 +155,12 @@ fn a_report_is_that_of_the_message_which_has_it() {
     let error = pairs(&LIST.replace("\"input_tokens\"", "\"coins\"")).unwrap_err();
     assert_eq!((error.kind(), error.path()), (WireErrorKind::Shape, "/1"));
 }
+
+#[test]
+fn a_prompt_needs_an_object_and_a_key_of_its_own() {
+    for (list, key) in [("", "rules"), ("log", ""), ("log", "log")] {
+        let made =
+            std::panic::catch_unwind(|| FormatSpec::new("made", list, pair_sign, pair).with_system(key));
+        assert!(made.is_err(), "{list:?} {key:?}");
+    }
+}
