@@ -141,6 +141,16 @@ fn known_texts_count_as_in_the_reference() {
     }
 }
 
+/// Of all characters one in so many is read.
+const CHARACTERS_STEP: usize = if cfg!(debug_assertions) { 101 } else { 1 };
+
+#[test]
+fn a_contraction_behind_any_character_counts_as_in_the_reference() {
+    for character in (0..=0x10_FFFF).filter_map(char::from_u32).step_by(CHARACTERS_STEP) {
+        assert_equal(&format!("{character}'\u{17f}ab!!{character}'\u{17f}ab"));
+    }
+}
+
 #[test]
 fn long_texts_count_as_in_the_reference() {
     for unit in [
