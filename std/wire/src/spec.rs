@@ -244,8 +244,12 @@ impl FormatSpec {
                     Some(system) => slots::read_system(transcript, body, &mut conversation, system),
                     None => Ok(()),
                 };
-                read.and_then(|()| slots::read_list(transcript, body, &mut conversation, key, *record))
-                    .map(|()| drop(transcript.push(conversation)))
+                let read =
+                    read.and_then(|()| slots::read_list(transcript, body, &mut conversation, key, *record));
+                if read.is_ok() {
+                    transcript.push(conversation);
+                }
+                read
             }
         };
         (transcript.arrays, transcript.spans) = (Vec::new(), Spans::default());
