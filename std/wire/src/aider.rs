@@ -30,8 +30,8 @@
 //! aider's own reader differs in three points. It leaves out the output of the program, it takes each line that begins with `#### ` for the
 //! user's, and it leaves out each line that begins with `# `, in answers too. A text that is written back keeps these lines.
 //!
-//! Written back are changed texts, messages left out, and new texts. Neighbours of one speaker that nothing separates any more are one
-//! message when the file is read again. A new or changed text of the assistant is refused if a line begins as those of another speaker do.
+//! Written back are changed texts, messages left out, and new texts. A new text of the assistant stands between empty lines of output
+//! (`>` and two spaces), which aider writes too. Answers that nothing separates any more are one message when the file is read again. A new or changed text of the assistant is refused if a line begins as those of another speaker do.
 //! The line that begins a run is left out with the last message of the run, or, if the run has none, with the last before it. The first
 //! such line of the file stays.
 //!

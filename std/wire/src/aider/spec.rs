@@ -126,6 +126,9 @@ fn is_command(said: &str) -> bool {
     name != "ok" && !is_asked
 }
 
+/// An empty output of the program, as aider writes it: no message, and what stands before and behind it is not one text.
+const APART: &str = ">  ";
+
 /// Commands whose text goes to a model.
 const REQUESTS: [&str; 5] = ["ask", "code", "architect", "context", "help"];
 
@@ -155,5 +158,9 @@ fn write(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireE
             return Err(form(what));
         }
     }
-    Ok(Some(speaker.lines(text, record)))
+    let lines = speaker.lines(text, record);
+    Ok(Some(match (speaker, record) {
+        (Speaker::Assistant, None) => format!("{APART}\n\n{lines}\n\n{APART}"),
+        _ => lines,
+    }))
 }

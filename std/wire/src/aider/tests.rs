@@ -194,6 +194,21 @@ fn a_summary_stands_behind_the_first_line() {
 }
 
 #[test]
+fn a_new_text_of_the_assistant_stands_apart_from_its_neighbours() {
+    let mut changed = transcript(&seed("history.md"));
+    let shown = shown_in(&changed.conversations()[0]);
+    let answer = shown.iter().position(|message| message.starts_with("assistant: ")).unwrap();
+    for at in [answer, answer + 2] {
+        let new = TranscriptEntry::new(Message::assistant("So far."));
+        changed.conversations_mut()[0].entries.insert(at, new);
+    }
+    let again = shown_in(&transcript(&written(&changed)).conversations()[0]);
+    let summary = "assistant: text So far.";
+    assert_eq!(again[answer..answer + 3], [summary, shown[answer].as_str(), summary]);
+    assert_eq!(again.len(), shown.len() + 2);
+}
+
+#[test]
 fn what_would_be_read_as_another_speakers_is_refused() {
     for said in ["> quoted", "a\n#### Heading", "#### asked  ", "b\n# aider chat started at 1"] {
         let mut changed = transcript(&seed("history.md"));
