@@ -367,6 +367,12 @@ mod tests {
         let message = SimpleMessage::user("12345");
         assert_eq!(measure_message(&message, &Bytes), Amount::new(Tokens(105), Basis::Counted));
         assert_eq!(count_message(&message, &&Bytes), Tokens(105));
+        #[cfg(feature = "alloc")]
+        {
+            let boxed: alloc::boxed::Box<dyn TokenCounter> = alloc::boxed::Box::new(Bytes);
+            let shared: alloc::sync::Arc<dyn TokenCounter> = alloc::sync::Arc::new(Bytes);
+            assert_eq!([count_message(&message, &boxed), count_message(&message, &shared)], [Tokens(105); 2]);
+        }
         assert_eq!(measure_message(&message, &ClassEstimator::new()).basis, Basis::Estimated);
         let image = PartView::Media(MediaView::new(MediaKind::Image, "image/png"));
         assert_eq!(measure_part(image, &Bytes), Amount::new(Tokens(37 * 37), Basis::Estimated));

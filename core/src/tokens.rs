@@ -232,5 +232,6 @@ macro_rules! count_as_target {
 count_as_target!(&C);
 #[cfg(feature = "alloc")]
 count_as_target!(alloc::boxed::Box<C>);
-#[cfg(feature = "alloc")]
+// Some small processors have no atomic counters.
+#[cfg(all(feature = "alloc", target_has_atomic = "ptr"))]
 count_as_target!(alloc::sync::Arc<C>);
