@@ -189,6 +189,20 @@ fn exports_are_read_and_converted() {
     }
 }
 
+#[test]
+fn a_leaf_of_a_file_without_branches_is_refused() {
+    let folder = Folder::new();
+    for (name, text_of) in [
+        ("chat.json", r#"[{"role":"user","content":"Hi"}]"#),
+        ("chat.jsonl", "{\"role\":\"user\",\"content\":\"Hi\"}\n"),
+    ] {
+        let file = folder.file(name, text_of);
+        run(&["stats", text(&file)]).ok();
+        let refused = run(&["stats", text(&file), "--leaf", "x"]).fails(2);
+        assert!(refused.contains("this text of openai-chat has no branches"), "{refused}");
+    }
+}
+
 /// Markdown is no JSON: it is read, written back and converted, and the options for JSON are refused.
 #[test]
 fn a_history_of_aider_is_read_written_and_converted() {

@@ -137,6 +137,18 @@ fn scenarios_have_names_of_their_own() {
 }
 
 #[test]
+fn a_group_is_skipped_by_its_name() {
+    let store = OneStore::new(Arc::new(MemoryStore::new()));
+    let report = block_on(Suite::new().with_skip("times", "there is no clock").with_cases(1).run(&store));
+    let of_group = Suite::scenarios().filter(|(group, _)| *group == "times");
+    let of_group: Vec<_> = of_group.map(|(_, name)| name).collect();
+    let skipped = ScenarioOutcome::Skipped("there is no clock".to_owned());
+    let found = report.outcomes().filter(|(_, outcome)| **outcome == skipped).map(|(name, _)| name);
+    assert!(of_group.len() > 1 && found.eq(of_group));
+    report.assert_passed();
+}
+
+#[test]
 fn nothing_is_skipped_but_what_is_declared() {
     let store = OneStore::new(Arc::new(MemoryStore::new()));
     let suite = Suite::new()
