@@ -34,6 +34,9 @@ const GONE_SHARE: u64 = 10;
 /// A ledger has at most half of what it stands for.
 const SHRINKS_TO: u64 = 2;
 
+/// A ledger has at most twice its share, where the stages before it leave room.
+const WITH_UNUSED_ROOM: u64 = 2;
+
 impl Default for Ledger {
     fn default() -> Self {
         Self::new()
@@ -47,15 +50,16 @@ impl Ledger {
         Self { share: SHARE }
     }
 
-    /// The share of the goal that it may have, in percent; without a goal, of what the stages before it leave.
+    /// The share of the goal that the stages before it leave free for it, in percent. It may have twice that where these stages leave more.
+    /// Without a goal, it is a share of what these stages leave.
     #[must_use]
     pub const fn share(mut self, percent: u32) -> Self {
         self.share = if percent > 100 { 100 } else { percent };
         self
     }
 
-    /// Maximum number of tokens of the ledger.
-    fn most(&self, draft: &Draft<'_>) -> u64 {
+    /// Number of tokens that the stages before the ledger leave free for it.
+    fn share_of(&self, draft: &Draft<'_>) -> u64 {
         let all = draft.index().tokens();
         let goal = draft.budget().goal().unwrap_or(draft.tokens());
         let share = goal.saturating_mul(u64::from(self.share)) / 100;
@@ -136,18 +140,20 @@ impl Strategy for Ledger {
     }
 
     fn reserve(&self, draft: &Draft<'_>) -> u64 {
-        if draft.budget().goal().is_some() { self.most(draft) } else { 0 }
+        if draft.budget().goal().is_some() { self.share_of(draft) } else { 0 }
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {
         let goal = draft.budget().goal().unwrap_or(draft.budget().limit());
         let taken = draft.index().tokens().saturating_sub(draft.tokens());
-        let most = self.most(draft);
-        if most < LEDGER_TOKENS_MIN {
+        let share = self.share_of(draft);
+        if share < LEDGER_TOKENS_MIN {
             return;
         }
         let Some(run) = Run::choose(draft) else { return };
         let free = goal.saturating_sub(draft.tokens()).saturating_add(run.shown);
+        let most =
+            if draft.budget().goal().is_some() { share.saturating_mul(WITH_UNUSED_ROOM) } else { share };
         // What a summary in the run says stays.
         let allowance = most.min(free).min(taken / SHRINKS_TO).max(run.summaries);
         if allowance >= LEDGER_TOKENS_MIN {

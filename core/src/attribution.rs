@@ -130,7 +130,7 @@ pub enum Retention {
     /// Kept as long as there is room.
     #[default]
     Normal,
-    /// Useful in this run only; not stored, and the first to go.
+    /// Useful in this run only, and not stored. The strategy `EphemeralFirst` drops it before other messages.
     Ephemeral,
 }
 

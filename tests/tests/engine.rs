@@ -28,7 +28,9 @@ use std::sync::Arc;
 use epitome::compaction::{CompactionCx, CompactionOutcome, Compactor as _, UnchangedReason};
 use epitome::compactors::{Engine, Summarization, Truncation};
 use epitome::core::message::Role;
-use epitome::core::{Budget, Draft, Pass, Strategy as Rule, Tokens, Unchanged};
+use epitome::core::{
+    Budget, ClassEstimator, Draft, Pass, Strategy as Rule, TokenCounter as _, Tokens, Unchanged,
+};
 use epitome::history::{History, HistoryStore, MemoryStore, SqliteStore};
 use epitome::message::{Message, Part, ToolCall};
 use epitome::session::{SessionError, SessionErrorKind};

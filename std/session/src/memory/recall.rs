@@ -17,7 +17,7 @@ use crate::session::SessionError;
 /// says, by BM25.
 ///
 /// What is found stands in one message of the context, of retrieved authority and ephemeral, which says that it is a record: it is data, not
-/// instructions, and the first to go when room is short. Each message has its number in the log, by which
+/// instructions. Each message has its number in the log, by which
 /// [`RecallTool`](crate::run::RecallTool) reads more of it. What was pruned is not found, nor what the user has taken back.
 ///
 /// It stands behind the history provider in the list of providers, and knows that by its source id. A user who says nothing is asked

@@ -70,7 +70,7 @@ impl Retrieved {
 /// Adds texts that a [`Retriever`] finds for what is said.
 ///
 /// What is found stands in one message of the context, of retrieved authority and ephemeral: it is data, not instructions,
-/// the first to go when room is short, and stored only by a history that is asked for context.
+/// and stored only by a history that is asked for context.
 ///
 /// The query is the input of the run. Behind a history provider it may also be what that has loaded
 /// ([`RetrievalProvider::with_recent`]); without one, a buffer of what was said last, kept in the session

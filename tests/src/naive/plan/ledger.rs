@@ -67,6 +67,8 @@ impl Draft<'_> {
         let summaries =
             if self.groups[run[0]].kind == GroupKind::Summary || run.len() > 1 { shown } else { 0 };
         let free = self.budget.goal().unwrap_or(self.budget.limit()).saturating_sub(self.tokens()) + shown;
+        // Twice as much, where there is room in the goal.
+        let most = if self.budget.goal().is_some() { most * 2 } else { most };
         let allowance = most.min(free).min(taken / 2).max(summaries);
         if allowance < LEAST || allowance >= taken + shown {
             return;
