@@ -69,6 +69,17 @@ impl Ledger {
     }
 }
 
+/// Tokens of the summaries that may go: the stages before the ledger leave their place to it.
+fn summaries(draft: &Draft<'_>) -> u64 {
+    let mut tokens = 0_u64;
+    for group in draft.index().groups() {
+        if group.kind() == GroupKind::Summary && draft.is_candidate(&group) {
+            tokens = tokens.saturating_add(draft.tokens_left(&group));
+        }
+    }
+    tokens
+}
+
 /// Groups that follow each other, or would without those that are never seen: what the ledger replaces.
 #[derive(Debug, Clone, Copy, Default)]
 struct Run {
@@ -140,7 +151,11 @@ impl Strategy for Ledger {
     }
 
     fn reserve(&self, draft: &Draft<'_>) -> u64 {
-        if draft.budget().goal().is_some() { self.share_of(draft) } else { 0 }
+        if draft.budget().goal().is_some() {
+            self.share_of(draft).saturating_sub(summaries(draft))
+        } else {
+            0
+        }
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {
@@ -152,8 +167,8 @@ impl Strategy for Ledger {
         }
         let Some(run) = Run::choose(draft) else { return };
         let free = goal.saturating_sub(draft.tokens()).saturating_add(run.shown);
-        let most =
-            if draft.budget().goal().is_some() { share.saturating_mul(WITH_UNUSED_ROOM) } else { share };
+        let has_goal = draft.budget().goal().is_some();
+        let most = if has_goal { share.saturating_mul(WITH_UNUSED_ROOM) } else { share };
         // What a summary in the run says stays.
         let allowance = most.min(free).min(taken / SHRINKS_TO).max(run.summaries);
         if allowance >= LEDGER_TOKENS_MIN {

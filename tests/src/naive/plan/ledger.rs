@@ -24,7 +24,12 @@ impl Draft<'_> {
     /// Tokens of the goal that a stage needs for itself.
     pub(super) fn reserve(&self, stage: &Spec) -> u64 {
         match stage {
-            Spec::Ledger { share } if self.budget.goal().is_some() => self.ledger_has(u64::from(*share)),
+            Spec::Ledger { share } if self.budget.goal().is_some() => {
+                let is_summary =
+                    |at: &usize| self.groups[*at].kind == GroupKind::Summary && self.may_drop(*at);
+                let summaries = (0..self.groups.len()).filter(is_summary).map(|at| self.size_of(at));
+                self.ledger_has(u64::from(*share)).saturating_sub(summaries.sum())
+            }
             Spec::Pipeline(stages) => stages.iter().map(|stage| self.reserve(stage)).sum(),
             _ => 0,
         }
