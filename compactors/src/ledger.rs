@@ -5,7 +5,7 @@ use epitome_core::{Draft, Group, GroupKind, Strategy, Tokens, Verdict};
 /// Lets one message stand for all that the stages before it hide or shorten: it lists the identifiers in that, and nothing else.
 ///
 /// *Keeps*: everything else. *Replaces*: an earlier ledger, so that there is one, with the hidden groups beside it; else the oldest run
-/// of hidden groups. *Cost*: one pass over the groups. *Stable prefix*: up to what it replaces.
+/// of hidden groups. *Cost*: four passes over the groups. *Stable prefix*: up to what it replaces.
 ///
 /// Identifiers are what a model must write letter by letter, and needs to find anything again: paths, addresses, ids, names
 /// in code, amounts. No model is asked. The stages before it in a [`Pipeline`](crate::Pipeline) leave its share of the goal free.
@@ -151,11 +151,7 @@ impl Strategy for Ledger {
     }
 
     fn reserve(&self, draft: &Draft<'_>) -> u64 {
-        if draft.budget().goal().is_some() {
-            self.share_of(draft).saturating_sub(summaries(draft))
-        } else {
-            0
-        }
+        draft.budget().goal().map_or(0, |_| self.share_of(draft).saturating_sub(summaries(draft)))
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {
@@ -167,8 +163,7 @@ impl Strategy for Ledger {
         }
         let Some(run) = Run::choose(draft) else { return };
         let free = goal.saturating_sub(draft.tokens()).saturating_add(run.shown);
-        let has_goal = draft.budget().goal().is_some();
-        let most = if has_goal { share.saturating_mul(WITH_UNUSED_ROOM) } else { share };
+        let most = draft.budget().goal().map_or(share, |_| share.saturating_mul(WITH_UNUSED_ROOM));
         // What a summary in the run says stays.
         let allowance = most.min(free).min(taken / SHRINKS_TO).max(run.summaries);
         if allowance >= LEDGER_TOKENS_MIN {

@@ -77,6 +77,7 @@ fn a_ledger_has_room_that_the_stage_before_it_leaves() {
     let texts = support::summary_texts(&history);
     let [ledger] = texts.as_slice() else { panic!("{texts:?}") };
     let tokens = ClassEstimator::new().count(ledger).as_u64();
+    assert!(history.index().tokens() <= goal, "{} of {goal}", history.index().tokens());
     // Its share is 15 %, and less the first time: a tenth of what goes.
     assert!(tokens * 100 > goal * 22 && tokens * 100 <= goal * 30, "{tokens} of {goal}");
 }
