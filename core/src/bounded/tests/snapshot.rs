@@ -16,7 +16,7 @@ fn damage_to_a_snapshot_is_found() {
     let mut other = History::new();
     push(&mut other, &SimpleMessage::user("Something else."));
     let before = state(&other);
-    let step = if cfg!(miri) { 149 } else { 1 };
+    let step = if cfg!(miri) { 37 } else { 1 };
     for at in (0..len).step_by(step) {
         assert_eq!(other.restore(&page[..at]), Err(SnapshotError::Corrupt));
         for bit in 0..8 {
@@ -40,7 +40,7 @@ fn a_forged_snapshot_is_refused_or_sound() {
     rounds(&mut history, 3);
     let mut page = [0; History::snapshot_bytes_max()];
     let len = history.snapshot(&mut page).unwrap();
-    let step = if cfg!(miri) { 149 } else { 1 };
+    let step = if cfg!(miri) { 29 } else { 1 };
     for at in (5..len - 4).step_by(step) {
         for forged in [0, 1, 0x7F, 0x80, 0xFF] {
             let mut page = page;

@@ -18,7 +18,7 @@ use crate::repair::{Pending, Repair};
 use crate::test_message::{TestMessage, TestPart};
 use crate::{Profile, ViolationKind};
 
-const CASES: u32 = if cfg!(miri) { 6 } else { 2_000 };
+const CASES: u32 = if cfg!(miri) { 20 } else { 2_000 };
 
 /// Least number of conversations, of 1,000, in which each kind of violation must occur.
 const KINDS_MIN: u32 = 2;
