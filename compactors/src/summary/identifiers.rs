@@ -65,6 +65,11 @@ enum Writer {
 impl Writer {
     const ALL: [Self; 3] = [Self::User, Self::Model, Self::Tool];
 
+    /// The writer of a message outside the results in it.
+    fn of(message: &Message) -> Self {
+        if message.role() == Role::User { Self::User } else { Self::Model }
+    }
+
     const fn weight(self) -> u64 {
         match self {
             Self::User => 8,
@@ -110,11 +115,19 @@ impl Identifiers {
     pub(crate) fn look_through<'m>(&mut self, messages: impl Iterator<Item = &'m Message> + Clone) {
         for writer in Writer::ALL {
             for (message, at) in messages.clone().zip(self.messages.saturating_add(1)..) {
-                let own = if message.role() == Role::User { Writer::User } else { Writer::Model };
-                self.look_through_parts(message.parts(), own, writer, at);
+                self.look_through_parts(message.parts(), Writer::of(message), writer, at);
             }
         }
         self.messages = self.messages.saturating_add(messages.count() as u64);
+    }
+
+    /// Looks through one part of a message.
+    pub(crate) fn look_through_part(&mut self, message: &Message, ordinal: usize) {
+        self.messages = self.messages.saturating_add(1);
+        let part = message.parts().get(ordinal).map_or(&[][..], core::slice::from_ref);
+        for writer in Writer::ALL {
+            self.look_through_parts(part, Writer::of(message), writer, self.messages);
+        }
     }
 
     fn look_through_parts(&mut self, parts: &[Part], own: Writer, wanted: Writer, at: u64) {
@@ -128,12 +141,6 @@ impl Identifiers {
                 _ => {}
             }
         }
-    }
-
-    /// Looks through what a tool returned.
-    pub(crate) fn look_through_result(&mut self, text: &str) {
-        self.messages = self.messages.saturating_add(1);
-        self.look_through_text(text, Writer::Tool, self.messages);
     }
 
     fn look_through_text(&mut self, text: &str, writer: Writer, at: u64) {

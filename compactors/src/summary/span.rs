@@ -5,7 +5,7 @@ use std::vec::Vec;
 
 use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
-use epitome_core::{GroupKind, IndexedPart, SummaryGap, TokenCounter, Verdict};
+use epitome_core::{GroupKind, SummaryGap, TokenCounter, Verdict};
 use epitome_std::history::{History, clamped_text, part_text};
 use epitome_std::message::{Message, Part};
 
@@ -55,14 +55,12 @@ pub(super) fn gone(
         }
     }
     gone.identifiers.look_through(hidden.into_iter());
-    let text_of = |part: &IndexedPart<'_>| {
-        let message = messages.get(part.position() as usize)?;
-        part_text(*message, part.ordinal())
-    };
     let mut shortened = BTreeSet::new();
     for (part, _) in plan.shortened() {
         shortened.insert((part.position(), part.ordinal()));
-        gone.identifiers.look_through_result(&text_of(&part).unwrap_or_default());
+        if let Some(message) = messages.get(part.position() as usize) {
+            gone.identifiers.look_through_part(message, part.ordinal() as usize);
+        }
     }
     for (at, message) in shown {
         let whole = (0..).zip(message.parts()).filter(|(ordinal, _)| !shortened.contains(&(at, *ordinal)));
@@ -70,8 +68,11 @@ pub(super) fn gone(
     }
     for gap in plan.clamps() {
         let in_history = history.and_then(|history| history.clamped_text(&gap.part, gap.clamp));
-        let cut =
-            || clamped_text(&text_of(&gap.part).unwrap_or_default(), gap.part.kind(), gap.clamp, counter);
+        let cut = || {
+            let message = messages.get(gap.part.position() as usize);
+            let text = message.and_then(|message| part_text(*message, gap.part.ordinal()));
+            clamped_text(&text.unwrap_or_default(), gap.part.kind(), gap.clamp, counter)
+        };
         let (left, _) = in_history.unwrap_or_else(cut);
         gone.identifiers.leave_out_text(&left);
     }

@@ -2,7 +2,8 @@
 
 use super::*;
 
-use epitome::compactors::AgentPreset;
+use epitome::compactors::{AgentPreset, StrategySpec};
+use epitome::core::PartKind;
 use epitome::message::ToolResult;
 
 /// An agent reads a file: the call, what it returned, and a word on it.
@@ -118,4 +119,38 @@ fn what_is_shown_still_is_not_listed() {
     compact(&mut history, &Engine::new(AgentPreset::new()), budget, Pass::Manual).unwrap();
     let texts = support::summary_texts(&history);
     assert!(texts[0].contains("src/hidden.rs") && !texts[0].contains("src/shown.rs"), "{texts:?}");
+}
+
+#[test]
+fn arguments_that_are_cleared_leave_their_identifiers() {
+    let store = store(false);
+    let mut history = history(&store);
+    for _ in 0..20 {
+        let (asks, says) = ("Is it so? ".repeat(40), "It is. ".repeat(40));
+        append(&mut history, vec![Message::user(asks), Message::assistant(says)]);
+    }
+    append(&mut history, vec![Message::user("Write it.")]);
+    let content = "mod inner; // see src/written/inside.rs\\n".repeat(40);
+    let arguments = format!("{{\"path\":\"src/written.rs\",\"content\":\"{content}\"}}");
+    let call = ToolCall::new("call_1", "write", arguments);
+    let result = ToolResult::new("call_1", [Part::Text("done. ".repeat(90).into())].into());
+    append(
+        &mut history,
+        vec![
+            Message::new(Role::Assistant, [Part::ToolCall(call)].into()),
+            Message::new(Role::Tool, [Part::ToolResult(result)].into()),
+        ],
+    );
+    append(&mut history, vec![Message::user("Thanks."), Message::assistant("Yes.")]);
+    let stages: StrategySpec = "tool-results:keep=0:clear-inputs | truncate | ledger".parse().unwrap();
+    let budget = budget(&history, 30);
+    compact(&mut history, &Engine::new(stages), budget, Pass::Manual).unwrap();
+    let texts = support::summary_texts(&history);
+    let [ledger] = texts.as_slice() else { panic!("{texts:?}") };
+    assert_eq!(
+        history.index().parts().filter(|part| part.kind() == PartKind::ToolInput).count(),
+        1,
+        "its step stays"
+    );
+    assert!(ledger.contains("src/written.rs") && ledger.contains("src/written/inside.rs"), "{ledger}");
 }
