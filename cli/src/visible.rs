@@ -37,16 +37,26 @@ pub(crate) fn line(text: &str) -> String {
 
 /// `text` on its lines: breaks and tabs stay.
 pub(crate) fn lines(text: &str) -> String {
-    shown(&text.replace("\r\n", "\n"), |one| matches!(one, '\n' | '\t'))
+    let stays = |one: char| matches!(one, '\n' | '\t');
+    if text.contains('\r') { shown(&text.replace("\r\n", "\n"), stays) } else { shown(text, stays) }
 }
 
 fn shown(text: &str, stays: impl Fn(char) -> bool) -> String {
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') || stays(char::from(*byte));
     let mut out = String::with_capacity(text.len());
-    let (mut before, mut rest) = (None, text.chars());
-    while let Some(one) = rest.next() {
-        let shows = before.replace(one).is_some_and(|before| selects_emoji(before, one, rest.as_str()));
+    let mut at = 0;
+    loop {
+        // Nearly every text is plain: that is copied in one piece.
+        let (passed, ahead) = text.split_at_checked(at).unwrap_or((text, ""));
+        let (plain, rest) =
+            ahead.split_at(ahead.bytes().position(|byte| !is_plain(&byte)).unwrap_or(ahead.len()));
+        out.push_str(plain);
+        let mut after = rest.chars();
+        let Some(one) = after.next() else { return out };
+        let before = plain.chars().next_back().or_else(|| passed.chars().next_back());
+        let shows = before.is_some_and(|before| selects_emoji(before, one, after.as_str()));
         match one {
-            _ if stays(one) || shows => out.push(one),
+            _ if shows => out.push(one),
             '\0'..='\x1f' => out.push(picture(one)),
             _ if is_obeyed(one) => {
                 // As JSON escapes it, so that JSON stays the same JSON. Writing into a text does not fail.
@@ -56,8 +66,8 @@ fn shown(text: &str, stays: impl Fn(char) -> bool) -> String {
             }
             _ => out.push(one),
         }
+        at = text.len().saturating_sub(after.as_str().len());
     }
-    out
 }
 
 /// The symbol of a control character: `␛` for escape.
