@@ -87,6 +87,8 @@ struct Run {
     last: u32,
     /// Whether a summary in it is shown.
     has_summary: bool,
+    /// Whether a message that is no instruction stays before it.
+    is_behind: bool,
     /// Tokens of these summaries.
     summaries: u64,
     /// Tokens of all groups in it that are shown.
@@ -95,8 +97,8 @@ struct Run {
 
 impl Run {
     /// This group alone, or behind those of a run.
-    fn with(run: Option<Self>, draft: &Draft<'_>, group: &Group<'_>) -> Self {
-        let mut run = run.unwrap_or(Self { first: group.leader(), ..Self::default() });
+    fn with(run: Option<Self>, draft: &Draft<'_>, group: &Group<'_>, is_behind: bool) -> Self {
+        let mut run = run.unwrap_or(Self { first: group.leader(), is_behind, ..Self::default() });
         run.last = group.leader();
         if draft.verdict(group) == Verdict::Keep {
             let shown = draft.tokens_left(group);
@@ -110,9 +112,11 @@ impl Run {
     }
 
     /// The one with a summary in it, so that there are not two; else the oldest of hidden groups; else the oldest group of which
-    /// parts are shortened. None where a summary is written in the same pass.
+    /// parts are shortened. Those before the first message that stays come last: some providers refuse a conversation that the model
+    /// begins. None where a summary is written in the same pass.
     fn choose(draft: &Draft<'_>) -> Option<Self> {
         let (mut best, mut shortened, mut run) = (None, None, None);
+        let mut is_behind = false;
         for group in draft.index().groups() {
             let never_seen = matches!(group.kind(), GroupKind::Orphan | GroupKind::System);
             match draft.verdict(&group) {
@@ -120,23 +124,31 @@ impl Run {
                 Verdict::Drop if never_seen => {}
                 Verdict::Keep if group.kind() != GroupKind::Summary || !draft.is_candidate(&group) => {
                     best = Self::better(best, run.take());
+                    is_behind |= !never_seen;
                     let may_go = draft.is_candidate(&group) && draft.is_shortened(&group);
                     if may_go && shortened.is_none() {
-                        shortened = Some(Self::with(None, draft, &group));
+                        shortened = Some(Self::with(None, draft, &group, is_behind));
                     }
                 }
-                _ => run = Some(Self::with(run, draft, &group)),
+                _ => run = Some(Self::with(run, draft, &group, is_behind)),
             }
         }
-        Self::better(best, run).or(shortened)
+        Self::better(Self::better(best, run), shortened)
     }
 
-    /// The older of two, unless only the other has a summary in it.
+    /// The older of two, unless the other ranks higher.
     fn better(older: Option<Self>, newer: Option<Self>) -> Option<Self> {
-        let has_summary = |run: &Self| run.has_summary;
-        match older {
-            Some(older) if has_summary(&older) || !newer.as_ref().is_some_and(has_summary) => Some(older),
-            older => newer.or(older),
+        match (older, newer) {
+            (Some(older), Some(newer)) if older.rank() >= newer.rank() => Some(older),
+            (older, newer) => newer.or(older),
+        }
+    }
+
+    const fn rank(&self) -> u8 {
+        match (self.has_summary, self.is_behind) {
+            (true, _) => 2,
+            (false, true) => 1,
+            (false, false) => 0,
         }
     }
 }

@@ -4,7 +4,8 @@ use super::*;
 
 use epitome::compactors::{AgentPreset, StrategySpec};
 use epitome::core::PartKind;
-use epitome::message::ToolResult;
+use epitome::core::attribution::{Authority, SourceKind};
+use epitome::message::{Attribution, ToolResult};
 
 /// An agent reads a file: the call, what it returned, and a word on it.
 fn reads(history: &mut History, at: usize, path: &str, returned: &str) {
@@ -81,6 +82,24 @@ fn a_ledger_has_room_that_the_stage_before_it_leaves() {
     assert!(history.index().tokens() <= goal, "{} of {goal}", history.index().tokens());
     // Its share is 15 %, and less the first time: a tenth of what goes.
     assert!(tokens * 100 > goal * 22 && tokens * 100 <= goal * 30, "{tokens} of {goal}");
+}
+
+#[test]
+fn a_ledger_stands_behind_the_first_message_of_the_user() {
+    let store = store(false);
+    let mut history = history(&store);
+    // An agent writes its surroundings in the place of the user, before anybody has asked for something.
+    let context = Attribution::new("surroundings", SourceKind::Context, Authority::Retrieved);
+    let around = Message::user("The folder is src/around.rs, ".repeat(20)).with_attribution(context);
+    append(&mut history, vec![around]);
+    for round in 0..3 {
+        work(&mut history, round);
+        let budget = budget(&history, 20);
+        compact(&mut history, &Engine::new(AgentPreset::new()), budget, Pass::Manual).unwrap();
+        let [first, second] = [0, 1].map(|at| &history.live()[at].entry.message);
+        assert!(first.text().starts_with("Look at part 0"), "round {round}: {first:?}");
+        assert!(second.text().contains("[Identifiers]"), "round {round}: {second:?}");
+    }
 }
 
 #[test]

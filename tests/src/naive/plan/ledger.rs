@@ -46,7 +46,7 @@ impl Draft<'_> {
     }
 
     /// One message for a run of groups that are gone, or would be next to each other without them: the one with a summary, else
-    /// the oldest; or for the oldest group that is shortened.
+    /// the oldest, else the oldest group that is shortened; those behind a message that stays come first.
     pub(super) fn ledger(&mut self, share: u64) {
         let most = self.ledger_has(share);
         let seen = self.groups.iter().filter(|group| group.kind != GroupKind::Orphan);
@@ -65,8 +65,12 @@ impl Draft<'_> {
         let has_summary = |run: &&Vec<usize>| run.iter().any(is_shown);
         let shortened = (0..self.groups.len())
             .find(|at| self.may_drop(*at) && edited(at) && self.groups[*at].kind != GroupKind::Summary);
-        let run = runs.iter().find(has_summary).or(runs.first()).cloned();
-        let Some(run) = run.or(shortened.map(|at| vec![at])) else { return };
+        let instructs = |at: &usize| matches!(self.groups[*at].kind, GroupKind::Orphan | GroupKind::System);
+        let is_behind = |run: &&Vec<usize>| (0..run[0]).any(|at| is_shown(&at) && !instructs(&at));
+        let shortened = shortened.map(|at| vec![at]);
+        let behind = runs.iter().find(is_behind).or(shortened.as_ref().filter(is_behind));
+        let run = runs.iter().find(has_summary).or(behind).or(runs.first()).or(shortened.as_ref()).cloned();
+        let Some(run) = run else { return };
         let size = |at: &usize| self.size_of(*at);
         let shown: u64 = run.iter().filter(|at| is_shown(at)).map(size).sum();
         let summaries =
