@@ -191,7 +191,7 @@ pub fn check(vault: &Vault, seal: &Seal, found: Option<&str>, what: &str) -> Res
         ))),
         (false, None) => Err(invalid(format!(
             "{what} is not encrypted; open the store without a key, or copy its sessions into a new store that is opened \
-             with one (`HistoryStoreExt::copy`)"
+             with one (`HistoryStoreExt::copy`; in the program `epitome session copy --to-key-file`)"
         ))),
         (false, Some(check)) => match seal.open(Place::CHECK, check.to_owned()) {
             Some(_) => Ok(()),

@@ -45,7 +45,8 @@ pub(crate) fn text(part: &Part) -> Result<&str, WireError> {
             [Part::Text(text)] => Ok(text),
             _ => Err(form("a result that is no text")),
         },
-        _ => Err(form("this change")),
+        Part::ToolCall(_) => Err(form("changed arguments of a call")),
+        _ => Err(form("a changed part that is no text")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Messages of `LangChain` in their three forms, read, changed and written back.
 
-use epitome_message::{Message, Part, ToolResult};
+use epitome_message::{Message, Part, ToolCall, ToolResult};
 
 use crate::openai_chat::tests::shown;
 use crate::tests::support::written;
@@ -101,8 +101,20 @@ fn changed_texts_and_results_are_patched_and_other_changes_refused() {
         .replace("\"Go\"", "\"Go on\"")
         .replace("]}, \"next\"", &format!("{new}, \"next\""));
     assert_eq!(written(&transcript), expected);
+    let refused = |transcript: &Transcript| write_back(transcript, &mut Vec::new()).unwrap_err().to_string();
+    let mut parts = transcript.conversations()[0].entries[1].message().parts().to_vec();
+    parts[1] = Part::ToolCall(ToolCall::new("c1", "f", "{}"));
+    set(&mut transcript, 1, parts);
+    assert_eq!(
+        refused(&transcript),
+        "line 1, column 180, at /values/messages/1: the file has no form for changed arguments of a call; write it in another \
+         format or remove that part"
+    );
     set(&mut transcript, 1, vec![Part::Text("no calls".into())]);
-    assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
+    assert!(
+        refused(&transcript)
+            .contains("at /values/messages/1: the file has no form for a message with other parts")
+    );
 }
 
 #[test]

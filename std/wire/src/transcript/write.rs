@@ -173,7 +173,8 @@ impl<'t> Edits<'t> {
             };
             let text = match fresh {
                 Some(fresh) => Some(Some(fresh?)),
-                None => new_text(transcript, conversation, id.zip(Some(&partial)), group)?,
+                None => new_text(transcript, conversation, id.zip(Some(&partial)), group)
+                    .map_err(|error| placed(error, transcript, conversation, record))?,
             };
             let text = waiting.relinked(id, text)?;
             match record.map(|record| (&record.place, record)) {
@@ -411,6 +412,21 @@ fn new_text(
         return written_text(transcript, conversation, Some(id), &all).map(Some);
     }
     written_text(transcript, conversation, id, group).map(Some)
+}
+
+/// The error with the place of the record that could not be written.
+fn placed(
+    error: WireError,
+    transcript: &Transcript,
+    conversation: &Conversation,
+    record: Option<&super::Record>,
+) -> WireError {
+    let Some(record) = record else { return error };
+    let path = match &record.place {
+        Place::Element { at, .. } if !conversation.path.is_empty() => format!("{}/{at}", conversation.path),
+        _ => conversation.path.clone(),
+    };
+    error.inside(path, record.text.start).positioned(&transcript.source, 1)
 }
 
 fn list_is_free(transcript: &Transcript, record: Option<&super::Record>) -> bool {
