@@ -323,7 +323,7 @@ pub(crate) struct CompactArgs {
     #[arg(long)]
     pub(crate) repair: bool,
     /// Count only the messages that verdicts depend on, for long transcripts and exact counters; the report marks all other
-    /// figures as estimates
+    /// figures as estimates. Not with --keep: a share of all tokens needs all counts
     #[arg(long, conflicts_with = "keep")]
     pub(crate) lazy: bool,
     /// Report only, even with -o

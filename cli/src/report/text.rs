@@ -132,8 +132,8 @@ impl Report {
             }
             "at_goal" => "it is no larger than the goal".to_owned(),
             "nothing_to_drop" => {
-                "all of it is protected: instructions, pinned messages, open calls, the first and \
-                                  the last request, the newest steps"
+                "this strategy may hide or shorten nothing: a ledger hides nothing by itself, and all else is \
+                                  protected: instructions, pinned messages, open calls, the first and the last request, the newest steps"
                     .to_owned()
             }
             _ => "a pass would free too little to be worth voiding the prompt cache".to_owned(),

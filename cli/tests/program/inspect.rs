@@ -48,10 +48,7 @@ fn stats_count_what_is_there() {
 fn validate_names_every_violation_and_its_place() {
     for (name, violation) in [
         ("call-without-result.json", "message 2: a tool call without a result (unanswered_call)"),
-        (
-            "pending-call.json",
-            "message 4: a tool call that is still without a result at the end (pending_call)",
-        ),
+        ("pending-call.json", "message 4: a tool call that has no result yet (pending_call)"),
         (
             "result-without-call.json",
             "message 3: a tool result without its call directly before it (orphan_result)",

@@ -95,7 +95,7 @@ impl ViolationKind {
             Self::OrphanResult => "a tool result without its call directly before it",
             Self::DuplicateResult => "a second result of one call",
             Self::UnansweredCall => "a tool call without a result",
-            Self::PendingCall => "a tool call that is still without a result at the end",
+            Self::PendingCall => "a tool call that has no result yet",
             Self::FirstNotUser => "the conversation does not begin with the user",
             Self::NoUser => "no message is the user's",
             Self::LateInstruction => "instructions after the conversation began",

@@ -92,6 +92,8 @@ const KNOWN: &[&str] = &[
     "mcp_approval_response",
     "program",
     "additional_tools",
+    // Of the agents of Codex among each other.
+    "agent_message",
 ];
 
 /// Whether a list of parts can be of this format.

@@ -86,6 +86,14 @@ fn changed_items_are_patched_and_the_trigger_stays_last() {
 }
 
 #[test]
+fn items_of_codex_alone_are_detected_among_others() {
+    let text = r#"{"input":[{"type":"message","role":"user","content":"Hi"},
+        {"type":"agent_message","author":"worker","content":[{"type":"input_text","text":"Done."}]}]}"#;
+    assert_eq!(detect(text).unwrap().format, Format::OpenaiResponses);
+    assert_eq!(transcript(text).conversations()[0].entries.len(), 2);
+}
+
+#[test]
 fn a_text_alone_is_the_users_and_a_response_has_its_id() {
     let text = r#"{"model":"m","input":"Hi"}"#;
     assert_eq!(detect(text).unwrap().format, Format::OpenaiResponses);
