@@ -20,14 +20,16 @@ from readers import READERS, REASONING, elements, format_of, lines, member
 STRATEGIES = [
     "truncate", "window:turns=1", "window:groups=6", "tool-results", "tool-drop", "tool-digest", "supersede", "clamp:max=60",
     "reasoning:profile=anthropic", "ephemeral", "context-window:window=8000:output=1000", "tool-results | truncate", "truncate --repair",
+    "salience", "chat", "agent", "truncate | ledger",
 ]
 GOALS, GOALS_SHORT = ["5%", "10%", "25%", "50%"], ["10%", "50%"]
 FILE_BYTES_MAX, SECONDS_MAX = 200_000, 300
 CONVERSATIONS_MAX, CONVERSATIONS_MAX_SHORT = 20, 3
 REFUSED = "(refused)"  # Counted, but no violation.
 SUMMARY = "[Conversation Summary]"
-# What stands in place of something says so in brackets.
+# What stands in place of something says so in brackets, but for arguments of calls, which stay JSON.
 MARK = re.compile(r"\[[^\[\]]{2,}\]")
+ARGUMENTS = {"arguments", "input", "args"}
 
 
 def is_reasoning(part):
@@ -45,7 +47,8 @@ def is_stand_in(old, new):
         keys = [key for key in new if key not in old or old[key] != new[key]]
         gone = [key for key in old if key not in new and key not in REASONING | {"reasoning_content", "encrypted_content", "thoughtSignature"}]
         links = {"parentUuid", "parentId", "logicalParentUuid"}
-        return not gone and all(key in links or key in old and is_stand_in(old[key], new[key]) for key in keys)
+        cleared = lambda key: key in ARGUMENTS and new[key] in ({}, "{}")
+        return not gone and all(key in links or key in old and (cleared(key) or is_stand_in(old[key], new[key])) for key in keys)
     if isinstance(new, list):
         before = [part for part in old if not is_reasoning(part)] if isinstance(old, list) else [old]
         after = [part for part in new if not is_reasoning(part)]
@@ -130,6 +133,7 @@ class Checker:
         self.invented()
         if not self.repairs:
             self.held()
+            self.beginning()
             self.questions()
         return self.found, self.example
 
@@ -169,6 +173,13 @@ class Checker:
         steps = [at for at, message in enumerate(self.old) if message.is_step]
         if steps and steps[-1] not in self.kept:
             self.say("newest-step", f"message {steps[-1]} is gone")
+
+    def beginning(self):
+        """A conversation that begins with the user, or in the place of the user, still does."""
+        old, new = (next((it for it in messages if it.role != "system"), None) for messages in (self.old, self.new))
+        is_user = lambda it: it.role in ("user", "note") and bool(it.text.strip())
+        if old and new and is_user(old) and not is_user(new):
+            self.say("begins-otherwise", f"the first message is of {new.role}")
 
     def is_same(self, at):
         return any(place == at and message.raw == self.old[at].raw for place, message in zip(self.place, self.new))
