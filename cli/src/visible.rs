@@ -47,14 +47,13 @@ fn shown(text: &str, stays: impl Fn(char) -> bool) -> String {
     let mut at = 0;
     loop {
         // Nearly every text is plain: that is copied in one piece.
-        let (passed, ahead) = text.split_at_checked(at).unwrap_or((text, ""));
-        let (plain, rest) =
-            ahead.split_at(ahead.bytes().position(|byte| !is_plain(&byte)).unwrap_or(ahead.len()));
-        out.push_str(plain);
+        let plain = text.bytes().skip(at).take_while(is_plain).count();
+        let (passed, rest) = text.split_at_checked(at.saturating_add(plain)).unwrap_or((text, ""));
+        out.push_str(passed.get(at..).unwrap_or_default());
         let mut after = rest.chars();
         let Some(one) = after.next() else { return out };
-        let before = plain.chars().next_back().or_else(|| passed.chars().next_back());
-        let shows = before.is_some_and(|before| selects_emoji(before, one, after.as_str()));
+        let shows =
+            passed.chars().next_back().is_some_and(|before| selects_emoji(before, one, after.as_str()));
         match one {
             _ if shows => out.push(one),
             '\0'..='\x1f' => out.push(picture(one)),

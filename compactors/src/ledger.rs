@@ -5,7 +5,7 @@ use epitome_core::{Draft, Group, GroupKind, Strategy, Tokens, Verdict};
 /// Lets one message stand for all that the stages before it hide or shorten: it lists the identifiers in that, and nothing else.
 ///
 /// *Keeps*: everything else. *Replaces*: an earlier ledger, so that there is one, with the hidden groups beside it; else the oldest run
-/// of hidden groups. *Cost*: four passes over the groups. *Stable prefix*: up to what it replaces.
+/// of hidden groups behind the first message that stays. *Cost*: four passes over the groups. *Stable prefix*: up to what it replaces.
 ///
 /// Identifiers are what a model must write letter by letter, and needs to find anything again: paths, addresses, ids, names
 /// in code, amounts. No model is asked. The stages before it in a [`Pipeline`](crate::Pipeline) leave its share of the goal free.
@@ -124,11 +124,11 @@ impl Run {
                 Verdict::Drop if never_seen => {}
                 Verdict::Keep if group.kind() != GroupKind::Summary || !draft.is_candidate(&group) => {
                     best = Self::better(best, run.take());
-                    is_behind |= !never_seen;
                     let may_go = draft.is_candidate(&group) && draft.is_shortened(&group);
                     if may_go && shortened.is_none() {
                         shortened = Some(Self::with(None, draft, &group, is_behind));
                     }
+                    is_behind |= !never_seen;
                 }
                 _ => run = Some(Self::with(run, draft, &group, is_behind)),
             }

@@ -131,9 +131,12 @@ impl Report {
                 format!("{}{size} are not above the trigger of {trigger}", self.about())
             }
             "at_goal" => "it is no larger than the goal".to_owned(),
+            "nothing_to_drop" if matches!(&*self.strategies, [one] if one.starts_with("ledger")) => {
+                "a ledger hides nothing by itself: put a strategy before it, as in truncate,ledger".to_owned()
+            }
             "nothing_to_drop" => {
-                "this strategy may hide or shorten nothing: a ledger hides nothing by itself, and all else is \
-                                  protected: instructions, pinned messages, open calls, the first and the last request, the newest steps"
+                "all of it is protected: instructions, pinned messages, open calls, the first and \
+                                  the last request, the newest steps"
                     .to_owned()
             }
             _ => "a pass would free too little to be worth voiding the prompt cache".to_owned(),

@@ -130,6 +130,8 @@ all                          30      5,503        7      8,090
         missed.contains("protected: instructions, ")
             && missed.contains("; the goal is missed: it is under the floor\n")
     );
+    let alone = run(&["compact", text(&file), "--keep", "50%", "--strategy", "ledger:share=20"]).ok();
+    assert!(alone.contains("a ledger hides nothing by itself: put a strategy before it"), "{alone}");
     // A conversation that ends in a turn of several steps.
     let mut working = json_of(&file);
     working["messages"].as_array_mut().unwrap().truncate(68);

@@ -95,7 +95,8 @@ fn a_ledger_stands_behind_the_first_message_of_the_user() {
     for round in 0..3 {
         work(&mut history, round);
         let budget = budget(&history, 20);
-        compact(&mut history, &Engine::new(AgentPreset::new()), budget, Pass::Manual).unwrap();
+        let outcome = compact(&mut history, &Engine::new(AgentPreset::new()), budget, Pass::Manual).unwrap();
+        assert!(matches!(outcome, CompactionOutcome::Compacted(_)), "round {round}: {outcome:?}");
         let [first, second] = [0, 1].map(|at| &history.live()[at].entry.message);
         assert!(first.text().starts_with("Look at part 0"), "round {round}: {first:?}");
         assert!(second.text().contains("[Identifiers]"), "round {round}: {second:?}");
