@@ -25,7 +25,8 @@
 //! - An event with `actions.rewind_before_invocation_id` takes out what was said from that invocation on. It stays in the file.
 //! - The events of all agents and branches are read in their order. ADK retells to an agent what another one said.
 //!
-//! Written back is what [`gemini`](super::gemini) writes back of the contents, and events left out. A new event is refused. The form is that
+//! Written back is what [`gemini`](super::gemini) writes back of the contents, and events left out. A new message is a text of the user or the model, in an
+//! event with the time and the invocation of the event before it. The form is that
 //! of ADK's sources (`src/google/adk/events` and `flows/llm_flows/contents.py` of <https://github.com/google/adk-python>, versions 1.4 of
 //! June 2025 and 1.19 of November 2025).
 

@@ -18,7 +18,7 @@
 //! - `reasoning_content` of `additional_kwargs` is reasoning, and so are blocks of type `thinking` and `reasoning`.
 //! - `usage_metadata` is the report, in which the input includes what came from a cache.
 //!
-//! Written back are changed texts and results, messages left out, and new messages, which have `type` and `data`: a message
+//! Written back are changed texts, results and arguments (also in the blocks and members that repeat the call), messages left out, and new messages, which have `type` and `data`: a message
 //! does not tell in which of the three forms the file has its others.
 
 mod message;

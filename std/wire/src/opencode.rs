@@ -28,7 +28,7 @@
 //!   beginnings and ends of steps are none.
 //!
 //! Changed texts, arguments and results are written back, and parts and messages left out. A call is left out together with its result. A
-//! new message is refused. The files of OpenCode's storage hold one part each, and are not read. The form is that of its sources
+//! new message is a text of the user or the model, with the time and the model of the message before it. The files of OpenCode's storage hold one part each, and are not read. The form is that of its sources
 //! (`packages/opencode/src/session/message-v2.ts` of <https://github.com/anomalyco/opencode>, April 2026).
 
 mod message;

@@ -25,8 +25,9 @@
 //! - A `condensation` takes the events that it names out of the conversation and puts its `summary` there; the events before it are a
 //!   branch.
 //!
-//! Changed texts of messages and results are written back, and events left out. A text of the model beside its calls, and the calls, stand
-//! in several places of the file, and a change to them is refused.
+//! Changed texts of messages and results are written back, and events left out. Changed arguments are written to the recorded response of
+//! their own action: OpenHands makes a request of it, and of several actions of one response it uses the copy of the last one. The `args`
+//! of the action stay. A change to a text of the model beside its calls, or to a call that was not recorded, is refused.
 //!
 //! Events of version 1 have a `kind`, and an `id` that is a text:
 //!
@@ -34,7 +35,9 @@
 //!   `ObservationEvent` are messages, and so are `UserRejectObservation` and `AgentErrorEvent`, which are results. Others are none.
 //! - A `Condensation` is read as above; its summary stands where the first forgotten event stood.
 //! - The event behind one that is left out names, as its `parent_id`, the one before it.
-//! - Changed thoughts and words of the model are written too. A new message is refused: an event needs a name of its own.
+//! - Changed thoughts and words of the model are written too. A new message is an event with a name of its own, which the event behind it
+//!   names as its `parent_id`. Where the file has a condensation, a new message is refused: the condensation says behind how many events its
+//!   summary stands.
 //!
 //! The form of version 1 is that of its sources (`openhands-sdk/openhands/sdk/event` of
 //! <https://github.com/OpenHands/software-agent-sdk>, version 1.43, August 2026).

@@ -1,12 +1,13 @@
 //! Records whose form stays as it is when what they say is changed.
 //!
-//! A planner clears results, shortens texts and leaves messages out; it never makes a call of a text. Formats that repeat
+//! A planner clears results and arguments, shortens texts and leaves messages out; it never makes a call of a text. Formats that repeat
 //! one thing in several places can be written back that far without a guess.
 
 use epitome_core::attribution::Retention;
-use epitome_message::{Message, Part, ToolResult};
+use epitome_message::{Message, Part, ToolCall, ToolResult};
 
 use super::WireError;
+use super::json::{self, ValueKind, patch, quote};
 
 /// A part that says something else than it did.
 #[derive(Debug)]
@@ -47,6 +48,53 @@ pub(crate) fn text(part: &Part) -> Result<&str, WireError> {
         },
         Part::ToolCall(_) => Err(form("changed arguments of a call")),
         _ => Err(form("a changed part that is no text")),
+    }
+}
+
+/// The value that says the changed arguments of a call, in the place of `was`: a JSON string in the place of a string, otherwise the JSON
+/// that the arguments are.
+pub(crate) fn arguments(was: &str, call: &ToolCall) -> Result<String, WireError> {
+    match (ValueKind::of(was), json::check(&call.arguments)) {
+        (ValueKind::Text, _) => Ok(quote(&call.arguments)),
+        (_, Ok(())) => Ok(call.arguments.to_string()),
+        (_, Err(_)) => Err(form("a call whose arguments are no JSON")),
+    }
+}
+
+/// The object `raw` with the array under `key`, if it has one there, of the texts that `written` gives for its elements.
+pub(crate) fn with_items(
+    raw: &str,
+    key: &str,
+    written: impl FnMut(usize, &str) -> Result<String, WireError>,
+) -> Result<String, WireError> {
+    match json::field(raw, key)?.filter(|value| ValueKind::of(value) == ValueKind::Array) {
+        Some(list) => patch(raw, &[(key, Some(json::map_items(list, written)?))]),
+        None => Ok(raw.to_owned()),
+    }
+}
+
+/// The object `raw` with the text that `written` gives for the object under `keys`, each in the one before, if it is there.
+pub(crate) fn within(
+    raw: &str,
+    keys: &[&str],
+    written: impl FnOnce(&str) -> Result<String, WireError>,
+) -> Result<String, WireError> {
+    let is_object = ValueKind::of(raw) == ValueKind::Object;
+    match keys.split_first() {
+        None if is_object => written(raw),
+        Some((key, keys)) if is_object => match json::field(raw, key)? {
+            Some(value) => patch(raw, &[(key, Some(within(value, keys, written)?))]),
+            None => Ok(raw.to_owned()),
+        },
+        _ => Ok(raw.to_owned()),
+    }
+}
+
+/// The object `raw` with these changed arguments under `key`, if it has any there.
+pub(crate) fn with_arguments(raw: &str, key: &str, call: &ToolCall) -> Result<String, WireError> {
+    match json::field(raw, key)? {
+        Some(was) => patch(raw, &[(key, Some(arguments(was, call)?))]),
+        None => Ok(raw.to_owned()),
     }
 }
 

@@ -18,7 +18,7 @@
 //!   Neither has an id: all calls share one, and are answered in their order. Any other `function_call` is what the model said, and an
 //!   observation without a call is context.
 //!
-//! Written back are changed texts and results, messages left out, and new texts. The form of calls is that of LLaMA-Factory
+//! Written back are changed texts, results and arguments, messages left out, and new texts. The form of calls is that of LLaMA-Factory
 //! (`data/README.md` of <https://github.com/hiyouga/LLaMA-Factory>).
 
 mod spec;

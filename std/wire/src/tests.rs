@@ -1,6 +1,7 @@
 //! Properties of any conversation, tested on each recorded one that is at hand.
 
 mod answers;
+mod cleared;
 mod conversions;
 mod formats;
 mod generate;

@@ -25,7 +25,7 @@ pub(crate) use compactions::CompactionTree;
 pub use compactions::ToolCompactions;
 pub(crate) use container::{KnownArray, List, Place, Record};
 pub(crate) use log::Log;
-pub(crate) use relink::{Chain, NewRecord, NewRecords, uuid};
+pub(crate) use relink::{Chain, NewRecord, NewRecords, fingerprint, uuid};
 pub use shared::{LazyList, TranscriptEntries};
 pub(crate) use shared::{Stage, Stages};
 pub(crate) use timeline::{Life, NEVER, Report, Timeline};
@@ -73,7 +73,7 @@ pub struct Conversation {
     pub(crate) as_read: AsRead,
     /// Whether it stands in a log that is only added to.
     pub(crate) is_log: bool,
-    /// Whether its form, one of several of its format, has no place for a new message.
+    /// Whether it has no place for a new message, although its format has.
     pub(crate) is_closed: bool,
 }
 

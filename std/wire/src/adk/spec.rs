@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use epitome_core::message::Role;
 use epitome_message::Message;
 
 use super::event::{Fate, Head, content, fates, reported};
@@ -19,7 +20,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     keys: &["events", "id", "app_name", "appName"],
     reader: Reader::Own { sign, read },
     writer: Writer::Own(write_record),
-    fresh: None,
+    fresh: Some(fresh),
     chain: None,
     log: None,
     outliner: None,
@@ -104,6 +105,24 @@ fn messages(source: &Arc<str>, raw: &str, ids: &mut Ids) -> Result<Option<Vec<Me
     let Some((path, content)) = content(raw)? else { return Ok(None) };
     let messages = json::nested(raw, content, path, |content| gemini::messages(source, content, ids))?;
     Ok(Some(messages).filter(|messages| !messages.is_empty()))
+}
+
+/// The event of a new message: with the time and the invocation of the event beside it, by which ADK takes events out. ADK names an
+/// event without an id.
+fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
+    let content =
+        gemini::write_content(None, &[message])?.ok_or_else(|| form("a message without content"))?;
+    let names = &["invocationId", "invocation_id", "branch", "timestamp", "author"];
+    let [beside @ .., author] = like.map(|like| json::fields(like, names)).transpose()?.unwrap_or_default();
+    let author = match message.role() {
+        Role::User => "\"user\"",
+        Role::Assistant => author.filter(|author| *author != "\"user\"").unwrap_or("\"model\""),
+        _ => return Err(form("a new event of this role")),
+    };
+    let beside = names.iter().zip(beside).map(|(key, value)| (*key, value.map(str::to_owned)));
+    let members: Vec<_> =
+        beside.chain([("author", Some(author.to_owned())), ("content", Some(content))]).collect();
+    json::patch("{}", &members)
 }
 
 fn write_record(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {

@@ -98,7 +98,7 @@ fn a_later_compaction_stands_for_an_earlier_one() {
 #[test]
 fn what_the_form_cannot_say_is_refused() {
     let mut transcript = transcript(&session(&[ASKS]));
-    transcript.conversations_mut()[0].entries.push(TranscriptEntry::new(Message::user("new")));
+    transcript.conversations_mut()[0].entries.push(TranscriptEntry::new(Message::system("new")));
     let refused = write_back(&transcript, &mut Vec::new()).unwrap_err();
     assert_eq!(refused.kind(), WireErrorKind::Unsupported);
     for wrong in ["1", r#"{"author":"user","content":{"role":"user","parts":[{"text":1}]}}"#] {
@@ -106,4 +106,17 @@ fn what_the_form_cannot_say_is_refused() {
         let error = read(session(&[ASKS, wrong]), &options).unwrap_err();
         assert!(error.kind() == WireErrorKind::Shape && error.to_string().contains("/events/1"), "{error}");
     }
+}
+
+#[test]
+fn a_new_message_has_the_time_and_the_invocation_of_the_event_before_it() {
+    let mut transcript = transcript(&session(&[ASKS, CALLS, RETURNED, AGAIN]));
+    let entries = &mut transcript.conversations_mut()[0].entries;
+    entries.push(TranscriptEntry::new(Message::assistant("Yes.")));
+    entries.insert(1, TranscriptEntry::new(Message::user("new")));
+    let new = r#"{"invocationId":"i1","timestamp":1.25,"author":"user","content":{"role":"user","parts":[{"text":"new"}]}}"#;
+    let answer = r#"{"invocation_id":"i3","timestamp":6.0,"author":"model","content":{"role":"model","parts":[{"text":"Yes."}]}}"#;
+    let out = written(&transcript);
+    assert_eq!(out, session(&[ASKS, new, CALLS, RETURNED, AGAIN, answer]));
+    assert_eq!(shown_in(&self::transcript(&out).conversations()[0])[1], "user: text new");
 }

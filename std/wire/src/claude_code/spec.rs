@@ -25,7 +25,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
         first_kept: None,
         by_last: true,
         aside: Some("isSidechain"),
-        new: Some(NewRecords { name: uuid, write: new_line }),
+        new: Some(NewRecords { name: uuid, write: new_line, unnamed: true }),
     }),
     log: None,
     outliner: Some(|| Box::<Lines>::default()),

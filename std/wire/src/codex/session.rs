@@ -37,6 +37,8 @@ pub(super) struct Said {
     pub(super) messages: Vec<Message>,
     /// Whether the text says something else without them, though they are left out.
     stays: bool,
+    /// Whether they stand for all messages before them but the user's.
+    summarizes: bool,
 }
 
 /// Reads the lines `text`, a slice of the source of `transcript`, and adds their conversations: the one that goes on, and then
@@ -55,6 +57,9 @@ pub(super) fn read(transcript: &mut Transcript, text: &str) -> Result<(), WireEr
         let record = transcript.element(list, at, found.messages.len());
         if found.stays {
             transcript.must_stay(record);
+        }
+        if found.summarizes {
+            transcript.begin_with(record);
         }
         let pieces = found.messages.into_iter().zip(0..);
         entries.extend(pieces.map(|(message, piece)| TranscriptEntry::of(message, record, piece)));
@@ -113,7 +118,7 @@ impl<R: Copy> Session<R> {
             let messages: Vec<_> =
                 message.map(|message| told(message, &mut self.has_rules)).into_iter().collect();
             self.thread.push(&messages, earlier);
-            return Ok(Some(Said { messages, stays: false }).filter(|said| !said.messages.is_empty()));
+            return Ok(Some(Said { messages, ..Said::default() }).filter(|said| !said.messages.is_empty()));
         }
         let [kind, payload] = json::known::fields(raw, &["type", "payload"])?;
         let Some(payload) = payload.filter(|payload| ValueKind::of(payload) == ValueKind::Object) else {
@@ -128,7 +133,7 @@ impl<R: Copy> Session<R> {
                     self.has_rules = messages.iter().any(is_pinned);
                 }
                 self.thread.compact(&messages, is_history, earlier);
-                Ok(Some(Said { messages, stays: true }))
+                Ok(Some(Said { messages, stays: true, summarizes: !is_history }))
             }
             Some("\"event_msg\"") => self.event(payload, keep).map(|()| None),
             _ => Ok(None),
@@ -145,7 +150,7 @@ impl<R: Copy> Session<R> {
         self.id = member_text(source, payload, "id")?.unwrap_or_default();
         let instructions = instructions(source, payload)?;
         let first = instructions.filter(|instructions| self.thread.begin(instructions, earlier));
-        Ok(first.map(|message| Said { messages: vec![message], stays: true }))
+        Ok(first.map(|message| Said { messages: vec![message], stays: true, summarizes: false }))
     }
 
     fn event(&mut self, payload: &str, keep: impl FnOnce(Usage) -> R) -> Result<(), WireError> {

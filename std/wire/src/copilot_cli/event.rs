@@ -19,7 +19,7 @@ pub(super) const CHAIN: Chain = Chain {
     first_kept: None,
     by_last: false,
     aside: None,
-    new: Some(NewRecords { name: uuid, write: new_event }),
+    new: Some(NewRecords { name: uuid, write: new_event, unnamed: false }),
 };
 
 /// The effect of an event on the conversation.

@@ -1,6 +1,6 @@
 //! Session files of Gemini CLI, read, changed and written back.
 
-use epitome_message::{Message, Part, ToolResult};
+use epitome_message::{Message, Part, ToolCall, ToolResult};
 
 use crate::openai_chat::tests::shown;
 use crate::tests::support::{shown_in, written};
@@ -62,6 +62,24 @@ fn results_are_cleared_and_messages_added() {
     assert_eq!(written(&transcript), expected);
     transcript.conversations_mut()[0].entries.remove(4);
     assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
+}
+
+#[test]
+fn cleared_arguments_are_cleared_in_the_words_and_in_the_list_of_calls() {
+    let text = SESSION.replace(
+        r#""content": "Look.""#,
+        r#""content": [{"text": "Look."}, {"functionCall": {"id": "c1", "name": "ls", "args": {"dir": "."}}},
+    {"functionCall": {"name": "rm", "args": {}}}]"#,
+    );
+    for text in [SESSION, &text] {
+        let mut transcript = read(text, &ReadOptions::default()).unwrap();
+        let entry = &mut transcript.conversations_mut()[0].entries[1];
+        let mut parts = entry.message().parts().to_vec();
+        let call = parts.iter_mut().find(|part| matches!(part, Part::ToolCall(call) if *call.id == *"c1"));
+        *call.unwrap() = Part::ToolCall(ToolCall::new("c1", "ls", "{}"));
+        *entry = entry.clone().with_message(entry.message().clone().with_parts(parts));
+        assert_eq!(written(&transcript), text.replace(r#"{"dir": "."}"#, "{}"));
+    }
 }
 
 const LOG: &str = include_str!("../../../../fuzz/seeds/wire_gemini_cli/log.jsonl");

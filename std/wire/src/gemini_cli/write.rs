@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use epitome_core::message::Role;
-use epitome_message::{Message, Part, Str, ToolResult};
+use epitome_message::{Message, Part, Str, ToolCall, ToolResult};
 
 use super::message::{Record, element, record, results, without_results};
 use crate::WireError;
 use crate::json::{self, ValueKind, patch, quote};
-use crate::rewrite::{changes, form, only_text, text};
+use crate::rewrite::{changes, form, only_text, text, with_arguments, with_items};
 
 /// The record `source` as its messages are now, or a new one that is a text.
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
@@ -43,6 +43,11 @@ fn changed(source: &str, messages: &[&Message], was: Record) -> Result<String, W
             change.piece > 0 && messages.first().is_some_and(|first| first.role() == Role::Assistant);
         record = match (change.new, at) {
             (Part::ToolResult(result), _) if is_of_call => with_result(&record, result, text(change.new)?)?,
+            (Part::ToolCall(call), Some(at)) => {
+                let was = was.messages.get(change.piece).and_then(|was| was.parts().get(change.part));
+                let Some(Part::ToolCall(was)) = was else { return Err(form("a call that was none")) };
+                with_call(&with_part(&record, at, change.new)?, (was, call))?
+            }
             (new, Some(at)) => with_part(&record, at, new)?,
             (_, None) => return Err(form("a change to a thought")),
         };
@@ -53,35 +58,37 @@ fn changed(source: &str, messages: &[&Message], was: Record) -> Result<String, W
 /// The record with another part in the place `wanted` of its content.
 fn with_part(record: &str, wanted: usize, new: &Part) -> Result<String, WireError> {
     let content = json::field(record, "content")?.unwrap_or("\"\"");
-    if ValueKind::of(content) != ValueKind::Array {
-        return patch(record, &[("content", Some(with_element(content, wanted, new)?))]);
-    }
-    let whole: Arc<str> = Arc::from("");
-    let (mut ranges, mut pieces, mut before) = (Vec::new(), Vec::new(), 0_usize);
-    json::items(content, |raw| {
-        let at = Some(ranges.len());
-        ranges.push(json::range_of(content, raw));
+    let (whole, mut before): (Arc<str>, _) = (Arc::from(""), 0_usize);
+    let mut written = |raw: &str| {
         let count = element(&whole, raw, &mut |_, _| Str::default())?.map_or(0, |unit| unit.parts.len());
         let within = wanted.checked_sub(before).filter(|within| *within < count);
         before = before.saturating_add(count);
-        pieces.push((
-            at,
-            match within {
-                Some(within) => with_element(raw, within, new)?,
-                None => raw.to_owned(),
-            },
-        ));
-        Ok(())
-    })?;
-    if wanted >= before {
-        return Err(form("a change to a call"));
+        within.map_or_else(|| Ok(raw.to_owned()), |within| with_element(raw, within, new))
+    };
+    let content = match ValueKind::of(content) {
+        ValueKind::Array => json::map_items(content, |_, raw| written(raw))?,
+        _ => written(content)?,
+    };
+    match new {
+        _ if wanted < before => patch(record, &[("content", Some(content))]),
+        // It stands in the list of calls alone.
+        Part::ToolCall(_) => Ok(record.to_owned()),
+        _ => Err(form("this change")),
     }
-    let content = json::rebuild(content, &ranges, pieces.iter().map(|(at, piece)| (*at, piece.as_str())));
-    patch(record, &[("content", Some(content))])
 }
 
 /// The element `raw` of a content with another part in it.
 fn with_element(raw: &str, at: usize, new: &Part) -> Result<String, WireError> {
+    if let Part::ToolCall(call) = new {
+        let key = match json::field(raw, "function_call")? {
+            Some(_) => "function_call",
+            None => "functionCall",
+        };
+        return match json::field(raw, key)? {
+            Some(body) => patch(raw, &[(key, Some(with_arguments(body, "args", call)?))]),
+            None => Err(form("this change")),
+        };
+    }
     let said = text(new)?;
     match (ValueKind::of(raw), new) {
         (ValueKind::Text, Part::Text(_)) if at == 0 => Ok(quote(said)),
@@ -123,20 +130,25 @@ fn with_result(record: &str, result: &ToolResult, new: &str) -> Result<String, W
     })
 }
 
+/// The record with the arguments of `call` in its list of calls, where it has the call that was `was`.
+fn with_call(record: &str, (was, call): (&ToolCall, &ToolCall)) -> Result<String, WireError> {
+    each_call(record, |raw| {
+        let [id, name, args] = json::fields(raw, &["id", "name", "args"])?;
+        let says = |value: Option<&str>, text: &str| value.map(json::decode).unwrap_or_default() == text;
+        let is_it = says(id, &was.id) && says(name, &was.name);
+        match is_it && (!was.id.is_empty() || args.unwrap_or("{}") == was.arguments.as_str()) {
+            true => with_arguments(raw, "args", call),
+            false => Ok(raw.to_owned()),
+        }
+    })
+}
+
 /// The record with other calls.
 fn each_call(
     record: &str,
     mut written: impl FnMut(&str) -> Result<String, WireError>,
 ) -> Result<String, WireError> {
-    let calls = json::field(record, "toolCalls")?.unwrap_or("[]");
-    let (mut ranges, mut pieces) = (Vec::new(), Vec::new());
-    json::items(calls, |call| {
-        pieces.push((Some(ranges.len()), written(call)?));
-        ranges.push(json::range_of(calls, call));
-        Ok(())
-    })?;
-    let calls = json::rebuild(calls, &ranges, pieces.iter().map(|(at, piece)| (*at, piece.as_str())));
-    patch(record, &[("toolCalls", Some(calls))])
+    with_items(record, "toolCalls", |_, call| written(call))
 }
 
 fn fresh(messages: &[&Message]) -> Result<String, WireError> {

@@ -86,6 +86,23 @@ pub(crate) fn rebuild<'p>(
     out
 }
 
+/// The array `text` with the text that `written` gives for each element, by its place. What stands between the elements stays.
+pub(crate) fn map_items(
+    text: &str,
+    mut written: impl FnMut(usize, &str) -> Result<String, WireError>,
+) -> Result<String, WireError> {
+    let (mut out, mut done, mut at) = (String::with_capacity(text.len()), 0, 0_usize);
+    super::items(text, |element| {
+        let range = range_of(text, element);
+        out.push_str(text.get(done..range.start).unwrap_or_default());
+        out.push_str(&written(at, element)?);
+        (done, at) = (range.end, at.saturating_add(1));
+        Ok(())
+    })?;
+    out.push_str(text.get(done..).unwrap_or_default());
+    Ok(out)
+}
+
 /// The object `text` with other values for some keys: `None` removes a key, a key that it does not have is appended.
 /// Everything else stays as it is written.
 pub(crate) fn patch(text: &str, changes: &[(&str, Option<String>)]) -> Result<String, WireError> {

@@ -202,7 +202,7 @@ fn said(text: Str) -> Option<Part> {
     if text.is_empty() { None } else { Some(Part::Text(text)) }
 }
 
-fn block(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
+pub(super) fn block(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
     if ValueKind::of(raw) == ValueKind::Text {
         return Ok(said(share(whole, &json::decode(raw))));
     }

@@ -105,16 +105,30 @@ fn changed_texts_and_results_are_patched_and_other_changes_refused() {
     let mut parts = transcript.conversations()[0].entries[1].message().parts().to_vec();
     parts[1] = Part::ToolCall(ToolCall::new("c1", "f", "{}"));
     set(&mut transcript, 1, parts);
+    assert_eq!(written(&transcript), expected.replace(r#"{"x": 1.50}"#, "{}"));
+    set(&mut transcript, 1, vec![Part::Text("no calls".into())]);
     assert_eq!(
         refused(&transcript),
-        "line 1, column 180, at /values/messages/1: the file has no form for changed arguments of a call; write it in another \
-         format or remove that part"
+        "line 1, column 180, at /values/messages/1: the file has no form for a message with other parts than it had; write it \
+         in another format or remove that part"
     );
-    set(&mut transcript, 1, vec![Part::Text("no calls".into())]);
-    assert!(
-        refused(&transcript)
-            .contains("at /values/messages/1: the file has no form for a message with other parts")
-    );
+}
+
+#[test]
+fn cleared_arguments_are_cleared_in_each_copy_of_the_call() {
+    let text = r#"[{"type": "ai", "data": {"content": [{"type": "text", "text": "Go"},
+  {"type": "tool_use", "id": "c1", "name": "f", "input": {"x": 1}, "partial_json": "{\"x\": 1}"},
+  {"type": "tool_use", "id": "c2", "name": "f", "input": {"x": 2}}],
+ "additional_kwargs": {"tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{\"x\": 1}"}, "type": "function"},
+  {"id": "c2", "function": {"name": "f", "arguments": "{\"x\": 2}"}, "type": "function"}]},
+ "tool_call_chunks": [{"name": "f", "args": "{\"x\": 1}", "id": "c1", "index": 0}],
+ "tool_calls": [{"name": "f", "args": {"x": 1}, "id": "c1"}, {"name": "f", "args": {"x": 2}, "id": "c2"}]}}]"#;
+    let mut transcript = transcript(text);
+    let entry = &mut transcript.conversations_mut()[0].entries[0];
+    let mut parts = entry.message().parts().to_vec();
+    parts[1] = Part::ToolCall(ToolCall::new("c1", "f", "{}"));
+    *entry = entry.clone().with_message(entry.message().clone().with_parts(parts));
+    assert_eq!(written(&transcript), text.replace(r#"{"x": 1}"#, "{}").replace(r#"{\"x\": 1}"#, "{}"));
 }
 
 #[test]

@@ -5,40 +5,42 @@ use std::sync::Arc;
 use epitome_core::message::{MediaKind, Role};
 use epitome_message::{MediaSource, Message, Part, ToolCall};
 
-use super::message::{Fields, message};
+use super::message::{self, Fields};
 use crate::WireError;
 use crate::json::{self, ValueKind, patch, quote};
-use crate::rewrite::{changes, form, text};
+use crate::rewrite::{changes, form, text, with_arguments, with_items, within};
 
 /// The message `source` as it is now, or a new one.
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
     let Some(source) = source else { return fresh(messages).map(Some) };
     let whole: Arc<str> = Arc::from(source);
     let fields = Fields::of(&whole)?;
-    let was = message(&whole, &whole, &fields)?;
+    let was = message::message(&whole, &whole, &fields)?;
     let changes = changes(core::slice::from_ref(&was), messages)?;
     if changes.is_empty() {
         return Ok(Some(source.to_owned()));
     }
+    let is_list = |content: &&str| ValueKind::of(content) == ValueKind::Array;
+    let of_content = fields.content.filter(is_list).map(count).transpose()?.unwrap_or_default();
+    let calls = was.parts().iter().filter(|part| matches!(part, Part::ToolCall(_))).count();
+    let before_content = was.parts().len().saturating_sub(of_content).saturating_sub(calls);
     let mut own = fields.own.to_owned();
-    for change in changes {
+    // The last one first: a text that is empty now is no part.
+    for change in changes.iter().rev() {
+        if let Part::ToolCall(call) = change.new {
+            let before = was.parts().iter().take(change.part);
+            own = with_call(&own, before.filter(|part| matches!(part, Part::ToolCall(_))).count(), call)?;
+            continue;
+        }
         let new = text(change.new)?;
-        let texts = was.parts().iter().filter(|part| matches!(part, Part::Text(_))).count();
-        let old = match was.parts().get(change.part) {
-            Some(old @ (Part::Text(_) | Part::ToolResult(_))) => old,
+        let written = match (was.parts().get(change.part), json::field(&own, "content")?.filter(is_list)) {
+            (Some(Part::Text(_) | Part::Media(_)), Some(list)) => {
+                with_text(list, change.part.saturating_sub(before_content), new)?
+            }
+            (Some(Part::Text(_) | Part::ToolResult(_)), _) => quote(new),
             _ => return Err(form("a changed call or reasoning")),
         };
-        own = match (old, json::field(&own, "content")?) {
-            (Part::ToolResult(_), Some(_)) => patch(&own, &[("content", Some(quote(new)))])?,
-            (_, Some(content)) if ValueKind::of(content) == ValueKind::Text => {
-                patch(&own, &[("content", Some(quote(new)))])?
-            }
-            (Part::Text(_), Some(content)) if texts == 1 => {
-                let content = with_text(content, new)?;
-                patch(&own, &[("content", Some(content))])?
-            }
-            _ => return Err(form("one of several texts that changed")),
-        };
+        own = patch(&own, &[("content", Some(written))])?;
     }
     match fields.key {
         "" => Ok(Some(own)),
@@ -46,29 +48,62 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
     }
 }
 
-/// The list of blocks with another text in the one that is not empty.
-fn with_text(list: &str, new: &str) -> Result<String, WireError> {
-    let (mut ranges, mut pieces) = (Vec::new(), Vec::new());
-    json::items(list, |block| {
-        let at = ranges.len();
-        ranges.push(json::range_of(list, block));
-        let is_text = |text: Option<&str>| {
-            text.is_some_and(|text| ValueKind::of(text) == ValueKind::Text && text != "\"\"")
+/// The message with other arguments of its call number `wanted`, also where packages for providers keep a copy of the call.
+fn with_call(own: &str, wanted: usize, call: &ToolCall) -> Result<String, WireError> {
+    let own = with_items(own, "tool_calls", |at, raw| match at == wanted {
+        true => with_arguments(raw, "args", call),
+        false => Ok(raw.to_owned()),
+    })?;
+    let is_copy = |raw: &str| {
+        let id = match ValueKind::of(raw) {
+            ValueKind::Object => json::field(raw, "id")?.map(json::decode),
+            _ => None,
         };
-        let piece = match ValueKind::of(block) {
-            ValueKind::Text if block != "\"\"" => quote(new),
-            ValueKind::Object
-                if json::field(block, "type")? == Some("\"text\"")
-                    && is_text(json::field(block, "text")?) =>
-            {
-                patch(block, &[("text", Some(quote(new)))])?
+        Ok::<_, WireError>(id.is_some_and(|id| !id.is_empty() && *id == *call.id))
+    };
+    // Blocks of a model that streams hold the text of the arguments too.
+    let copy = |_, raw: &str| match is_copy(raw)? {
+        true => ["input", "args", "partial_json"]
+            .iter()
+            .try_fold(raw.to_owned(), |raw, key| with_arguments(&raw, key, call)),
+        false => Ok(raw.to_owned()),
+    };
+    let own = with_items(&own, "content", copy)?;
+    let own = with_items(&own, "tool_call_chunks", copy)?;
+    within(&own, &["additional_kwargs"], |more| {
+        with_items(more, "tool_calls", |_, raw| match is_copy(raw)? {
+            true => within(raw, &["function"], |function| with_arguments(function, "arguments", call)),
+            false => Ok(raw.to_owned()),
+        })
+    })
+}
+
+/// The list of blocks with this text in the place of the part `wanted` of those that it is.
+fn with_text(list: &str, wanted: usize, new: &str) -> Result<String, WireError> {
+    let (whole, mut part): (Arc<str>, _) = (Arc::from(""), 0_usize);
+    json::map_items(list, |_, raw| {
+        let is_part = message::block(&whole, raw)?.is_some();
+        let at = part;
+        part = part.saturating_add(usize::from(is_part));
+        match ValueKind::of(raw) {
+            _ if !is_part || at != wanted => Ok(raw.to_owned()),
+            ValueKind::Object if json::field(raw, "type")? != Some("\"text\"") => {
+                Ok(format!(r#"{{"type":"text","text":{}}}"#, quote(new)))
             }
-            _ => block.to_owned(),
-        };
-        pieces.push((Some(at), piece));
+            ValueKind::Object => patch(raw, &[("text", Some(quote(new)))]),
+            _ => Ok(quote(new)),
+        }
+    })
+}
+
+/// Number of parts that the list of blocks is.
+fn count(list: &str) -> Result<usize, WireError> {
+    let (whole, mut count): (Arc<str>, _) = (Arc::from(""), 0_usize);
+    json::items(list, |raw| {
+        count = count.saturating_add(usize::from(message::block(&whole, raw)?.is_some()));
         Ok(())
     })?;
-    Ok(json::rebuild(list, &ranges, pieces.iter().map(|(at, piece)| (*at, piece.as_str()))))
+    Ok(count)
 }
 
 fn fresh(messages: &[&Message]) -> Result<String, WireError> {
@@ -107,7 +142,10 @@ fn fresh(messages: &[&Message]) -> Result<String, WireError> {
         [] => quote(""),
         [Part::Text(text)] => quote(text),
         parts => {
-            format!("[{}]", parts.iter().map(|part| block(part)).collect::<Result<Vec<_>, _>>()?.join(","))
+            format!(
+                "[{}]",
+                parts.iter().map(|part| new_block(part)).collect::<Result<Vec<_>, _>>()?.join(",")
+            )
         }
     };
     Ok(format!(r#"{{"type":"{kind}","data":{{"content":{content},"type":"{kind}"{more}}}}}"#))
@@ -124,7 +162,7 @@ fn fresh_call(call: &ToolCall) -> Result<String, WireError> {
 }
 
 /// A part as a block of content.
-fn block(part: &Part) -> Result<String, WireError> {
+fn new_block(part: &Part) -> Result<String, WireError> {
     match part {
         Part::Text(text) => Ok(format!(r#"{{"type":"text","text":{}}}"#, quote(text))),
         Part::Reasoning(thought) => {

@@ -216,7 +216,9 @@ fn result<'a>(whole: &Arc<str>, state: &'a str, id: Str) -> Result<RecordPart<'a
         _ => {
             result.is_error = true;
             result.parts.push(Part::Text(Str::from(INTERRUPTED)));
-            return Ok(RecordPart::new(Part::ToolResult(result)));
+            // A call that says something else has ended.
+            let ended = SlotForm::Around(r#""error","error":"#, "");
+            return Ok(RecordPart::new(Part::ToolResult(result)).with_slot(status, ended));
         }
     }
     let attachments = attachments.filter(|attachments| ValueKind::of(attachments) == ValueKind::Array);

@@ -4,17 +4,18 @@ use core::ops::Range;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
 use epitome_message::{Message, Str};
 
 use super::message::{pieces, reported};
 use crate::body::Body;
 use crate::expect::{member_text, optional_text, share};
-use crate::json::{self, ValueKind};
+use crate::json::{self, ValueKind, quote};
 use crate::rewrite::pinned;
 use crate::slots;
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
-use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
+use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry, fingerprint};
 use crate::{Format, WireError};
 
 /// The row of OpenCode.
@@ -23,7 +24,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     keys: &["info", "messages"],
     reader: Reader::Own { sign, read },
     writer: Writer::Slots(pieces),
-    fresh: None,
+    fresh: Some(fresh),
     chain: None,
     log: None,
     outliner: None,
@@ -230,3 +231,65 @@ fn end_of(heads: &[Head], info: &str) -> Result<usize, WireError> {
     let is_part = part.is_some_and(|part| part != "null");
     Ok(first.map_or(heads.len(), |first| first.saturating_add(usize::from(is_part))))
 }
+
+/// The message that a new text is, with what OpenCode demands of one. Its id goes on from that of the message beside it, and its time is
+/// the same, because OpenCode sorts by both.
+fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
+    let (role, text) = slots::fresh_text(message, &[Role::User, Role::Assistant])?;
+    let object = |value: Option<&str>| {
+        value.filter(|value| ValueKind::of(value) == ValueKind::Object).unwrap_or("{}").to_owned()
+    };
+    let info = object(like.map(|like| json::field(like, "info")).transpose()?.flatten());
+    let names =
+        &["id", "sessionID", "time", "agent", "mode", "model", "providerID", "modelID", "parentID", "path"];
+    let [id, session, time, agent, mode, model, provider, name, parent, path] = json::fields(&info, names)?;
+    // The user's messages say which model is asked, the model's which it is.
+    let asked = object(model);
+    let [asked_provider, asked_name] = json::fields(&asked, &["providerID", "modelID"])?;
+    let (provider, name, agent) = (provider.or(asked_provider), name.or(asked_name), agent.or(mode));
+    let time = object(time);
+    let created = json::field(&time, "created")?.map(|created| format!(r#"{{"created":{created}}}"#));
+    let beside = id.map(json::decode).unwrap_or_default();
+    let own = [&*beside, &format!("{:08x}", fingerprint(&text) >> 96)].concat();
+    let (own, part) = (quote(&own), quote(&["prt_", own.trim_start_matches("msg_")].concat()));
+    let is_said = matches!(message.attribution().source, SourceKind::Caller | SourceKind::History);
+    let raw = |value: Option<&str>| value.map(str::to_owned);
+    let part = json::patch(
+        "{}",
+        &[
+            ("id", Some(part)),
+            ("sessionID", raw(session)),
+            ("messageID", Some(own.clone())),
+            ("type", Some(quote("text"))),
+            ("synthetic", (!is_said).then(|| "true".to_owned())),
+            ("text", Some(text)),
+        ],
+    )?;
+    let mut members = vec![
+        ("id", Some(own)),
+        ("sessionID", raw(session)),
+        ("role", Some(role)),
+        ("time", created),
+        ("agent", raw(agent)),
+    ];
+    if message.role() == Role::User {
+        let model = || Some(format!(r#"{{"providerID":{},"modelID":{}}}"#, provider?, name?));
+        members.push(("model", model()));
+    } else {
+        members.extend([
+            ("parentID", raw(parent.or(id))),
+            ("mode", raw(agent)),
+            ("providerID", raw(provider)),
+            ("modelID", raw(name)),
+            ("path", Some(path.unwrap_or(r#"{"cwd":"","root":""}"#).to_owned())),
+            ("cost", Some("0".to_owned())),
+            ("tokens", Some(NO_TOKENS.to_owned())),
+            ("finish", Some(quote("stop"))),
+        ]);
+    }
+    let info = json::patch("{}", &members)?;
+    Ok(format!(r#"{{"info":{info},"parts":[{part}]}}"#))
+}
+
+/// The usage of a message that no provider has made.
+const NO_TOKENS: &str = r#"{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}}"#;

@@ -1,8 +1,9 @@
 //! Exports of OpenCode, read, changed and written back. The form is that of its sources; the contents are made up.
 
-use epitome_core::attribution::{Retention, SourceKind};
-use epitome_message::{Message, Part, ToolResult};
+use epitome_core::attribution::{Authority, Retention, SourceKind};
+use epitome_message::{Attribution, Message, Part, ToolResult};
 
+use crate::json;
 use crate::tests::support::{change, shown_in, transcript_of, written};
 use crate::{
     Format, ReadOptions, ToolCompaction, Transcript, TranscriptEntry, WireErrorKind, read, write_back,
@@ -161,7 +162,7 @@ fn what_a_compaction_keeps_is_read_and_what_was_reverted_is_not() {
 #[test]
 fn what_the_form_cannot_say_is_refused() {
     let mut transcript = transcript(&export(&[USER, STEPS]));
-    transcript.conversations_mut()[0].entries.push(TranscriptEntry::new(Message::user("new")));
+    transcript.conversations_mut()[0].entries.push(TranscriptEntry::new(Message::system("new")));
     let refused = write_back(&transcript, &mut Vec::new()).unwrap_err();
     assert_eq!(refused.kind(), WireErrorKind::Unsupported);
     for wrong in [
@@ -174,4 +175,28 @@ fn what_the_form_cannot_say_is_refused() {
         let error = read(export(&[USER, wrong]), &options).unwrap_err();
         assert!(error.kind() == WireErrorKind::Shape && error.to_string().contains("/messages/1"), "{error}");
     }
+}
+
+#[test]
+fn a_new_message_has_what_opencode_demands_and_follows_by_time_and_id() {
+    let steps = STEPS.replace(
+        r#""role":"assistant","#,
+        r#""role":"assistant","sessionID":"ses_1","time":{"created":2,"completed":3},"mode":"build","modelID":"m","providerID":"p","#,
+    );
+    let again = r#"{"info":{"id":"msg_4","role":"user"},"parts":[{"id":"q1","type":"text","text":"and?"}]}"#;
+    let mut changed = transcript(&export(&[USER, &steps, again]));
+    let entries = &mut changed.conversations_mut()[0].entries;
+    let by_compaction = Attribution::new("x", SourceKind::Compaction, Authority::Assistant);
+    let last = entries.len() - 1;
+    entries.insert(last, TranscriptEntry::new(Message::user("so far").with_attribution(by_compaction)));
+    entries.insert(1, TranscriptEntry::new(Message::user("new")));
+    let out = written(&changed);
+    let first = r#"{"info":{"id":"msg_1@","sessionID":"ses_1","role":"user","time":{"created":1},"agent":"build"},"parts":[{"id":"prt_1@","sessionID":"ses_1","messageID":"msg_1@","type":"text","text":"new"}]}"#;
+    let second = r#"{"info":{"id":"msg_2@","sessionID":"ses_1","role":"user","time":{"created":2},"agent":"build","model":{"providerID":"p","modelID":"m"}},"parts":[{"id":"prt_2@","sessionID":"ses_1","messageID":"msg_2@","type":"text","synthetic":true,"text":"so far"}]}"#;
+    let named = |record: &str, text: &str| {
+        record.replace('@', &format!("{:08x}", crate::transcript::fingerprint(&json::quote(text)) >> 96))
+    };
+    assert_eq!(out, export(&[USER, &named(first, "new"), &steps, &named(second, "so far"), again]));
+    let read = transcript(&out);
+    assert_eq!(shown_in(&read.conversations()[0])[1], "user: text new");
 }

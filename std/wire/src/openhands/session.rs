@@ -35,7 +35,8 @@ pub(super) fn read(
             error.inside(path, json::offset_of(whole, raw))
         })?;
     }
-    let is_closed = !run.numbers.is_empty();
+    // An event of version 1 that condenses says behind how many events its summary stands.
+    let is_closed = !run.numbers.is_empty() && !run.before.is_empty();
     let base = transcript.conversations.len();
     let (now, lists) = (run.ended(), run.compactions.lists());
     let file: Arc<dyn Stages> = Arc::new(run.timeline.finish(run.entries, run.reports));

@@ -1,6 +1,6 @@
 //! Events of OpenHands, read, changed and written back.
 
-use epitome_message::{Message, Part, ToolResult};
+use epitome_message::{Message, Part, ToolCall, ToolResult};
 
 use crate::tests::support::{shown_in, transcript_of, written};
 use crate::{Conversation, Format, Relation, Transcript, WireErrorKind, write_back};
@@ -179,8 +179,25 @@ fn an_action_without_a_recorded_call_is_one_and_what_it_caused_its_result() {
     expected.drain(3..5);
     let expected = list(&expected).replace("\"a.txt\"", "\"-\"").replace("\"/\"", "\"/home\"");
     assert_eq!(written(&transcript), expected);
-    set(&mut transcript.conversations_mut()[0], 1, Part::Text("no call".into()));
-    assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
+    // The arguments of an action are the action: without them it is none.
+    for part in [Part::Text("no call".into()), Part::ToolCall(ToolCall::new("event-1", "run", "{}"))] {
+        set(&mut transcript.conversations_mut()[0], 1, part);
+        assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
+    }
+}
+
+#[test]
+fn cleared_arguments_are_cleared_in_the_recorded_call_and_the_action_stays() {
+    let mut all = events();
+    all[1] = all[1].replace(r#""thought": "look""#, r#""thought": "look", "n": 1.0"#);
+    let mut transcript = transcript(&list(&all));
+    let entry = &mut transcript.conversations_mut()[0].entries[2];
+    let mut parts = entry.message().parts().to_vec();
+    *parts.last_mut().unwrap() = Part::ToolCall(ToolCall::new("c1", "ls", "{}"));
+    *entry = entry.clone().with_message(entry.message().clone().with_parts(parts));
+    // The first call of the response is this event's own.
+    all[1] = all[1].replacen(r#"{\"n\":1.0}"#, "{}", 1);
+    assert_eq!(written(&transcript), list(&all));
 }
 
 #[test]

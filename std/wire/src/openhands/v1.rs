@@ -8,15 +8,21 @@ use epitome_message::{Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolRe
 
 use super::event::Event;
 use crate::expect::{expect_object, media_at, member_text, share};
-use crate::json::{self, ValueKind};
+use crate::json::{self, ValueKind, quote};
 use crate::openai_chat::split_data_url;
+use crate::rewrite::{form, only_text};
 use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks, messages};
-use crate::transcript::Chain;
+use crate::transcript::{Chain, NewRecord, NewRecords, uuid};
 use crate::{Format, WireError, WireErrorKind};
 
 /// Members by which events name each other.
-pub(super) const CHAIN: Chain =
-    Chain { keys: ["id", "parent_id"], first_kept: None, by_last: false, aside: None, new: None };
+pub(super) const CHAIN: Chain = Chain {
+    keys: ["id", "parent_id"],
+    first_kept: None,
+    by_last: false,
+    aside: None,
+    new: Some(NewRecords { name: uuid, write: new_event, unnamed: false }),
+};
 
 /// The names of the events that were read, by which later ones forget them: each event's number.
 pub(super) type Numbers = HashMap<Str, u64>;
@@ -118,6 +124,30 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMes
     Ok(if piece.parts.is_empty() { Vec::new() } else { vec![piece] })
 }
 
+/// The event of a new message, which is a text.
+fn new_event(new: &NewRecord<'_>) -> Result<String, WireError> {
+    let (message, text) = only_text(&[new.message])?;
+    let (source, role) = match message.role() {
+        Role::User => ("user", "user"),
+        Role::Assistant => ("agent", "assistant"),
+        _ => return Err(form("a new message of this role")),
+    };
+    let member = |key: &str, value: Option<String>| {
+        value.map(|value| format!(",\"{key}\":{value}")).unwrap_or_default()
+    };
+    let [time, parent] = json::fields(new.like, &["timestamp", "parent_id"])?;
+    let time = member("timestamp", time.map(str::to_owned));
+    let parent = member(
+        "parent_id",
+        new.parent.or(parent).map(|_| new.parent.map_or_else(|| "null".to_owned(), quote)),
+    );
+    Ok(format!(
+        r#"{{"id":{}{time},"source":"{source}"{parent},"llm_message":{{"role":"{role}","content":[{{"type":"text","text":{}}}]}},"kind":"MessageEvent"}}"#,
+        quote(new.name.unwrap_or_default()),
+        quote(text)
+    ))
+}
+
 fn object<'a>(raw: &'a str, key: &'static str) -> Result<Option<&'a str>, WireError> {
     Ok(json::field(raw, key)?.filter(|value| ValueKind::of(value) == ValueKind::Object))
 }
@@ -209,7 +239,9 @@ fn call<'a>(whole: &Arc<str>, raw: &'a str) -> Result<RecordPart<'a>, WireError>
         let text = json::nested(raw, call, "/tool_call", |call| member_text(whole, call, key))?;
         Ok::<_, WireError>(text.unwrap_or_default())
     };
-    Ok(RecordPart::new(Part::ToolCall(ToolCall::new(text("id")?, text("name")?, text("arguments")?))))
+    let made = ToolCall::new(text("id")?, text("name")?, text("arguments")?);
+    // `action` beside it is what ran; a request to the model is made of the call.
+    Ok(RecordPart::new(Part::ToolCall(made)).with_slot(json::field(call, "arguments")?, SlotForm::Text))
 }
 
 fn observed<'a>(whole: &Arc<str>, raw: &'a str) -> Result<RecordPart<'a>, WireError> {

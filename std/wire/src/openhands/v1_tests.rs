@@ -97,10 +97,37 @@ fn a_condensation_takes_events_out() {
 #[test]
 fn what_the_form_cannot_say_is_refused() {
     let mut transcript = transcript(&list(&[SYSTEM, ASKS]));
-    transcript.conversations_mut()[0].entries.push(TranscriptEntry::new(Message::user("new")));
+    transcript.conversations_mut()[0].entries.push(TranscriptEntry::new(Message::system("new")));
     let refused = write_back(&transcript, &mut Vec::new()).unwrap_err();
     assert_eq!(refused.kind(), WireErrorKind::Unsupported);
     let wrong = ANSWER.replace("\"llm_message\":{", "\"llm_message\":1,\"x\":{");
     let error = read(list(&[ASKS, &wrong]), &ReadOptions::default()).unwrap_err();
     assert!(error.kind() == WireErrorKind::Shape && error.to_string().contains("/1"), "{error}");
+}
+
+#[test]
+fn a_new_message_stands_between_two_events_which_name_it() {
+    let mut changed = transcript(&list(&[SYSTEM, ASKS, STATE, CALLS, SEEN]));
+    let entries = &mut changed.conversations_mut()[0].entries;
+    entries.push(TranscriptEntry::new(Message::assistant("Yes.")));
+    entries.insert(2, TranscriptEntry::new(Message::user("new")));
+    let out = written(&changed);
+    let events: Vec<&str> = out.lines().collect();
+    assert_eq!(events.len(), 7, "{out}");
+    let name = events[3].split('"').nth(3).unwrap();
+    let new = format!(
+        r#" {{"id":"{name}","source":"user","parent_id":"e2","llm_message":{{"role":"user","content":[{{"type":"text","text":"new"}}]}},"kind":"MessageEvent"}},"#
+    );
+    assert_eq!(events[3], new);
+    assert_eq!(events[4], format!(" {},", CALLS.replace("\"e2\"", &format!("\"{name}\""))));
+    assert!(events[6].contains(r#""parent_id":"e4""#) && events[6].contains("Yes."), "{out}");
+    let again = transcript(&out);
+    assert_eq!(shown_in(&again.conversations()[0])[2], "user: text new");
+    let mut condensed = transcript(&list(&[SYSTEM, ASKS, CALLS, SEEN, FORGETS, ANSWER]));
+    condensed.conversations_mut()[0].entries.push(TranscriptEntry::new(Message::user("new")));
+    assert_eq!(
+        write_back(&condensed, &mut Vec::new()).unwrap_err().kind(),
+        WireErrorKind::Unsupported,
+        "the summary stands behind a number of events"
+    );
 }

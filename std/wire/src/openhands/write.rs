@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use epitome_core::message::Role;
-use epitome_message::{Message, Part};
+use epitome_message::{Message, Part, ToolCall};
 
 use super::event::{Event, Fields};
 use super::v1;
 use crate::WireError;
 use crate::json::{self, ValueKind, patch, quote};
-use crate::rewrite::{changes, form, only_text, text};
+use crate::rewrite::{changes, form, only_text, text, with_arguments, with_items, within};
 use crate::slots;
 
 /// The event `source` as its message is now, or a new one that is a text.
@@ -26,11 +26,16 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
         Event::Caused { result, .. } if now.role() == Role::Tool => result,
         Event::Caused { said: Some(was), .. } => was,
         Event::Condensation { summary: Some(was), .. } => was,
-        Event::Call { call, said, .. } => {
-            let words = said.as_ref().map(|said| Part::Text(said.clone()));
-            let all: Vec<&Part> = words.iter().chain(call.parts()).collect();
-            let same = now.parts().iter().eq(all) || now.parts() == call.parts();
-            return if same { Ok(Some(source.to_owned())) } else { Err(form("a changed call")) };
+        Event::Call { call, said, causes, .. } => {
+            let words = said.map(Part::Text);
+            return match (now.parts(), call.parts()) {
+                ([before @ .., Part::ToolCall(new)], [Part::ToolCall(was)])
+                    if before.is_empty() || before.iter().eq(&words) =>
+                {
+                    with_call(source, was, new, causes.is_none()).map(Some)
+                }
+                _ => Err(form("a changed call")),
+            };
         }
         _ => return Err(form("this change")),
     };
@@ -49,6 +54,30 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
         };
     }
     Ok(Some(written))
+}
+
+/// The event with another call: a request to the model is made of the response that the event has with it, if that was recorded.
+fn with_call(source: &str, was: &ToolCall, new: &ToolCall, is_recorded: bool) -> Result<String, WireError> {
+    if was == new {
+        return Ok(source.to_owned());
+    }
+    let is_it = was.id == new.id && was.name == new.name;
+    if !is_it || !is_recorded {
+        return Err(form("a changed call"));
+    }
+    let is_own = |call: &str| Ok(json::field(call, "id")?.is_some_and(|id| json::decode(id) == *new.id));
+    within(source, &["tool_call_metadata", "model_response"], |response| {
+        with_items(response, "choices", |_, choice| {
+            within(choice, &["message"], |message| {
+                with_items(message, "tool_calls", |_, call| match is_own(call)? {
+                    true => {
+                        within(call, &["function"], |function| with_arguments(function, "arguments", new))
+                    }
+                    false => Ok(call.to_owned()),
+                })
+            })
+        })
+    })
 }
 
 /// The member of `args` that says `old`.

@@ -9,8 +9,9 @@ use super::message::{NAMES, block, message};
 use super::outline::Lines;
 use super::session::Session;
 use crate::body::Body;
+use crate::json::known::Members;
 use crate::json::{self, ValueKind, patch, quote};
-use crate::rewrite::{changes, form, only_text, text};
+use crate::rewrite::{changes, form, only_text, text, with_arguments};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Chain, NewRecord, NewRecords, Transcript};
 use crate::{Format, WireError};
@@ -27,7 +28,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
         first_kept: Some("firstKeptEntryId"),
         by_last: true,
         aside: None,
-        new: Some(NewRecords { name: |hash| format!("{:08x}", hash >> 96), write: new_entry }),
+        new: Some(NewRecords { name: |hash| format!("{:08x}", hash >> 96), write: new_entry, unnamed: true }),
     }),
     log: None,
     outliner: Some(|| Box::<Lines>::default()),
@@ -71,36 +72,33 @@ fn write_record(record: Option<&str>, messages: &[&Message]) -> Result<Option<St
     let was: Vec<Message> = message(&whole, said)?.into_iter().collect();
     let mut said = said.to_owned();
     for change in changes(&was, messages)? {
-        let new = text(change.new)?;
         let content = json::field(&said, "content")?.unwrap_or("\"\"");
         let content = match change.new {
-            Part::ToolResult(_) => format!(r#"[{{"type":"text","text":{}}}]"#, quote(new)),
-            _ if ValueKind::of(content) == ValueKind::Text => quote(new),
-            _ => with_text(content, change.part, new)?,
+            new @ Part::ToolResult(_) => format!(r#"[{{"type":"text","text":{}}}]"#, quote(text(new)?)),
+            new if ValueKind::of(content) == ValueKind::Text => quote(text(new)?),
+            new => with_part(content, change.part, new)?,
         };
         said = patch(&said, &[("content", Some(content))])?;
     }
     patch(entry, &[("message", Some(said))]).map(Some)
 }
 
-/// The list of blocks with another text in the block that is the part `wanted`.
-fn with_text(list: &str, wanted: usize, new: &str) -> Result<String, WireError> {
-    let whole: Arc<str> = Arc::from("");
-    let (mut ranges, mut pieces, mut part) = (Vec::new(), Vec::new(), 0_usize);
-    json::known::items_and_members(list, &NAMES, |found| {
-        let raw = found.object();
-        let (at, mut piece) = (ranges.len(), raw.to_owned());
-        ranges.push(json::range_of(list, raw));
-        if block(&whole, &found)?.is_some() {
-            if part == wanted {
-                piece = patch(raw, &[("text", Some(quote(new)))])?;
+/// The list of blocks with this part in the place of the part `wanted`.
+fn with_part(list: &str, wanted: usize, new: &Part) -> Result<String, WireError> {
+    let (whole, mut part): (Arc<str>, _) = (Arc::from(""), 0_usize);
+    json::map_items(list, |_, raw| {
+        let is_part = block(&whole, &Members::of(raw, &NAMES))?.is_some();
+        let at = part;
+        part = part.saturating_add(usize::from(is_part));
+        match new {
+            _ if !is_part || at != wanted => Ok(raw.to_owned()),
+            Part::ToolCall(call) => with_arguments(raw, "arguments", call),
+            new if json::field(raw, "type")? == Some("\"text\"") => {
+                patch(raw, &[("text", Some(quote(text(new)?)))])
             }
-            part = part.saturating_add(1);
+            new => Ok(format!(r#"{{"type":"text","text":{}}}"#, quote(text(new)?))),
         }
-        pieces.push((Some(at), piece));
-        Ok(())
-    })?;
-    Ok(json::rebuild(list, &ranges, pieces.iter().map(|(at, piece)| (*at, piece.as_str()))))
+    })
 }
 
 /// The entry of a new message, which is a text; one of the model without usage.

@@ -8,7 +8,7 @@ use epitome_message::{Media, MediaSource, Message, Part};
 use super::message::{Fields, items, messages as read};
 use crate::WireError;
 use crate::json::{self, ValueKind, patch, quote};
-use crate::rewrite::{changes, form, text};
+use crate::rewrite::{changes, form, text, with_arguments};
 
 /// The element `source` as its messages are now, or a new one.
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
@@ -24,8 +24,13 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
     let mut texts: Vec<String> = known.iter().map(|(_, raw)| (*raw).to_owned()).collect();
     for change in changes {
         let old = was.get(change.piece).and_then(|message| message.parts().get(change.part));
-        let new = quote(text(change.new)?);
-        let is_old = |part: &Option<Part>| part.as_ref() == old;
+        let is_old = |part: &Option<Part>| match (part, old) {
+            // The kind of a call is that of its message.
+            (Some(Part::ToolCall(call)), Some(Part::ToolCall(old))) => {
+                (&call.id, &call.name, &call.arguments) == (&old.id, &old.name, &old.arguments)
+            }
+            (part, old) => part.as_ref() == old,
+        };
         let repeats = |part: &Option<Part>| match (part, old) {
             (Some(Part::Text(said)), Some(Part::ToolResult(result))) => {
                 result.parts.iter().any(|part| matches!(part, Part::Text(text) if text == said))
@@ -34,12 +39,21 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
         };
         let mut found = false;
         for ((part, _), written) in known.iter().zip(&mut texts) {
-            let key = match part {
-                Some(Part::Text(_)) if is_old(part) || repeats(part) => "Text",
-                Some(Part::ToolResult(_)) if is_old(part) => "Result",
+            *written = match (part, change.new) {
+                (Some(Part::ToolCall(_)), Part::ToolCall(call)) if is_old(part) => {
+                    with_arguments(written, "Arguments", call)?
+                }
+                (Some(Part::Text(_)), new) if is_old(part) || repeats(part) => {
+                    patch(written, &[("Text", Some(quote(text(new)?)))])?
+                }
+                (Some(Part::Media(_)), Part::Text(new)) if is_old(part) => {
+                    format!(r#"{{"$type":"TextContent","Text":{}}}"#, quote(new))
+                }
+                (Some(Part::ToolResult(_)), new) if is_old(part) => {
+                    patch(written, &[("Result", Some(quote(text(new)?)))])?
+                }
                 _ => continue,
             };
-            *written = patch(written, &[(key, Some(new.clone()))])?;
             found = true;
         }
         if !found {

@@ -12,6 +12,7 @@ use crate::expect::{expect_object, share};
 use crate::exports;
 use crate::json::known::Members;
 use crate::json::{self, ValueKind};
+use crate::rewrite::{form, with_arguments};
 use crate::slots::{self, RecordMessage, RecordPart, SlotForm};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
@@ -90,8 +91,32 @@ fn fresh(message: &Message, _like: Option<&str>) -> Result<String, WireError> {
 
 /// An observation that answered no call is one still.
 fn write(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
+    if let (Some(record), [message]) = (record, now)
+        && message.parts().iter().any(|part| matches!(part, Part::ToolCall(_)))
+    {
+        return with_calls(record, message.parts()).map(Some);
+    }
     let is_observed = now.iter().any(|message| message.attribution().source == SourceKind::Tool);
     slots::write(record, now, if is_observed { observed } else { pieces })
+}
+
+/// The record with these calls, which are those of its JSON with other arguments.
+fn with_calls(record: &str, now: &[Part]) -> Result<String, WireError> {
+    let said = json::field(record, "value")?.map(json::decode).unwrap_or_default();
+    let was = calls(&said);
+    let is_same = |(was, now): (&ToolCall, &Part)| matches!(now, Part::ToolCall(now) if was.name == now.name);
+    if was.len() != now.len() || !was.iter().zip(now).all(is_same) {
+        return Err(form("a message with other calls than it had"));
+    }
+    let changed = |at: usize, raw: &str| match (was.get(at), now.get(at)) {
+        (Some(was), Some(Part::ToolCall(now))) if was != now => with_arguments(raw, "arguments", now),
+        _ => Ok(raw.to_owned()),
+    };
+    let now = match ValueKind::of(&said) {
+        ValueKind::Array => json::map_items(&said, changed)?,
+        _ => changed(0, &said)?,
+    };
+    json::patch(record, &[("value", Some(json::quote(&now)))])
 }
 
 /// The message that a record is: an element of the list, or the text of `system` beside it.

@@ -55,7 +55,8 @@ impl<'t> Waiting<'t> {
 
     /// Takes a new message, if the records of its format name each other.
     pub(super) fn takes(&mut self, entry: &TranscriptEntry) -> Result<bool, WireError> {
-        if self.chain.is_none_or(|chain| chain.new.is_none()) {
+        let Some(new) = self.chain.and_then(|chain| chain.new) else { return Ok(false) };
+        if !new.unnamed && self.links.as_ref().is_some_and(Links::is_unnamed) {
             return Ok(false);
         }
         if self.conversation.is_closed {

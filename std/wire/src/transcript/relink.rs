@@ -81,6 +81,8 @@ pub(crate) struct NewRecords {
     /// A name in the form of the format, of a number that looks random.
     pub(crate) name: fn(u128) -> String,
     pub(crate) write: fn(&NewRecord<'_>) -> Result<String, WireError>,
+    /// Whether that writes records of a text whose records have no names, too. Otherwise the writer of the format does.
+    pub(crate) unnamed: bool,
 }
 
 /// A new record.
@@ -205,6 +207,11 @@ impl<'t> Links<'t> {
         Some(beside.map(|(name, _)| name).or_else(|| parent.map(str::to_owned)))
     }
 
+    /// Whether no record of the text has a name.
+    pub(super) fn is_unnamed(&self) -> bool {
+        self.records.is_empty()
+    }
+
     /// Whether a new record right before this element stands in the file where it stands in the conversation. It does not among the
     /// answers to several calls at once, nor before what a compaction has kept.
     pub(super) fn is_cut(&self, at: u32) -> bool {
@@ -313,6 +320,11 @@ fn cuts(places: &[u32]) -> HashSet<u32> {
 /// FNV-1a of 128 bits (draft-eastlake-fnv).
 fn fnv(hash: u128, text: &str) -> u128 {
     text.bytes().fold(hash, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(FNV_PRIME))
+}
+
+/// A number that looks random, the same for the same text.
+pub(crate) fn fingerprint(text: &str) -> u128 {
+    fnv(FNV_BASIS, text)
 }
 
 const FNV_BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;

@@ -1,0 +1,138 @@
+//! Parts that a compaction clears, and the notes that it adds, in every format that is written.
+
+use std::fs;
+use std::path::Path;
+
+use epitome_core::attribution::{Authority, SourceKind};
+use epitome_core::message::Role;
+use epitome_message::{Attribution, Message, Part, ToolResult};
+
+use crate::{Format, ReadOptions, Relation, Transcript, TranscriptEntry, WireErrorKind, read, write_back};
+
+fn seeds(format: Format) -> Vec<String> {
+    let folder = format!("../../fuzz/seeds/wire_{}", format.as_str().replace('-', "_"));
+    let files = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap();
+    files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect()
+}
+
+fn parts(transcript: &Transcript, conversation: usize) -> Vec<Vec<Part>> {
+    transcript.conversations()[conversation].messages().map(|message| message.parts().to_vec()).collect()
+}
+
+/// The part as a compaction clears it. None, if no compaction does: a part is cleared where its note is shorter.
+fn shortened(message: &[Part], part: usize) -> Option<Part> {
+    match &message[part] {
+        Part::Media(_) => Some(Part::Text(NOTE.into())),
+        Part::Text(text) if text.len() > TEXT_BYTES => Some(Part::Text(NOTE.into())),
+        Part::ToolCall(call) if call.arguments.len() > 2 => {
+            let mut cleared = call.clone();
+            cleared.arguments = "{}".into();
+            Some(Part::ToolCall(cleared))
+        }
+        Part::ToolResult(result) if result.parts != [Part::Text(NOTE.into())] => {
+            // The result of the provider's own call stays with it.
+            let is_hosted = |part: &Part| matches!(part, Part::ToolCall(call) if call.id == result.call_id);
+            if result.parts.is_empty() || message.iter().any(is_hosted) {
+                return None;
+            }
+            let mut cleared = ToolResult::new(result.call_id.clone(), vec![Part::Text(NOTE.into())]);
+            cleared.is_error = result.is_error;
+            Some(Part::ToolResult(cleared))
+        }
+        _ => None,
+    }
+}
+
+const NOTE: &str = "[cleared]";
+
+/// Only large texts are cleared: the seeds have none that is as large as an agent's.
+const TEXT_BYTES: usize = 24;
+
+/// A text of which one part is cleared: the conversation that is changed, and its parts then.
+type Cleared = (Transcript, usize, Vec<Vec<Part>>);
+
+/// The texts of a format, each with one of its parts cleared.
+fn cleared(format: Format) -> Vec<Cleared> {
+    let mut found = Vec::new();
+    for text in seeds(format) {
+        let fresh = || read(text.as_str(), &ReadOptions::default().with_from(format));
+        let Ok(before) = fresh() else { continue };
+        // A branch that has ended is not written to.
+        let is_open = |one: &usize| !matches!(before.conversations()[*one].relation, Relation::Branch(_));
+        for one in (0..before.conversations().len()).filter(is_open) {
+            let said = parts(&before, one);
+            let places =
+                said.iter().enumerate().flat_map(|(at, parts)| (0..parts.len()).map(move |part| (at, part)));
+            for (at, part) in places {
+                let Some(short) = shortened(&said[at], part) else { continue };
+                let mut expected = said.clone();
+                expected[at][part] = short;
+                let mut new = fresh().unwrap();
+                let entry = &mut new.conversations_mut()[one].entries[at];
+                *entry = entry.clone().with_message(entry.message().clone().with_parts(expected[at].clone()));
+                found.push((new, one, expected));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn each_part_that_a_compaction_clears_is_read_again() {
+    for format in Format::ALL {
+        let is_read_only = matches!(format, Format::ChatGpt | Format::ClaudeAi);
+        let found = cleared(format);
+        assert!(!found.is_empty(), "{format}");
+        for (new, one, expected) in found {
+            let mut out = Vec::new();
+            let written = write_back(&new, &mut out).map_err(|error| error.kind());
+            if is_read_only {
+                assert_eq!(written, Err(WireErrorKind::Unsupported), "{format}");
+                continue;
+            }
+            written.unwrap_or_else(|kind| panic!("{format}: {kind:?}"));
+            let again =
+                read(String::from_utf8(out).unwrap(), &ReadOptions::default().with_from(format)).unwrap();
+            assert_eq!(parts(&again, one), expected, "{format}");
+        }
+    }
+}
+
+#[test]
+fn a_note_is_put_behind_the_first_request() {
+    // Exports are only read, a request of Copilot Chat is a question with its answer, and the text of SWE-agent has no request.
+    let without = [Format::ChatGpt, Format::ClaudeAi, Format::CopilotChat, Format::SweAgent];
+    for format in Format::ALL {
+        let mut put = 0;
+        for text in seeds(format) {
+            let from = ReadOptions::default().with_from(format);
+            let Ok(mut new) = read(text.as_str(), &from) else { continue };
+            let mut expected = parts(&new, 0);
+            let first = new.conversations()[0].messages().position(|message| message.role() == Role::User);
+            let Some(at) = first.map(|first| first + 1) else { continue };
+            let by = Attribution::new("x", SourceKind::Compaction, Authority::Assistant);
+            // A ledger is a note of the model's, a summary one of the user's.
+            for note in [Message::assistant("[ledger]"), Message::user("[summary]")] {
+                let note = note.with_attribution(by.clone());
+                expected.insert(at, note.parts().to_vec());
+                new.conversations_mut()[0].entries.insert(at, TranscriptEntry::new(note));
+            }
+            let mut out = Vec::new();
+            if let Err(error) = write_back(&new, &mut out) {
+                assert_eq!(error.kind(), WireErrorKind::Unsupported, "{format}");
+                continue;
+            }
+            let out = String::from_utf8(out).unwrap();
+            let again = read(out.as_str(), &from).unwrap_or_else(|error| panic!("{format}: {error}: {out}"));
+            // Some formats give calls an id by their place.
+            let said = |messages: Vec<Vec<Part>>| -> Vec<Vec<String>> {
+                let text =
+                    |part: Part| if let Part::Text(text) = part { text.to_string() } else { String::new() };
+                messages.into_iter().map(|parts| parts.into_iter().map(text).collect()).collect()
+            };
+            assert_eq!(said(parts(&again, 0)), said(expected), "{format}: {out}");
+            put += 1;
+        }
+        assert_eq!(put == 0, without.contains(&format), "{format}");
+    }
+}
