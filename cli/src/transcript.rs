@@ -2,8 +2,8 @@
 //! the file.
 
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, Write};
 use std::path::{Path, PathBuf};
 
 use epitome::wire::document::{self, Document, DocumentConversation, Pointer};
@@ -12,6 +12,7 @@ use epitome::wire::{self, Format, WireError, WireErrorKind};
 use crate::amount::grouped;
 use crate::args::{From, InputArgs, PartArgs};
 use crate::failure::{Failure, Result};
+use crate::output::tell;
 use crate::sessions::{self, Found};
 use crate::streams;
 
@@ -21,6 +22,7 @@ mod lines;
 mod one;
 mod read;
 mod session;
+mod tail;
 mod view;
 
 use head::without_mark;
@@ -38,6 +40,8 @@ pub(crate) struct Input {
     path: PathBuf,
     text: Text,
     args: InputArgs,
+    /// Whether the end of its last line was missing, and the line was left out.
+    is_cut: bool,
 }
 
 #[derive(Debug)]
@@ -87,6 +91,19 @@ impl Input {
                 path.display()
             )));
         }
+        if about.is_file()
+            && let Some(end) = tail::whole_lines(&mut file, about.len(), &path)?
+        {
+            let bytes = head::read_whole(&mut (&mut file).take(end), end, &path)?;
+            // What an agent writes while it works, and reads again without such a line.
+            if let Ok(session) = Self::from_bytes(path.clone(), bytes, args)
+                && matches!(session.text, Text::Read(_))
+            {
+                tell(format!("epitome: {}: the last line is unfinished: it was left out", path.display()));
+                return Ok(Self { is_cut: true, ..session });
+            }
+            file.rewind().map_err(|error| Failure::io(&path, &error))?;
+        }
         if about.is_file() && !args.part.each && args.part.at.is_none() {
             let head = head::read(&mut file, &path)?;
             let chat = matches!(args.part.from.0, None | Some(Format::OpenaiChat));
@@ -94,7 +111,12 @@ impl Input {
                 return Self::chat(path, Text::Lines(file), args);
             }
             if let Some(format) = head::outlined(&head, args).filter(|_| wanted == Use::Look) {
-                return Ok(Self { path, text: Text::Session(file, format), args: args.clone() });
+                return Ok(Self {
+                    path,
+                    text: Text::Session(file, format),
+                    args: args.clone(),
+                    is_cut: false,
+                });
             }
         }
         let bytes = head::read_whole(&mut file, about.len(), &path)?;
@@ -126,9 +148,12 @@ impl Input {
     pub(crate) fn from_bytes(path: PathBuf, bytes: Vec<u8>, args: &InputArgs) -> Result<Self> {
         match String::from_utf8(bytes) {
             Ok(text) => match read::other_format(&text, args) {
-                Ok(Some(transcript)) => {
-                    Ok(Self { path, text: Text::Read(Box::new(transcript)), args: args.clone() })
-                }
+                Ok(Some(transcript)) => Ok(Self {
+                    path,
+                    text: Text::Read(Box::new(transcript)),
+                    args: args.clone(),
+                    is_cut: false,
+                }),
                 Ok(None) => Self::chat(path, Text::Memory(text), args),
                 Err(error) if error.kind() == WireErrorKind::Ambiguous => {
                     Err(Failure::wire(&path, &error).advise("give it with --from"))
@@ -145,7 +170,7 @@ impl Input {
     /// A file of Chat Completions, a format without branches.
     fn chat(path: PathBuf, text: Text, args: &InputArgs) -> Result<Self> {
         match args.part.leaf {
-            None => Ok(Self { path, text, args: args.clone() }),
+            None => Ok(Self { path, text, args: args.clone(), is_cut: false }),
             Some(_) => Err(Failure::input(format!(
                 "{}: --leaf was given, and this text of {} has no branches: read it without --leaf",
                 path.display(),
@@ -161,6 +186,20 @@ impl Input {
     /// The arguments with the path of the file that was read.
     pub(crate) const fn args(&self) -> &InputArgs {
         &self.args
+    }
+
+    /// Fails if `output` would replace a file of which the last line was left out.
+    pub(crate) fn check_replaced(&self, output: &Path) -> Result<()> {
+        let is_same = || {
+            fs::canonicalize(output).ok().is_some_and(|out| fs::canonicalize(&self.path).ok() == Some(out))
+        };
+        match self.is_cut && is_same() {
+            true => Err(Failure::input(format!(
+                "{}: its last line is unfinished, and would be lost: write to another file, or end the program that writes it",
+                self.path.display()
+            ))),
+            false => Ok(()),
+        }
     }
 
     /// Whether its format may refuse what is to be written. Where messages are texts of their own, each can be written.

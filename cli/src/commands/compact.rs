@@ -129,6 +129,9 @@ pub(crate) fn compacted(args: &CompactArgs) -> Result<(Printable, ExitCode)> {
     summarizer::check(&settings.strategies, settings.summarizer.as_ref())?;
     let counter = model::counter(found.as_ref(), args.plan.tokenizer.as_deref(), ESTIMATE)?;
     let input = Input::open(&args.input)?;
+    if let Some(path) = args.output.as_deref().filter(|_| !args.dry_run) {
+        input.check_replaced(path)?;
+    }
     let mut transcripts = input.transcripts(&args.input)?;
     let mut results = compact_all(args, &settings, &*counter, &input, &mut transcripts)?;
     if args.require_goal

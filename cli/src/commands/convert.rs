@@ -52,6 +52,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<ExitCode> {
     output.check()?;
     let mut conversions = Conversions::new(args.to, &args.redact)?;
     let input = Input::open(&args.input)?;
+    input.check_replaced(output.path)?;
     for transcript in &mut input.transcripts(&args.input)? {
         conversions.add(&messages(transcript, &input)?)?;
         if !args.json && !args.input.part.each {

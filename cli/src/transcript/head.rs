@@ -52,7 +52,7 @@ fn first_line_is_conversation(text: &str) -> bool {
 }
 
 /// All of a file that is held while it is used.
-pub(super) fn read_whole(file: &mut File, size: u64, path: &Path) -> Result<Vec<u8>> {
+pub(super) fn read_whole(file: &mut impl io::Read, size: u64, path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let room = usize::try_from(size).ok().filter(|_| size <= WHOLE_BYTES_MAX && has_room(size));
     let room = room.and_then(|size| bytes.try_reserve_exact(size).ok());

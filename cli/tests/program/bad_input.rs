@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 
+use super::samples;
 use super::support::*;
 
 const COMMANDS: [&str; 4] = ["compact", "stats", "validate", "bench"];
@@ -50,6 +51,41 @@ fn truncated_json() {
     let lines = jsonl(&messages(3));
     let cut = folder.file("cut.jsonl", &lines[..lines.len() - 9]);
     refused(&cut, &[], 2, &["line 16, column ", "ends before it is complete"]);
+}
+
+/// An agent writes its session while it works.
+#[test]
+fn an_unfinished_last_line_of_a_session_is_left_out() {
+    let folder = Folder::new();
+    let sample = samples::all(6).into_iter().find(|sample| sample.name == "claude-code.jsonl").unwrap();
+    let whole = sample.text.lines().count();
+    let last = sample.text.trim_end().rfind('\n').unwrap();
+    let lines = folder.file("lines.jsonl", &sample.text[..last + 1]);
+    let cut = folder.file("cut.jsonl", &sample.text[..last + 30]);
+    let notice = format!("epitome: {}: the last line is unfinished: it was left out\n", text(&cut));
+    for command in
+        [&["stats", "--json"][..], &["show"], &["validate"], &["compact", "--keep", "50%", "--json"]]
+    {
+        let on = |file: &Path| run(&[command, &[text(file)]].concat());
+        let (expected, done) = (on(&lines), on(&cut));
+        assert_eq!(
+            (done.code, done.out.replace("cut.jsonl", "lines.jsonl")),
+            (0, expected.out),
+            "{command:?}"
+        );
+        assert_eq!(done.err, [notice.as_str(), &expected.err].concat(), "{command:?}");
+    }
+    let out = folder.path("out.jsonl");
+    let compact = ["compact", text(&cut), "--keep", "50%", "-o"];
+    run(&[&compact[..], &[text(&out)]].concat()).ok();
+    assert!(read(&out).ends_with('\n') && read(&out).lines().count() < whole);
+    // The line may be whole in a moment.
+    let before = read(&cut);
+    for command in [&compact[..], &["convert", text(&cut), "--to", "anthropic", "-o"]] {
+        let refused = run(&[command, &[text(&cut)]].concat()).fails(2);
+        assert!(refused.contains("its last line is unfinished, and would be lost"), "{refused}");
+        assert_eq!(read(&cut), before);
+    }
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn a_summary_that_the_file_cannot_hold_goes_to_another_format() {
 
 #[test]
 fn nobody_is_asked_for_a_summary_that_cannot_be_written() {
-    let sample = samples::all(6).into_iter().find(|sample| sample.name == "opencode.json").unwrap();
+    let sample = samples::all(6).into_iter().find(|sample| sample.name == "copilot-chat.json").unwrap();
     let folder = Folder::new();
     let file = folder.file(&sample.name, &sample.text);
     // Nothing listens there: asking would end with another message.

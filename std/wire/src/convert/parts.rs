@@ -179,8 +179,10 @@ impl Here<'_> {
 
     fn part(&mut self, part: &Part) -> Option<Part> {
         let own = self.target.is_origin(self.message);
-        // A message of a tool is one result, and a result holds no other.
-        if self.message.role() == Role::Tool && self.within == matches!(part, Part::ToolResult(_)) {
+        // A message of a tool is one result, beside parts that only its format knows, and a result holds no other.
+        let is_unknown = matches!(part, Part::Unknown(_));
+        let is_result = matches!(part, Part::ToolResult(_));
+        if self.message.role() == Role::Tool && self.within == is_result && !is_unknown {
             self.lose(ConversionLossKind::Misplaced, "");
             return None;
         }
@@ -200,8 +202,10 @@ impl Here<'_> {
                 None
             }
             Part::Compaction(left) => self.compaction(left),
-            // An output in its own form keeps all that it holds.
-            Part::Unknown(_) if self.exact && self.within => Some(part.clone()),
+            // An output in its own form keeps all that it holds, and all that stands beside it.
+            Part::Unknown(_) if self.exact && (self.within || self.message.role() == Role::Tool) => {
+                Some(part.clone())
+            }
             Part::Unknown(unknown) if self.target.takes_unknown(unknown, self.message.role()) => {
                 Some(part.clone())
             }

@@ -158,7 +158,7 @@ pub(crate) fn message_of(
         ItemKind::Call(key, kind) => {
             Message::new(Role::Assistant, call(whole, raw, &fields, (&name, key, kind))?)
         }
-        ItemKind::Output => Message::new(Role::Tool, vec![output(whole, item, &fields)?]),
+        ItemKind::Output => Message::new(Role::Tool, output(whole, item, &fields)?),
         ItemKind::Reasoning => Message::new(Role::Assistant, vec![reasoning(whole, raw)?]),
         ItemKind::Compaction => Message::new(Role::Assistant, vec![compaction(whole, raw)?]),
         ItemKind::ApprovalRequest => {
@@ -243,7 +243,9 @@ fn called(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Str, WireE
     }
 }
 
-fn output<'a>(whole: &Arc<str>, item: Value<'a>, fields: &Fields<'a>) -> Result<Part, WireError> {
+/// The result that an item is, and the tools that a search has found: they stand beside it, because a list of tools is no text that a
+/// compaction could shorten.
+fn output<'a>(whole: &Arc<str>, item: Value<'a>, fields: &Fields<'a>) -> Result<Vec<Part>, WireError> {
     let raw = item.text();
     let id = called(whole, raw, fields)?;
     let parts = match fields.output {
@@ -252,11 +254,12 @@ fn output<'a>(whole: &Arc<str>, item: Value<'a>, fields: &Fields<'a>) -> Result<
         }
         None => Vec::new(),
     };
-    let mut parts: Vec<_> = parts.into_iter().filter_map(|(part, _)| part).collect();
+    let said = parts.into_iter().filter_map(|(part, _)| part).collect();
+    let mut parts = vec![Part::ToolResult(ToolResult::new(id, said))];
     if let Some(tools) = fields.tools {
         parts.push(Part::Unknown(UnknownPart::new(NAME.clone(), "tools", share(whole, tools))));
     }
-    Ok(Part::ToolResult(ToolResult::new(id, parts)))
+    Ok(parts)
 }
 
 fn reasoning(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {

@@ -106,3 +106,14 @@ fn a_text_alone_is_the_users_and_a_response_has_its_id() {
     assert_eq!((message.role(), message.id()), (Role::Assistant, Some("msg_1")));
     assert_eq!(message.response_id(), Some("resp_1"));
 }
+
+/// A list of tools is no text: a compaction that cleared it would write an item that the API refuses.
+#[test]
+fn the_tools_that_a_search_has_found_stand_beside_an_empty_result() {
+    let text = r#"[{"type":"tool_search_call","call_id":"c1","execution":"client","arguments":{"query":"w"}},
+  {"type":"tool_search_output","call_id":"c1","execution":"client","tools":[{"type":"function","name":"w"}]}]"#;
+    let found = transcript(text);
+    let found: Vec<_> = found.conversations()[0].messages().collect();
+    let [Part::ToolResult(result), Part::Unknown(tools)] = found[1].parts() else { panic!("{found:?}") };
+    assert!(result.parts.is_empty() && *tools.raw == *r#"[{"type":"function","name":"w"}]"#);
+}
