@@ -151,7 +151,7 @@ fn dropped_everywhere(
         if !in_session && persistence == Persistence::PerRun && !streaming {
             // A repetition under its name stores what was said once.
             match block_on(agent.run(&mut session, "Read it.", &options)) {
-                Ok(_) | Err(RunError::AlreadyStored) => {}
+                Ok(_) | Err(RunError::AlreadyStored { .. }) => {}
                 Err(error) => panic!("after {polls} polls: {error}"),
             }
             let said = texts(&log(&store.store, "s"));

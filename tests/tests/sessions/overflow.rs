@@ -235,7 +235,7 @@ fn a_run_that_is_dropped_while_it_is_refused_can_be_made_again() {
                 assert_eq!(strict.refusals(), 1);
             } else {
                 match block_on(agent.run(&mut session, question, &options)) {
-                    Ok(_) | Err(RunError::AlreadyStored) => {}
+                    Ok(_) | Err(RunError::AlreadyStored { .. }) => {}
                     Err(error) => panic!("after {polls} polls: {error}"),
                 }
             }

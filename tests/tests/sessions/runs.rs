@@ -244,25 +244,41 @@ fn per_model_call_what_was_said_survives_a_crash() {
 }
 
 #[test]
-fn a_repeated_run_stores_once() {
-    let store = Arc::new(MemoryStore::new());
-    let settings = settings(&store);
-    for is_first in [true, false] {
-        // The second attempt does not know that the first one came through, until it is told.
-        let mut session = AgentSession::with_id("s");
+fn a_repeated_run_stores_once_and_has_the_answer() {
+    for persistence in [Persistence::PerRun, Persistence::PerModelCall] {
+        let store = Arc::new(MemoryStore::new());
+        let settings = settings(&store).with_persistence(persistence);
+        let input = || vec![Message::user("yes"), Message::user("yes")];
         block_on(async {
-            let input = vec![Message::user("yes"), Message::user("yes")];
-            let mut run = match Run::begin(&settings, &mut session, input, &options("same")).await {
-                Err(RunError::AlreadyStored) if !is_first => return,
-                run => run.unwrap(),
-            };
-            assert!(is_first, "the model is not asked again");
+            let mut session = AgentSession::with_id("s");
+            let mut run = Run::begin(&settings, &mut session, input(), &options("same")).await.unwrap();
+            let prompt = run.prompt().await.unwrap();
+            run.record(prompt.handle, ModelResponse::new(vec![call("c1", "read")])).await.unwrap();
+            run.answer(vec![Message::tool("c1", "42")]).unwrap();
             let prompt = run.prompt().await.unwrap();
             run.record(prompt.handle, answer("Hello")).await.unwrap();
             run.finish().await.unwrap();
+            drop(run);
+            // Another run of the session does not hide the answer.
+            let mut run = Run::begin(&settings, &mut session, vec![Message::user("no")], &options("next"))
+                .await
+                .unwrap();
+            let prompt = run.prompt().await.unwrap();
+            run.record(prompt.handle, answer("Bye")).await.unwrap();
+            run.finish().await.unwrap();
         });
+        let said = shown(&*store, "s");
+        assert_eq!(said.len(), 7, "{said:?}");
+        // The second attempt does not know that the first one came through, until it is told.
+        let mut session = AgentSession::with_id("s");
+        match block_on(Run::begin(&settings, &mut session, input(), &options("same"))) {
+            Err(RunError::AlreadyStored { answer: Some(answer) }) => {
+                assert_eq!(texts(&[*answer]), ["assistant: Hello"])
+            }
+            other => panic!("{persistence:?}: {:?}", other.map(|_| ())),
+        }
+        assert_eq!(shown(&*store, "s"), said);
     }
-    assert_eq!(shown(&*store, "s"), ["user: yes", "user: yes", "assistant: Hello"]);
 }
 
 #[test]
@@ -276,14 +292,23 @@ fn a_run_that_has_stored_its_input_is_not_begun_again() {
         let _ = run.prompt().await.unwrap();
         drop(run);
         let again = Run::begin(&settings, &mut session, input(), &options("1")).await;
-        assert!(matches!(again, Err(RunError::AlreadyStored)));
+        assert!(matches!(again, Err(RunError::AlreadyStored { answer: None })));
         let mut run = Run::begin(&settings, &mut session, Vec::new(), &options("2")).await.unwrap();
         let prompt = run.prompt().await.unwrap();
         assert_eq!(texts(&prompt.messages), ["user: Read it."], "once");
+        run.record(prompt.handle, ModelResponse::new(vec![call("c1", "read")])).await.unwrap();
+        run.answer(vec![Message::tool("c1", "42")]).unwrap();
+        let _ = run.prompt().await.unwrap();
+        drop(run);
+        let again = Run::begin(&settings, &mut session, Vec::new(), &options("2")).await;
+        assert!(matches!(again, Err(RunError::AlreadyStored { answer: None })), "a result is no answer");
+        let mut run = Run::begin(&settings, &mut session, Vec::new(), &options("3")).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
         run.record(prompt.handle, answer("It is 42.")).await.unwrap();
         run.finish().await.unwrap();
     });
-    assert_eq!(shown(&*store, "s"), ["user: Read it.", "assistant: It is 42."]);
+    let said = ["user: Read it.", "assistant: call c1", "tool: result c1: 42", "assistant: It is 42."];
+    assert_eq!(shown(&*store, "s"), said);
 }
 
 #[test]

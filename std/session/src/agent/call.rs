@@ -27,8 +27,8 @@ impl Agent {
     /// # Errors
     /// [`RunError::Model`] if the client failed, [`RunError::ContextOverflow`] if the request could not be made to fit, and
     /// [`RunError::ToolRounds`] if the model does not stop calling tools: what was said is stored. [`RunError::EndFailed`], with
-    /// the answer, if a provider failed after it; a run with the same token then says [`RunError::AlreadyStored`] if the history
-    /// that loads has stored it. Otherwise as [`Run::begin`] and [`Run::prompt`].
+    /// the answer, if a provider failed after it; a run with the same token then says [`RunError::AlreadyStored`], with the
+    /// answer, if the history that loads has stored it. Otherwise as [`Run::begin`] and [`Run::prompt`].
     ///
     /// # Cancel safety
     /// The session can be used, written and loaded. What is stored is what the agent's

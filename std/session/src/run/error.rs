@@ -4,7 +4,7 @@ use core::error::Error;
 use core::fmt;
 
 use super::RunOutcome;
-use crate::message::{Str, ToolCall};
+use crate::message::{Message, Str, ToolCall};
 use crate::provider::{Failures, ProviderError};
 use crate::session::SessionError;
 use crate::wire::ContextOverflow;
@@ -62,10 +62,13 @@ pub enum RunError {
         /// Maximum number of rounds.
         rounds_max: u32,
     },
-    /// A run of this token has stored its input already, and perhaps more: it has ended, crashed, was dropped or could not finish. The
-    /// model is not called again, and nothing is stored twice. If the last stored message is an answer of the model without calls, the run
-    /// has ended. To go on with what is stored otherwise, begin a run without input under another token.
-    AlreadyStored,
+    /// A run of this token has stored its input already, and perhaps more. The model is not called again, and nothing is stored twice.
+    AlreadyStored {
+        /// The answer of that run, if the run has ended: the last message that it has stored, of the model and without calls. `None` if
+        /// the run crashed, was dropped or could not finish, or if its answer was pruned. To go on then with what is stored, begin a run
+        /// without input under another token.
+        answer: Option<Box<Message>>,
+    },
     /// Another run of the session is not finished.
     Busy,
     /// The call does not fit the state of the run; the text says what is wrong.
@@ -164,7 +167,10 @@ impl fmt::Display for RunError {
                            the tools"
                 )
             }
-            Self::AlreadyStored => f.write_str(
+            Self::AlreadyStored { answer: Some(_) } => {
+                f.write_str("a run of this token has ended: its answer is with this error")
+            }
+            Self::AlreadyStored { answer: None } => f.write_str(
                 "a run of this token has stored its input already: to go on, begin one without input, under another token",
             ),
             Self::Busy => f.write_str("another run of this session is not finished: wait for it"),

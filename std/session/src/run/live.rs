@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use epitome_core::message::Role;
+use epitome_core::message::{CallKind, Role};
 use epitome_core::{Budget, count_message};
 use tracing::{Instrument, debug, debug_span};
 
@@ -16,7 +16,7 @@ use super::{
     render,
 };
 use crate::compaction::AutoCompaction;
-use crate::message::{Message, Str, ToolCall};
+use crate::message::{Message, Part, Str, ToolCall};
 use crate::provider::{ContextProvider, Providers};
 use crate::session::{AgentSession, SessionContext};
 
@@ -69,7 +69,7 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     /// [`RunError::Provider`] of the first provider that fails; nothing of the run is stored then.
-    /// [`RunError::AlreadyStored`] if a run of this token has stored its input. [`RunError::Misuse`] if a message of the
+    /// [`RunError::AlreadyStored`] if a run of this token has stored its input, with its answer if it has ended. [`RunError::Misuse`] if a message of the
     /// user's has an answer to no call that is shown beside what it says: that would not be sent. [`RunError::Providers`] if
     /// what a dropped run has left in the session cannot be stored; it stays there. A compaction that fails is an event, not
     /// an error: see [`Run::events`].
@@ -137,8 +137,9 @@ impl<'a> Run<'a> {
         self.add_own_tools();
         let Self { context, providers, .. } = self;
         for history in providers.histories().filter(|it| it.loads()) {
-            if history.has_stored(context).await? {
-                return Err(RunError::AlreadyStored);
+            if let Some(last) = history.last_stored(context).await? {
+                let answer = last.filter(is_answer).map(Box::new);
+                return Err(RunError::AlreadyStored { answer });
             }
         }
         self.tokens_beside = due::tokens_beside(self.context.tools(), &**self.settings.counter());
@@ -430,4 +431,10 @@ pub(super) fn of_response(message: Message, response_id: Option<&Str>) -> Messag
         }
         _ => message,
     }
+}
+
+/// Whether a message of the model ends a run: it calls nothing that its caller would run.
+fn is_answer(message: &Message) -> bool {
+    let calls = |part: &Part| matches!(part, Part::ToolCall(call) if call.kind == CallKind::Function);
+    message.role() == Role::Assistant && !message.parts().iter().any(calls)
 }

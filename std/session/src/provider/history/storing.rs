@@ -1,5 +1,6 @@
 //! Messages of a run that a history provider stores, and their appends.
 
+use epitome_core::Seq;
 use epitome_core::attribution::Retention;
 use tracing::{Instrument, debug_span};
 
@@ -91,10 +92,27 @@ impl HistoryProvider {
         })
     }
 
-    /// Whether a run of this token has stored something here, in the history that was opened for this one.
-    pub(crate) async fn has_stored(&self, context: &SessionContext) -> Result<bool, SessionError> {
-        let Some(history) = context.history(&self.source_id) else { return Ok(false) };
-        Ok(history.appended(&self.token(context.run_token(), 0)).await?.is_some())
+    /// The last message that a run of this token has stored here, in the history that was opened for this one; `Some(None)` if it was
+    /// pruned.
+    pub(crate) async fn last_stored(
+        &self,
+        context: &SessionContext,
+    ) -> Result<Option<Option<Message>>, SessionError> {
+        let Some(history) = context.history(&self.source_id) else { return Ok(None) };
+        let (mut stored, mut end) = (0_usize, None);
+        while let Some(appended) = history.appended(&self.token(context.run_token(), stored)).await? {
+            let count =
+                usize::try_from(appended.head.0.saturating_sub(appended.first.0)).unwrap_or(usize::MAX);
+            end = Some(appended.head);
+            stored = stored.saturating_add(count);
+            if count == 0 {
+                break;
+            }
+        }
+        let Some(end) = end else { return Ok(None) };
+        let page = history.log(Seq(end.0.saturating_sub(1))..end, 1).await?;
+        let last = page.messages.into_iter().find(|logged| logged.pruned_by.is_none());
+        Ok(Some(last.map(|logged| Message::clone(&logged.entry.message))))
     }
 
     /// Appends to a history, wherever its end is by now. The token makes it repeatable.
