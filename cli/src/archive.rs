@@ -14,7 +14,7 @@ use epitome::wire::{ReadOptions, SessionLines, WireErrorKind, read};
 use futures::executor::block_on;
 
 use crate::args::{ScopeArgs, StoreArgs};
-use crate::commands::session::store::{Missing, PAGE, Store, in_store, open, shown};
+use crate::commands::session::store::{Access, PAGE, Store, in_store, open, shown};
 use crate::commands::sessions::rfc3339;
 use crate::failure::{Failure, Result, code};
 use crate::sessions::{
@@ -84,7 +84,7 @@ impl Archive {
     }
 
     fn of_store(args: &StoreArgs) -> Result<Self> {
-        let store = open(args, Missing::Refuse)?;
+        let store = open(args, Access::Read)?;
         let (mut sessions, mut after) = (Vec::new(), None);
         loop {
             let page = block_on(store.list(after.as_ref(), PAGE)).map_err(|error| in_store(args, error))?;

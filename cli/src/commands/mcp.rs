@@ -49,7 +49,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode> {
     // That the store can be opened, and the list of secrets read, is known before an agent asks.
     Redactor::new(&args.redact)?;
     if let Some(store) = server.scope.store() {
-        session::store::open(&store, session::store::Missing::Refuse)?;
+        session::store::open(&store, session::store::Access::Read)?;
     }
     let failed = |error: &dyn core::fmt::Display| Failure::new(code::IO, error.to_string()).during("mcp");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

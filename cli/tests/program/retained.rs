@@ -28,6 +28,8 @@ fn a_cleared_session_shows_nothing_until_that_is_undone() {
     let said = stores.session("clear", "one", &["--json"]).json();
     assert_eq!(said, json!({"session": "one", "revision": 2, "hidden": 0}));
     assert_eq!(stores.lines("one").len(), 74);
+    let unchanged = stores.session("compact", "one", &["--keep", "50%"]).ok();
+    assert!(unchanged.contains("0 messages, 0 tokens (estimated by estimate-v2)"), "{unchanged}");
     let folder = Folder::new();
     let (prompt, whole) = (folder.path("prompt.json"), folder.path("whole.jsonl"));
     let refused = stores.session("export", "one", &["--to", "openai-chat", "-o", text(&prompt)]).fails(2);

@@ -9,7 +9,7 @@ use epitome::wire::Format;
 
 use super::LeftOut;
 use crate::args::{From, InputArgs, OneSessionArgs, PartArgs, ReportArgs, StoreArgs};
-use crate::commands::session::store::{self, Missing, More, Store};
+use crate::commands::session::store::{self, Access, More, Store};
 use crate::commands::session::{list, raw};
 use crate::failure::{Failure, Result, code};
 use crate::output::Output;
@@ -110,7 +110,7 @@ impl Sources {
     }
 
     fn add_sessions(&mut self, args: &StoreArgs, only: Option<&str>) -> Result<()> {
-        let store = store::open(args, Missing::Refuse)?;
+        let store = store::open(args, Access::Read)?;
         let names = match only {
             Some(name) => vec![name.to_owned()],
             None => list::rows(&store, args)?.into_iter().map(|row| row.session).collect(),

@@ -5,14 +5,14 @@ use futures::executor::block_on;
 
 use super::copy::exists;
 use super::line::to_json;
-use super::store::{Missing, id, open};
+use super::store::{Access, id, open};
 use crate::amount::counted;
 use crate::args::OneSessionArgs;
 use crate::failure::Result;
 
 /// Hides all that is visible.
 pub(super) fn run(args: &OneSessionArgs) -> Result<String> {
-    let store = open(&args.store, Missing::Refuse)?;
+    let store = open(&args.store, Access::Write)?;
     let hidden = exists(args, block_on(store.load(&id(args))))?.live.len() as u64;
     let revision = exists(args, block_on(store.clear(&id(args))))?;
     if args.json {

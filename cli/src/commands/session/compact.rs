@@ -5,7 +5,7 @@ use epitome::history::{CompactionRecord, History, Notes, StoreErrorKind};
 use futures::executor::block_on;
 
 use super::line::to_json;
-use super::store::{Counter, Missing, More, Store, for_each_page, history, in_store, open};
+use super::store::{Access, Counter, More, Store, for_each_page, history, in_store, open};
 use crate::args::{OneSessionArgs, PlanArgs, StoreArgs, SummaryArgs};
 use crate::budget::Asked;
 use crate::failure::{Failure, Result};
@@ -36,7 +36,7 @@ pub(crate) fn run(
     let found = model::find(&plan_args.model)?;
     let counter: Counter = model::counter(found.as_ref(), plan_args.tokenizer.as_deref(), ESTIMATE)?.into();
     let budget = model::budget(found.as_ref(), &plan_args.budget);
-    let store = open(&args.store, Missing::Refuse)?;
+    let store = open(&args.store, Access::Write)?;
     let mut again = 1..TRIES_MAX;
     let report = loop {
         let mut history = history(store.clone(), args, counter.clone())?;
@@ -127,7 +127,8 @@ fn plan(
         sizes: &sizes,
         basis: history.live().iter().map(|live| live.entry.count.basis).min().unwrap_or(Basis::Estimated),
         uncounted: None,
-        tokenizer: counted.map_or_else(String::new, |count| count.counter.to_string()),
+        tokenizer: counted
+            .map_or_else(|| history.counter().name().to_owned(), |count| count.counter.to_string()),
     });
     Ok((report, record))
 }

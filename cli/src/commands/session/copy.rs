@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::key;
 use super::line::to_json;
-use super::store::{Missing, id, no_session, open, open_with, refused, shown};
+use super::store::{Access, id, no_session, open, open_with, refused, shown};
 use crate::amount::counted;
 use crate::args::{CopyKeyArgs, OneSessionArgs, StoreArgs};
 use crate::failure::{Failure, Result};
@@ -18,7 +18,7 @@ pub(super) fn run(
     key: &CopyKeyArgs,
 ) -> Result<String> {
     let own = key::of(&args.store)?;
-    let store = open_with(&args.store, own.clone(), Missing::Refuse)?;
+    let store = open_with(&args.store, own.clone(), Access::Read)?;
     let to = to.unwrap_or(&args.store.store).to_owned();
     let other_key = key::of_copy(key, own, to != args.store.store)?;
     let other = StoreArgs { store: to, key_file: key.to_key_file.clone() };
@@ -29,7 +29,7 @@ pub(super) fn run(
         ));
     }
     exists(args, block_on(store.tail(&id(args))))?;
-    let target = open_with(&other, other_key, Missing::Create)?;
+    let target = open_with(&other, other_key, Access::Create)?;
     let copied = block_on(store.copy(&id(args), &*target, &SessionId::new(name)));
     let copied = copied.map_err(|error| refused(&other, error))?;
     if args.json {
@@ -47,7 +47,7 @@ pub(super) fn given(name: &str) -> Result<&str> {
 }
 
 pub(super) fn verify(args: &OneSessionArgs, reindex: bool) -> Result<String> {
-    let store = open(&args.store, Missing::Refuse)?;
+    let store = open(&args.store, Access::Write)?;
     if reindex {
         block_on(store.reindex()).map_err(|error| refused(&args.store, error))?;
     }

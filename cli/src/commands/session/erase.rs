@@ -4,14 +4,14 @@ use epitome::core::Seq;
 use futures::executor::block_on;
 
 use super::line::to_json;
-use super::store::{Missing, More, for_each_page, id, in_store, no_session, open};
+use super::store::{Access, More, for_each_page, id, in_store, no_session, open};
 use crate::amount::{counted, grouped};
 use crate::args::OneSessionArgs;
 use crate::failure::Result;
 
 /// Deletes a session, and says how much that was. One that cannot be read is deleted all the same.
 pub(super) fn run(args: &OneSessionArgs, dry_run: bool) -> Result<String> {
-    let store = open(&args.store, Missing::Refuse)?;
+    let store = open(&args.store, Access::Write)?;
     let info = block_on(store.tail(&id(args)));
     let mut hidden = 0;
     let read = for_each_page(&store, args, |page| {

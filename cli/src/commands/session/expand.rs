@@ -6,7 +6,7 @@ use futures::executor::block_on;
 
 use super::copy::exists;
 use super::log::log_line;
-use super::store::{Missing, PAGE, Store, compaction, id, open};
+use super::store::{Access, PAGE, Store, compaction, id, open};
 use crate::amount::counted;
 use crate::args::{OneSessionArgs, RedactArgs};
 use crate::failure::Result;
@@ -15,7 +15,7 @@ use crate::redact::Redactor;
 
 pub(super) fn run(args: &OneSessionArgs, revision: Option<u64>, redact: &RedactArgs) -> Result<()> {
     let mut redactor = Redactor::new(redact)?;
-    let store = open(&args.store, Missing::Refuse)?;
+    let store = open(&args.store, Access::Read)?;
     let revision = compaction(&store, args, revision, "show")?.0;
     let (mut next, mut messages) = (Some(Seq(0)), 0);
     while let Some(from) = next {

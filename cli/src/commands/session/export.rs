@@ -8,7 +8,7 @@ use epitome::wire::Format;
 use futures::executor::block_on;
 
 use super::line::to_json;
-use super::store::{Missing, check_outside, history, id, in_store, no_session, open};
+use super::store::{Access, check_outside, history, id, in_store, no_session, open};
 use crate::amount::counted;
 use crate::args::{OneSessionArgs, RedactArgs};
 use crate::commands::convert::Conversions;
@@ -19,7 +19,7 @@ use crate::scan::{self, ESTIMATE};
 /// Writes the session, and says on standard output how much that was unless it goes there itself.
 pub(super) fn run(args: &OneSessionArgs, output: Output<'_>) -> Result<()> {
     check(args, output)?;
-    let store = open(&args.store, Missing::Refuse)?;
+    let store = open(&args.store, Access::Read)?;
     let mut done = None;
     let written = output::write_private(output, |out| {
         let exported = block_on(store.export(&id(args), out));
@@ -55,7 +55,7 @@ pub(super) fn run(args: &OneSessionArgs, output: Output<'_>) -> Result<()> {
 /// Writes what the next request would contain in the format `to`, and lists what has no counterpart there.
 pub(super) fn prompt(args: &OneSessionArgs, output: Output<'_>, to: Format) -> Result<()> {
     check(args, output)?;
-    let store = open(&args.store, Missing::Refuse)?;
+    let store = open(&args.store, Access::Read)?;
     let history = history(store, args, scan::counter(ESTIMATE)?.into())?;
     let messages: Vec<_> = history.projection().cloned().collect();
     if messages.is_empty() {

@@ -16,7 +16,7 @@ use futures::executor::block_on;
 use sha2::{Digest as _, Sha256};
 
 use super::line::to_json;
-use super::store::{Missing, Store, id, in_store, open, refused};
+use super::store::{Access, Store, id, in_store, open, refused};
 use crate::amount::counted;
 use crate::args::{InputArgs, OneSessionArgs};
 use crate::failure::{Failure, Result};
@@ -35,7 +35,7 @@ pub(super) fn run(input: &InputArgs, args: &OneSessionArgs, append: bool, tokeni
     }
     let (messages, digest) = read(input, stdin, args)?;
     let counter = scan::counter(tokenizer)?;
-    let store = open(&args.store, Missing::Create)?;
+    let store = open(&args.store, Access::Create)?;
     let stored = |error| in_store(&args.store, error);
     let counter: Arc<dyn TokenCounter + Send + Sync> = counter.into();
     let opened = || block_on(History::open(store.clone(), id(args), counter.clone())).map_err(stored);
@@ -135,7 +135,7 @@ fn restore_from(
     check_export(&mut BufReader::new(&mut file))
         .map_err(|error| Failure::from(error).during(path.display()))?;
     file.rewind().map_err(|error| Failure::io(path, &error))?;
-    let store = open(&args.store, Missing::Create)?;
+    let store = open(&args.store, Access::Create)?;
     let done = block_on(store.import(&id(args), &mut BufReader::new(&mut file)));
     let done = done.map_err(|error| refused(&args.store, error))?;
     let (messages, records) = (done.head.0, done.records);

@@ -26,7 +26,7 @@ use answers::Inspector;
 use guard::Guard;
 
 use super::copy::exists;
-use super::store::{Missing, open, shown};
+use super::store::{Access, open, shown};
 use crate::args::{InspectArgs, OneSessionArgs};
 use crate::failure::{ExitCode, Failure, Result, code};
 use crate::output;
@@ -35,7 +35,7 @@ use crate::redact::Redactor;
 pub(super) fn run(args: &InspectArgs) -> Result<ExitCode> {
     // The list of secrets is read once; that it can be read, and that the session is there, is known before anybody asks.
     let redactor = Redactor::new(&args.redact)?.map(Mutex::new);
-    let store = open(&args.store, Missing::Refuse)?;
+    let store = open(&args.store, Access::Read)?;
     if let Some(session) = &args.session {
         let session = OneSessionArgs { store: args.store.clone(), session: session.clone(), json: false };
         exists(&session, block_on(store.tail(&SessionId::new(&*session.session))))?;

@@ -5,7 +5,7 @@ use futures::executor::block_on;
 use serde::Serialize;
 
 use super::line::to_json;
-use super::store::{Missing, PAGE, Store, in_store, open};
+use super::store::{Access, PAGE, Store, in_store, open};
 use crate::amount::grouped;
 use crate::args::StoreArgs;
 use crate::failure::Result;
@@ -40,7 +40,7 @@ pub(crate) fn rows(store: &Store, args: &StoreArgs) -> Result<Vec<Row>> {
 }
 
 pub(crate) fn run(args: &StoreArgs, json: bool) -> Result<String> {
-    let rows = rows(&open(args, Missing::Refuse)?, args)?;
+    let rows = rows(&open(args, Access::Read)?, args)?;
     if json {
         return to_json(&rows);
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::line::{line, raw, redact_message};
-use super::store::{Missing, More, for_each_page, open};
+use super::store::{Access, More, for_each_page, open};
 use crate::amount::{counted, grouped};
 use crate::args::{OneSessionArgs, RedactArgs};
 use crate::failure::{Failure, Result, code};
@@ -15,7 +15,7 @@ use crate::redact::Redactor;
 /// Says the log page by page: it may be larger than memory.
 pub(super) fn run(args: &OneSessionArgs, redact: &RedactArgs) -> Result<()> {
     let mut redactor = Redactor::new(redact)?;
-    let store = open(&args.store, Missing::Refuse)?;
+    let store = open(&args.store, Access::Read)?;
     let (mut messages, mut hidden) = (0, 0);
     for_each_page(&store, args, |page| {
         messages += page.len() as u64;

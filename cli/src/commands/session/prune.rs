@@ -9,14 +9,14 @@ use serde_json::json;
 
 use super::copy::exists;
 use super::line::to_json;
-use super::store::{Missing, More, PAGE, Store, for_each_page, id, open};
+use super::store::{Access, More, PAGE, Store, for_each_page, id, open};
 use crate::amount::{counted, grouped};
 use crate::args::OneSessionArgs;
 use crate::failure::{Failure, Result};
 
 /// Deletes what is hidden through a revision, or all of it.
 pub(super) fn run(args: &OneSessionArgs, through: Option<u64>, dry_run: bool) -> Result<String> {
-    let store = open(&args.store, Missing::Refuse)?;
+    let store = open(&args.store, Access::Write)?;
     let revision = exists(args, block_on(store.tail(&id(args))))?.revision;
     let through = through.map_or(revision, Revision);
     if through > revision {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::copy::exists;
 use super::line::to_json;
 use super::prune::said_in;
-use super::store::{Missing, id, open};
+use super::store::{Access, id, open};
 use crate::amount::counted;
 use crate::args::{KeepArgs, OneSessionArgs};
 use crate::failure::Result;
@@ -21,7 +21,7 @@ pub(super) fn run(args: &OneSessionArgs, keep: &KeepArgs, dry_run: bool) -> Resu
             Keep::Since(Timestamp(Timestamp::now().0.saturating_sub(age)))
         }
     };
-    let store = open(&args.store, Missing::Refuse)?;
+    let store = open(&args.store, Access::Write)?;
     if !dry_run {
         return retain(&*store, args, keep, "is");
     }

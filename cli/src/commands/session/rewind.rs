@@ -8,14 +8,14 @@ use futures::executor::block_on;
 
 use super::copy::{exists, given};
 use super::line::to_json;
-use super::store::{Missing, id, open};
+use super::store::{Access, id, open};
 use crate::amount::counted;
 use crate::args::{OneSessionArgs, PlaceArgs};
 use crate::failure::{Failure, Result};
 
 /// Takes back a message and all that came after it.
 pub(super) fn run(args: &OneSessionArgs, place: &PlaceArgs) -> Result<String> {
-    let store = open(&args.store, Missing::Refuse)?;
+    let store = open(&args.store, Access::Write)?;
     let live = exists(args, block_on(store.load(&id(args))))?.live;
     let at = seq_of(place, &live)?;
     let revision = exists(args, block_on(store.rewind(&id(args), at)))?;
@@ -38,7 +38,7 @@ pub(super) fn run(args: &OneSessionArgs, place: &PlaceArgs) -> Result<String> {
 
 /// Begins the session `name` with the messages before a place.
 pub(super) fn fork(args: &OneSessionArgs, place: &PlaceArgs, name: &str) -> Result<String> {
-    let store = open(&args.store, Missing::Refuse)?;
+    let store = open(&args.store, Access::Write)?;
     let live = exists(args, block_on(store.load(&id(args))))?.live;
     let at = seq_of(place, &live)?;
     exists(args, block_on(store.fork(&id(args), at, &SessionId::new(given(name)?))))?;

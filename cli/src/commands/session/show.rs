@@ -1,7 +1,7 @@
 //! `epitome session show`: what the next request would contain.
 
 use super::line::{line, raw, redact_message, to_json};
-use super::store::{Missing, history, open};
+use super::store::{Access, history, open};
 use crate::amount::{counted, grouped};
 use crate::args::{OneSessionArgs, RedactArgs};
 use crate::failure::Result;
@@ -18,7 +18,7 @@ pub(super) fn run(args: &OneSessionArgs, redact: &RedactArgs) -> Result<String> 
 }
 
 fn text(args: &OneSessionArgs, mut redactor: Option<&mut Redactor>) -> Result<String> {
-    let store = open(&args.store, Missing::Refuse)?;
+    let store = open(&args.store, Access::Read)?;
     let history = history(store, args, scan::counter("estimate")?.into())?;
     if args.json {
         let messages: Vec<_> = history.projection().map(raw).collect::<Result<_>>()?;

@@ -16,6 +16,8 @@ use super::copy::exists;
 use super::key;
 use crate::args::{OneSessionArgs, StoreArgs};
 use crate::failure::{Failure, Result};
+#[cfg(feature = "sqlite")]
+use epitome::history::SqliteStore;
 
 pub(crate) type Store = Arc<dyn HistoryStore>;
 pub(super) type Counter = Arc<dyn TokenCounter + Send + Sync>;
@@ -23,28 +25,40 @@ pub(super) type Counter = Arc<dyn TokenCounter + Send + Sync>;
 /// Number of rows that are asked of a store at a time.
 pub(crate) const PAGE: u32 = 500;
 
-/// Whether a store may be made where there is none.
+/// The operations for which a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub(crate) enum Access {
+    /// To write; a store that is missing is made.
     Create,
-    Refuse,
+    Write,
+    /// To read, also where nothing can be written.
+    Read,
 }
 
 /// The store of this URL, with its key if it has one.
-pub(crate) fn open(args: &StoreArgs, missing: Missing) -> Result<Store> {
-    open_with(args, key::of(args)?, missing)
+pub(crate) fn open(args: &StoreArgs, access: Access) -> Result<Store> {
+    open_with(args, key::of(args)?, access)
 }
 
 /// The store of this URL, with this key.
-pub(super) fn open_with(args: &StoreArgs, key: Option<StoreKey>, missing: Missing) -> Result<Store> {
+pub(super) fn open_with(args: &StoreArgs, key: Option<StoreKey>, access: Access) -> Result<Store> {
     let url = &args.store;
-    let opened = || match key {
-        Some(key) => open_store_with_key(url, key).map_err(|error| in_store(args, error)),
-        None => open_store(url).map_err(|error| {
-            let locked = error.to_string().contains("open the store with its key");
+    let opened = || {
+        let opened = match key.clone() {
+            Some(key) => open_store_with_key(url, key),
+            None => open_store(url),
+        };
+        let opened = match opened {
+            Err(error) if access == Access::Read && error.to_string().contains("open it read-only") => {
+                read_only(url, key).unwrap_or(Err(error))
+            }
+            opened => opened,
+        };
+        opened.map_err(|error| {
+            let is_locked = error.to_string().contains("open the store with its key");
             let failure = in_store(args, error);
-            if locked { failure.advise(HOW_KEYED) } else { failure }
-        }),
+            if is_locked { failure.advise(HOW_KEYED) } else { failure }
+        })
     };
     let kind = url.split_once(':');
     let path = match kind {
@@ -69,7 +83,7 @@ pub(super) fn open_with(args: &StoreArgs, key: Option<StoreKey>, missing: Missin
             return Err(Failure::input(format!("--store: {what}; {expected}")));
         }
     };
-    if missing == Missing::Create || path.is_empty() {
+    if access == Access::Create || path.is_empty() {
         return opened();
     }
     let why = match fs::metadata(path) {
@@ -83,6 +97,22 @@ pub(super) fn open_with(args: &StoreArgs, key: Option<StoreKey>, missing: Missin
         _ => return opened(),
     };
     Err(Failure::input(format!("--store: {why}")))
+}
+
+/// The store of this URL in a file that cannot be written; `None` for a store of another kind.
+#[cfg(feature = "sqlite")]
+fn read_only(url: &str, key: Option<StoreKey>) -> Option<core::result::Result<Store, StoreError>> {
+    let path = url.strip_prefix("sqlite:")?;
+    let opened = match key {
+        Some(key) => SqliteStore::open_encrypted_read_only(path, key),
+        None => SqliteStore::open_read_only(path),
+    };
+    Some(opened.map(|store| Arc::new(store) as Store))
+}
+
+#[cfg(not(feature = "sqlite"))]
+fn read_only(_: &str, _: Option<StoreKey>) -> Option<core::result::Result<Store, StoreError>> {
+    None
 }
 
 /// The places of a key, for messages.

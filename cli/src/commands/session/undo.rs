@@ -4,13 +4,13 @@ use futures::executor::block_on;
 
 use super::copy::exists;
 use super::line::to_json;
-use super::store::{Missing, compaction, id, open};
+use super::store::{Access, compaction, id, open};
 use crate::amount::counted;
 use crate::args::OneSessionArgs;
 use crate::failure::Result;
 
 pub(super) fn run(args: &OneSessionArgs, revision: Option<u64>) -> Result<String> {
-    let store = open(&args.store, Missing::Refuse)?;
+    let store = open(&args.store, Access::Write)?;
     let made = compaction(&store, args, revision, "undo")?;
     let undone_by = exists(args, block_on(store.uncompact(&id(args), made)))?;
     let live = exists(args, block_on(store.load(&id(args))))?.live;

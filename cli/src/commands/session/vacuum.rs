@@ -5,7 +5,7 @@ use std::fs;
 use futures::executor::block_on;
 
 use super::line::to_json;
-use super::store::{Missing, in_store, open};
+use super::store::{Access, in_store, open};
 use crate::amount::counted;
 use crate::args::StoreArgs;
 use crate::failure::{Failure, Result};
@@ -17,7 +17,7 @@ pub(super) fn run(args: &StoreArgs, json: bool) -> Result<String> {
             "--store: only the file of a sqlite: store keeps the space of deleted texts",
         ));
     };
-    let store = open(args, Missing::Refuse)?;
+    let store = open(args, Access::Write)?;
     let bytes =
         || fs::metadata(path).map_err(|error| Failure::io(path.as_ref(), &error)).map(|file| file.len());
     let before = bytes()?;
