@@ -95,7 +95,7 @@ impl Input {
             && let Some(end) = tail::whole_lines(&mut file, about.len(), &path)?
         {
             let bytes = head::read_whole(&mut (&mut file).take(end), end, &path)?;
-            // What an agent writes while it works, and reads again without such a line.
+            // An agent writes its session while it works, and skips such a line when it reads the session again.
             if let Ok(session) = Self::from_bytes(path.clone(), bytes, args)
                 && matches!(session.text, Text::Read(_))
             {
@@ -195,7 +195,7 @@ impl Input {
         };
         match self.is_cut && is_same() {
             true => Err(Failure::input(format!(
-                "{}: its last line is unfinished, and would be lost: write to another file, or end the program that writes it",
+                "{}: its last line is unfinished, and would be lost: wait until the line is whole, or write to another file",
                 self.path.display()
             ))),
             false => Ok(()),

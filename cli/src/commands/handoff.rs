@@ -24,6 +24,7 @@ pub(crate) fn run(args: &HandoffArgs) -> Result<ExitCode> {
     let counter = model::counter(found.as_ref(), args.tokenizer.as_deref(), ESTIMATE)?;
     let summarizer = summarizer::open(&args.summary, args.model.model.as_deref())?;
     let input = Input::open(&args.input)?;
+    input.check_replaced(&args.output)?;
     let mut said = messages(&mut input.conversation(&args.input)?, &input)?;
     let mut redactor = Redactor::new(&args.redact)?;
     if let Some(redactor) = &mut redactor {

@@ -12,43 +12,95 @@ use crate::failure::{Failure, Result};
 
 /// The length of the whole lines of a JSONL file whose last line is the beginning of a JSON value; `None` for any other file.
 pub(super) fn whole_lines(file: &mut File, size: u64, path: &Path) -> Result<Option<u64>> {
-    let found = last_line(file, size).and_then(|found| {
-        file.seek(SeekFrom::Start(0))?;
-        Ok(found)
-    });
-    let Some((end, last)) = found.map_err(|error| Failure::io(path, &error))? else { return Ok(None) };
-    let is_lines = is_unfinished(&last) && document::looks_like_jsonl(without_mark(&head::read(file, path)?));
-    Ok(Some(end).filter(|_| is_lines))
+    if !document::looks_like_jsonl(without_mark(&head::read(file, path)?)) {
+        return Ok(None);
+    }
+    let found = last_line(file, size).and_then(|found| file.rewind().map(|()| found));
+    let found = found.map_err(|error| Failure::io(path, &error))?;
+    Ok(found.filter(|(_, line)| is_unfinished(line)).map(|(start, _)| start))
 }
 
-/// The last line of a file that does not end with a line break, and its place. A longer line than any session has is none.
+/// The last line of a file that does not end with a line break, and the place where the line starts. `None` too if the line is too long, or
+/// if the file became shorter meanwhile.
 fn last_line(file: &mut File, size: u64) -> io::Result<Option<(u64, Vec<u8>)>> {
-    let mut tail = Vec::new();
-    while (tail.len() as u64) < size.min(LINE_BYTES_MAX) {
-        let start = size.saturating_sub(tail.len() as u64).saturating_sub(CHUNK_BYTES);
-        let mut before = Vec::new();
+    let mut chunk = Vec::new();
+    let mut end = size;
+    while end > 0 && size.saturating_sub(end) < LINE_BYTES_MAX {
+        let start = end.saturating_sub(CHUNK_BYTES);
         file.seek(SeekFrom::Start(start))?;
-        file.take(size.saturating_sub(start).saturating_sub(tail.len() as u64)).read_to_end(&mut before)?;
-        let is_first = tail.is_empty();
-        before.append(&mut tail);
-        tail = before;
-        if let Some(at) = tail.iter().rposition(|byte| *byte == b'\n') {
-            let line = tail.split_off(at.saturating_add(1));
-            let end = start.saturating_add(tail.len() as u64);
-            return Ok(Some((end, line)).filter(|(_, line)| !line.is_empty()));
+        chunk.clear();
+        (&mut *file).take(end.saturating_sub(start)).read_to_end(&mut chunk)?;
+        if chunk.len() as u64 != end.saturating_sub(start) {
+            return Ok(None);
         }
-        if is_first && tail.is_empty() {
-            break;
+        if let Some(at) = chunk.iter().rposition(|byte| *byte == b'\n') {
+            let line = start.saturating_add(at as u64).saturating_add(1);
+            file.seek(SeekFrom::Start(line))?;
+            chunk.clear();
+            (&mut *file).take(size.saturating_sub(line)).read_to_end(&mut chunk)?;
+            return Ok(Some((line, chunk)).filter(|(_, line)| !line.is_empty()));
         }
+        end = start;
     }
     Ok(None)
 }
 
-/// Whether a line is an object that ends too early.
+/// Whether a line is an object that ends too early. The error of a number that was cut off stands behind its last byte.
 fn is_unfinished(line: &[u8]) -> bool {
+    let at_end = |error: &serde_json::Error| error.is_eof() || error.column() >= line.len();
     line.trim_ascii_start().starts_with(b"{")
-        && serde_json::from_slice::<IgnoredAny>(line).is_err_and(|error| error.is_eof())
+        && serde_json::from_slice::<IgnoredAny>(line).is_err_and(|error| at_end(&error))
 }
 
+/// Bytes that are read at a time: mostly the last line is in the first of them.
 const CHUNK_BYTES: u64 = 64 * 1024;
+
+/// Maximum size of a last line that is looked at. Sessions with pictures have lines of megabytes.
 const LINE_BYTES_MAX: u64 = 256 << 20;
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn found(content: &[u8]) -> Option<u64> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(content).unwrap();
+        file.rewind().unwrap();
+        whole_lines(&mut file, content.len() as u64, Path::new("x")).unwrap()
+    }
+
+    #[test]
+    fn the_whole_lines_end_where_an_unfinished_one_starts() {
+        let lines = "{\"a\":1}\n{\"b\":2}\r\n";
+        let whole = Some(lines.len() as u64);
+        for cut in ["{", "{\"c", "{\"c\":\"\u{1F98A}", "{\"c\":0.", "{\"c\":[1,", "{\"c\":tr", "  {\"c\":1"] {
+            assert_eq!(found([lines, cut].concat().as_bytes()), whole, "{cut}");
+        }
+        // In the middle of a character.
+        let mut bytes = [lines, "{\"c\":\"\u{1F98A}"].concat().into_bytes();
+        bytes.pop();
+        assert_eq!(found(&bytes), whole);
+        // Over several chunks.
+        let long = format!("{{\"c\":\"{}", "x".repeat(3 * 64 * 1024 + 7));
+        assert_eq!(found([lines, &long].concat().as_bytes()), whole);
+    }
+
+    #[test]
+    fn other_files_have_no_unfinished_line() {
+        let long = format!("[{}1]", "1,".repeat(70_000));
+        for text in [
+            "",
+            "{\"a\":1}",
+            "{\"a\":1}\n",
+            "{\"a\":1}\n{\"b\":2}",
+            "{\"a\":1}\n{\"b\":x}",
+            "{\n\"a\":{",
+            "{\"a\":",
+            &long,
+        ] {
+            assert_eq!(found(text.as_bytes()), None, "{text}");
+        }
+    }
+}

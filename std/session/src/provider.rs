@@ -22,8 +22,8 @@ pub use compaction::CompactionProvider;
 pub use error::{Failures, HookName, ProviderError};
 #[cfg(feature = "redis")]
 pub use history::RedisHistoryProvider;
-pub(crate) use history::RunPlace;
 pub use history::{HistoryProvider, InMemoryHistoryProvider};
+pub(crate) use history::{LastStored, RunPlace};
 pub use hook::{ContextProvider, Hook};
 pub use pipeline::Providers;
 pub(crate) use pipeline::{fork_history, open_history};

@@ -22,7 +22,8 @@
 //!   before them.
 //! - `function_call`, `custom_tool_call`, `local_shell_call`, `shell_call`, `apply_patch_call`, `computer_call`, and a `tool_search_call`
 //!   of the client's: calls that an output answers. Input that is no name or text of arguments (the action of a shell or a computer) is the
-//!   arguments, as it is written. An item whose type ends in `_output` is the answer.
+//!   arguments, as it is written. An item whose type ends in `_output` is the answer. The `tools` that a search has found
+//!   stand beside it, and are never shortened.
 //! - Every other item whose type ends in `_call` is a call that the provider ran, with its result.
 //! - `reasoning`: its text or summary, and `encrypted_content` as the sealed part. `compaction`: the result of a compaction.
 //! - `mcp_approval_request` and its response: approvals.

@@ -24,7 +24,7 @@
 //! - A `compaction` puts its `summary` in the place of what is before its `firstKeptEntryId`.
 //! - `usage` counts what came from a cache beside the input, for every provider.
 //!
-//! Written back are changed texts, results and arguments, and messages left out, whose followers then name the entry before the gap.
+//! Written back are changed texts, results and arguments, texts in the place of pictures, and messages left out, whose followers then name the entry before the gap.
 //! A new text of the user or the model is an entry of its own, which the entry behind it names; it is refused before what a compaction has
 //! kept.
 

@@ -30,7 +30,10 @@ pub(crate) fn changes<'m>(was: &[Message], now: &[&'m Message]) -> Result<Vec<Ch
             return Err(form("a message with other parts than it had"));
         }
         let pairs = was.parts().iter().zip(now.parts()).enumerate();
-        for (part, (_, new)) in pairs.filter(|(_, (was, new))| was != new) {
+        for (part, (was, new)) in pairs.filter(|(_, (was, new))| was != new) {
+            if !is_same_call(was, new) {
+                return Err(form("a changed call"));
+            }
             found.push(Change { piece, part, new });
         }
     }
@@ -51,17 +54,34 @@ pub(crate) fn text(part: &Part) -> Result<&str, WireError> {
     }
 }
 
-/// The value that says the changed arguments of a call, in the place of `was`: a JSON string in the place of a string, otherwise the JSON
-/// that the arguments are.
-pub(crate) fn arguments(was: &str, call: &ToolCall) -> Result<String, WireError> {
-    match (ValueKind::of(was), json::check(&call.arguments)) {
-        (ValueKind::Text, _) => Ok(quote(&call.arguments)),
-        (_, Ok(())) => Ok(call.arguments.to_string()),
-        (_, Err(_)) => Err(form("a call whose arguments are no JSON")),
+/// Whether neither part is a call, or both are the same one, whatever its arguments.
+fn is_same_call(was: &Part, new: &Part) -> bool {
+    match (was, new) {
+        (Part::ToolCall(was), Part::ToolCall(new)) => {
+            (&was.id, &was.name, was.kind) == (&new.id, &new.name, new.kind)
+        }
+        (was, new) => !matches!(was, Part::ToolCall(_)) && !matches!(new, Part::ToolCall(_)),
     }
 }
 
-/// The object `raw` with the array under `key`, if it has one there, of the texts that `written` gives for its elements.
+/// The object `raw` with the arguments of this call under `key`, as JSON, if it has that key.
+pub(crate) fn with_arguments(raw: &str, key: &str, call: &ToolCall) -> Result<String, WireError> {
+    json::check(&call.arguments).map_err(|_| form("a call whose arguments are no JSON"))?;
+    match json::field(raw, key)? {
+        Some(_) => patch(raw, &[(key, Some(call.arguments.to_string()))]),
+        None => Ok(raw.to_owned()),
+    }
+}
+
+/// Does what [`with_arguments`] does, where a format may have the arguments as a JSON string: such a string stays one.
+pub(crate) fn with_quoted_arguments(raw: &str, key: &str, call: &ToolCall) -> Result<String, WireError> {
+    match json::field(raw, key)?.map(ValueKind::of) {
+        Some(ValueKind::Text) => patch(raw, &[(key, Some(quote(&call.arguments)))]),
+        _ => with_arguments(raw, key, call),
+    }
+}
+
+/// Rewrites each element of the array under `key`. Without such an array the object `raw` stays as it is.
 pub(crate) fn with_items(
     raw: &str,
     key: &str,
@@ -73,27 +93,18 @@ pub(crate) fn with_items(
     }
 }
 
-/// The object `raw` with the text that `written` gives for the object under `keys`, each in the one before, if it is there.
+/// Rewrites the object under `keys`, each of them in the object of the one before. Without that object `raw` stays as it is.
 pub(crate) fn within(
     raw: &str,
     keys: &[&str],
     written: impl FnOnce(&str) -> Result<String, WireError>,
 ) -> Result<String, WireError> {
-    let is_object = ValueKind::of(raw) == ValueKind::Object;
-    match keys.split_first() {
-        None if is_object => written(raw),
-        Some((key, keys)) if is_object => match json::field(raw, key)? {
-            Some(value) => patch(raw, &[(key, Some(within(value, keys, written)?))]),
-            None => Ok(raw.to_owned()),
-        },
-        _ => Ok(raw.to_owned()),
+    if ValueKind::of(raw) != ValueKind::Object {
+        return Ok(raw.to_owned());
     }
-}
-
-/// The object `raw` with these changed arguments under `key`, if it has any there.
-pub(crate) fn with_arguments(raw: &str, key: &str, call: &ToolCall) -> Result<String, WireError> {
+    let Some((key, keys)) = keys.split_first() else { return written(raw) };
     match json::field(raw, key)? {
-        Some(was) => patch(raw, &[(key, Some(arguments(was, call)?))]),
+        Some(value) => patch(raw, &[(key, Some(within(value, keys, written)?))]),
         None => Ok(raw.to_owned()),
     }
 }

@@ -14,7 +14,7 @@
 //!   in `Metadata`. Several results in one message are several messages.
 //! - Usage stands in `Metadata`.
 //!
-//! Written back are changed texts, results and arguments, messages left out, and new messages.
+//! Written back are changed texts, results and arguments, texts in the place of pictures, messages left out, and new messages.
 
 mod message;
 mod spec;

@@ -73,8 +73,17 @@ pub struct Conversation {
     pub(crate) as_read: AsRead,
     /// Whether it stands in a log that is only added to.
     pub(crate) is_log: bool,
-    /// Whether it has no place for a new message, although its format has.
-    pub(crate) is_closed: bool,
+    /// The places in which a new message can be written.
+    pub(crate) insertion: Insertion,
+}
+
+/// The places of a conversation in which a new message can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Insertion {
+    Anywhere,
+    /// Not between the messages of one record: half a record beside the other half would have its name twice.
+    BetweenRecords,
+    Nowhere,
 }
 
 /// The records of a conversation's messages when it was read, and the number of each message in its record.
@@ -185,7 +194,7 @@ impl Conversation {
             pieces: 0,
             as_read: AsRead::Own(Arc::default()),
             is_log: false,
-            is_closed: false,
+            insertion: Insertion::Anywhere,
         }
     }
 

@@ -326,6 +326,8 @@ fn what_has_arrived_when_a_run_is_dropped_is_stored_with_the_next() {
                 run.extend_response(&Delta::text("Well, ")).unwrap();
                 if aborts { run.abort() } else { drop(run) }
             }
+            let again = Run::begin(&settings, &mut session, Vec::new(), &options("1")).await;
+            assert!(matches!(again, Err(RunError::AlreadyStored { answer: None })), "half an answer is none");
             let run = Run::begin(&settings, &mut session, Vec::new(), &options("3")).await.unwrap();
             drop(run);
         });

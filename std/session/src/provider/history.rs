@@ -16,7 +16,7 @@ use crate::session::{AgentSession, SessionError, State};
 mod state;
 mod storing;
 
-pub(crate) use storing::RunPlace;
+pub(crate) use storing::{LastStored, RunPlace};
 
 /// Loads what a session has said into a run, and stores what the run adds.
 ///

@@ -9,7 +9,7 @@ use crate::provider::{Failures, ProviderError};
 use crate::session::SessionError;
 use crate::wire::ContextOverflow;
 
-/// Why a run did not go on. It never holds message text.
+/// Why a run did not go on. Neither its text nor its `Debug` shows what a message says.
 ///
 /// ```
 /// # use epitome_std::message::Message;

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::compaction::AutoCompaction;
 use crate::message::{Message, Part, Str, ToolCall};
-use crate::provider::{ContextProvider, Providers};
+use crate::provider::{ContextProvider, LastStored, Providers};
 use crate::session::{AgentSession, SessionContext};
 
 /// One exchange with an agent. See the [module](super).
@@ -137,10 +137,12 @@ impl<'a> Run<'a> {
         self.add_own_tools();
         let Self { context, providers, .. } = self;
         for history in providers.histories().filter(|it| it.loads()) {
-            if let Some(last) = history.last_stored(context).await? {
-                let answer = last.filter(is_answer).map(Box::new);
-                return Err(RunError::AlreadyStored { answer });
-            }
+            let answer = match history.last_stored(context).await? {
+                LastStored::Nothing => continue,
+                LastStored::Pruned => None,
+                LastStored::Message(last) => Some(last).filter(is_answer).map(Box::new),
+            };
+            return Err(RunError::AlreadyStored { answer });
         }
         self.tokens_beside = due::tokens_beside(self.context.tools(), &**self.settings.counter());
         let primary = self.providers.primary_history().map(ContextProvider::source_id);
@@ -433,8 +435,8 @@ pub(super) fn of_response(message: Message, response_id: Option<&Str>) -> Messag
     }
 }
 
-/// Whether a message of the model ends a run: it calls nothing that its caller would run.
+/// Whether a message of the model ends a run: it is whole, and calls nothing that its caller would run.
 fn is_answer(message: &Message) -> bool {
     let calls = |part: &Part| matches!(part, Part::ToolCall(call) if call.kind == CallKind::Function);
-    message.role() == Role::Assistant && !message.parts().iter().any(calls)
+    message.role() == Role::Assistant && !message.is_incomplete() && !message.parts().iter().any(calls)
 }

@@ -9,9 +9,9 @@ use super::event::{Fate, Head, content, fates, reported};
 use crate::body::Body;
 use crate::gemini::{self, Ids};
 use crate::json::{self, ValueKind};
-use crate::rewrite::{form, pinned};
+use crate::rewrite::{form, only_text, pinned};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
-use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
+use crate::transcript::{Conversation, Insertion, ToolCompaction, Transcript, UsageEntry};
 use crate::{Format, WireError};
 
 /// The row of ADK.
@@ -68,23 +68,30 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
         let name = body.text_of("appName")?;
         conversation.label = if name.is_empty() { body.text_of("app_name")? } else { name };
     }
+    conversation.insertion = Insertion::BetweenRecords;
     let mut heads = Vec::new();
     for at in 0..transcript.count(list) {
         let raw = source.get(transcript.place(list, at)).unwrap_or_default();
         heads.push(json::nested(whole, raw, format_args!("{path}/{at}"), |raw| Head::of(&source, raw))?);
     }
     let (mut ids, mut hidden, mut compactions) = (Ids::default(), 0_u64, Vec::new());
-    for (at, (head, fate)) in heads.iter().zip(fates(&heads)).enumerate() {
+    let is_hidden = |fate: &Fate| matches!(fate, Fate::Rewound | Fate::Compacted);
+    let all = fates(&heads);
+    for (at, (head, fate)) in heads.iter().zip(&all).enumerate() {
         let raw = source.get(transcript.place(list, at)).unwrap_or_default();
         let place = format!("{path}/{at}");
         let found = json::nested(whole, raw, place, |raw| messages(&source, raw, &mut ids))?;
-        let Some(messages) = found.filter(|_| fate != Fate::Rewound) else { continue };
+        let Some(messages) = found.filter(|_| *fate != Fate::Rewound) else { continue };
         let first = conversation.entries.len();
-        if fate == Fate::Compacted {
+        if *fate == Fate::Compacted {
             hidden = hidden.saturating_add(messages.len() as u64);
             continue;
         }
         let record = transcript.element(list, at, messages.len());
+        if first == 0 && all.iter().take(at).any(is_hidden) {
+            // A new message before it would be hidden too.
+            transcript.begin_with(record);
+        }
         if head.compacts.is_some() {
             let mut compaction = ToolCompaction::new(first);
             compaction.dropped = Some(core::mem::take(&mut hidden));
@@ -107,9 +114,10 @@ fn messages(source: &Arc<str>, raw: &str, ids: &mut Ids) -> Result<Option<Vec<Me
     Ok(Some(messages).filter(|messages| !messages.is_empty()))
 }
 
-/// The event of a new message: with the time and the invocation of the event beside it, by which ADK takes events out. ADK names an
-/// event without an id.
+/// The event of a new message, which is a text. ADK hides events by their time and their invocation: the event has those of the event beside
+/// it. It has no id: ADK gives one to an event without.
 fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
+    only_text(&[message])?;
     let content =
         gemini::write_content(None, &[message])?.ok_or_else(|| form("a message without content"))?;
     let names = &["invocationId", "invocation_id", "branch", "timestamp", "author"];

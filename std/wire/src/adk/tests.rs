@@ -120,3 +120,16 @@ fn a_new_message_has_the_time_and_the_invocation_of_the_event_before_it() {
     assert_eq!(out, session(&[ASKS, new, CALLS, RETURNED, AGAIN, answer]));
     assert_eq!(shown_in(&self::transcript(&out).conversations()[0])[1], "user: text new");
 }
+
+#[test]
+fn a_new_message_is_refused_where_adk_would_hide_it() {
+    let rewinds = REWINDS.replace("\"i3\"", "\"i1\"").replace("8.0", "4.0");
+    let mut hidden = transcript(&session(&[ASKS, CALLS, RETURNED, &rewinds, AGAIN, ANSWER]));
+    assert_eq!(hidden.conversations()[0].entries.len(), 2);
+    let entries = &mut hidden.conversations_mut()[0].entries;
+    entries.insert(1, TranscriptEntry::new(Message::user("new")));
+    let again = transcript(&written(&hidden));
+    assert_eq!(shown_in(&again.conversations()[0])[1], "user: text new");
+    hidden.conversations_mut()[0].entries.insert(0, TranscriptEntry::new(Message::user("new")));
+    assert_eq!(write_back(&hidden, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
+}

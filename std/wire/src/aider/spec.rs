@@ -11,7 +11,7 @@ use crate::body::Body;
 use crate::expect::share;
 use crate::rewrite::{form, only_text};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
-use crate::transcript::{Conversation, SourceRecordId, Transcript};
+use crate::transcript::{Conversation, Insertion, SourceRecordId, Transcript};
 use crate::{Format, WireError, WireErrorKind};
 
 /// The row of aider.
@@ -47,7 +47,9 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     }
     let mut conversation = Conversation::new(Format::Aider, "");
     // A new line of the user has the spaces that the others have lost.
-    conversation.is_closed = marks == Marks::Bare && runs.iter().any(|run| run.speaker == Speaker::User);
+    if marks == Marks::Bare && runs.iter().any(|run| run.speaker == Speaker::User) {
+        conversation.insertion = Insertion::Nowhere;
+    }
     let list = transcript.texts(text, runs.iter().map(|run| run.range.clone()), "\n\n");
     let source = Arc::clone(&transcript.source);
     let mut session = Session::default();

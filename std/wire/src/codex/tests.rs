@@ -230,3 +230,26 @@ fn turns_that_were_taken_back_are_refused() {
     let error = read(lines.join("\n"), &ReadOptions::default()).unwrap_err();
     assert_eq!((error.kind(), error.line()), (WireErrorKind::Unsupported, Some(13)));
 }
+
+#[test]
+fn a_message_that_stood_before_a_compaction_without_a_history_is_left_out_of_the_file() {
+    let said = |text: &str| {
+        format!(
+            r#"{{"timestamp":"t","type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let meta =
+        r#"{"timestamp":"t","type":"session_meta","payload":{"id":"s-1","cwd":"/","instructions":null}}"#;
+    let compacted = r#"{"timestamp":"t","type":"compacted","payload":{"message":"so far"}}"#;
+    let lines = |said: &[String]| {
+        [&[meta.to_owned()], said, &[compacted.to_owned(), String::new()]].concat().join("\n")
+    };
+    let text = lines(&[said("one"), said("two")]);
+    let mut changed = read(text.as_str(), &ReadOptions::default()).unwrap();
+    changed.conversations_mut()[0].entries.remove(1);
+    assert_eq!(written(&changed), lines(&[said("one")]));
+    // A note of the model before it would not be read again; the compaction leaves the users' messages.
+    let note = TranscriptEntry::new(Message::assistant("note"));
+    changed.conversations_mut()[0].entries.insert(1, note);
+    assert_eq!(write_back(&changed, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
+}

@@ -10,7 +10,7 @@ use epitome_message::{Message, Part, Str, ToolCall, ToolResult};
 use super::message::{Record, element, record, results, without_results};
 use crate::WireError;
 use crate::json::{self, ValueKind, patch, quote};
-use crate::rewrite::{changes, form, only_text, text, with_arguments, with_items};
+use crate::rewrite::{changes, form, only_text, text, with_arguments, with_items, within};
 
 /// The record `source` as its messages are now, or a new one that is a text.
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
@@ -36,7 +36,8 @@ fn read(source: &str) -> Result<Record, WireError> {
 
 fn changed(source: &str, messages: &[&Message], was: Record) -> Result<String, WireError> {
     let mut record = source.to_owned();
-    for change in changes(&was.messages, messages)? {
+    // The last one first: a text that is empty now is no part.
+    for change in changes(&was.messages, messages)?.iter().rev() {
         let before = was.messages.iter().take(change.piece).map(|message| message.parts().len());
         let at = before.sum::<usize>().saturating_add(change.part).checked_sub(was.before_content);
         let is_of_call =
@@ -80,14 +81,10 @@ fn with_part(record: &str, wanted: usize, new: &Part) -> Result<String, WireErro
 /// The element `raw` of a content with another part in it.
 fn with_element(raw: &str, at: usize, new: &Part) -> Result<String, WireError> {
     if let Part::ToolCall(call) = new {
-        let key = match json::field(raw, "function_call")? {
-            Some(_) => "function_call",
-            None => "functionCall",
-        };
-        return match json::field(raw, key)? {
-            Some(body) => patch(raw, &[(key, Some(with_arguments(body, "args", call)?))]),
-            None => Err(form("this change")),
-        };
+        let is_object =
+            |key| Ok(json::field(raw, key)?.is_some_and(|body| ValueKind::of(body) == ValueKind::Object));
+        let key = if is_object("functionCall")? { "functionCall" } else { "function_call" };
+        return within(raw, &[key], |body| with_arguments(body, "args", call));
     }
     let said = text(new)?;
     match (ValueKind::of(raw), new) {
@@ -134,7 +131,10 @@ fn with_result(record: &str, result: &ToolResult, new: &str) -> Result<String, W
 fn with_call(record: &str, (was, call): (&ToolCall, &ToolCall)) -> Result<String, WireError> {
     each_call(record, |raw| {
         let [id, name, args] = json::fields(raw, &["id", "name", "args"])?;
-        let says = |value: Option<&str>, text: &str| value.map(json::decode).unwrap_or_default() == text;
+        let is_text = |value: &&str| ValueKind::of(value) == ValueKind::Text;
+        let says = |value: Option<&str>, text: &str| {
+            value.filter(is_text).map(json::decode).unwrap_or_default() == text
+        };
         let is_it = says(id, &was.id) && says(name, &was.name);
         match is_it && (!was.id.is_empty() || args.unwrap_or("{}") == was.arguments.as_str()) {
             true => with_arguments(raw, "args", call),

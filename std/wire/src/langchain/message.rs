@@ -212,7 +212,7 @@ pub(super) fn block(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireErr
     Ok(match &*kind {
         "text" => said(text("text")?),
         // The calls stand under `tool_calls`.
-        "tool_use" | "tool_call" => None,
+        kind if COPIES.contains(&kind) => None,
         "thinking" => {
             let mut reasoning = Reasoning::new(text("thinking")?);
             reasoning.opaque =
@@ -271,3 +271,6 @@ fn media(whole: &Arc<str>, raw: &str, kind: &str) -> Result<Option<Part>, WireEr
     };
     Ok(source.map(|source| Part::Media(new_media(kind, mime, source))))
 }
+
+/// Types of blocks that repeat a call of `tool_calls`, as packages for providers write them.
+pub(super) const COPIES: [&str; 4] = ["tool_use", "tool_call", "tool_call_chunk", "function_call"];

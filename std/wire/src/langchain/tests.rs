@@ -118,8 +118,10 @@ fn changed_texts_and_results_are_patched_and_other_changes_refused() {
 fn cleared_arguments_are_cleared_in_each_copy_of_the_call() {
     let text = r#"[{"type": "ai", "data": {"content": [{"type": "text", "text": "Go"},
   {"type": "tool_use", "id": "c1", "name": "f", "input": {"x": 1}, "partial_json": "{\"x\": 1}"},
+  {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "f", "arguments": "{\"x\": 1}"},
+  {"type": "tool_call_chunk", "id": "c1", "name": "f", "args": "{\"x\": 1}"},
   {"type": "tool_use", "id": "c2", "name": "f", "input": {"x": 2}}],
- "additional_kwargs": {"tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{\"x\": 1}"}, "type": "function"},
+ "additional_kwargs": {"function_call": {"name": "f", "arguments": "{\"x\": 1}"}, "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{\"x\": 1}"}, "type": "function"},
   {"id": "c2", "function": {"name": "f", "arguments": "{\"x\": 2}"}, "type": "function"}]},
  "tool_call_chunks": [{"name": "f", "args": "{\"x\": 1}", "id": "c1", "index": 0}],
  "tool_calls": [{"name": "f", "args": {"x": 1}, "id": "c1"}, {"name": "f", "args": {"x": 2}, "id": "c2"}]}}]"#;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use epitome_core::message::{MediaKind, Role};
 use epitome_message::{MediaSource, Message, Part, ToolCall};
 
-use super::message::{self, Fields};
+use super::message::{self, COPIES, Fields};
 use crate::WireError;
 use crate::json::{self, ValueKind, patch, quote};
-use crate::rewrite::{changes, form, text, with_arguments, with_items, within};
+use crate::rewrite::{changes, form, text, with_items, with_quoted_arguments, within};
 
 /// The message `source` as it is now, or a new one.
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
@@ -51,29 +51,53 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
 /// The message with other arguments of its call number `wanted`, also where packages for providers keep a copy of the call.
 fn with_call(own: &str, wanted: usize, call: &ToolCall) -> Result<String, WireError> {
     let own = with_items(own, "tool_calls", |at, raw| match at == wanted {
-        true => with_arguments(raw, "args", call),
+        true => with_quoted_arguments(raw, "args", call),
         false => Ok(raw.to_owned()),
     })?;
+    let is_text = |value: &&str| ValueKind::of(value) == ValueKind::Text;
     let is_copy = |raw: &str| {
-        let id = match ValueKind::of(raw) {
-            ValueKind::Object => json::field(raw, "id")?.map(json::decode),
-            _ => None,
+        let [id, call_id] = match ValueKind::of(raw) {
+            ValueKind::Object => json::fields(raw, &["id", "call_id"])?,
+            _ => [None; 2],
         };
-        Ok::<_, WireError>(id.is_some_and(|id| !id.is_empty() && *id == *call.id))
+        let named = call_id.or(id).filter(is_text).map(json::decode);
+        Ok::<_, WireError>(named.is_some_and(|id| !id.is_empty() && *id == *call.id))
     };
     // Blocks of a model that streams hold the text of the arguments too.
-    let copy = |_, raw: &str| match is_copy(raw)? {
-        true => ["input", "args", "partial_json"]
+    let copy = |raw: &str| {
+        ["input", "args", "arguments", "partial_json"]
             .iter()
-            .try_fold(raw.to_owned(), |raw, key| with_arguments(&raw, key, call)),
-        false => Ok(raw.to_owned()),
+            .try_fold(raw.to_owned(), |raw, key| with_quoted_arguments(&raw, key, call))
     };
-    let own = with_items(&own, "content", copy)?;
-    let own = with_items(&own, "tool_call_chunks", copy)?;
+    let own = with_items(&own, "content", |_, raw| {
+        let is_kind = || {
+            Ok::<_, WireError>(
+                json::field(raw, "type")?.is_some_and(|kind| COPIES.contains(&&*json::decode(kind))),
+            )
+        };
+        if is_copy(raw)? && is_kind()? { copy(raw) } else { Ok(raw.to_owned()) }
+    })?;
+    let own =
+        with_items(
+            &own,
+            "tool_call_chunks",
+            |_, raw| if is_copy(raw)? { copy(raw) } else { Ok(raw.to_owned()) },
+        )?;
     within(&own, &["additional_kwargs"], |more| {
-        with_items(more, "tool_calls", |_, raw| match is_copy(raw)? {
-            true => within(raw, &["function"], |function| with_arguments(function, "arguments", call)),
-            false => Ok(raw.to_owned()),
+        let function = |raw: &str| with_quoted_arguments(raw, "arguments", call);
+        let more = with_items(more, "tool_calls", |at, raw| {
+            let is_unnamed =
+                || Ok::<_, WireError>(at == wanted && json::field(raw, "id")?.filter(is_text).is_none());
+            if is_copy(raw)? || is_unnamed()? {
+                within(raw, &["function"], function)
+            } else {
+                Ok(raw.to_owned())
+            }
+        })?;
+        // The older form of a single call.
+        within(&more, &["function_call"], |raw| {
+            let is_it = json::field(raw, "name")?.is_some_and(|name| json::decode(name) == *call.name);
+            if is_it { function(raw) } else { Ok(raw.to_owned()) }
         })
     })
 }

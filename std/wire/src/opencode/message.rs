@@ -216,9 +216,13 @@ fn result<'a>(whole: &Arc<str>, state: &'a str, id: Str) -> Result<RecordPart<'a
         _ => {
             result.is_error = true;
             result.parts.push(Part::Text(Str::from(INTERRUPTED)));
-            // A call that says something else has ended.
-            let ended = SlotForm::Around(r#""error","error":"#, "");
-            return Ok(RecordPart::new(Part::ToolResult(result)).with_slot(status, ended));
+            // To say something else, the state becomes that of a call that has failed.
+            let failed = match time {
+                Some(_) => SlotForm::Around(r#""error","error":"#, ""),
+                None => SlotForm::Around(r#""error","time":{"start":0,"end":0},"error":"#, ""),
+            };
+            let noted = RecordPart::new(Part::ToolResult(result)).with_slot(status, failed);
+            return Ok(noted.with_slot(time, SlotForm::Constant(r#"{"start":0,"end":0}"#)));
         }
     }
     let attachments = attachments.filter(|attachments| ValueKind::of(attachments) == ValueKind::Array);

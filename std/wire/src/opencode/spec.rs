@@ -12,10 +12,10 @@ use super::message::{pieces, reported};
 use crate::body::Body;
 use crate::expect::{member_text, optional_text, share};
 use crate::json::{self, ValueKind, quote};
-use crate::rewrite::pinned;
+use crate::rewrite::{form, pinned};
 use crate::slots;
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
-use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry, fingerprint};
+use crate::transcript::{Conversation, Insertion, ToolCompaction, Transcript, UsageEntry, fingerprint};
 use crate::{Format, WireError};
 
 /// The row of OpenCode.
@@ -161,7 +161,13 @@ impl Window {
         let answer = last.zip(usage).map(|(last, usage)| UsageEntry::new(first.saturating_add(last), usage));
         conversation.usage.extend(answer);
         let record = transcript.element(list, at, messages.len());
-        let is_needed = |compacted: &Compacted| compacted.at == at || compacted.summary == at;
+        if first == 0 {
+            // A new message before it would be hidden, or sort behind it.
+            transcript.begin_with(record);
+        }
+        // The first message that stays is named by the compaction.
+        let is_first = at == self.seen.start;
+        let is_needed = |compacted: &Compacted| is_first || compacted.at == at || compacted.summary == at;
         let is_needed = self.compaction.as_ref().is_some_and(is_needed);
         if is_needed {
             transcript.must_stay(record);
@@ -185,6 +191,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     };
     let list = json::nested(whole, list, path, |list| transcript.array(list))?;
     let mut conversation = Conversation::new(Format::OpenCode, format!("{}{path}", body.path()));
+    conversation.insertion = Insertion::BetweenRecords;
     let mut heads = Vec::new();
     for at in 0..transcript.count(list) {
         let raw = source.get(transcript.place(list, at)).unwrap_or_default();
@@ -195,7 +202,11 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
         json::nested(whole, info, "/info", |info| {
             conversation.id = member_text(&source, info, "id")?.unwrap_or_default();
             conversation.label = member_text(&source, info, "title")?.unwrap_or_default();
-            end = end_of(&heads, info)?;
+            let kept = end_of(&heads, info)?;
+            end = kept.end;
+            if kept.is_cut {
+                conversation.insertion = Insertion::Nowhere;
+            }
             Ok(())
         })?;
     }
@@ -221,74 +232,90 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// The end of the messages that were not reverted. The message in which a revert begins is read whole: its first parts may stay.
-fn end_of(heads: &[Head], info: &str) -> Result<usize, WireError> {
+/// The messages that were not reverted.
+struct Kept {
+    end: usize,
+    /// Whether the last of them was reverted in part: what stands behind it is not shown.
+    is_cut: bool,
+}
+
+/// The messages that were not reverted. The message in which a revert begins is read whole: its first parts may stay.
+fn end_of(heads: &[Head], info: &str) -> Result<Kept, WireError> {
+    let all = Kept { end: heads.len(), is_cut: false };
     let revert = json::field(info, "revert")?.filter(|revert| ValueKind::of(revert) == ValueKind::Object);
-    let Some(revert) = revert else { return Ok(heads.len()) };
+    let Some(revert) = revert else { return Ok(all) };
     let [message, part] = json::fields(revert, &["messageID", "partID"])?;
     let id = optional_text(revert, message, "messageID")?;
     let first = id.and_then(|id| heads.iter().position(|head| *head.id == *id));
-    let is_part = part.is_some_and(|part| part != "null");
-    Ok(first.map_or(heads.len(), |first| first.saturating_add(usize::from(is_part))))
+    let is_cut = part.is_some_and(|part| part != "null");
+    Ok(first.map_or(all, |first| Kept { end: first.saturating_add(usize::from(is_cut)), is_cut }))
 }
 
-/// The message that a new text is, with what OpenCode demands of one. Its id goes on from that of the message beside it, and its time is
-/// the same, because OpenCode sorts by both.
+/// The message that a new text is, with the members that OpenCode demands. OpenCode sorts messages by their time and id: the time is that
+/// of the message before it, and the id goes on from that one's.
 fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
     let (role, text) = slots::fresh_text(message, &[Role::User, Role::Assistant])?;
-    let object = |value: Option<&str>| {
-        value.filter(|value| ValueKind::of(value) == ValueKind::Object).unwrap_or("{}").to_owned()
-    };
     let info = object(like.map(|like| json::field(like, "info")).transpose()?.flatten());
-    let names =
-        &["id", "sessionID", "time", "agent", "mode", "model", "providerID", "modelID", "parentID", "path"];
-    let [id, session, time, agent, mode, model, provider, name, parent, path] = json::fields(&info, names)?;
-    // The user's messages say which model is asked, the model's which it is.
-    let asked = object(model);
-    let [asked_provider, asked_name] = json::fields(&asked, &["providerID", "modelID"])?;
-    let (provider, name, agent) = (provider.or(asked_provider), name.or(asked_name), agent.or(mode));
-    let time = object(time);
-    let created = json::field(&time, "created")?.map(|created| format!(r#"{{"created":{created}}}"#));
-    let beside = id.map(json::decode).unwrap_or_default();
-    let own = [&*beside, &format!("{:08x}", fingerprint(&text) >> 96)].concat();
-    let (own, part) = (quote(&own), quote(&["prt_", own.trim_start_matches("msg_")].concat()));
-    let is_said = matches!(message.attribution().source, SourceKind::Caller | SourceKind::History);
+    let [id, session, time] = json::fields(info, &["id", "sessionID", "time"])?;
+    let Some(before) = id.filter(|id| ValueKind::of(id) == ValueKind::Text).map(json::decode) else {
+        return Err(form("a new message beside one without an id"));
+    };
+    let own = [&*before, &format!("{:08x}", fingerprint(&text) >> 96)].concat();
     let raw = |value: Option<&str>| value.map(str::to_owned);
+    let is_said = matches!(message.attribution().source, SourceKind::Caller | SourceKind::History);
     let part = json::patch(
         "{}",
         &[
-            ("id", Some(part)),
+            ("id", Some(quote(&["prt_", own.strip_prefix("msg_").unwrap_or(&own)].concat()))),
             ("sessionID", raw(session)),
-            ("messageID", Some(own.clone())),
+            ("messageID", Some(quote(&own))),
             ("type", Some(quote("text"))),
             ("synthetic", (!is_said).then(|| "true".to_owned())),
             ("text", Some(text)),
         ],
     )?;
+    let created = json::field(object(time), "created")?;
     let mut members = vec![
-        ("id", Some(own)),
+        ("id", Some(quote(&own))),
         ("sessionID", raw(session)),
         ("role", Some(role)),
-        ("time", created),
-        ("agent", raw(agent)),
+        ("time", created.map(|created| format!(r#"{{"created":{created}}}"#))),
     ];
-    if message.role() == Role::User {
-        let model = || Some(format!(r#"{{"providerID":{},"modelID":{}}}"#, provider?, name?));
-        members.push(("model", model()));
-    } else {
-        members.extend([
-            ("parentID", raw(parent.or(id))),
-            ("mode", raw(agent)),
-            ("providerID", raw(provider)),
-            ("modelID", raw(name)),
-            ("path", Some(path.unwrap_or(r#"{"cwd":"","root":""}"#).to_owned())),
-            ("cost", Some("0".to_owned())),
-            ("tokens", Some(NO_TOKENS.to_owned())),
-            ("finish", Some(quote("stop"))),
-        ]);
-    }
+    members.extend(model_of(info, message.role())?);
     let info = json::patch("{}", &members)?;
     Ok(format!(r#"{{"info":{info},"parts":[{part}]}}"#))
+}
+
+/// The members of a new message that name its agent and model: those of the message that has this `info`. A message of the user says which
+/// model is asked, one of the model which it is and what it has cost.
+fn model_of(info: &str, role: Role) -> Result<Vec<(&'static str, Option<String>)>, WireError> {
+    let names = &["id", "agent", "mode", "model", "providerID", "modelID", "parentID", "path"];
+    let [id, agent, mode, asked, provider, name, parent, path] = json::fields(info, names)?;
+    let [asked_provider, asked_name] = json::fields(object(asked), &["providerID", "modelID"])?;
+    let (provider, name, agent) = (provider.or(asked_provider), name.or(asked_name), agent.or(mode));
+    let raw = |value: Option<&str>| value.map(str::to_owned);
+    if role == Role::User {
+        let model = provider
+            .zip(name)
+            .map(|(provider, name)| format!(r#"{{"providerID":{provider},"modelID":{name}}}"#));
+        return Ok(vec![("agent", raw(agent)), ("model", model)]);
+    }
+    Ok(vec![
+        ("agent", raw(agent)),
+        ("parentID", raw(parent.or(id))),
+        ("mode", raw(agent)),
+        ("providerID", raw(provider)),
+        ("modelID", raw(name)),
+        ("path", Some(path.unwrap_or(r#"{"cwd":"","root":""}"#).to_owned())),
+        ("cost", Some("0".to_owned())),
+        ("tokens", Some(NO_TOKENS.to_owned())),
+        ("finish", Some(quote("stop"))),
+    ])
+}
+
+/// The value, if it is an object; otherwise an empty one.
+fn object(value: Option<&str>) -> &str {
+    value.filter(|value| ValueKind::of(value) == ValueKind::Object).unwrap_or("{}")
 }
 
 /// The usage of a message that no provider has made.

@@ -177,6 +177,41 @@ fn what_the_form_cannot_say_is_refused() {
     }
 }
 
+fn with_new(text: &str, at: usize, new: &[&str]) -> Result<String, WireErrorKind> {
+    let mut changed = transcript(text);
+    let entries = &mut changed.conversations_mut()[0].entries;
+    for text in new.iter().rev() {
+        entries.insert(at, TranscriptEntry::new(Message::user(*text)));
+    }
+    let mut out = Vec::new();
+    write_back(&changed, &mut out).map_err(|error| error.kind())?;
+    Ok(String::from_utf8(out).unwrap())
+}
+
+#[test]
+fn new_messages_in_one_place_sort_in_their_order() {
+    let out = with_new(&export(&[USER, STEPS]), 1, &["b", "a", "b"]).unwrap();
+    let text = shown_in(&transcript(&out).conversations()[0]);
+    assert_eq!(text[1..4], ["user: text b", "user: text a", "user: text b"]);
+    let ids: Vec<&str> =
+        out.split(r#""info":{"id":""#).skip(2).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert!(ids.len() == 5 && ids.is_sorted() && ids.windows(2).all(|pair| pair[0] != pair[1]), "{ids:?}");
+}
+
+#[test]
+fn a_new_message_is_refused_where_opencode_would_not_show_it() {
+    let refused = Err(WireErrorKind::Unsupported);
+    let both = export(&[USER, STEPS]);
+    assert_eq!(with_new(&both, 0, &["a"]), refused, "an id before the first");
+    assert_eq!(with_new(&both, 2, &["a"]), refused, "within a record");
+    let last = transcript(&both).conversations()[0].entries.len();
+    assert!(with_new(&both, last, &["a"]).is_ok());
+    let cut = both.replace(r#""title":"Look around""#, r#""revert":{"messageID":"msg_2","partID":"p4"}"#);
+    assert_eq!(with_new(&cut, last, &["a"]), refused, "behind what was reverted in part");
+    let unnamed = export(&[USER, r#"{"info":{"role":"user"},"parts":[{"type":"text","text":"x"}]}"#]);
+    assert_eq!(with_new(&unnamed, 2, &["a"]), refused, "beside a message without an id");
+}
+
 #[test]
 fn a_new_message_has_what_opencode_demands_and_follows_by_time_and_id() {
     let steps = STEPS.replace(

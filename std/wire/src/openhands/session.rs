@@ -12,8 +12,8 @@ use crate::json;
 use crate::json::known::Value;
 use crate::rewrite::pinned;
 use crate::transcript::{
-    CompactionTree, Conversation, NEVER, Relation, Report, SourceRecordId, Stage, Stages, Timeline,
-    ToolCompaction, Transcript, TranscriptEntry,
+    CompactionTree, Conversation, Insertion, NEVER, Relation, Report, SourceRecordId, Stage, Stages,
+    Timeline, ToolCompaction, Transcript, TranscriptEntry,
 };
 use crate::{Format, WireError};
 
@@ -37,6 +37,7 @@ pub(super) fn read(
     }
     // An event of version 1 that condenses says behind how many events its summary stands.
     let is_closed = !run.numbers.is_empty() && !run.before.is_empty();
+    let insertion = if is_closed { Insertion::Nowhere } else { Insertion::Anywhere };
     let base = transcript.conversations.len();
     let (now, lists) = (run.ended(), run.compactions.lists());
     let file: Arc<dyn Stages> = Arc::new(run.timeline.finish(run.entries, run.reports));
@@ -46,7 +47,7 @@ pub(super) fn read(
         found = found.with_stage(&stage, ended.messages);
         found.compactions = lists(ended.stage.checked_sub(1));
         found.label = label.clone();
-        found.is_closed = is_closed;
+        found.insertion = insertion;
         if count > 0 {
             found.relation = Relation::Branch(base);
             found.active = false;

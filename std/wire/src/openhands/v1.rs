@@ -132,20 +132,21 @@ fn new_event(new: &NewRecord<'_>) -> Result<String, WireError> {
         Role::Assistant => ("agent", "assistant"),
         _ => return Err(form("a new message of this role")),
     };
-    let member = |key: &str, value: Option<String>| {
-        value.map(|value| format!(",\"{key}\":{value}")).unwrap_or_default()
-    };
     let [time, parent] = json::fields(new.like, &["timestamp", "parent_id"])?;
-    let time = member("timestamp", time.map(str::to_owned));
-    let parent = member(
-        "parent_id",
-        new.parent.or(parent).map(|_| new.parent.map_or_else(|| "null".to_owned(), quote)),
-    );
-    Ok(format!(
-        r#"{{"id":{}{time},"source":"{source}"{parent},"llm_message":{{"role":"{role}","content":[{{"type":"text","text":{}}}]}},"kind":"MessageEvent"}}"#,
-        quote(new.name.unwrap_or_default()),
-        quote(text)
-    ))
+    // Events of earlier versions do not name the one before them.
+    let parent = parent.map(|_| new.parent.map_or_else(|| "null".to_owned(), quote));
+    let said = format!(r#"{{"role":"{role}","content":[{{"type":"text","text":{}}}]}}"#, quote(text));
+    json::patch(
+        "{}",
+        &[
+            ("id", Some(quote(new.name.unwrap_or_default()))),
+            ("timestamp", time.map(str::to_owned)),
+            ("source", Some(quote(source))),
+            ("parent_id", parent),
+            ("llm_message", Some(said)),
+            ("kind", Some(quote("MessageEvent"))),
+        ],
+    )
 }
 
 fn object<'a>(raw: &'a str, key: &'static str) -> Result<Option<&'a str>, WireError> {

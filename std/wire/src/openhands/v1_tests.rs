@@ -131,3 +131,14 @@ fn a_new_message_stands_between_two_events_which_name_it() {
         "the summary stands behind a number of events"
     );
 }
+
+#[test]
+fn a_message_that_stood_before_a_condensation_is_left_out_of_the_file() {
+    let mut changed = transcript(&list(&[SYSTEM, ASKS, STATE, CALLS, SEEN, FORGETS, ANSWER]));
+    let entries = &mut changed.conversations_mut()[0].entries;
+    assert_eq!(entries.remove(1).message().role(), Role::User);
+    let left = shown_in(&changed.conversations()[0]);
+    let out = written(&changed);
+    assert!(!out.contains("\"go\""), "{out}");
+    assert_eq!(shown_in(&transcript(&out).conversations()[0]), left);
+}

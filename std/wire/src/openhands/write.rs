@@ -9,7 +9,7 @@ use super::event::{Event, Fields};
 use super::v1;
 use crate::WireError;
 use crate::json::{self, ValueKind, patch, quote};
-use crate::rewrite::{changes, form, only_text, text, with_arguments, with_items, within};
+use crate::rewrite::{changes, form, only_text, text, with_items, with_quoted_arguments, within};
 use crate::slots;
 
 /// The event `source` as its message is now, or a new one that is a text.
@@ -70,9 +70,9 @@ fn with_call(source: &str, was: &ToolCall, new: &ToolCall, is_recorded: bool) ->
         with_items(response, "choices", |_, choice| {
             within(choice, &["message"], |message| {
                 with_items(message, "tool_calls", |_, call| match is_own(call)? {
-                    true => {
-                        within(call, &["function"], |function| with_arguments(function, "arguments", new))
-                    }
+                    true => within(call, &["function"], |function| {
+                        with_quoted_arguments(function, "arguments", new)
+                    }),
                     false => Ok(call.to_owned()),
                 })
             })

@@ -71,7 +71,8 @@ fn write_record(record: Option<&str>, messages: &[&Message]) -> Result<Option<St
     };
     let was: Vec<Message> = message(&whole, said)?.into_iter().collect();
     let mut said = said.to_owned();
-    for change in changes(&was, messages)? {
+    // The last one first: a text that is empty now is no part.
+    for change in changes(&was, messages)?.iter().rev() {
         let content = json::field(&said, "content")?.unwrap_or("\"\"");
         let content = match change.new {
             new @ Part::ToolResult(_) => format!(r#"[{{"type":"text","text":{}}}]"#, quote(text(new)?)),

@@ -1,7 +1,7 @@
 //! Session files of pi, read, changed and written back.
 
 use epitome_core::message::Role;
-use epitome_message::{Message, Part, ToolResult};
+use epitome_message::{Message, Part, ToolCall, ToolResult};
 
 use crate::json;
 use crate::tests::support::{shown_in, written};
@@ -258,4 +258,37 @@ fn a_key_twice_is_an_error_where_it_is_read() {
     assert_eq!(unused.unwrap().conversations()[0].entries.len(), 1);
     let error = twice(r#""role":"user""#, r#""role":"user","role":"user""#).unwrap_err();
     assert_eq!(error.kind(), WireErrorKind::DuplicateKey);
+}
+
+#[test]
+fn several_changes_of_a_message_are_all_written() {
+    let said = r#"{"type":"message","timestamp":"t","message":{"role":"assistant","content":[{"type":"text","text":"Look."},
+ {"type":"image","mimeType":"image/png","data":"AAAA"},{"type":"toolCall","id":"c1","name":"f","arguments":"text"},
+ {"type":"toolCall","id":"c2","name":"g","arguments":{"n":1.0}}]}}"#.replace('\n', "");
+    let lines = [HEAD.to_owned(), USER.to_owned(), said.clone()];
+    let with = |parts: [Part; 4]| {
+        let mut changed = transcript(&lines);
+        let entry = &mut changed.conversations_mut()[0].entries[1];
+        *entry = entry.clone().with_message(entry.message().clone().with_parts(parts.to_vec()));
+        let mut out = Vec::new();
+        write_back(&changed, &mut out).map_err(|error| error.kind())?;
+        Ok::<_, WireErrorKind>(String::from_utf8(out).unwrap())
+    };
+    let call = |id: &str, name: &str| Part::ToolCall(ToolCall::new(id, name, "{}"));
+    let text = |text: &str| Part::Text(text.into());
+    let expected = said
+        .replace("Look.", "")
+        .replace(
+            r#"{"type":"image","mimeType":"image/png","data":"AAAA"}"#,
+            r#"{"type":"text","text":"[media]"}"#,
+        )
+        .replace(r#""arguments":"text""#, r#""arguments":{}"#)
+        .replace(r#"{"n":1.0}"#, "{}");
+    let out = with([text(""), text("[media]"), call("c1", "f"), call("c2", "g")]).unwrap();
+    assert_eq!(out.lines().last(), Some(expected.as_str()));
+    // A call is what it was, but for its arguments.
+    for other in [call("c9", "f"), call("c1", "h"), text("f")] {
+        let refused = with([text("Look."), text("[media]"), other, call("c2", "g")]);
+        assert_eq!(refused, Err(WireErrorKind::Unsupported));
+    }
 }

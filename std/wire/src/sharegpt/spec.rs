@@ -12,7 +12,7 @@ use crate::expect::{expect_object, share};
 use crate::exports;
 use crate::json::known::Members;
 use crate::json::{self, ValueKind};
-use crate::rewrite::{form, with_arguments};
+use crate::rewrite::{form, with_quoted_arguments};
 use crate::slots::{self, RecordMessage, RecordPart, SlotForm};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
@@ -109,7 +109,7 @@ fn with_calls(record: &str, now: &[Part]) -> Result<String, WireError> {
         return Err(form("a message with other calls than it had"));
     }
     let changed = |at: usize, raw: &str| match (was.get(at), now.get(at)) {
-        (Some(was), Some(Part::ToolCall(now))) if was != now => with_arguments(raw, "arguments", now),
+        (Some(was), Some(Part::ToolCall(now))) if was != now => with_quoted_arguments(raw, "arguments", now),
         _ => Ok(raw.to_owned()),
     };
     let now = match ValueKind::of(&said) {

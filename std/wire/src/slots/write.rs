@@ -11,7 +11,7 @@ use epitome_message::{Message, Part, ToolResult};
 use super::{ReadRecord, RecordMessage, RecordPart, Slot, SlotForm};
 use crate::WireError;
 use crate::json::{self, ValueKind, quote};
-use crate::rewrite::{arguments, form, only_text};
+use crate::rewrite::{form, only_text};
 
 /// The record when it holds the messages `now`, of those that `read` finds in it; `None`, if it holds none.
 pub(crate) fn write(
@@ -249,7 +249,10 @@ impl SlotForm {
             (Self::Text, Part::ToolCall(call)) => quote(&call.arguments),
             (Self::Text, part) => quote(&said(part)?),
             (Self::Around(before, behind), part) => format!("{before}{}{behind}", quote(&said(part)?)),
-            (Self::Arguments, Part::ToolCall(call)) => arguments(was, call)?,
+            (Self::Arguments, Part::ToolCall(call)) => {
+                json::check(&call.arguments).map_err(|_| form("a call whose arguments are no JSON"))?;
+                call.arguments.to_string()
+            }
             (Self::Arguments, _) => return Err(form("this change")),
         })
     }

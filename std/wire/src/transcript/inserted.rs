@@ -59,9 +59,6 @@ impl<'t> Waiting<'t> {
         if !new.unnamed && self.links.as_ref().is_some_and(Links::is_unnamed) {
             return Ok(false);
         }
-        if self.conversation.is_closed {
-            return Err(form("a new message"));
-        }
         self.messages.push(entry.message().clone());
         Ok(true)
     }

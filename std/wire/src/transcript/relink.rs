@@ -68,9 +68,12 @@ impl Chain {
         self.aside.is_some_and(|key| matches!(json::field(raw, key), Ok(Some("true"))))
     }
 
-    /// The record `raw` after the record of this name, or after none.
+    /// The record `raw` after the record of this name, or after none. One that names no other stays as it is.
     pub(super) fn linked(&self, raw: &str, parent: Option<&str>) -> Result<String, WireError> {
         let [_, key] = self.keys;
+        if json::field(raw, key)?.is_none() {
+            return Ok(raw.to_owned());
+        }
         json::patch(raw, &[(key, Some(parent.map_or_else(|| "null".to_owned(), json::quote)))])
     }
 }
@@ -81,7 +84,7 @@ pub(crate) struct NewRecords {
     /// A name in the form of the format, of a number that looks random.
     pub(crate) name: fn(u128) -> String,
     pub(crate) write: fn(&NewRecord<'_>) -> Result<String, WireError>,
-    /// Whether that writes records of a text whose records have no names, too. Otherwise the writer of the format does.
+    /// Whether `write` serves conversations whose records have no names, too. Otherwise the writer of the format does.
     pub(crate) unnamed: bool,
 }
 
@@ -109,6 +112,8 @@ pub(super) struct Links<'t> {
     cuts: HashSet<u32>,
     /// Whether some of the messages have names and others follow the record before them.
     is_mixed: bool,
+    /// Whether none of the messages has a name.
+    is_unnamed: bool,
 }
 
 #[derive(Debug)]
@@ -135,7 +140,7 @@ impl<'t> Links<'t> {
                 holding.insert((list, at), id);
             }
         }
-        let (mut records, mut named, mut unnamed) = (HashMap::new(), false, false);
+        let (mut records, mut named, mut unnamed, mut is_unnamed) = (HashMap::new(), false, false, true);
         for (number, list) in (0_u32..).zip(&transcript.lists) {
             for (at, range) in (0_u32..).zip(&list.elements) {
                 let id = holding.get(&(number, at));
@@ -145,6 +150,7 @@ impl<'t> Links<'t> {
                 };
                 named |= id.is_some();
                 let is_kept = id.filter(|id| own.contains(id)).map(|id| kept.contains(id));
+                is_unnamed &= is_kept.is_none();
                 records.entry(name).or_insert(Known { parent, at, is_kept });
             }
         }
@@ -155,11 +161,13 @@ impl<'t> Links<'t> {
         let places: Vec<u32> = conversation.as_read().filter_map(|(id, _)| place(id)).collect();
         let way = way(&records, places.iter().max().copied());
         let mut cuts = cuts(&places);
-        cuts.retain(|at| way.is_empty() || way.contains(at));
+        // Where the last record names no other, the order of the file decides.
+        cuts.retain(|at| way.len() < 2 || way.contains(at));
         let kept = || entries.iter().filter_map(|entry| Some((place(entry.record()?)?, entry.record()?)));
         let before = kept().zip(kept().skip(1)).map(|(before, (at, _))| (at, before));
         let before = before.filter(|(at, before)| before.0 < *at).collect();
-        Some(Self { transcript, chain, records, before, cuts, is_mixed: named && unnamed })
+        let is_mixed = named && unnamed;
+        Some(Self { transcript, chain, records, before, cuts, is_mixed, is_unnamed })
     }
 
     /// The record `text`, linked to what is before it now; `None` if that is what it says.
@@ -207,9 +215,9 @@ impl<'t> Links<'t> {
         Some(beside.map(|(name, _)| name).or_else(|| parent.map(str::to_owned)))
     }
 
-    /// Whether no record of the text has a name.
-    pub(super) fn is_unnamed(&self) -> bool {
-        self.records.is_empty()
+    /// Whether no record of the conversation has a name.
+    pub(super) const fn is_unnamed(&self) -> bool {
+        self.is_unnamed
     }
 
     /// Whether a new record right before this element stands in the file where it stands in the conversation. It does not among the

@@ -22,6 +22,12 @@ pub(crate) trait Stages: fmt::Debug + Send + Sync {
 
     /// For each message, the number of the conversations that have it.
     fn holders(&self) -> Vec<u32>;
+
+    /// Whether a conversation shows a record because of its place in the file, and not because another record names it: a record that one
+    /// has no more cannot stay for the others then.
+    fn is_by_place(&self) -> bool {
+        false
+    }
 }
 
 /// A conversation of a file as it was read.

@@ -128,6 +128,10 @@ pub(crate) struct Stored {
 }
 
 impl Stages for Stored {
+    fn is_by_place(&self) -> bool {
+        true
+    }
+
     fn entries(&self) -> &[TranscriptEntry] {
         &self.entries
     }

@@ -7,7 +7,9 @@ use std::io::Write;
 use super::contents::{Contents, Output};
 use super::held::Held;
 use super::inserted::{Inserted, Waiting};
-use super::{AsRead, Conversation, List, Partial, Place, SourceRecordId, Transcript, TranscriptEntry};
+use super::{
+    AsRead, Conversation, Insertion, List, Partial, Place, SourceRecordId, Transcript, TranscriptEntry,
+};
 use crate::json::ElementPlaces;
 use crate::openai_responses::CustomCalls;
 use crate::rewrite::form;
@@ -71,7 +73,9 @@ impl<'t> Edits<'t> {
             edits.conversation(transcript, conversation, &mut lists, (&mut written, &mut inserted))?;
         }
         let held = Held::of(transcript);
-        let is_there = |id: SourceRecordId| written.contains(&id) || held.has(id);
+        let dropped = transcript.dropped();
+        let is_held = |id: SourceRecordId| held.has(id) && !dropped.contains(&id);
+        let is_there = |id: SourceRecordId| written.contains(&id) || is_held(id);
         edits.absent(transcript, is_there)?;
         let mut stays: Vec<_> = transcript.lists.iter().map(|list| vec![true; list.elements.len()]).collect();
         for (id, record) in (0_u32..).map(SourceRecordId).zip(&transcript.records) {
@@ -81,7 +85,7 @@ impl<'t> Edits<'t> {
             {
                 *stays &= match record.hidden_by {
                     Some(by) => is_there(by),
-                    None => record.pieces == 0 || (held.has(id) && !written.contains(&id)),
+                    None => record.pieces == 0 || (is_held(id) && !written.contains(&id)),
                 };
             }
         }
@@ -123,7 +127,9 @@ impl<'t> Edits<'t> {
             return Ok(());
         }
         let (mut list, mut cursor, mut near) = (conversation.first_list(transcript), None, None);
-        let (mut own, mut has_new) = (HashSet::new(), false);
+        let (mut own, mut has_new, mut is_behind_new) = (HashSet::new(), false, false);
+        // The new record before this one: the next one is like it.
+        let mut newest: Option<String> = None;
         let mut waiting = Waiting::of(transcript, conversation, spec.chain)?;
         let partial = conversation.partial(&transcript.records);
         // A result that the text did not have takes the form that answers its call.
@@ -142,10 +148,16 @@ impl<'t> Edits<'t> {
             };
             let group = answered.as_ref().map_or(group, |answered| answered.as_slice());
             let record = id.and_then(|id| transcript.records.get(id.0 as usize));
+            if id.is_none() && conversation.insertion == Insertion::Nowhere {
+                return Err(form("a new message"));
+            }
             if let Some(id) = id {
                 let again = !own.insert(id);
                 if again {
                     waiting.splits_no_record()?;
+                    if is_behind_new && conversation.insertion == Insertion::BetweenRecords {
+                        return Err(form("a new message within a record"));
+                    }
                 }
                 if !written.insert(id) && !again {
                     waiting.agrees(inserted, id)?;
@@ -157,7 +169,8 @@ impl<'t> Edits<'t> {
                     continue;
                 }
             }
-            has_new |= id.is_none();
+            is_behind_new = id.is_none();
+            has_new |= is_behind_new;
             if has_new && record.is_some_and(|record| record.begins) {
                 return Err(form("a new message before what a compaction has left"));
             }
@@ -166,9 +179,10 @@ impl<'t> Edits<'t> {
                 ([entry], None) if waiting.takes(entry)? => continue,
                 _ => {}
             }
-            let like = near.or_else(|| conversation.first_element(transcript));
+            let like =
+                near.or_else(|| conversation.first_element(transcript)).map(|id| transcript.record(id));
             let fresh = match (group, id) {
-                ([entry], None) => spec.write_new(entry.message(), like.map(|id| transcript.record(id))),
+                ([entry], None) => spec.write_new(entry.message(), newest.as_deref().or(like)),
                 _ => None,
             };
             let text = match fresh {
@@ -177,6 +191,7 @@ impl<'t> Edits<'t> {
                     .map_err(|error| placed(error, transcript, conversation, record))?,
             };
             let text = waiting.relinked(id, text)?;
+            newest = if id.is_none() { text.clone().flatten() } else { None };
             match record.map(|record| (&record.place, record)) {
                 Some((Place::Field { .. } | Place::Value, record)) => match text {
                     None => {}
@@ -271,6 +286,21 @@ impl Transcript {
     /// Whether nothing was changed: neither which messages there are, nor what they say.
     fn is_as_read(&self) -> bool {
         self.conversations.iter().all(|one| self.is_untouched(one))
+    }
+
+    /// The records that the conversation which goes on has no more, where it would show each that stays in the file.
+    fn dropped(&self) -> HashSet<SourceRecordId> {
+        let mut dropped = HashSet::new();
+        for conversation in self.conversations.iter().filter(|one| one.active && !self.is_untouched(one)) {
+            if let AsRead::Shared(stage) = &conversation.as_read
+                && stage.of.is_by_place()
+            {
+                let now: HashSet<_> =
+                    conversation.entries.iter().filter_map(TranscriptEntry::record).collect();
+                dropped.extend(stage.as_read().map(|(id, _)| id).filter(|id| !now.contains(id)));
+            }
+        }
+        dropped
     }
 
     /// Whether one conversation was not changed.
@@ -400,9 +430,6 @@ fn new_text(
     group: &[TranscriptEntry],
 ) -> Result<Option<Option<String>>, WireError> {
     let id = record.map(|(id, _)| id);
-    if id.is_none() && conversation.is_closed {
-        return Err(form("a new message"));
-    }
     let pieces = record.and_then(|(id, partial)| partial.get(&id)).map(Vec::as_slice);
     if id.is_some_and(|id| transcript.is_intact(id, group, pieces.map(<[_]>::len))) {
         return Ok(None);

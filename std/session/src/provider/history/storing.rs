@@ -92,14 +92,11 @@ impl HistoryProvider {
         })
     }
 
-    /// The last message that a run of this token has stored here, in the history that was opened for this one; `Some(None)` if it was
-    /// pruned.
-    pub(crate) async fn last_stored(
-        &self,
-        context: &SessionContext,
-    ) -> Result<Option<Option<Message>>, SessionError> {
-        let Some(history) = context.history(&self.source_id) else { return Ok(None) };
-        let (mut stored, mut end) = (0_usize, None);
+    /// The last message that a run of this token has stored here, in the history that was opened for this one.
+    pub(crate) async fn last_stored(&self, context: &SessionContext) -> Result<LastStored, SessionError> {
+        let Some(history) = context.history(&self.source_id) else { return Ok(LastStored::Nothing) };
+        let mut stored = 0_usize;
+        let mut end = None;
         while let Some(appended) = history.appended(&self.token(context.run_token(), stored)).await? {
             let count =
                 usize::try_from(appended.head.0.saturating_sub(appended.first.0)).unwrap_or(usize::MAX);
@@ -109,10 +106,11 @@ impl HistoryProvider {
                 break;
             }
         }
-        let Some(end) = end else { return Ok(None) };
+        let Some(end) = end else { return Ok(LastStored::Nothing) };
         let page = history.log(Seq(end.0.saturating_sub(1))..end, 1).await?;
         let last = page.messages.into_iter().find(|logged| logged.pruned_by.is_none());
-        Ok(Some(last.map(|logged| Message::clone(&logged.entry.message))))
+        Ok(last
+            .map_or(LastStored::Pruned, |logged| LastStored::Message(Message::clone(&logged.entry.message))))
     }
 
     /// Appends to a history, wherever its end is by now. The token makes it repeatable.
@@ -157,6 +155,15 @@ impl HistoryProvider {
                 None => !context.loaded && context.source_id != *self.source_id,
             }
     }
+}
+
+/// The last message that a run has stored.
+#[derive(Debug)]
+pub(crate) enum LastStored {
+    Nothing,
+    /// A message whose content was deleted since.
+    Pruned,
+    Message(Message),
 }
 
 /// Place of a message in a run.
