@@ -46,7 +46,7 @@ fn sessions_with_sealed_reasoning_are_printed_as_json() {
 #[test]
 fn a_summary_that_the_file_cannot_hold_goes_to_another_format() {
     let digest = ["--keep", "40%", "--strategy", "tool-digest:keep=1"];
-    let takes_none = |sample: &samples::Sample| sample.name == "opencode.json";
+    let takes_none = |sample: &samples::Sample| sample.name == "copilot-chat.json";
     for sample in sealed().chain(samples::all(6).into_iter().filter(takes_none)) {
         let folder = Folder::new();
         let (file, out) = (folder.file(&sample.name, &sample.text), folder.path("out.json"));
