@@ -47,7 +47,7 @@ pub(super) fn given(name: &str) -> Result<&str> {
 }
 
 pub(super) fn verify(args: &OneSessionArgs, reindex: bool) -> Result<String> {
-    let store = open(&args.store, Access::Write)?;
+    let store = open(&args.store, if reindex { Access::Write } else { Access::Read })?;
     if reindex {
         block_on(store.reindex()).map_err(|error| refused(&args.store, error))?;
     }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use epitome::core::{Revision, Seq, TokenCounter};
+#[cfg(feature = "sqlite")]
+use epitome::history::SqliteStore;
 use epitome::history::{
     History, HistoryStore, HistoryStoreExt as _, Logged, SessionId, StoreError, StoreErrorKind, StoreKey,
     open_store, open_store_with_key, shown_url,
@@ -16,8 +18,6 @@ use super::copy::exists;
 use super::key;
 use crate::args::{OneSessionArgs, StoreArgs};
 use crate::failure::{Failure, Result};
-#[cfg(feature = "sqlite")]
-use epitome::history::SqliteStore;
 
 pub(crate) type Store = Arc<dyn HistoryStore>;
 pub(super) type Counter = Arc<dyn TokenCounter + Send + Sync>;

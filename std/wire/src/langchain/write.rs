@@ -54,52 +54,51 @@ fn with_call(own: &str, wanted: usize, call: &ToolCall) -> Result<String, WireEr
         true => with_quoted_arguments(raw, "args", call),
         false => Ok(raw.to_owned()),
     })?;
-    let is_text = |value: &&str| ValueKind::of(value) == ValueKind::Text;
-    let is_copy = |raw: &str| {
-        let [id, call_id] = match ValueKind::of(raw) {
-            ValueKind::Object => json::fields(raw, &["id", "call_id"])?,
-            _ => [None; 2],
-        };
-        let named = call_id.or(id).filter(is_text).map(json::decode);
-        Ok::<_, WireError>(named.is_some_and(|id| !id.is_empty() && *id == *call.id))
-    };
-    // Blocks of a model that streams hold the text of the arguments too.
-    let copy = |raw: &str| {
-        ["input", "args", "arguments", "partial_json"]
-            .iter()
-            .try_fold(raw.to_owned(), |raw, key| with_quoted_arguments(&raw, key, call))
-    };
     let own = with_items(&own, "content", |_, raw| {
-        let is_kind = || {
-            Ok::<_, WireError>(
-                json::field(raw, "type")?.is_some_and(|kind| COPIES.contains(&&*json::decode(kind))),
-            )
-        };
-        if is_copy(raw)? && is_kind()? { copy(raw) } else { Ok(raw.to_owned()) }
+        let kind = members(raw, &["type"])?[0].map(json::decode).unwrap_or_default();
+        if COPIES.contains(&&*kind) { with_copy(raw, call) } else { Ok(raw.to_owned()) }
     })?;
-    let own =
-        with_items(
-            &own,
-            "tool_call_chunks",
-            |_, raw| if is_copy(raw)? { copy(raw) } else { Ok(raw.to_owned()) },
-        )?;
+    let own = with_items(&own, "tool_call_chunks", |_, raw| with_copy(raw, call))?;
+    let with_function = |raw: &str| with_quoted_arguments(raw, "arguments", call);
     within(&own, &["additional_kwargs"], |more| {
-        let function = |raw: &str| with_quoted_arguments(raw, "arguments", call);
         let more = with_items(more, "tool_calls", |at, raw| {
-            let is_unnamed =
-                || Ok::<_, WireError>(at == wanted && json::field(raw, "id")?.filter(is_text).is_none());
-            if is_copy(raw)? || is_unnamed()? {
-                within(raw, &["function"], function)
-            } else {
-                Ok(raw.to_owned())
-            }
+            // Without an id, it is known by its place.
+            let is_it = is_copy(raw, call)? || (at == wanted && members(raw, &["id"])?[0].is_none());
+            if is_it { within(raw, &["function"], with_function) } else { Ok(raw.to_owned()) }
         })?;
         // The older form of a single call.
         within(&more, &["function_call"], |raw| {
-            let is_it = json::field(raw, "name")?.is_some_and(|name| json::decode(name) == *call.name);
-            if is_it { function(raw) } else { Ok(raw.to_owned()) }
+            let name = members(raw, &["name"])?[0].map(json::decode);
+            if name.is_some_and(|name| *name == *call.name) { with_function(raw) } else { Ok(raw.to_owned()) }
         })
     })
+}
+
+/// The object `raw` with the arguments of this call in each member that may have them, if it has the id of the call. Blocks of a model that
+/// streams hold the text of the arguments too.
+fn with_copy(raw: &str, call: &ToolCall) -> Result<String, WireError> {
+    let keys: &[&str] =
+        if is_copy(raw, call)? { &["input", "args", "arguments", "partial_json"] } else { &[] };
+    keys.iter().try_fold(raw.to_owned(), |raw, key| with_quoted_arguments(&raw, key, call))
+}
+
+/// Whether `raw` has the id of this call.
+fn is_copy(raw: &str, call: &ToolCall) -> Result<bool, WireError> {
+    let [call_id, id] = members(raw, &["call_id", "id"])?;
+    let id = call_id.or(id).map(json::decode).unwrap_or_default();
+    Ok(!id.is_empty() && *id == *call.id)
+}
+
+/// Those members of `raw` that are texts; none, if `raw` is no object.
+fn members<'a, const N: usize>(
+    raw: &'a str,
+    keys: &'static [&'static str; N],
+) -> Result<[Option<&'a str>; N], WireError> {
+    if ValueKind::of(raw) != ValueKind::Object {
+        return Ok([None; N]);
+    }
+    let is_text = |value: &&str| ValueKind::of(value) == ValueKind::Text;
+    Ok(json::fields(raw, keys)?.map(|value| value.filter(is_text)))
 }
 
 /// The list of blocks with this text in the place of the part `wanted` of those that it is.
