@@ -203,7 +203,7 @@ fn a_new_message_is_refused_where_opencode_would_not_show_it() {
     let refused = Err(WireErrorKind::Unsupported);
     let both = export(&[USER, STEPS]);
     assert_eq!(with_new(&both, 0, &["a"]), refused, "an id before the first");
-    assert_eq!(with_new(&both, 2, &["a"]), refused, "within a record");
+    assert_eq!(with_new(&both, 4, &["a"]), refused, "between two steps of one record");
     let last = transcript(&both).conversations()[0].entries.len();
     assert!(with_new(&both, last, &["a"]).is_ok());
     let cut = both.replace(r#""title":"Look around""#, r#""revert":{"messageID":"msg_2","partID":"p4"}"#);
