@@ -91,36 +91,43 @@ impl Input {
                 path.display()
             )));
         }
-        if about.is_file()
-            && let Some(end) = tail::whole_lines(&mut file, about.len(), &path)?
-        {
-            let bytes = head::read_whole(&mut (&mut file).take(end), end, &path)?;
-            // An agent writes its session while it works, and skips such a line when it reads the session again.
-            if let Ok(session) = Self::from_bytes(path.clone(), bytes, args)
-                && matches!(session.text, Text::Read(_))
-            {
-                tell(format!("epitome: {}: the last line is unfinished: it was left out", path.display()));
-                return Ok(Self { is_cut: true, ..session });
-            }
-            file.rewind().map_err(|error| Failure::io(&path, &error))?;
-        }
-        if about.is_file() && !args.part.each && args.part.at.is_none() {
+        if about.is_file() {
             let head = head::read(&mut file, &path)?;
+            let is_whole = !args.part.each && args.part.at.is_none();
             let chat = matches!(args.part.from.0, None | Some(Format::OpenaiChat));
-            if chat && head::is_jsonl(&head) {
+            if is_whole && chat && head::is_jsonl(&head) {
                 return Self::chat(path, Text::Lines(file), args);
             }
-            if let Some(format) = head::outlined(&head, args).filter(|_| wanted == Use::Look) {
-                return Ok(Self {
-                    path,
-                    text: Text::Session(file, format),
-                    args: args.clone(),
-                    is_cut: false,
-                });
+            if let Some(session) = Self::unfinished(&mut file, &path, (&head, about.len()), args)? {
+                return Ok(session);
+            }
+            let outlined = head::outlined(&head, args).filter(|_| is_whole && wanted == Use::Look);
+            if let Some(format) = outlined {
+                let text = Text::Session(file, format);
+                return Ok(Self { path, text, args: args.clone(), is_cut: false });
             }
         }
         let bytes = head::read_whole(&mut file, about.len(), &path)?;
         Self::from_bytes(path, bytes, args)
+    }
+
+    /// A session without its last line, if that is unfinished: an agent writes its session while it works, and skips such a line when it reads
+    /// the session again. `head` is the beginning of the file, which has this size.
+    fn unfinished(
+        file: &mut File,
+        path: &Path,
+        (head, size): (&str, u64),
+        args: &InputArgs,
+    ) -> Result<Option<Self>> {
+        let Some(end) = tail::whole_lines(file, (head, size), path)? else { return Ok(None) };
+        let bytes = head::read_whole(&mut (&mut *file).take(end), end, path)?;
+        file.rewind().map_err(|error| Failure::io(path, &error))?;
+        let session = Self::from_bytes(path.to_owned(), bytes, args).ok();
+        let Some(session) = session.filter(|found| matches!(found.text, Text::Read(_))) else {
+            return Ok(None);
+        };
+        tell(format!("epitome: {}: the last line is unfinished: it was left out", path.display()));
+        Ok(Some(Self { is_cut: true, ..session }))
     }
 
     /// The arguments with the path of a file in the place of `latest` and of the id of a session, and the format of the agent that

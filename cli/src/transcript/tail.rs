@@ -7,12 +7,13 @@ use std::path::Path;
 use epitome::wire::document;
 use serde::de::IgnoredAny;
 
-use super::head::{self, without_mark};
+use super::head::without_mark;
 use crate::failure::{Failure, Result};
 
 /// The length of the whole lines of a JSONL file whose last line is the beginning of a JSON value; `None` for any other file.
-pub(super) fn whole_lines(file: &mut File, size: u64, path: &Path) -> Result<Option<u64>> {
-    if !document::looks_like_jsonl(without_mark(&head::read(file, path)?)) {
+/// `head` is its beginning, and `size` its size.
+pub(super) fn whole_lines(file: &mut File, (head, size): (&str, u64), path: &Path) -> Result<Option<u64>> {
+    if !document::looks_like_jsonl(without_mark(head)) {
         return Ok(None);
     }
     let found = last_line(file, size).and_then(|found| file.rewind().map(|()| found));
@@ -67,8 +68,8 @@ mod tests {
     fn found(content: &[u8]) -> Option<u64> {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(content).unwrap();
-        file.rewind().unwrap();
-        whole_lines(&mut file, content.len() as u64, Path::new("x")).unwrap()
+        let head = String::from_utf8_lossy(content);
+        whole_lines(&mut file, (&head, content.len() as u64), Path::new("x")).unwrap()
     }
 
     #[test]

@@ -81,6 +81,22 @@ pub(crate) fn with_quoted_arguments(raw: &str, key: &str, call: &ToolCall) -> Re
     }
 }
 
+/// Rewrites the element of the array `list` that is the part number `wanted`: `is_part` says which elements are parts.
+pub(crate) fn with_nth_part(
+    list: &str,
+    wanted: usize,
+    is_part: impl Fn(&str) -> Result<bool, WireError>,
+    written: impl Fn(&str) -> Result<String, WireError>,
+) -> Result<String, WireError> {
+    let mut part = 0_usize;
+    json::map_items(list, |_, raw| {
+        let is_part = is_part(raw)?;
+        let is_wanted = is_part && part == wanted;
+        part = part.saturating_add(usize::from(is_part));
+        if is_wanted { written(raw) } else { Ok(raw.to_owned()) }
+    })
+}
+
 /// Rewrites each element of the array under `key`. Without such an array the object `raw` stays as it is.
 pub(crate) fn with_items(
     raw: &str,

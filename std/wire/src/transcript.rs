@@ -9,6 +9,7 @@ mod log;
 mod relink;
 mod shared;
 mod timeline;
+mod unchanged;
 mod write;
 
 use core::fmt;

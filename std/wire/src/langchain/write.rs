@@ -8,7 +8,7 @@ use epitome_message::{MediaSource, Message, Part, ToolCall};
 use super::message::{self, COPIES, Fields};
 use crate::WireError;
 use crate::json::{self, ValueKind, patch, quote};
-use crate::rewrite::{changes, form, text, with_items, with_quoted_arguments, within};
+use crate::rewrite::{changes, form, text, with_items, with_nth_part, with_quoted_arguments, within};
 
 /// The message `source` as it is now, or a new one.
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
@@ -103,19 +103,14 @@ fn members<'a, const N: usize>(
 
 /// The list of blocks with this text in the place of the part `wanted` of those that it is.
 fn with_text(list: &str, wanted: usize, new: &str) -> Result<String, WireError> {
-    let (whole, mut part): (Arc<str>, _) = (Arc::from(""), 0_usize);
-    json::map_items(list, |_, raw| {
-        let is_part = message::block(&whole, raw)?.is_some();
-        let at = part;
-        part = part.saturating_add(usize::from(is_part));
-        match ValueKind::of(raw) {
-            _ if !is_part || at != wanted => Ok(raw.to_owned()),
-            ValueKind::Object if json::field(raw, "type")? != Some("\"text\"") => {
-                Ok(format!(r#"{{"type":"text","text":{}}}"#, quote(new)))
-            }
-            ValueKind::Object => patch(raw, &[("text", Some(quote(new)))]),
-            _ => Ok(quote(new)),
+    let whole: Arc<str> = Arc::from("");
+    let is_part = |raw: &str| Ok(message::block(&whole, raw)?.is_some());
+    with_nth_part(list, wanted, is_part, |raw| match ValueKind::of(raw) {
+        ValueKind::Object if json::field(raw, "type")? != Some("\"text\"") => {
+            Ok(format!(r#"{{"type":"text","text":{}}}"#, quote(new)))
         }
+        ValueKind::Object => patch(raw, &[("text", Some(quote(new)))]),
+        _ => Ok(quote(new)),
     })
 }
 

@@ -11,7 +11,7 @@ use super::session::Session;
 use crate::body::Body;
 use crate::json::known::Members;
 use crate::json::{self, ValueKind, patch, quote};
-use crate::rewrite::{changes, form, only_text, text, with_arguments};
+use crate::rewrite::{changes, form, only_text, text, with_arguments, with_nth_part};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Chain, NewRecord, NewRecords, Transcript};
 use crate::{Format, WireError};
@@ -86,19 +86,14 @@ fn write_record(record: Option<&str>, messages: &[&Message]) -> Result<Option<St
 
 /// The list of blocks with this part in the place of the part `wanted`.
 fn with_part(list: &str, wanted: usize, new: &Part) -> Result<String, WireError> {
-    let (whole, mut part): (Arc<str>, _) = (Arc::from(""), 0_usize);
-    json::map_items(list, |_, raw| {
-        let is_part = block(&whole, &Members::of(raw, &NAMES))?.is_some();
-        let at = part;
-        part = part.saturating_add(usize::from(is_part));
-        match new {
-            _ if !is_part || at != wanted => Ok(raw.to_owned()),
-            Part::ToolCall(call) => with_arguments(raw, "arguments", call),
-            new if json::field(raw, "type")? == Some("\"text\"") => {
-                patch(raw, &[("text", Some(quote(text(new)?)))])
-            }
-            new => Ok(format!(r#"{{"type":"text","text":{}}}"#, quote(text(new)?))),
+    let whole: Arc<str> = Arc::from("");
+    let is_part = |raw: &str| Ok(block(&whole, &Members::of(raw, &NAMES))?.is_some());
+    with_nth_part(list, wanted, is_part, |raw| match new {
+        Part::ToolCall(call) => with_arguments(raw, "arguments", call),
+        new if json::field(raw, "type")? == Some("\"text\"") => {
+            patch(raw, &[("text", Some(quote(text(new)?)))])
         }
+        new => Ok(format!(r#"{{"type":"text","text":{}}}"#, quote(text(new)?))),
     })
 }
 
