@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use epitome::agent::{
-    Agent, ChatClient, ChatRequest, ClientError, Concurrency, DeltaSink, RunUpdate, SessionForgotten,
-    SharedSession, ToolOutput,
+    Agent, ChatClient, ChatRequest, ClientError, Concurrency, DeltaSink, INTERRUPTED, OpenCalls, RunUpdate,
+    SessionForgotten, SharedSession, ToolOutput,
 };
 use epitome::compaction::{AutoCompaction, CompactionCx, CompactionOutcome, Compactor, RunPoints};
 use epitome::compactors::Truncation;
@@ -49,6 +49,53 @@ fn tools_run_until_the_model_has_an_answer() {
     let outcome = block_on(agent.run(&mut session, "Work.", &RunOptions::default())).unwrap();
     assert_eq!(outcome.response.messages.len(), 5);
     assert_eq!(texts(&log(&*store, "s"))[2], "tool: result c1: ran read");
+}
+
+/// A run has ended with three calls. The next one brings a result of one of them, and runs none.
+#[test]
+fn open_calls_are_reported_and_not_run() {
+    for streams in [false, true] {
+        let store = Arc::new(MemoryStore::new());
+        let client = Scripted::new(|asked, _| {
+            let calls = ["c1", "c2", "c3"].map(|id| Part::ToolCall(ToolCall::new(id, "pay", "{}")));
+            Ok(ModelResponse::new(vec![match asked {
+                1 => Message::new(Role::Assistant, calls.to_vec()),
+                2 => call("c4", "look"),
+                _ => Message::assistant("Done."),
+            }]))
+        });
+        let waiting = Agent::with_settings(settings(&store), client.clone());
+        block_on(waiting.run(&mut waiting.create_session(Some("s"), None), "Pay.", &RunOptions::default()))
+            .unwrap();
+
+        let agent = with_tools(&store, &client).with_open_calls(OpenCalls::Report);
+        let (mut session, options) = (agent.create_session(Some("s"), None), RunOptions::default());
+        let input = vec![Message::tool("c2", "paid")];
+        let (outcome, mut told) = match streams {
+            false => (block_on(agent.run(&mut session, input, &options)).unwrap(), Vec::new()),
+            true => {
+                let mut stream = agent.run_stream(&mut session, input, &options);
+                let mut told = Vec::new();
+                while let Some(update) = block_on(stream.next()) {
+                    if let RunUpdate::ToolResult(result) = update.unwrap() {
+                        told.push(result);
+                    }
+                }
+                (block_on(stream.finish()).unwrap(), told)
+            }
+        };
+        let interrupted = |id: &str| format!("tool: result {id}: {INTERRUPTED}");
+        let said = texts(&log(&*store, "s"));
+        let (first, third) = (interrupted("c1"), interrupted("c3"));
+        assert_eq!(said[2..5], ["tool: result c2: paid", &first, &third]);
+        // The calls of this run are run.
+        assert_eq!(said[5..], ["assistant: call c4", "tool: result c4: ran look", "assistant: Done."]);
+        if streams {
+            let results: Vec<_> =
+                outcome.response.messages.iter().filter(|it| it.role() == Role::Tool).cloned().collect();
+            assert_eq!(told.drain(..).collect::<Vec<_>>(), results);
+        }
+    }
 }
 
 /// Six calls in one answer. Their results are in the order of the answer, however many run at once.

@@ -5,10 +5,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use epitome::agent::{OVERFLOW_COMPACTIONS_MAX, RunUpdate};
-use epitome::compaction::{AutoCompaction, CompactionCx, CompactionOptions, CompactionOutcome, Compactor};
+use epitome::compaction::{
+    AutoCompaction, CompactionCx, CompactionOptions, CompactionOutcome, Compactor, RunPoints,
+};
 use epitome::compactors::Truncation;
+use epitome::core::Trigger;
 use epitome::history::{HistoryStore, MemoryStore};
 use epitome::message::Message;
+use epitome::models::Model;
 use epitome::run::{ModelResponse, Persistence, Run, RunError, RunEvent, RunOptions};
 use epitome::session::SessionError;
 use epitome::wire::ContextOverflow;
@@ -97,6 +101,56 @@ fn a_second_refusal_is_answered_harder() {
     let asked = strict.asked.lock().unwrap().clone();
     let [(first, false), (second, false), (third, true)] = asked[..] else { panic!("{asked:?}") };
     assert!(second < first && third <= second / 2 + 1, "{asked:?}");
+}
+
+/// Whatever a run compacts at and by, and whether it can: no request is larger than the limit, and what is said is stored.
+#[test]
+fn an_enforced_limit_is_kept_or_told() {
+    let often =
+        || compaction().with_trigger(Trigger::turns(100)).with_spacing(50).with_points(RunPoints::NONE);
+    for (compaction, refused) in [(Some(often()), None), (None, Some(9)), (Some(often()), Some(30))] {
+        let (store, free) = (Arc::new(MemoryStore::new()), Strict::new(u64::MAX));
+        let can_compact = compaction.is_some();
+        let mut settings = settings(&store).with_model_row(Model::new("small", WINDOW)).with_enforced_limit();
+        settings.compaction = compaction;
+        let limit = settings.budget().limit();
+        let agent = agent(settings, &free);
+        let mut session = agent.create_session(Some("s"), None);
+        let mut compacted = 0;
+        for at in 0..40 {
+            let words = if can_compact && refused == Some(at) { 4_000 } else { 300 };
+            let (question, options) = ("word ".repeat(words), RunOptions::default());
+            let run = match at % 2 {
+                0 => block_on(agent.run(&mut session, question, &options)),
+                _ => block_on(agent.run_stream(&mut session, question, &options).finish()),
+            };
+            match run {
+                Ok(outcome) => {
+                    compacted += compactions(&outcome.events);
+                    assert!(
+                        !outcome.events.iter().any(|it| matches!(it, RunEvent::OverLimit { .. })),
+                        "{at}"
+                    );
+                }
+                Err(RunError::OverLimit { size, limit: told }) => {
+                    assert!(told == limit && size > limit && refused == Some(at), "{at}: {size} of {told}");
+                    assert!(
+                        log(&*store, "s").last().unwrap().text().len() == 5 * words,
+                        "{at}: it is stored"
+                    );
+                    break;
+                }
+                Err(other) => panic!("{at}: {other}"),
+            }
+            assert_ne!(refused, Some(at), "it was sent");
+        }
+        assert_eq!(compacted > 0, can_compact);
+        let asked = free.asked.lock().unwrap();
+        assert!(
+            asked.iter().all(|(sent, _)| *sent <= limit) && asked.len() == refused.unwrap_or(40),
+            "{asked:?}"
+        );
+    }
 }
 
 #[test]

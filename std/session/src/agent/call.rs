@@ -8,8 +8,8 @@ use futures::{FutureExt, StreamExt, stream};
 
 use super::stream::{RunUpdate, Updates};
 use super::{
-    Agent, ChatRequest, ClientError, Input, OVERFLOW_COMPACTIONS_MAX, SessionForgotten, SharedSession,
-    ToolOutput,
+    Agent, ChatRequest, ClientError, INTERRUPTED, Input, OVERFLOW_COMPACTIONS_MAX, OpenCalls,
+    SessionForgotten, SharedSession, ToolOutput,
 };
 use crate::message::{Message, Part, ToolCall};
 use crate::provider::Failures;
@@ -26,9 +26,10 @@ impl Agent {
     ///
     /// # Errors
     /// [`RunError::Model`] if the client failed, [`RunError::ContextOverflow`] if the request could not be made to fit, and
-    /// [`RunError::ToolRounds`] if the model does not stop calling tools: what was said is stored. [`RunError::EndFailed`], with
-    /// the answer, if a provider failed after it; a run with the same token then says [`RunError::AlreadyStored`], with the
-    /// answer, if the history that loads has stored it. Otherwise as [`Run::begin`] and [`Run::prompt`].
+    /// [`RunError::ToolRounds`] if the model does not stop calling tools: what was said is stored, as it is with
+    /// [`RunError::OverLimit`]. [`RunError::EndFailed`], with the answer, if a provider failed after it; a run with the same token then
+    /// says [`RunError::AlreadyStored`], with the answer, if the history that loads has stored it. Otherwise as [`Run::begin`] and
+    /// [`Run::prompt`].
     ///
     /// # Cancel safety
     /// The session can be used, written and loaded. What is stored is what the agent's
@@ -112,6 +113,9 @@ impl Agent {
         let Some(run) = unless_stopped(updates, begun).await else { return Ok(RunOutcome::default()) };
         let mut run = run?;
         tell(updates, run.events());
+        if self.open_calls == OpenCalls::Report {
+            report_open_calls(&mut run, updates)?;
+        }
         let is_stopped = || updates.is_some_and(Updates::is_stopped);
         let mut rounds = 0_u32;
         loop {
@@ -224,6 +228,7 @@ impl Agent {
                 Err(RunError::Providers(failures)) => {
                     return Err(ended_by(run, updates, failures, None).await);
                 }
+                Err(error @ RunError::OverLimit { .. }) => return Err(failed(run, updates, error).await),
                 Err(error) => return Err(error),
             };
             let refused = match updates {
@@ -331,6 +336,15 @@ fn tell(updates: Option<&Updates>, events: &[RunEvent]) {
     if let Some(updates) = updates {
         updates.push_events(events);
     }
+}
+
+fn report_open_calls(run: &mut Run<'_>, updates: Option<&Updates>) -> Result<(), RunError> {
+    let told = |call: ToolCall| ToolOutput::failed(INTERRUPTED).into_message(call.id);
+    let results: Vec<_> = run.pending_calls().into_iter().map(told).collect();
+    if let Some(updates) = updates {
+        results.iter().cloned().for_each(|result| updates.push(RunUpdate::ToolResult(result)));
+    }
+    run.answer(results)
 }
 
 /// Output of the future; `None` if its stream is stopped before.

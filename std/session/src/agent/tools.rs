@@ -51,6 +51,56 @@ impl ToolOutput {
     }
 }
 
+/// The result that [`OpenCalls::Report`] gives to a call.
+pub const INTERRUPTED: &str =
+    "[interrupted: no result of this call was stored, and it may have run all the same]";
+
+/// What a run does with tool calls of its turn that an earlier run has left without a result: its process ended, or it was cancelled.
+///
+/// ```
+/// # use async_trait::async_trait;
+/// # use epitome_std::message::{Message, Part, ToolCall};
+/// # use epitome_std::run::{ModelResponse, RunError, RunOptions};
+/// # use epitome_core::message::Role;
+/// use epitome_std::agent::{Agent, ChatClient, ChatRequest, ClientError, INTERRUPTED, Input, OpenCalls, ToolOutput};
+///
+/// # struct Paying;
+/// # #[async_trait]
+/// # impl ChatClient for Paying {
+/// #     async fn complete(&self, request: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
+/// #         Ok(ModelResponse::new(vec![match request.messages.len() {
+/// #             1 => Message::new(Role::Assistant, vec![Part::ToolCall(ToolCall::new("c1", "pay", "{}"))]),
+/// #             _ => Message::assistant("I look at the account first."),
+/// #         }]))
+/// #     }
+/// # }
+/// # futures::executor::block_on(async {
+/// // A run ends with a call of the tool `pay`, which nobody runs.
+/// let agent = Agent::new("assistant", Paying);
+/// let mut session = agent.create_session(Some("s-1"), None);
+/// agent.run(&mut session, "Pay the bill.", &RunOptions::default()).await?;
+///
+/// // The next run does not pay: the model is told, and decides.
+/// let agent = agent
+///     .with_tool_runner(|_| Box::pin(async { unreachable!("a payment that may have been made") }))
+///     .with_open_calls(OpenCalls::Report);
+/// let outcome = agent.run(&mut session, Input::default(), &RunOptions::default()).await?;
+/// let Part::ToolResult(result) = &outcome.response.messages[0].parts()[0] else { unreachable!() };
+/// assert!(result.is_error && result.parts == [Part::Text(INTERRUPTED.into())]);
+/// # Ok::<(), RunError>(())
+/// # }).unwrap();
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum OpenCalls {
+    /// The tool runner runs them. A tool that had run and whose result was not stored runs twice.
+    #[default]
+    Run,
+    /// Each gets [`INTERRUPTED`] as its result, and the model decides whether to call the tool again. It is for tools that must not run
+    /// twice. No tool runner is needed.
+    Report,
+}
+
 impl fmt::Debug for ToolOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolOutput")

@@ -281,7 +281,7 @@ impl Run<'_> {
         let points = self.compaction.as_ref()?.points;
         let on = match point {
             Point::BeforeRun => points.before_run(),
-            Point::BeforeCall => points.before_call(),
+            Point::BeforeCall => points.before_call() || self.settings.is_limit_enforced,
             Point::AfterRun => points.after_run(),
         };
         if on { self.setup(point) } else { None }

@@ -57,6 +57,15 @@ pub enum RunError {
         /// Why the latest compaction failed; `None` if each compaction succeeded and the service still refused the request.
         cause: Option<Box<Self>>,
     },
+    /// The next request is larger than its limit after all that a compaction could do, and
+    /// [`RunSettings::with_enforced_limit`](super::RunSettings::with_enforced_limit) is set: nothing was sent. An
+    /// [`Agent`](crate::agent::Agent) has stored what was said up to the request.
+    OverLimit {
+        /// The size of the request, in the provider's tokens.
+        size: u64,
+        /// The window of the model without what is reserved for the answer.
+        limit: u64,
+    },
     /// The model called tools again and again: it has had this many rounds. What was said is stored.
     ToolRounds {
         /// Maximum number of rounds.
@@ -157,6 +166,11 @@ impl fmt::Display for RunError {
                     None => f.write_str("shorten the instructions, the tools or the input, or use a model with a larger window"),
                 }
             }
+            Self::OverLimit { size, limit } => write!(
+                f,
+                "the request has {size} tokens, and its limit is {limit}: shorten the instructions, the tools or the input, or use a \
+                 model with a larger window"
+            ),
             Self::Session(error) => error.fmt(f),
             // A client's own words may quote what was sent.
             Self::Model(_) => f.write_str("the call of the model failed"),

@@ -178,7 +178,8 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     /// [`RunError::PendingCalls`] as long as calls have no result. [`RunError::Providers`] if what was said could not be
-    /// stored before the call ([`Persistence::PerModelCall`]).
+    /// stored before the call ([`Persistence::PerModelCall`]). [`RunError::OverLimit`] if the settings
+    /// [enforce the limit](RunSettings::with_enforced_limit) and the request is over it: end the run with [`Run::fail`].
     ///
     /// # Cancel safety
     /// It may be called again.
@@ -196,6 +197,7 @@ impl<'a> Run<'a> {
             if self.persistence == Persistence::PerModelCall {
                 self.commit_pending().await;
             }
+            self.check_limit()?;
             Ok(self.request())
         }
         .instrument(span)
@@ -279,6 +281,14 @@ impl<'a> Run<'a> {
             }
             false => self.working.projection(),
         }
+    }
+
+    fn check_limit(&mut self) -> Result<(), RunError> {
+        if !self.settings.is_limit_enforced {
+            return Ok(());
+        }
+        let (size, limit) = (self.size(), self.budget().limit());
+        if size > limit { Err(RunError::OverLimit { size, limit }) } else { Ok(()) }
     }
 
     fn request(&mut self) -> Prompt {

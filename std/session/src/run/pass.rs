@@ -61,8 +61,8 @@ impl Look {
         let wait = session.pacing.with_spacing(auto.spacing).permits(session.requests, &view).err();
         let own = || measure.fired_by(auto.condition.as_ref().filter(|_| wait.is_none())?, index, whole);
         let mut fired = measure.fired(&auto.trigger, index, whole).or_else(own);
-        if due::told_window(settings, session).is_some() {
-            // A trigger that was set for a larger window would never fire.
+        if settings.is_limit_enforced || due::told_window(settings, session).is_some() {
+            // A trigger that was set for a larger window, or for something else, would let the request grow over its limit.
             fired = fired.or_else(|| measure.fired(&Trigger::tokens(whole.limit()), index, whole));
         }
         let near = measure.near(&auto.trigger, index, whole);

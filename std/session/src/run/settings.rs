@@ -81,6 +81,8 @@ pub struct RunSettings {
     /// The most tokens of a tool result that requests hold: see [`with_tool_result_limit`](Self::with_tool_result_limit); no limit by
     /// default.
     pub tool_result_limit: Option<Tokens>,
+    /// Whether a request over its limit is refused: see [`with_enforced_limit`](Self::with_enforced_limit); no by default.
+    pub is_limit_enforced: bool,
     model: Str,
     /// The figures of the model, if they are known.
     row: Option<Model>,
@@ -112,6 +114,7 @@ impl RunSettings {
             persistence: Persistence::PerRun,
             recall: false,
             tool_result_limit: None,
+            is_limit_enforced: false,
             model: Str::default(),
             row: None,
             has_own_row: false,
@@ -199,6 +202,41 @@ impl RunSettings {
     #[must_use]
     pub const fn with_tool_result_limit(mut self, limit: Tokens) -> Self {
         self.tool_result_limit = Some(limit);
+        self
+    }
+
+    /// Refuses each request that is larger than its limit, the window without the reserve for the answer, with
+    /// [`RunError::OverLimit`](super::RunError::OverLimit). The runs compact before each request, also if
+    /// [`RunPoints`](crate::compaction::RunPoints) names other points and if another trigger is set, so that only a request that a
+    /// compaction cannot make small enough is refused.
+    ///
+    /// Without this setting such a request is sent, and the run reports it: [`RunEvent::OverLimit`](super::RunEvent::OverLimit).
+    /// The size is an estimate until the provider has reported the usage of a request, so that the provider may accept a refused request.
+    ///
+    /// ```
+    /// # use epitome_std::message::Message;
+    /// use epitome_std::compaction::{AutoCompaction, CompactionOptions};
+    /// use epitome_std::run::{Run, RunError, RunOptions, RunSettings};
+    /// # use epitome_std::compaction::{Held, MessagesCompactor};
+    /// # use epitome_std::session::AgentSession;
+    /// # futures::executor::block_on(async {
+    /// # let keeps_all = MessagesCompactor::new("all", |messages: Vec<Held>, _: CompactionOptions| async move { Ok(messages) });
+    ///
+    /// let compaction = AutoCompaction::new(keeps_all).with_options(CompactionOptions::default().with_window(1_000));
+    /// let settings = RunSettings::new("helper").with_compaction(compaction).with_enforced_limit();
+    /// let mut session = AgentSession::new();
+    /// let input = vec![Message::user("word ".repeat(2_000))];
+    /// let mut run = Run::begin(&settings, &mut session, input, &RunOptions::default()).await?;
+    /// match run.prompt().await {
+    ///     Err(RunError::OverLimit { size, limit }) => assert!(size > limit),
+    ///     other => unreachable!("{other:?}"),
+    /// }
+    /// # Ok::<(), RunError>(())
+    /// # }).unwrap();
+    /// ```
+    #[must_use]
+    pub const fn with_enforced_limit(mut self) -> Self {
+        self.is_limit_enforced = true;
         self
     }
 
