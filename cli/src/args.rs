@@ -329,7 +329,7 @@ pub(crate) struct CompactArgs {
     /// Report only, even with -o
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// End with exit code 6 and write nothing if the goal is missed
+    /// Report, end with exit code 6 and write nothing if the goal is missed
     #[arg(long)]
     pub(crate) require_goal: bool,
     /// Report as JSON; there, a budget.trigger of null means: now

@@ -330,7 +330,6 @@ impl Report {
         report
     }
 
-    /// Compares what there is now with the goal, if there was a pass toward it.
     /// Fails if the goal is missed.
     pub(crate) fn require_goal(&self) -> Result<()> {
         match self.budget.goal.filter(|_| self.goal_missed) {
@@ -339,6 +338,7 @@ impl Report {
         }
     }
 
+    /// Compares the tokens after the compaction with the goal, if a compaction was due.
     pub(crate) fn set_goal_missed(&mut self) {
         self.goal_missed = self.unchanged_reason != Some(NOT_DUE)
             && self.budget.goal.is_some_and(|goal| self.tokens_after > goal);

@@ -89,13 +89,14 @@ impl Settings<'_> {
 }
 
 pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
-    let (text, exit_code) = compacted(args)?;
+    let (text, outcome) = compacted(args)?;
     say(args, text)?;
-    Ok(exit_code)
+    outcome
 }
 
-/// Compacts, and writes what is to be written. Returns the report, and the exit code that tells the same.
-pub(crate) fn compacted(args: &CompactArgs) -> Result<(Printable, ExitCode)> {
+/// Compacts, and writes what is to be written. Returns the report, and the exit code that tells the same. The second result is an error,
+/// and nothing is written, if a goal is required and missed.
+pub(crate) fn compacted(args: &CompactArgs) -> Result<(Printable, Result<ExitCode>)> {
     if args.output.is_none() && args.redact.is_asked() {
         return Err(Failure::input("--redact is for the transcript that is written: add -o OUT"));
     }
@@ -134,24 +135,14 @@ pub(crate) fn compacted(args: &CompactArgs) -> Result<(Printable, ExitCode)> {
     }
     let mut transcripts = input.transcripts(&args.input)?;
     let mut results = compact_all(args, &settings, &*counter, &input, &mut transcripts)?;
+    let text = report(args, &results, &transcripts)?;
     if args.require_goal
-        && let Some(at) = results.iter().position(Result::is_err)
-        && let Err(failure) = results.swap_remove(at)
+        && let Some(failure) = missed(&mut results, &transcripts, &input)
     {
-        return Err(failure.during(format_args!("conversation {at}")));
+        return Ok((text, Err(failure)));
     }
     let done: Vec<_> = results.iter().map(|result| result.as_ref().ok()).collect();
-    if args.require_goal {
-        for (done, transcript) in
-            done.iter().zip(&transcripts).filter_map(|(done, own)| Some(((*done)?, own)))
-        {
-            done.report
-                .require_goal()
-                .map_err(|failure| failure.during(input.place(transcript.pointer())))?;
-        }
-    }
     let written = Written::new(args, &input, &mut transcripts, &done)?;
-    let text = report(args, &results, &transcripts)?;
     // The file is read again without its sources: both may be large.
     drop(transcripts);
     drop(input);
@@ -159,7 +150,25 @@ pub(crate) fn compacted(args: &CompactArgs) -> Result<(Printable, ExitCode)> {
         written.publish(args)?;
     }
     let violations = |done: &Compacted| done.report.repair.map_or(0, |repair| repair.violations_left);
-    Ok((text, exit_code(results.iter().map(|result| result.as_ref().ok().map(violations)))))
+    Ok((text, Ok(exit_code(results.iter().map(|result| result.as_ref().ok().map(violations))))))
+}
+
+/// The first conversation that is infeasible, or else the first one that misses its goal.
+fn missed(
+    results: &mut Vec<Result<Compacted>>,
+    transcripts: &[Transcript<'_>],
+    input: &Input,
+) -> Option<Failure> {
+    if let Some(at) = results.iter().position(Result::is_err) {
+        return results
+            .swap_remove(at)
+            .err()
+            .map(|failure| failure.during(format_args!("conversation {at}")));
+    }
+    results.iter().zip(transcripts).find_map(|(done, transcript)| {
+        let missed = done.as_ref().ok()?.report.require_goal().err()?;
+        Some(missed.during(input.place(transcript.pointer())))
+    })
 }
 
 /// Compacts every conversation. With `--each`, one that is infeasible stays as it is, and the others are done all the same.

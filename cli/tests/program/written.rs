@@ -20,14 +20,9 @@ fn is_json(text: &str) -> bool {
 /// Strategies with dropped messages, new ones and shortened ones: repairs see no more of a strategy.
 const REPAIRED: [&str; 3] = ["truncate", "tool-digest:keep=1", "tool-results:keep=1"];
 
-/// Files that cannot hold what a strategy leaves: a request with half of its answer, or a message of the model without its thoughts.
-const WITHOUT_FORM: [(&str, &str); 5] = [
-    ("copilot-chat.json", "agent"),
-    ("copilot-chat.json", "tool-digest:keep=1"),
-    ("gemini-cli.json", "reasoning:profile=permissive"),
-    ("gemini-cli.jsonl", "reasoning:profile=permissive"),
-    ("pi.jsonl", "reasoning:profile=permissive"),
-];
+/// Files that cannot hold what a strategy leaves: a request with half of its answer.
+const WITHOUT_FORM: [(&str, &str); 2] =
+    [("copilot-chat.json", "agent"), ("copilot-chat.json", "tool-digest:keep=1")];
 
 #[test]
 fn a_table_of_formats_strategies_and_profiles() {

@@ -34,7 +34,7 @@
 //! # Written back
 //!
 //! In a document, changed texts, results and arguments, and records left out; a record whose call stays and whose result goes is
-//! refused, and so are changed thoughts. New messages of users and of the model are texts, with neither `id` nor
+//! refused, and so are changed thoughts; all thoughts of a message may be left out. New messages of users and of the model are texts, with neither `id` nor
 //! `timestamp`.
 //!
 //! A log is only added to: the new state of the conversation that goes on is a `$set` behind it, in which new messages are called

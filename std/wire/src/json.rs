@@ -20,7 +20,7 @@ use scan::{Checked, Look};
 
 use super::error::{WireError, WireErrorKind, quoted};
 
-pub(crate) use patch::{ElementPlaces, map_items, patch, rebuild};
+pub(crate) use patch::{ElementPlaces, map_items, patch, rebuild, retain_items};
 pub(crate) use scan::Spans;
 pub use text::{decode, push_quoted};
 pub(crate) use text::{quote, quoted_bytes};

@@ -40,6 +40,31 @@ pub(crate) fn changes<'m>(was: &[Message], now: &[&'m Message]) -> Result<Vec<Ch
     Ok(found)
 }
 
+/// Whether these messages have lost all their thoughts, and no other part. Their record is then written without its thoughts first.
+pub(crate) fn loses_thoughts(was: &[Message], now: &[&Message]) -> bool {
+    let thoughts =
+        |message: &Message| message.parts().iter().filter(|part| matches!(part, Part::Reasoning(_))).count();
+    let loses = |(was, now): (&Message, &&Message)| {
+        thoughts(now) == 0 && was.parts().len() == now.parts().len().saturating_add(thoughts(was))
+    };
+    was.len() == now.len() && was.iter().any(|was| thoughts(was) > 0) && was.iter().zip(now).all(loses)
+}
+
+/// The object `raw` without those elements of the array under `key` that are a thought.
+pub(crate) fn without_thoughts(
+    raw: &str,
+    key: &str,
+    is_thought: impl Fn(&str) -> Result<bool, WireError>,
+) -> Result<String, WireError> {
+    match json::field(raw, key)?.filter(|value| ValueKind::of(value) == ValueKind::Array) {
+        Some(list) => {
+            let others = json::retain_items(list, |element| Ok(!is_thought(element)?))?;
+            patch(raw, &[(key, Some(others))])
+        }
+        None => Ok(raw.to_owned()),
+    }
+}
+
 /// The text that a changed part says: its own, or what a tool returned.
 pub(crate) fn text(part: &Part) -> Result<&str, WireError> {
     match part {

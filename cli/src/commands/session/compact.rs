@@ -11,6 +11,7 @@ use crate::budget::Asked;
 use crate::failure::{Failure, Result};
 use crate::filled::Filled;
 use crate::model;
+use crate::output;
 use crate::pins::{self, Pin};
 use crate::report::{Decided, Facts, Picture, Report};
 use crate::scan::ESTIMATE;
@@ -55,10 +56,9 @@ pub(crate) fn run(
             Ok(())
         })?;
         let (report, record) = plan(&args.store, &history, &asked, &strategies, summarizer.as_ref())?;
-        if require_goal {
-            report
-                .require_goal()
-                .map_err(|failure| failure.during(format_args!("session {:?}", args.session)))?;
+        if require_goal && let Err(failure) = report.require_goal() {
+            output::say(to_printable(&report, args.json)?)?;
+            return Err(failure.during(format_args!("session {:?}", args.session)));
         }
         let Some(record) = record.filter(|_| !dry_run) else { break report };
         let Err(error) = block_on(history.commit(&record)) else { break report };
@@ -71,7 +71,11 @@ pub(crate) fn run(
             return Err(failure.advise("the session was changed meanwhile: run the command again"));
         }
     };
-    if args.json { Ok(to_json(&report)?.into()) } else { Ok(report.to_text(&Picture::for_stdout())) }
+    to_printable(&report, args.json)
+}
+
+fn to_printable(report: &Report, as_json: bool) -> Result<Printable> {
+    if as_json { Ok(to_json(report)?.into()) } else { Ok(report.to_text(&Picture::for_stdout())) }
 }
 
 /// Maximum number of plans of a compaction where others change the same session.

@@ -10,7 +10,9 @@ use epitome_message::{Message, Part, Str, ToolCall, ToolResult};
 use super::message::{Record, element, record, results, without_results};
 use crate::WireError;
 use crate::json::{self, ValueKind, patch, quote};
-use crate::rewrite::{changes, form, only_text, text, with_arguments, with_items, within};
+use crate::rewrite::{
+    changes, form, loses_thoughts, only_text, text, with_arguments, with_items, within, without_thoughts,
+};
 
 /// The record `source` as its messages are now, or a new one that is a text.
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
@@ -34,7 +36,15 @@ fn read(source: &str) -> Result<Record, WireError> {
     record(&whole, &whole)
 }
 
-fn changed(source: &str, messages: &[&Message], was: Record) -> Result<String, WireError> {
+fn changed(source: &str, messages: &[&Message], mut was: Record) -> Result<String, WireError> {
+    if loses_thoughts(&was.messages, messages) {
+        let unthought = unthought(source)?;
+        for message in &mut was.messages {
+            let parts = message.parts().iter().filter(|part| !matches!(part, Part::Reasoning(_))).cloned();
+            *message = Message::new(message.role(), parts.collect());
+        }
+        return changed(&unthought, messages, Record { before_content: 0, ..was });
+    }
     let mut record = source.to_owned();
     // The last one first: a text that is empty now is no part.
     for change in changes(&was.messages, messages)?.iter().rev() {
@@ -54,6 +64,17 @@ fn changed(source: &str, messages: &[&Message], was: Record) -> Result<String, W
         };
     }
     Ok(record)
+}
+
+/// The record without its thoughts, which may stand in its content too.
+fn unthought(record: &str) -> Result<String, WireError> {
+    let whole: Arc<str> = Arc::from("");
+    let is_thought = |raw: &str| {
+        let parts =
+            element(&whole, raw, &mut |_, _| Str::default())?.map(|unit| unit.parts).unwrap_or_default();
+        Ok(!parts.is_empty() && parts.iter().all(|part| matches!(part, Part::Reasoning(_))))
+    };
+    without_thoughts(&patch(record, &[("thoughts", None)])?, "content", is_thought)
 }
 
 /// The record with another part in the place `wanted` of its content.

@@ -103,6 +103,22 @@ pub(crate) fn map_items(
     Ok(out)
 }
 
+/// The array `text` without the elements that `stays` refuses.
+pub(crate) fn retain_items(
+    text: &str,
+    mut stays: impl FnMut(&str) -> Result<bool, WireError>,
+) -> Result<String, WireError> {
+    let (mut elements, mut kept) = (Vec::new(), Vec::new());
+    super::items(text, |element| {
+        if stays(element)? {
+            kept.push((Some(elements.len()), element));
+        }
+        elements.push(range_of(text, element));
+        Ok(())
+    })?;
+    Ok(rebuild(text, &elements, kept))
+}
+
 /// The object `text` with other values for some keys: `None` removes a key, a key that it does not have is appended.
 /// Everything else stays as it is written.
 pub(crate) fn patch(text: &str, changes: &[(&str, Option<String>)]) -> Result<String, WireError> {

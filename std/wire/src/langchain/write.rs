@@ -8,7 +8,10 @@ use epitome_message::{MediaSource, Message, Part, ToolCall};
 use super::message::{self, COPIES, Fields};
 use crate::WireError;
 use crate::json::{self, ValueKind, patch, quote};
-use crate::rewrite::{changes, form, text, with_items, with_nth_part, with_quoted_arguments, within};
+use crate::rewrite::{
+    changes, form, loses_thoughts, text, with_items, with_nth_part, with_quoted_arguments, within,
+    without_thoughts,
+};
 
 /// The message `source` as it is now, or a new one.
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
@@ -16,6 +19,9 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
     let whole: Arc<str> = Arc::from(source);
     let fields = Fields::of(&whole)?;
     let was = message::message(&whole, &whole, &fields)?;
+    if loses_thoughts(core::slice::from_ref(&was), messages) {
+        return write_record(Some(&with_own(source, &fields, unthought(fields.own)?)?), messages);
+    }
     let changes = changes(core::slice::from_ref(&was), messages)?;
     if changes.is_empty() {
         return Ok(Some(source.to_owned()));
@@ -42,10 +48,23 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
         };
         own = patch(&own, &[("content", Some(written))])?;
     }
+    with_own(source, &fields, own).map(Some)
+}
+
+/// The record with this message in it.
+fn with_own(source: &str, fields: &Fields<'_>, own: String) -> Result<String, WireError> {
     match fields.key {
-        "" => Ok(Some(own)),
-        key => patch(source, &[(key, Some(own))]).map(Some),
+        "" => Ok(own),
+        key => patch(source, &[(key, Some(own))]),
     }
+}
+
+/// The message without its thoughts.
+fn unthought(own: &str) -> Result<String, WireError> {
+    let whole: Arc<str> = Arc::from("");
+    let is_thought = |raw: &str| Ok(matches!(message::block(&whole, raw)?, Some(Part::Reasoning(_))));
+    let own = without_thoughts(own, "content", is_thought)?;
+    within(&own, &["additional_kwargs"], |more| patch(more, &[("reasoning_content", None)]))
 }
 
 /// The message with other arguments of its call number `wanted`, also where packages for providers keep a copy of the call.

@@ -11,7 +11,9 @@ use super::session::Session;
 use crate::body::Body;
 use crate::json::known::Members;
 use crate::json::{self, ValueKind, patch, quote};
-use crate::rewrite::{changes, form, only_text, text, with_arguments, with_nth_part};
+use crate::rewrite::{
+    changes, form, loses_thoughts, only_text, text, with_arguments, with_nth_part, without_thoughts,
+};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Chain, NewRecord, NewRecords, Transcript};
 use crate::{Format, WireError};
@@ -71,6 +73,13 @@ fn write_record(record: Option<&str>, messages: &[&Message]) -> Result<Option<St
     };
     let was: Vec<Message> = message(&whole, said)?.into_iter().collect();
     let mut said = said.to_owned();
+    if loses_thoughts(&was, messages) {
+        let no_text: Arc<str> = Arc::from("");
+        let is_thought =
+            |raw: &str| Ok(matches!(block(&no_text, &Members::of(raw, &NAMES))?, Some(Part::Reasoning(_))));
+        let others = without_thoughts(&said, "content", is_thought)?;
+        return write_record(Some(&patch(entry, &[("message", Some(others))])?), messages);
+    }
     // The last one first: a text that is empty now is no part.
     for change in changes(&was, messages)?.iter().rev() {
         let content = json::field(&said, "content")?.unwrap_or("\"\"");

@@ -48,11 +48,11 @@ const NOTE: &str = "[cleared]";
 /// Only large texts are cleared: the seeds have none that is as large as an agent's.
 const TEXT_BYTES: usize = 24;
 
-/// A text of which one part is cleared: the conversation that is changed, and its parts then.
-type Cleared = (Transcript, usize, Vec<Vec<Part>>);
+/// A text of which one message is changed: the conversation, and its parts then.
+type Changed = (Transcript, usize, Vec<Vec<Part>>);
 
-/// The texts of a format, each with one of its parts cleared.
-fn cleared(format: Format) -> Vec<Cleared> {
+/// The texts of a format, each with one of its messages in another form: `forms` has those of a message.
+fn changed(format: Format, forms: impl Fn(&[Part]) -> Vec<Vec<Part>>) -> Vec<Changed> {
     let mut found = Vec::new();
     for text in seeds(format) {
         let fresh = || read(text.as_str(), &ReadOptions::default().with_from(format));
@@ -61,12 +61,12 @@ fn cleared(format: Format) -> Vec<Cleared> {
         let is_open = |one: &usize| !matches!(before.conversations()[*one].relation, Relation::Branch(_));
         for one in (0..before.conversations().len()).filter(is_open) {
             let said = parts(&before, one);
-            let places =
-                said.iter().enumerate().flat_map(|(at, parts)| (0..parts.len()).map(move |part| (at, part)));
-            for (at, part) in places {
-                let Some(short) = shortened(&said[at], part) else { continue };
+            let changes = said.iter().enumerate();
+            for (at, form) in
+                changes.flat_map(|(at, parts)| forms(parts).into_iter().map(move |form| (at, form)))
+            {
                 let mut expected = said.clone();
-                expected[at][part] = short;
+                expected[at] = form;
                 let mut new = fresh().unwrap();
                 let entry = &mut new.conversations_mut()[one].entries[at];
                 *entry = entry.clone().with_message(entry.message().clone().with_parts(expected[at].clone()));
@@ -77,25 +77,61 @@ fn cleared(format: Format) -> Vec<Cleared> {
     found
 }
 
+/// The message with each of its parts cleared, one at a time.
+fn cleared(message: &[Part]) -> Vec<Vec<Part>> {
+    let with = |part: usize| {
+        let mut form = message.to_vec();
+        form[part] = shortened(message, part)?;
+        Some(form)
+    };
+    (0..message.len()).filter_map(with).collect()
+}
+
+/// Writes each of these texts, and compares what is read again.
+fn are_read_again(format: Format, changed: Vec<Changed>) {
+    let is_read_only = matches!(format, Format::ChatGpt | Format::ClaudeAi);
+    for (new, one, expected) in changed {
+        let mut out = Vec::new();
+        let written = write_back(&new, &mut out).map_err(|error| error.kind());
+        if is_read_only {
+            assert_eq!(written, Err(WireErrorKind::Unsupported), "{format}");
+            continue;
+        }
+        written.unwrap_or_else(|kind| panic!("{format}: {kind:?}"));
+        let again = read(String::from_utf8(out).unwrap(), &ReadOptions::default().with_from(format)).unwrap();
+        assert_eq!(parts(&again, one), expected, "{format}");
+    }
+}
+
 #[test]
 fn each_part_that_a_compaction_clears_is_read_again() {
     for format in Format::ALL {
-        let is_read_only = matches!(format, Format::ChatGpt | Format::ClaudeAi);
-        let found = cleared(format);
+        let found = changed(format, cleared);
         assert!(!found.is_empty(), "{format}");
-        for (new, one, expected) in found {
-            let mut out = Vec::new();
-            let written = write_back(&new, &mut out).map_err(|error| error.kind());
-            if is_read_only {
-                assert_eq!(written, Err(WireErrorKind::Unsupported), "{format}");
-                continue;
-            }
-            written.unwrap_or_else(|kind| panic!("{format}: {kind:?}"));
-            let again =
-                read(String::from_utf8(out).unwrap(), &ReadOptions::default().with_from(format)).unwrap();
-            assert_eq!(parts(&again, one), expected, "{format}");
-        }
+        are_read_again(format, found);
     }
+}
+
+/// The message without its thoughts, and the same with each of its parts cleared.
+fn without_thoughts(message: &[Part]) -> Vec<Vec<Part>> {
+    let is_thought = |part: &&Part| matches!(part, Part::Reasoning(_));
+    let others: Vec<_> = message.iter().filter(|part| !is_thought(part)).cloned().collect();
+    if others.is_empty() || others.len() == message.len() {
+        return Vec::new();
+    }
+    let cleared = cleared(&others);
+    core::iter::once(others).chain(cleared).collect()
+}
+
+#[test]
+fn a_message_without_its_thoughts_is_read_again() {
+    let mut formats = 0;
+    for format in Format::ALL {
+        let found = changed(format, without_thoughts);
+        formats += usize::from(!found.is_empty());
+        are_read_again(format, found);
+    }
+    assert!(formats > 10, "{formats}");
 }
 
 #[test]

@@ -49,7 +49,16 @@ class LangChainForm(Form[BaseMessage]):
         return f'{{"{NUMBER}":{number},"type":"{kind}","content":{said}{more}}}'
 
     def changed(self, message: BaseMessage, record: Dict[str, Any]) -> BaseMessage:
-        return message.model_copy(update={"content": record["content"]})
+        update: Dict[str, Any] = {"content": record["content"]}
+        written = record.get("tool_calls", [])
+        if written:
+            calls, invalid = message.tool_calls, message.invalid_tool_calls  # type: ignore[attr-defined]
+            update["tool_calls"] = list(map(_changed_call, calls, written))
+            update["invalid_tool_calls"] = list(map(_changed_invalid_call, invalid, written[len(calls) :]))
+        if "reasoning_content" in message.additional_kwargs and "reasoning_content" not in record.get("additional_kwargs", {}):
+            kept = message.additional_kwargs.items()
+            update["additional_kwargs"] = {name: value for name, value in kept if name != "reasoning_content"}
+        return message.model_copy(update=update)
 
     def built(self, record: Dict[str, Any]) -> BaseMessage:
         return messages_from_dict([record])[0]
@@ -138,6 +147,16 @@ def _of_model(fields: Dict[str, Any]) -> str:
     if isinstance(thought, str):
         more += f',"additional_kwargs":{{"reasoning_content":{quote(thought)}}}'
     return more
+
+
+def _changed_call(call: Any, record: Dict[str, Any]) -> Any:
+    """Returns the call itself, or a copy with the arguments of its record."""
+    return call if call["args"] == record["args"] else {**call, "args": record["args"]}
+
+
+def _changed_invalid_call(call: Any, record: Dict[str, Any]) -> Any:
+    """Returns the call itself, or a copy with the arguments of its record."""
+    return call if record["args"] == {"invalid": call["args"]} else {**call, "args": _dump(record["args"])}
 
 
 def _of_other(kind: str, fields: Dict[str, Any]) -> Tuple[str, str]:
