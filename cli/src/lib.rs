@@ -87,7 +87,10 @@ pub fn call<A: Into<OsString>>(arguments: impl IntoIterator<Item = A>, input: im
 fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<_> = arguments.collect();
     // A caller in the same process asks for all that it wants; so does an agent that starts the program.
-    let is_alone = !streams::is_in_memory() && !is_for_agents(&arguments);
+    let agents_command = agents_command(&arguments);
+    let is_alone = !streams::is_in_memory() && agents_command.is_none();
+    // Exit code 2 of a hook would stop the compaction.
+    let wrong = if agents_command == Some("hook") { failure::code::IO } else { failure::code::INPUT };
     let read = if is_alone { Settings::read() } else { Ok(Settings::default()) };
     let (settings, unread) =
         read.map_or_else(|failure| (Settings::default(), Some(failure)), |read| (read, None));
@@ -96,9 +99,9 @@ fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let matches = command_line.try_get_matches_from(arguments);
     let parsed = matches.and_then(|matches| Args::from_arg_matches(&matches).map(|args| (args, matches)));
     let (Args { command, color, no_pager }, matches) = match (parsed, unread) {
-        (Err(error), None) => return usage(&error),
+        (Err(error), None) => return usage(&error, wrong),
         // The help does not depend on the settings.
-        (Err(error), Some(_)) if !error.use_stderr() => return usage(&error),
+        (Err(error), Some(_)) if !error.use_stderr() => return usage(&error, wrong),
         (_, Some(failure)) => return failure.report(),
         (Ok(parsed), None) => parsed,
     };
@@ -117,17 +120,17 @@ fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     })
 }
 
-/// Whether an agent starts the program with these arguments: no setting of the user may change or stop the answer.
-fn is_for_agents(arguments: &[OsString]) -> bool {
+/// The command, if it is one that an agent starts: no setting of the user may change or stop the answer.
+fn agents_command(arguments: &[OsString]) -> Option<&'static str> {
     let mut words = arguments.iter().skip(1);
     while let Some(word) = words.next() {
         if word == "--color" {
             words.next();
         } else if !word.as_encoded_bytes().starts_with(b"-") {
-            return word == "hook" || word == "mcp";
+            return ["hook", "mcp"].into_iter().find(|command| word == command);
         }
     }
-    false
+    None
 }
 
 fn done(command: &Command) -> Result<ExitCode> {
@@ -161,14 +164,14 @@ fn done(command: &Command) -> Result<ExitCode> {
     }
 }
 
-/// Says what is wrong with the command line, or the help or version that was asked for.
-fn usage(error: &clap::Error) -> ExitCode {
+/// Says what is wrong with the command line, which ends with this exit code, or the help or version that was asked for.
+fn usage(error: &clap::Error, wrong: u8) -> ExitCode {
     if error.use_stderr() {
         let text = error.to_string();
         output::tell(
             text.strip_prefix("error: ").map_or_else(|| text.clone(), |text| format!("epitome: {text}")),
         );
-        return ExitCode::from(failure::code::INPUT);
+        return ExitCode::from(wrong);
     }
     // Nothing in it comes from elsewhere.
     let said = match streams::is_out_terminal() {

@@ -1,5 +1,6 @@
 //! The settings of the user: the environment, and the settings file. Commands that agents start read none.
 
+use core::convert::Infallible;
 use std::env;
 use std::fs;
 use std::io;
@@ -75,7 +76,7 @@ impl Settings {
     /// The command line with these defaults, and with those of the environment.
     pub(crate) fn defaults_of(&self, command: Command) -> Command {
         let [store, session] = self.named.clone();
-        let store = store.or_else(|| self.store.as_deref().map(home_store));
+        let store = store.or_else(|| self.store.clone());
         command.mut_subcommand("session", |command| {
             let names: Vec<_> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
             names.into_iter().fold(command, |command, name| {
@@ -97,7 +98,8 @@ impl Settings {
     /// Remembers the key of the store that is named here, for [`key_file_of`].
     pub(crate) fn keep_key_file(&self) {
         if let (Some(store), Some(key_file)) = (&self.store, &self.key_file) {
-            let _ = KEY_FILE.set((home_store(store), in_home(&key_file.to_string_lossy()).into()));
+            let Ok(store) = store_url(store);
+            let _ = KEY_FILE.set((store, in_home(&key_file.to_string_lossy()).into()));
         }
     }
 }
@@ -125,15 +127,15 @@ fn with_default(command: Command, name: &str, value: Option<String>) -> Command 
     }
 }
 
-/// The URL of a store with the user's folder in the place of `~/`.
-fn home_store(url: &str) -> String {
-    match url.split_once(':') {
+/// The URL of a store with the user's folder in the place of `~/`, which no shell replaces behind a colon.
+pub(crate) fn store_url(url: &str) -> core::result::Result<String, Infallible> {
+    Ok(match url.split_once(':') {
         Some((kind @ ("sqlite" | "jsonl"), path)) => format!("{kind}:{}", in_home(path)),
         _ => url.to_owned(),
-    }
+    })
 }
 
-/// The path with the user's folder in the place of `~/`: no shell reads this file.
+/// The path with the user's folder in the place of `~/`.
 fn in_home(path: &str) -> String {
     let home = path.strip_prefix("~/").and_then(|rest| Some(env::home_dir()?.join(rest)));
     home.map_or_else(|| path.to_owned(), |path| path.to_string_lossy().into_owned())

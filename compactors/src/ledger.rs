@@ -163,7 +163,12 @@ impl Strategy for Ledger {
     }
 
     fn reserve(&self, draft: &Draft<'_>) -> u64 {
-        draft.budget().goal().map_or(0, |_| self.share_of(draft).saturating_sub(summaries(draft)))
+        let share = self.share_of(draft);
+        if draft.budget().goal().is_none() || share < LEDGER_TOKENS_MIN {
+            return 0;
+        }
+        // An earlier ledger that has as much is written anew too: what reserves nothing is not run where the goal is met.
+        share.saturating_sub(summaries(draft)).max(1)
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {

@@ -9,6 +9,7 @@ use epitome::wire::Format;
 use super::{InputArgs, PlanArgs, RedactArgs, SummaryArgs, names};
 use crate::amount::Age;
 use crate::pins::Pin;
+use crate::settings::store_url;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SessionArgs {
@@ -20,7 +21,7 @@ pub(crate) struct SessionArgs {
 pub(crate) struct StoreArgs {
     /// The store: sqlite:PATH (a file), jsonl:DIR (a directory), or postgres://.. or redis://.. (a server; only if the program
     /// was built with it) [default: the environment variable EPITOME_STORE, else store in the settings file]
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = store_url)]
     pub(crate) store: String,
     /// A file with the key of an encrypted store, 64 hexadecimal digits; sqlite: and jsonl: are encrypted from their first
     /// import on or never [default: the digits in the environment variable EPITOME_KEY, if it is set; for the store in the settings
@@ -33,7 +34,7 @@ pub(crate) struct StoreArgs {
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct OptionalStoreArgs {
     /// Only sessions of this store: sqlite:PATH (a file), jsonl:DIR (a directory), or a server, as `epitome session` takes it
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = store_url)]
     store: Option<String>,
     /// A file with the key of an encrypted store, 64 hexadecimal digits [default: the digits in the environment variable
     /// EPITOME_KEY, if it is set]
@@ -190,7 +191,7 @@ pub(crate) enum SessionCommand {
         #[command(flatten)]
         session: OneSessionArgs,
         /// The other store, in the form of --store [default: this store]
-        #[arg(long, value_name = "URL")]
+        #[arg(long, value_name = "URL", value_parser = store_url)]
         to: Option<String>,
         /// The other name [default: this name]
         #[arg(long = "as", value_name = "ID")]

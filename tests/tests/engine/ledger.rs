@@ -65,6 +65,31 @@ fn a_ledger_takes_over_what_the_one_before_it_listed() {
     }
 }
 
+/// The goal stays as it is, so that an earlier ledger has its whole share already, and the stages before the ledger meet the goal.
+#[test]
+fn a_ledger_that_has_its_share_is_written_anew() {
+    let store = store(false);
+    let mut history = history(&store);
+    append(&mut history, vec![Message::user("The ticket is PROJ-4711."), Message::assistant("Yes.")]);
+    let engine = Engine::new(AgentPreset::new());
+    let budget = Budget::builder().window(128_000).trigger(1_300).goal(1_200).build().unwrap();
+    for round in 0..8 {
+        append(&mut history, vec![Message::user(format!("Look at part {round}."))]);
+        for at in 0..12 {
+            let returned = format!("fn only_{round}_{at}() {}", "and so on ".repeat(120));
+            reads(&mut history, round * 100 + at, "src/lib.rs", &returned);
+        }
+        let outcome = compact(&mut history, &engine, budget, Pass::Manual).unwrap();
+        assert!(matches!(outcome, CompactionOutcome::Compacted(_)), "{outcome:?}");
+        assert!(history.index().tokens() <= 1_200, "round {round}");
+        let texts = support::summary_texts(&history);
+        let [ledger] = texts.as_slice() else { panic!("one ledger, not {}", texts.len()) };
+        // The results of the round are cleared, but for the newest.
+        let listed = (0..10).filter(|at| ledger.contains(&format!("only_{round}_{at}"))).count();
+        assert!(listed >= 1, "round {round}: {listed} in {ledger}");
+    }
+}
+
 #[test]
 fn a_ledger_has_room_that_the_stage_before_it_leaves() {
     let store = store(false);

@@ -28,7 +28,10 @@ impl Draft<'_> {
                 let is_summary =
                     |at: &usize| self.groups[*at].kind == GroupKind::Summary && self.may_drop(*at);
                 let summaries = (0..self.groups.len()).filter(is_summary).map(|at| self.size_of(at));
-                self.ledger_has(u64::from(*share)).saturating_sub(summaries.sum())
+                match self.ledger_has(u64::from(*share)) {
+                    ..LEAST => 0,
+                    has => has.saturating_sub(summaries.sum()).max(1),
+                }
             }
             Spec::Pipeline(stages) => stages.iter().map(|stage| self.reserve(stage)).sum(),
             _ => 0,
