@@ -17,10 +17,11 @@ pub(super) fn untold(message: &Message) -> Vec<String> {
     // What has no fresh form is reported part by part.
     let Some(Ok(Some(fresh))) = fresh else { return Vec::new() };
     let (source, fresh) = (paths(&wire.text), paths(&fresh));
+    let fresh: BTreeSet<_> = fresh.iter().map(|path| in_camel_case(path)).collect();
     let mut lost: Vec<String> = Vec::new();
     // Those of the lost that the next begins with, the longest last: what begins alike stands together.
     let mut around: Vec<usize> = Vec::new();
-    for path in source.into_iter().filter(|path| !fresh.contains(path)) {
+    for path in source.into_iter().filter(|path| !fresh.contains(&in_camel_case(path))) {
         let rest = |at: &usize| lost.get(*at).and_then(|above| path.strip_prefix(above.as_str()));
         while around.last().is_some_and(|last| rest(last).is_none()) {
             around.pop();
@@ -47,10 +48,27 @@ fn paths(text: &str) -> BTreeSet<String> {
     found.into_iter().filter_map(|path| block_path(&path)).collect()
 }
 
+/// The path as a format that takes two spellings of its fields writes it.
+fn in_camel_case(path: &str) -> String {
+    let mut written = String::with_capacity(path.len());
+    for (at, word) in path.split('_').enumerate() {
+        let (first, rest) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
+        if at > 0 {
+            written.extend(first.chars().flat_map(char::to_uppercase))
+        } else {
+            written.push_str(first)
+        }
+        written.push_str(rest);
+    }
+    written
+}
+
 /// The path within a message or one of its blocks.
 fn block_path(path: &str) -> Option<String> {
+    // LangChain has three forms of a message: alone, in an object, and as the arguments of its class.
+    let path = ["data/", "kwargs/"].iter().find_map(|around| path.strip_prefix(around)).unwrap_or(path);
     let inner = ["content/", "parts/"].iter().find_map(|list| path.strip_prefix(list)).unwrap_or(path);
-    let around = matches!(path, "role" | "content" | "parts");
+    let around = matches!(path, "role" | "content" | "parts" | "data" | "kwargs" | "lc");
     // A text alone may stand without a list around it: it is said all the same.
     let told = matches!(path.rsplit('/').next(), Some("type" | "text"));
     Some(inner.to_owned()).filter(|_| !around && !told)
@@ -78,7 +96,7 @@ fn collect(text: &str, at: &str, levels: usize, found: &mut BTreeSet<String>) ->
 }
 
 /// Members with content of the model or a tool: their keys are no fields of the format.
-const OPAQUE: &[&str] = &["input", "args", "arguments", "response", "action"];
+const OPAQUE: &[&str] = &["input", "args", "arguments", "response", "result", "action"];
 
 /// Deep enough for a field of a block within a result.
 const LEVELS: usize = 6;

@@ -1,6 +1,7 @@
-//! Calls and results in a form that only their own format has: custom tools, shells, computers.
+//! Calls and results in a form that only their own format has: custom tools, shells, computers, and tools that the provider runs.
 
-use epitome_message::Message;
+use epitome_core::message::{CallKind, Role};
+use epitome_message::{Message, Part};
 
 use super::parts::is_object;
 use crate::json::{self, ValueKind};
@@ -10,10 +11,24 @@ use crate::{Format, WireError, openai_responses};
 pub(super) fn is_own(message: &Message) -> bool {
     let Some(wire) = message.wire() else { return false };
     match Format::by_name(&wire.format) {
-        Some(Format::OpenaiResponses) => openai_responses::special_call(&wire.text).is_some(),
+        Some(Format::OpenaiResponses) => {
+            openai_responses::special_call(&wire.text).is_some() || is_hosted(message)
+        }
+        // The text of a piece of a record is a list of blocks.
+        Some(Format::Anthropic) => is_hosted(message) && is_object(&wire.text),
         Some(Format::OpenaiChat) => has_custom_calls(&wire.text).unwrap_or(false),
         _ => false,
     }
+}
+
+/// Whether the provider ran a tool for the message. The call and its result have fields that the message does not tell.
+fn is_hosted(message: &Message) -> bool {
+    let is_hosted = |part: &Part| match part {
+        Part::ToolCall(call) => call.kind == CallKind::Hosted,
+        Part::ToolResult(_) => true,
+        _ => false,
+    };
+    message.role() == Role::Assistant && message.parts().iter().any(is_hosted)
 }
 
 /// Whether some calls of a message of Chat Completions are of custom tools, and the others have arguments that can stay.

@@ -91,7 +91,7 @@ impl<'m> Preparing<'_, 'm> {
         let group = groups.push(message, Tokens::ZERO).map_or(Seq(0), |placed| placed.anchor);
         let exact = target.is_origin(message) && own_form::is_own(message);
         let mut here = Here { target, message, at, group, ids, losses, called: None, within: false, exact };
-        if !target.is_origin(message) {
+        if !exact {
             fields::untold(message).into_iter().for_each(|field| here.lose(ConversionLossKind::Field, field));
         }
         let mut parts = Vec::with_capacity(message.parts().len());
@@ -165,11 +165,14 @@ impl Here<'_> {
     /// The name to write: of the speaker, or of the tool whose result it is, where the target wants that.
     fn name(&mut self) -> Option<Str> {
         let own = self.message.name().map(Str::from);
-        if self.target.format == Format::Gemini || self.target.names_results() && self.called.is_some() {
+        let is_result = self.message.role() == Role::Tool;
+        if self.target.format == Format::Gemini && is_result
+            || self.target.names_results() && self.called.is_some()
+        {
             return self.called.take().or(own);
         }
         // A tool's result is known by its call.
-        let own = own.filter(|_| self.message.role() != Role::Tool)?;
+        let own = own.filter(|_| !is_result)?;
         if self.target.has_names() {
             return Some(own);
         }
@@ -248,8 +251,8 @@ impl Here<'_> {
             return None;
         }
         if call.kind == CallKind::Hosted {
-            // Gemini's say all that there is to them; those of the others have fields that a call does not tell.
-            if own && self.target.format == Format::Gemini {
+            // Gemini's say all that there is to them; those of the others have fields that only the text of the message tells.
+            if self.exact || own && self.target.format == Format::Gemini {
                 return Some(Part::ToolCall(call.clone()));
             }
             self.lose(ConversionLossKind::HostedTool, call.name.as_str());
@@ -279,7 +282,7 @@ impl Here<'_> {
     fn result(&mut self, result: &ToolResult, own: bool) -> Option<Part> {
         if self.message.role() == Role::Assistant {
             // What the provider's own tool returned goes where its call goes.
-            if own && self.target.format == Format::Gemini {
+            if self.exact || own && self.target.format == Format::Gemini {
                 return Some(Part::ToolResult(result.clone()));
             }
             self.lose(ConversionLossKind::HostedTool, "");

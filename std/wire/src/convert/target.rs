@@ -155,7 +155,9 @@ impl Target {
         }
         let mut first = true;
         for group in rest.chunk_by(|one, next| self.joins(one, next)) {
-            let Some(record) = self.spec.write(None, group)? else { continue };
+            // One whose form is the format's own keeps its text.
+            let source = group.first().and_then(|message| message.wire()).map(|wire| wire.text.as_str());
+            let Some(record) = self.spec.write(source, group)? else { continue };
             if !core::mem::take(&mut first) {
                 out.push(',');
             }
@@ -165,10 +167,11 @@ impl Target {
         Ok(out)
     }
 
-    /// Whether two neighbours are one record: a turn of one role.
+    /// Whether two neighbours are one record: a turn of one role. A message that keeps its text is a record of its own.
     fn joins(&self, one: &Message, next: &Message) -> bool {
         let is_model = |message: &Message| message.role() == Role::Assistant;
-        self.hoists() && is_model(one) == is_model(next)
+        let is_fresh = one.wire().or(next.wire()).is_none();
+        self.hoists() && is_model(one) == is_model(next) && is_fresh
     }
 
     /// Size of these messages in a request, nearly, in bytes: their content, escaped, and the text around it. If it is more, the text

@@ -200,6 +200,62 @@ fn what_only_one_provider_knows_is_listed() {
 }
 
 #[test]
+fn what_a_provider_ran_goes_back_as_it_was() {
+    let answer = r#"{"role":"assistant","content":[
+        {"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"q"}},
+        {"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"web_search_result","encrypted_content":"E"}]},
+        {"type":"text","text":"b","citations":[{"type":"web_search_result_location","encrypted_index":"I"}]},
+        {"type":"tool_use","id":"c","name":"f","input":{}}]}"#;
+    let asked = r#"{"messages":[{"role":"user","content":"a"},"#;
+    let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"ok"}]}"#;
+    let (out, lost) = one(&format!("{asked}{answer},{result}]}}"), Format::Anthropic);
+    assert_eq!((out, lost), (format!("{asked}{answer},{result}]}}"), Vec::new()));
+    // An id that is used again is another one; the rest stays.
+    let again = format!("{asked}{answer},{result},{answer},{result}]}}");
+    let (out, lost) = one(&again, Format::Anthropic);
+    assert_eq!((out.matches("encrypted_index").count(), lost), (2, vec!["3 call-id".to_owned()]), "{out}");
+    assert_eq!(out.matches(r#""id":"c""#).count(), 1, "{out}");
+
+    let item =
+        r#"{"type":"web_search_call","id":"w","status":"completed","action":{"type":"search","query":"q"}}"#;
+    let (out, lost) =
+        one(&format!(r#"{{"input":[{{"role":"user","content":"a"}},{item}]}}"#), Format::OpenaiResponses);
+    assert!(out.ends_with(&format!(",{item}]}}")) && lost.is_empty(), "{out} {lost:?}");
+}
+
+#[test]
+fn fields_that_a_conversion_does_not_carry_are_listed() {
+    let cached =
+        r#"[{"role":"user","content":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}]}]"#;
+    for to in [Format::Anthropic, Format::OpenaiChat] {
+        assert_eq!(one(cached, to).1, ["0 field cache_control"], "{to}");
+    }
+    // Both spellings of Gemini are one field, and so is a field of LangChain in each form of its messages.
+    let call = r#"{"contents":[{"role":"user","parts":[{"text":"a"}]},
+        {"role":"model","parts":[{"function_call":{"name":"f","args":{}}}]},
+        {"role":"user","parts":[{"function_response":{"name":"f","response":{"output":"b"}}}]}]}"#;
+    assert_eq!(one(call, Format::Gemini).1, [""; 0]);
+    let flat = r#"[{"type":"human","content":"a"},{"type":"ai","content":"","tool_calls":[{"name":"f","args":{},"id":"c"}]},
+        {"type":"tool","content":"b","tool_call_id":"c"}]"#;
+    assert_eq!(one(flat, Format::OpenaiChat).1, [""; 0]);
+    let named = r#"[{"role":"user","content":"x","name":"bob"}]"#;
+    for (to, lost) in [(Format::Gemini, vec!["0 name".to_owned()]), (Format::LangChain, vec![])] {
+        assert_eq!(one(named, to).1, lost, "{to}");
+    }
+}
+
+#[test]
+fn a_developer_stays_one_in_langchain() {
+    let text = r#"[{"role":"developer","content":"Be brief."},{"role":"user","content":"a"}]"#;
+    let (out, _) = one(text, Format::LangChain);
+    let (out, lost) = one(&out, Format::OpenaiChat);
+    assert!(
+        out.contains(r#"{"role":"developer","content":"Be brief."}"#) && lost.is_empty(),
+        "{out} {lost:?}"
+    );
+}
+
+#[test]
 fn the_detail_of_a_picture_is_kept_or_listed() {
     let lost = ["0 field detail".to_owned()];
     let chat = |detail: &str| {

@@ -99,6 +99,7 @@ impl<'a> Fields<'a> {
         Ok(match self.word().as_str() {
             "human" | "user" => Role::User,
             "ai" | "assistant" => Role::Assistant,
+            "system" if self.is_of_developer()? => Role::Developer,
             "system" => Role::System,
             "developer" => Role::Developer,
             "tool" | "function" => Role::Tool,
@@ -107,6 +108,14 @@ impl<'a> Fields<'a> {
                 return Err(WireError::new(WireErrorKind::UnknownRole, what));
             }
         })
+    }
+
+    /// Whether the package for OpenAI says that a message of the system is the developer's.
+    fn is_of_developer(&self) -> Result<bool, WireError> {
+        match self.more.filter(|more| ValueKind::of(more) == ValueKind::Object) {
+            Some(more) => Ok(json::known::field(more, "__openai_role__")? == Some("\"developer\"")),
+            None => Ok(false),
+        }
     }
 }
 
