@@ -134,6 +134,9 @@ pub(crate) fn compacted(args: &CompactArgs) -> Result<(Printable, Result<ExitCod
         input.check_replaced(path)?;
     }
     let mut transcripts = input.transcripts(&args.input)?;
+    if !args.input.part.each {
+        transcripts.iter().for_each(Transcript::mention_others);
+    }
     let mut results = compact_all(args, &settings, &*counter, &input, &mut transcripts)?;
     let text = report(args, &results, &transcripts)?;
     if args.require_goal

@@ -53,7 +53,20 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<ExitCode> {
     let mut conversions = Conversions::new(args.to, &args.redact)?;
     let input = Input::open(&args.input)?;
     input.check_replaced(output.path)?;
-    for transcript in &mut input.transcripts(&args.input)? {
+    let mut transcripts = input.transcripts(&args.input)?;
+    let all = transcripts.len();
+    // An export has conversations in which nothing was said.
+    if args.input.part.each {
+        transcripts.retain(|transcript| transcript.len() > 0);
+    }
+    if transcripts.is_empty() {
+        return Err(Failure::input(format!("{}: no conversation has messages", input.path().display())));
+    }
+    let empty = all.saturating_sub(transcripts.len()) as u64;
+    if empty > 0 && !args.json {
+        output::tell(format!("epitome: {} without messages left out", counted(empty, "conversation")));
+    }
+    for transcript in &mut transcripts {
         conversions.add(&messages(transcript, &input)?)?;
         if !args.json && !args.input.part.each {
             transcript.mention_others();

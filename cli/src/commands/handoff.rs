@@ -25,7 +25,9 @@ pub(crate) fn run(args: &HandoffArgs) -> Result<ExitCode> {
     let summarizer = summarizer::open(&args.summary, args.model.model.as_deref())?;
     let input = Input::open(&args.input)?;
     input.check_replaced(&args.output)?;
-    let mut said = messages(&mut input.conversation(&args.input)?, &input)?;
+    let mut conversation = input.conversation(&args.input)?;
+    conversation.mention_others();
+    let mut said = messages(&mut conversation, &input)?;
     let mut redactor = Redactor::new(&args.redact)?;
     if let Some(redactor) = &mut redactor {
         said = said.into_iter().map(|message| redactor.message(message)).collect();

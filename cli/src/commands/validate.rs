@@ -23,6 +23,9 @@ struct Found {
 pub(crate) fn run(args: &ValidateArgs) -> Result<ExitCode> {
     let input = Input::open(&args.input)?;
     let transcripts = input.transcripts(&args.input)?;
+    if !args.input.part.each {
+        transcripts.iter().for_each(Transcript::mention_others);
+    }
     let found = transcripts
         .into_iter()
         .map(|transcript| check(transcript, args.profile))

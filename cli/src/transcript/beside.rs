@@ -44,7 +44,7 @@ impl Transcript<'_> {
         if others > 0 {
             let others = counted(others, "other conversation");
             output::tell(format!(
-                "epitome: the file has {others}; `epitome stats` lists them, --leaf takes one"
+                "epitome: the file has {others}; `epitome stats` lists them, --leaf takes one that has an id"
             ));
         }
     }

@@ -42,7 +42,7 @@ pub(super) fn other_format(text: &str, args: &InputArgs) -> Result<Option<Transc
         None if looks_other(text, &options)? => match read(text, &options) {
             Ok(found) if found.conversations().iter().any(is_other) => return Ok(Some(found)),
             // Another reader would find less in a text that is of this format.
-            Err(error) => return Err(error),
+            Err(error) => return as_whole(text, options, error).map(Some),
             Ok(_) => {}
         },
         None => {}
@@ -53,6 +53,16 @@ pub(super) fn other_format(text: &str, args: &InputArgs) -> Result<Option<Transc
     }
     let found = read(text, &options.with_from(Format::OpenaiChat)).ok();
     Ok(found.filter(is_response))
+}
+
+/// The conversations of an export. One without messages has no sign of its format, which the others tell.
+fn as_whole(text: &str, options: ReadOptions, error: WireError) -> Result<Transcript, WireError> {
+    match detect(text) {
+        Ok(found) if options.each && found.format != Format::OpenaiChat => {
+            read(text, &options.with_from(found.format)).map_err(|_| error)
+        }
+        _ => Err(error),
+    }
 }
 
 /// Whether something in the text is, or may be, of another format. A text of Chat Completions is not held twice.

@@ -69,6 +69,50 @@ fn a_bad_one_stops_all_and_is_named() {
     assert!(message.starts_with("epitome: the reserve (9) leaves nothing of the window (5)"), "{message}");
 }
 
+/// One conversation without messages tells nobody of which format it is.
+#[test]
+fn an_export_has_conversations_without_messages() {
+    let said = json!({"id": "m", "message": {"id": "m", "author": {"role": "user"},
+        "content": {"content_type": "text", "parts": ["Hello"]}, "recipient": "all"}, "parent": null, "children": []});
+    let empty = json!({"title": "Empty", "mapping": {"r": {"id": "r", "message": null, "parent": null, "children": []}},
+        "current_node": "r", "id": "c-2"});
+    let full = json!({"title": "Full", "mapping": {"m": said}, "current_node": "m", "id": "c-1"});
+    let folder = Folder::new();
+    for export in [json!([full, empty]), json!([empty, full])] {
+        let file = folder.file("conversations.json", export.to_string());
+        let done = run(&["convert", text(&file), "--to", "openai-chat", "--each"]);
+        assert_eq!(done.out, "{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}\n", "{}", done.err);
+        assert!(done.err.starts_with("epitome: 1 conversation without messages left out\n"), "{}", done.err);
+        assert_eq!(run(&["stats", text(&file), "--each", "--json"]).json().as_array().unwrap().len(), 2);
+    }
+    let file = folder.file("conversations.json", json!([empty, empty]).to_string());
+    let none = run(&["convert", text(&file), "--to", "openai-chat", "--each", "--from", "chatgpt"]).fails(2);
+    assert!(none.contains("no conversation has messages"), "{none}");
+}
+
+/// A command that takes one conversation says that there are more.
+#[test]
+fn another_conversation_of_the_file_is_mentioned() {
+    let line = |text: &str| {
+        format!(
+            "{}\n",
+            json!({"conversations": [{"from": "human", "value": text}, {"from": "gpt", "value": "Yes."}]})
+        )
+    };
+    let folder = Folder::new();
+    let file = folder.file("lines.jsonl", format!("{}{}", line("One?"), line("Two?")));
+    let store = format!("sqlite:{}", text(&folder.path("s.db")));
+    for command in [
+        &["compact", text(&file), "--keep", "50%"][..],
+        &["validate", text(&file)],
+        &["handoff", text(&file)],
+        &["session", "import", text(&file), "--store", &store, "--session", "one"],
+    ] {
+        let done = run(command);
+        assert!(done.err.contains("the file has 1 other conversation"), "{command:?}: {}", done.err);
+    }
+}
+
 #[test]
 fn stats_and_validate_take_each_too() {
     let file = fixture("conversations.jsonl");

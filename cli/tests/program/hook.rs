@@ -248,6 +248,11 @@ fn a_failure_never_stops_a_compaction() {
     );
     let event = json!({"hook_event_name": "PreCompact", "session_id": "s1"}).to_string();
     assert!(run_with(&["hook"], event.as_bytes()).fails(4).contains("no transcript_path"));
+    for wrong in
+        [&["hook", "--tokens", "few"][..], &["--color", "never", "hook", "more"], &["hook", "--tokens", "5"]]
+    {
+        assert_eq!(run_with(wrong, event.as_bytes()).code, 4, "{wrong:?}");
+    }
     let folder = Folder::new();
     let file = folder.path("broken.jsonl");
     std::fs::write(&file, "{\"type\":\"user\"").unwrap();

@@ -89,7 +89,7 @@ fn a_compaction_of_the_tool_is_a_line() {
     assert!(done.out.contains("#1  turn 1  assistant"), "{}", done.out);
     assert_eq!(
         done.err,
-        "epitome: the file has 1 other conversation; `epitome stats` lists them, --leaf takes one\n"
+        "epitome: the file has 1 other conversation; `epitome stats` lists them, --leaf takes one that has an id\n"
     );
     let leaf = "00000000-0000-0000-0000-000000000003";
     let before = run(&["show", text(&path), "--leaf", leaf]).ok();

@@ -165,7 +165,9 @@ fn read(input: &InputArgs, stdin: Option<Vec<u8>>, args: &OneSessionArgs) -> Res
         return Err(Failure::input("--session: a session needs a name"));
     }
     let (mut messages, mut hash) = (Vec::new(), Sha256::new());
-    source.conversation(input)?.for_each(|message| {
+    let mut conversation = source.conversation(input)?;
+    conversation.mention_others();
+    conversation.for_each(|message| {
         let text = message.text();
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
