@@ -339,6 +339,13 @@ impl Input {
     }
 }
 
+/// The bytes of the whole lines of a session file. An agent writes its session while it works.
+pub(crate) fn whole_bytes(file: &mut File, path: &Path) -> Result<u64> {
+    let size = file.metadata().map_err(|error| Failure::io(path, &error))?.len();
+    let head = head::read(file, path)?;
+    Ok(tail::whole_lines(file, (&head, size), path)?.unwrap_or(size))
+}
+
 /// The files that are given; standard input if there are none.
 pub(crate) fn files(given: &[PathBuf]) -> Result<Cow<'_, [PathBuf]>> {
     if !given.is_empty() {

@@ -1,7 +1,7 @@
 //! `epitome sessions`: what agents have left in the user's home.
 
 use core::error::Error;
-use std::io::BufReader;
+use std::io::{BufReader, Read as _};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use epitome::wire::document::utf8;
@@ -15,6 +15,7 @@ use crate::output;
 use crate::sessions::{
     self, BUFFER_BYTES, Found, Home, LINE_BYTES_MAX, Project, WHOLE_BYTES_MAX, Wanted, find, nothing,
 };
+use crate::transcript::whole_bytes;
 use crate::visible::line;
 
 /// A session in the list.
@@ -103,9 +104,10 @@ impl Row {
 /// The messages of the conversation that goes on, and how many others there are. A file that can be
 /// outlined is not held for that.
 fn counts(found: &Found) -> core::result::Result<(usize, usize), Box<dyn Error>> {
-    let format = found.format();
+    let (format, mut file) = (found.format(), sessions::open(&found.path)?);
+    let whole = whole_bytes(&mut file, &found.path).map_err(|failure| failure.message().to_owned())?;
     if Outline::FORMATS.contains(&format) {
-        let file = BufReader::with_capacity(BUFFER_BYTES, sessions::open(&found.path)?);
+        let file = BufReader::with_capacity(BUFFER_BYTES, file.take(whole));
         let mut lines = SessionLines::new(file, format)?.with_line_bytes_max(LINE_BYTES_MAX);
         let outline = Outline::read(&mut lines, None).map_err(|error| match error.kind() {
             WireErrorKind::TooLarge => format!("{error}; to read it all the same, give it as FILE").into(),
@@ -118,7 +120,8 @@ fn counts(found: &Found) -> core::result::Result<(usize, usize), Box<dyn Error>>
             return Ok((active.messages, others.len()));
         }
     }
-    let bytes = sessions::read_whole(&found.path, WHOLE_BYTES_MAX)?;
+    let mut bytes = sessions::read_whole(&found.path, WHOLE_BYTES_MAX)?;
+    bytes.truncate(usize::try_from(whole).unwrap_or(usize::MAX));
     let transcript = read(utf8(&bytes)?, &ReadOptions::default().with_from(format))?;
     let messages = transcript.active().map_or(0, |active| active.entries.len());
     Ok((messages, transcript.conversations().len().saturating_sub(1)))

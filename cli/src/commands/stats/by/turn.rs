@@ -86,7 +86,8 @@ impl Turns {
         let mut text = format!(
             "{} in {}, {} ({} by {})\n\n",
             counted(self.messages, "message"),
-            counted(self.turns.len() as u64, "turn"),
+            // The row of turn 0 is for instructions before the first turn.
+            counted(self.turns.iter().filter(|row| row.turn > 0).count() as u64, "turn"),
             counted(self.tokens, "token"),
             self.token_basis.as_str(),
             self.tokenizer
