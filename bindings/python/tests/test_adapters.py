@@ -55,7 +55,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, list):
         return [plain(one) for one in value]
     if isinstance(value, dict):
-        return {name: plain(one) for name, one in value.items() if name not in (NUMBER, "items", "additional_properties")}
+        derived = (NUMBER, "items", "additional_properties")
+        return {name: plain(one) for name, one in value.items() if name not in derived and one != {}}
     return value
 
 
@@ -411,9 +412,14 @@ class OpenAIAgents(Adapter):
             self.assertEqual(back[1]["encrypted_content"], "c2ln")
             self.assertEqual((back[2]["call_id"], back[3]["output"]), ("c1", "a.txt"))
             search = {"type": "web_search_call", "id": "ws1", "status": "completed", "action": {"type": "search", "query": "x"}}
+            asked = {"type": "mcp_approval_request", "id": "a1", "name": "pay", "arguments": "{}", "server_label": "bank"}
             with self.assertRaisesRegex(epitome.BadInput, "item 1 .*nothing was stored"):
-                asyncio.run(session.add_items([items[0], search]))
+                asyncio.run(session.add_items([items[0], asked]))
             self.assertEqual(len(asyncio.run(session.get_items())), len(items))
+            # The service knows what it has searched.
+            searched = Session("searched", "sqlite:" + os.path.join(folder, "chats.db"))
+            asyncio.run(searched.add_items([items[0], search, items[4]]))
+            self.assertEqual(asyncio.run(searched.get_items())[1], search)
             # What was said together goes item by item.
             for kept, kind in ((4, "message"), (3, "function_call_output"), (1, "function_call"), (0, "message")):
                 popped = asyncio.run(session.pop_item())

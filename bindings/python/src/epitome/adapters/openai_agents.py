@@ -46,7 +46,7 @@ def input_filter(**options: Unpack[Options]) -> Callable[[CallModelData[Any]], A
 
 
 #: The kinds of losses of items that could not be sent again.
-_LOST = ("compaction", "hosted-tool", "media", "unknown-part")
+_LOST = ("approval", "compaction", "hosted-tool", "media", "unknown-part")
 #: The output that a request has for a call without a result.
 _ABORTED = "[aborted: this call has no result]"
 
