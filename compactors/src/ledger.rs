@@ -2,6 +2,8 @@
 
 use epitome_core::{Draft, Group, GroupKind, Strategy, Tokens, Verdict};
 
+use crate::newest_first::always;
+
 /// Lets one message stand for all that the stages before it hide or shorten: it lists the identifiers in that, and nothing else.
 ///
 /// *Keeps*: everything else. *Replaces*: an earlier ledger, so that there is one, with the hidden groups beside it; else the oldest run
@@ -163,12 +165,14 @@ impl Strategy for Ledger {
     }
 
     fn reserve(&self, draft: &Draft<'_>) -> u64 {
-        let share = self.share_of(draft);
-        if draft.budget().goal().is_none() || share < LEDGER_TOKENS_MIN {
+        let (Some(goal), share) = (draft.budget().goal(), self.share_of(draft)) else { return 0 };
+        if share < LEDGER_TOKENS_MIN {
             return 0;
         }
         // An earlier ledger that has as much is written anew too: what reserves nothing is not run where the goal is met.
-        share.saturating_sub(summaries(draft)).max(1)
+        let beside = share.saturating_sub(summaries(draft)).max(1);
+        // There is no place of an earlier ledger to take where that does not fit the goal.
+        if always(draft).saturating_add(beside) > goal { share } else { beside }
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {

@@ -10,7 +10,7 @@ use crate::tool_result_clearing::{INPUT_TOKENS, PLACEHOLDER_TOKENS};
 /// Fills the goal from the newest group on, with the results of tools cleared; what room is left brings results back.
 ///
 /// *Keeps*: the newest groups that fit, with the request of each turn of which a step stays; requests alone, the newest first, in a
-/// fifth of the room; summaries; and what [`Protection`] names. *Clears*: results, then, only where that is not enough, arguments of
+/// fifth of the room; summaries, if they fit the goal; and what [`Protection`] names. *Clears*: results, then, only where that is not enough, arguments of
 /// calls. *Drops*: whole groups for which there is no room. One that is too large is passed over, and the next older one is tried.
 /// *Cost*: ten passes over the groups. *Stable prefix*: up to the first group that it drops or clears, which is usually in the second
 /// turn.
@@ -73,7 +73,9 @@ impl Strategy for NewestFirst {
 
     fn plan(&self, draft: &mut Draft<'_>) {
         if let Some(goal) = draft.budget().goal() {
-            let room = goal.saturating_sub(always(draft));
+            let stays = always(draft);
+            let summaries = if stays > goal { drop_summaries(draft) } else { 0 };
+            let room = goal.saturating_sub(stays.saturating_sub(summaries));
             let for_results = room / RESULTS_SHARE;
             let for_requests =
                 (room.saturating_mul(u64::from(self.user_messages)) / 100).min(requests(draft));
@@ -91,7 +93,7 @@ const RESULTS_SHARE: u64 = 4;
 
 /// Tokens of the groups that stay in any case, with their results cleared: protected groups, with the requests of protected steps, and
 /// summaries.
-fn always(draft: &Draft<'_>) -> u64 {
+pub(crate) fn always(draft: &Draft<'_>) -> u64 {
     let (mut tokens, mut request) = (0_u64, 0);
     for group in draft.index().groups() {
         if draft.verdict(&group) != Verdict::Keep {
@@ -109,6 +111,23 @@ fn always(draft: &Draft<'_>) -> u64 {
         tokens = tokens.saturating_add(cleared(draft, &group));
         if group.is_step() {
             tokens = tokens.saturating_add(core::mem::take(&mut request));
+        }
+    }
+    tokens
+}
+
+/// Drops the summaries that may go, with the steps that rely on them. Returns the tokens of the summaries, which are hidden when the
+/// draft settles.
+fn drop_summaries(draft: &mut Draft<'_>) -> u64 {
+    let (mut tokens, mut relies) = (0_u64, false);
+    for group in draft.index().groups() {
+        if group.kind() == GroupKind::Summary && draft.is_candidate(&group) {
+            tokens = tokens.saturating_add(draft.tokens_left(&group));
+            relies = draft.drop_group(group.leader()).is_ok();
+        } else if group.is_request() {
+            relies = false;
+        } else if relies && is_free(draft, &group) {
+            let _ = draft.drop_group(group.leader());
         }
     }
     tokens

@@ -90,6 +90,32 @@ fn a_ledger_that_has_its_share_is_written_anew() {
     }
 }
 
+/// The earlier ledger alone has almost the new goal: with what is protected it does not fit.
+#[test]
+fn a_lower_goal_leaves_no_earlier_ledger_in_the_way() {
+    let store = store(false);
+    let mut history = history(&store);
+    append(&mut history, vec![Message::user("The ticket is PROJ-4711."), Message::assistant("Yes.")]);
+    for round in 0..20 {
+        append(&mut history, vec![Message::user(format!("Look at part {round}."))]);
+        for at in 0..12 {
+            let returned = format!("fn only_{round}_{at}() {}", "and so on ".repeat(120));
+            reads(&mut history, round * 100 + at, "src/lib.rs", &returned);
+        }
+    }
+    let engine = Engine::new(AgentPreset::new());
+    for goal in [4_000, 700] {
+        let budget = Budget::builder().window(128_000).trigger(goal + 1).goal(goal).build().unwrap();
+        compact(&mut history, &engine, budget, Pass::Manual).unwrap();
+        let left = history.index().tokens();
+        assert!(left <= goal && left * 10 >= goal * 8, "{left} of {goal}");
+        let texts = support::summary_texts(&history);
+        let [ledger] = texts.as_slice() else { panic!("one ledger, not {}", texts.len()) };
+        let listed = ledger.matches("only_").count();
+        assert!(listed >= 10, "{listed} of {goal}: {ledger}");
+    }
+}
+
 #[test]
 fn a_ledger_has_room_that_the_stage_before_it_leaves() {
     let store = store(false);

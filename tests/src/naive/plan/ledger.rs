@@ -24,18 +24,25 @@ impl Draft<'_> {
     /// Tokens of the goal that a stage needs for itself.
     pub(super) fn reserve(&self, stage: &Spec) -> u64 {
         match stage {
-            Spec::Ledger { share } if self.budget.goal().is_some() => {
-                let is_summary =
-                    |at: &usize| self.groups[*at].kind == GroupKind::Summary && self.may_drop(*at);
-                let summaries = (0..self.groups.len()).filter(is_summary).map(|at| self.size_of(at));
-                match self.ledger_has(u64::from(*share)) {
+            Spec::Ledger { share } => {
+                let Some(goal) = self.budget.goal() else { return 0 };
+                let has = self.ledger_has(u64::from(*share));
+                let summaries: u64 = self.old_summaries().map(|at| self.size_of(at)).sum();
+                let beside = has.saturating_sub(summaries).max(1);
+                match has {
                     ..LEAST => 0,
-                    has => has.saturating_sub(summaries.sum()).max(1),
+                    has if self.always() + beside > goal => has,
+                    _ => beside,
                 }
             }
             Spec::Pipeline(stages) => stages.iter().map(|stage| self.reserve(stage)).sum(),
             _ => 0,
         }
+    }
+
+    /// The summaries that may go.
+    pub(super) fn old_summaries(&self) -> impl Iterator<Item = usize> {
+        (0..self.groups.len()).filter(|at| self.groups[*at].kind == GroupKind::Summary && self.may_drop(*at))
     }
 
     /// A share of the goal, and the first time at most a tenth of what is to go.

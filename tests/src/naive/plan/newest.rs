@@ -13,7 +13,9 @@ impl Draft<'_> {
     /// Keeps the newest requests that a fifth has room for, fills the rest from the newest group on with results cleared, and
     /// brings results back with a quarter and with what is left.
     pub(super) fn newest(&mut self, goal: u64) {
-        let room = goal.saturating_sub(self.always());
+        let stays = self.always();
+        let summaries = if stays > goal { self.drop_summaries() } else { 0 };
+        let room = goal.saturating_sub(stays - summaries);
         let quarter = room / 4;
         let requests: Vec<usize> = (0..self.groups.len())
             .rev()
@@ -50,7 +52,7 @@ impl Draft<'_> {
     }
 
     /// Tokens of the groups that stay in any case, with their results cleared, and of the requests of their steps.
-    fn always(&self) -> u64 {
+    pub(super) fn always(&self) -> u64 {
         let stays = |at: &usize| !self.is_gone(*at) && !self.is_free(*at);
         let stays: Vec<usize> = (0..self.groups.len()).filter(stays).collect();
         let mut requests: Vec<usize> = (0..self.groups.len())
@@ -59,6 +61,18 @@ impl Draft<'_> {
         requests.dedup();
         let sizes = stays.iter().map(|at| self.cleared(*at));
         sizes.sum::<u64>() + requests.iter().map(|at| self.size_of(*at)).sum::<u64>()
+    }
+
+    /// Summaries go, and all behind them up to the next request of the user. Returns the size of the summaries.
+    fn drop_summaries(&mut self) -> u64 {
+        let summaries: Vec<usize> = self.old_summaries().collect();
+        for summary in &summaries {
+            let behind = (summary + 1..self.groups.len()).take_while(|at| !begins_turn(self.first(*at)));
+            let behind: Vec<usize> = behind.filter(|at| self.is_free(*at)).collect();
+            behind.into_iter().for_each(|at| self.drop(at));
+        }
+        summaries.iter().for_each(|at| self.drop(*at));
+        summaries.iter().map(|at| self.size_of(*at)).sum()
     }
 
     /// The request of a group's turn, if it goes unless a step of that turn stays.
