@@ -329,7 +329,7 @@ pub(crate) struct CompactArgs {
     /// Report only, even with -o
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Report, end with exit code 6 and write nothing if the goal is missed
+    /// If the goal is missed, print the report, write nothing and end with exit code 6
     #[arg(long)]
     pub(crate) require_goal: bool,
     /// Report as JSON; there, a budget.trigger of null means: now

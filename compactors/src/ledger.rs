@@ -7,7 +7,7 @@ use crate::newest_first::always;
 /// Lets one message stand for all that the stages before it hide or shorten: it lists the identifiers in that, and nothing else.
 ///
 /// *Keeps*: everything else. *Replaces*: an earlier ledger, so that there is one, with the hidden groups beside it; else the oldest run
-/// of hidden groups behind the first message that stays. *Cost*: four passes over the groups. *Stable prefix*: up to what it replaces.
+/// of hidden groups behind the first message that stays. *Cost*: four passes over the groups, and two more each time that its share is asked for. *Stable prefix*: up to what it replaces.
 ///
 /// Identifiers are what a model must write letter by letter, and needs to find anything again: paths, addresses, ids, names
 /// in code, amounts. No model is asked. The stages before it in a [`Pipeline`](crate::Pipeline) leave its share of the goal free.
@@ -169,9 +169,9 @@ impl Strategy for Ledger {
         if share < LEDGER_TOKENS_MIN {
             return 0;
         }
-        // An earlier ledger that has as much is written anew too: what reserves nothing is not run where the goal is met.
+        // At least 1: a pipeline does not run a stage that reserves nothing if the goal is met.
         let beside = share.saturating_sub(summaries(draft)).max(1);
-        // There is no place of an earlier ledger to take where that does not fit the goal.
+        // An earlier ledger that does not fit the goal is dropped, so that the whole share has to be free.
         if always(draft).saturating_add(beside) > goal { share } else { beside }
     }
 

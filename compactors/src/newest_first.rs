@@ -10,9 +10,9 @@ use crate::tool_result_clearing::{INPUT_TOKENS, PLACEHOLDER_TOKENS};
 /// Fills the goal from the newest group on, with the results of tools cleared; what room is left brings results back.
 ///
 /// *Keeps*: the newest groups that fit, with the request of each turn of which a step stays; requests alone, the newest first, in a
-/// fifth of the room; summaries, if they fit the goal; and what [`Protection`] names. *Clears*: results, then, only where that is not enough, arguments of
+/// fifth of the room; summaries, if they fit the goal or a step that stays relies on them; and what [`Protection`] names. *Clears*: results, then, only where that is not enough, arguments of
 /// calls. *Drops*: whole groups for which there is no room. One that is too large is passed over, and the next older one is tried.
-/// *Cost*: ten passes over the groups. *Stable prefix*: up to the first group that it drops or clears, which is usually in the second
+/// *Cost*: twelve passes over the groups. *Stable prefix*: up to the first group that it drops or clears, which is usually in the second
 /// turn.
 ///
 /// A quarter of the room is for results: the newest stay whole, or an excerpt. Where groups have no parts in the index, nothing is
@@ -116,21 +116,43 @@ pub(crate) fn always(draft: &Draft<'_>) -> u64 {
     tokens
 }
 
-/// Drops the summaries that may go, with the steps that rely on them. Returns the tokens of the summaries, which are hidden when the
-/// draft settles.
+/// Drops the summaries on which no step relies that stays, and the steps behind them. Returns the tokens of the summaries, which are hidden
+/// when the draft settles.
 fn drop_summaries(draft: &mut Draft<'_>) -> u64 {
-    let (mut tokens, mut relies) = (0_u64, false);
+    let (mut tokens, mut goes) = (0_u64, false);
+    // The stretch up to the next request, and the last of its steps that stays.
+    let (mut end, mut stays) = (0, None);
     for group in draft.index().groups() {
-        if group.kind() == GroupKind::Summary && draft.is_candidate(&group) {
-            tokens = tokens.saturating_add(draft.tokens_left(&group));
-            relies = draft.drop_group(group.leader()).is_ok();
-        } else if group.is_request() {
-            relies = false;
-        } else if relies && is_free(draft, &group) {
+        if group.is_request() {
+            goes = false;
+        } else if group.kind() == GroupKind::Summary && draft.is_candidate(&group) {
+            if group.leader() >= end {
+                (end, stays) = stretch(draft, group.leader());
+            }
+            goes = stays.is_none_or(|last| last < group.leader()) && draft.drop_group(group.leader()).is_ok();
+            if goes {
+                tokens = tokens.saturating_add(draft.tokens_left(&group));
+            }
+        } else if goes && is_free(draft, &group) {
             let _ = draft.drop_group(group.leader());
         }
     }
     tokens
+}
+
+/// The place of the next request behind a group, and the last step before it that stays in any case.
+fn stretch(draft: &Draft<'_>, from: u32) -> (u32, Option<u32>) {
+    let (index, mut stays) = (draft.index(), None);
+    for at in from.saturating_add(1)..index.messages() {
+        let Some(group) = index.group(at) else { continue };
+        if group.is_request() {
+            return (at, stays);
+        }
+        if group.is_step() && draft.verdict(&group) == Verdict::Keep && !is_free(draft, &group) {
+            stays = Some(at);
+        }
+    }
+    (index.messages(), stays)
 }
 
 /// Tokens of all requests that may go.

@@ -51,7 +51,8 @@ impl epitome_answer {
 /// `arguments` are `argument_count` texts in UTF-8, each ended by a zero byte, without the name of the program, for example
 /// `compact`, `-`, `--keep`, `30%`, `-o`, `-`. The transcript `-` is `input`, of `input_len` bytes; it may be null if `input_len` is 0.
 /// `-o -` writes to `answer->output`. `--help` lists the commands. `mcp`, `show --follow` and `session inspect` are refused. The
-/// build has no `report`, `completions`, `man` and `--summarizer`. Other files, such as those of `--models` and `--key-file`, and the environment variables of the program are those of the process.
+/// build has no `report`, `completions`, `man` and `--summarizer`. Other files, such as those of `--models` and `--key-file`, and the
+/// environment variables of the program are those of the process.
 ///
 /// Returns the exit code of the program: 0 done, 1 violations or nothing found, 2 wrong input or arguments, 3 the protected messages
 /// do not fit the window, 4 a file or a store failed, 5 the result reads back as something else, 6 `--require-goal` and the goal was

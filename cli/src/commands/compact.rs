@@ -134,7 +134,7 @@ pub(crate) fn compacted(args: &CompactArgs) -> Result<(Printable, Result<ExitCod
         input.check_replaced(path)?;
     }
     let mut transcripts = input.transcripts(&args.input)?;
-    if !args.input.part.each {
+    if !args.input.part.each && !args.json {
         transcripts.iter().for_each(Transcript::mention_others);
     }
     let mut results = compact_all(args, &settings, &*counter, &input, &mut transcripts)?;

@@ -52,7 +52,7 @@ pub use client::{ChatClient, ChatRequest, ClientError, DeltaSink, SessionForgott
 pub use input::Input;
 pub use shared::{Concurrency, SharedSession};
 pub use stream::{RunStream, RunUpdate};
-pub use tools::{INTERRUPTED, OpenCalls, ToolFuture, ToolOutput};
+pub use tools::{INTERRUPTED, OpenCallAction, ToolFuture, ToolOutput};
 
 use self::tools::ToolRunner;
 
@@ -97,7 +97,7 @@ pub struct Agent {
     tool_runner: Option<Arc<ToolRunner>>,
     tool_rounds_max: u32,
     parallel_calls_max: usize,
-    open_calls: OpenCalls,
+    open_calls: OpenCallAction,
     concurrency: Concurrency,
 }
 
@@ -128,7 +128,7 @@ impl Agent {
             tool_runner: None,
             tool_rounds_max: TOOL_ROUNDS_MAX,
             parallel_calls_max: PARALLEL_CALLS_MAX,
-            open_calls: OpenCalls::default(),
+            open_calls: OpenCallAction::default(),
             concurrency: Concurrency::default(),
         }
     }
@@ -160,7 +160,7 @@ impl Agent {
 
     /// Sets what a run does with tool calls that an earlier run has left without a result.
     #[must_use]
-    pub const fn with_open_calls(mut self, calls: OpenCalls) -> Self {
+    pub const fn with_open_calls(mut self, calls: OpenCallAction) -> Self {
         self.open_calls = calls;
         self
     }

@@ -22,7 +22,8 @@
 //! - Sealed reasoning, and compactions of a provider, go back only to the format that they came from. Only its provider can read them, and
 //!   content that was signed for one vendor is never sent to another. Readable reasoning goes to Chat Completions, where programs replay
 //!   it; the other formats take only what they sealed themselves.
-//! - A message in which a provider ran a tool goes back to the format that it came from as it is.
+//! - A message in which a provider ran a tool goes back to Anthropic, Responses and Gemini, if it came from there, with all that
+//!   the provider wrote.
 //! - Fields that a message of this crate does not have are lost, also where the target is the format that they came from.
 //! - The result is legal for the target: messages that [`repair`](epitome_core::repair) leaves out, moves or invents are a loss too.
 //!

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use epitome::agent::{
-    Agent, ChatClient, ChatRequest, ClientError, Concurrency, DeltaSink, INTERRUPTED, OpenCalls, RunUpdate,
-    SessionForgotten, SharedSession, ToolOutput,
+    Agent, ChatClient, ChatRequest, ClientError, Concurrency, DeltaSink, INTERRUPTED, OpenCallAction,
+    RunUpdate, SessionForgotten, SharedSession, ToolOutput,
 };
 use epitome::compaction::{AutoCompaction, CompactionCx, CompactionOutcome, Compactor, RunPoints};
 use epitome::compactors::Truncation;
@@ -68,7 +68,7 @@ fn open_calls_are_reported_and_not_run() {
         block_on(waiting.run(&mut waiting.create_session(Some("s"), None), "Pay.", &RunOptions::default()))
             .unwrap();
 
-        let agent = with_tools(&store, &client).with_open_calls(OpenCalls::Report);
+        let agent = with_tools(&store, &client).with_open_calls(OpenCallAction::Report);
         let (mut session, options) = (agent.create_session(Some("s"), None), RunOptions::default());
         let input = vec![Message::tool("c2", "paid")];
         let mut told = Vec::new();

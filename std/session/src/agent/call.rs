@@ -8,7 +8,7 @@ use futures::{FutureExt, StreamExt, stream};
 
 use super::stream::{RunUpdate, Updates};
 use super::{
-    Agent, ChatRequest, ClientError, INTERRUPTED, Input, OVERFLOW_COMPACTIONS_MAX, OpenCalls,
+    Agent, ChatRequest, ClientError, INTERRUPTED, Input, OVERFLOW_COMPACTIONS_MAX, OpenCallAction,
     SessionForgotten, SharedSession, ToolOutput,
 };
 use crate::message::{Message, Part, ToolCall};
@@ -113,7 +113,7 @@ impl Agent {
         let Some(run) = unless_stopped(updates, begun).await else { return Ok(RunOutcome::default()) };
         let mut run = run?;
         tell(updates, run.events());
-        if self.open_calls == OpenCalls::Report {
+        if self.open_calls == OpenCallAction::Report {
             report_open_calls(&mut run, updates)?;
         }
         let is_stopped = || updates.is_some_and(Updates::is_stopped);

@@ -51,7 +51,16 @@ impl ToolOutput {
     }
 }
 
-/// The result that [`OpenCalls::Report`] gives to a call.
+impl fmt::Debug for ToolOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolOutput")
+            .field("parts", &self.parts.len())
+            .field("is_error", &self.is_error)
+            .finish()
+    }
+}
+
+/// The result that [`OpenCallAction::Report`] gives to a call.
 pub const INTERRUPTED: &str =
     "[interrupted: no result of this call was stored, and it may have run all the same]";
 
@@ -62,7 +71,7 @@ pub const INTERRUPTED: &str =
 /// # use epitome_std::message::{Message, Part, ToolCall};
 /// # use epitome_std::run::{ModelResponse, RunError, RunOptions};
 /// # use epitome_core::message::Role;
-/// use epitome_std::agent::{Agent, ChatClient, ChatRequest, ClientError, INTERRUPTED, Input, OpenCalls, ToolOutput};
+/// use epitome_std::agent::{Agent, ChatClient, ChatRequest, ClientError, INTERRUPTED, Input, OpenCallAction, ToolOutput};
 ///
 /// # struct Paying;
 /// # #[async_trait]
@@ -83,7 +92,7 @@ pub const INTERRUPTED: &str =
 /// // The next run does not pay: the model is told, and decides.
 /// let agent = agent
 ///     .with_tool_runner(|_| Box::pin(async { unreachable!("a payment that may have been made") }))
-///     .with_open_calls(OpenCalls::Report);
+///     .with_open_calls(OpenCallAction::Report);
 /// let outcome = agent.run(&mut session, Input::default(), &RunOptions::default()).await?;
 /// let Part::ToolResult(result) = &outcome.response.messages[0].parts()[0] else { unreachable!() };
 /// assert!(result.is_error && result.parts == [Part::Text(INTERRUPTED.into())]);
@@ -92,20 +101,11 @@ pub const INTERRUPTED: &str =
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
-pub enum OpenCalls {
+pub enum OpenCallAction {
     /// The tool runner runs them. A tool that had run and whose result was not stored runs twice.
     #[default]
     Run,
     /// Each gets [`INTERRUPTED`] as its result, and the model decides whether to call the tool again. It is for tools that must not run
     /// twice. No tool runner is needed.
     Report,
-}
-
-impl fmt::Debug for ToolOutput {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolOutput")
-            .field("parts", &self.parts.len())
-            .field("is_error", &self.is_error)
-            .finish()
-    }
 }

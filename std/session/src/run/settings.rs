@@ -207,8 +207,9 @@ impl RunSettings {
 
     /// Refuses each request that is larger than its limit, the window without the reserve for the answer, with
     /// [`RunError::OverLimit`](super::RunError::OverLimit). The runs compact before each request, also if
-    /// [`RunPoints`](crate::compaction::RunPoints) names other points and if another trigger is set, so that only a request that a
-    /// compaction cannot make small enough is refused.
+    /// [`RunPoints`](crate::compaction::RunPoints) names other points and if another trigger is set. A request is refused if it is still too
+    /// large then: what is protected is larger, the run has no compaction or one that failed or that a hook refused, or a service keeps the
+    /// history. The limit is that of [`budget`](Self::budget); the window of an unknown model counts as 128,000 tokens.
     ///
     /// Without this setting such a request is sent, and the run reports it: [`RunEvent::OverLimit`](super::RunEvent::OverLimit).
     /// The size is an estimate until the provider has reported the usage of a request, so that the provider may accept a refused request.

@@ -79,7 +79,9 @@ fn collect(text: &str, at: &str, levels: usize, found: &mut BTreeSet<String>) ->
     match ValueKind::of(text) {
         ValueKind::Object => json::members(text, |key, value| {
             let is_default = key == "detail" && value == "\"auto\"";
-            if is_default || matches!(value, "null" | "[]" | "\"\"" | "{}" | "false") {
+            // The class of a message that LangChain has dumped.
+            let is_class = key == "id" && ValueKind::of(value) == ValueKind::Array;
+            if is_default || is_class || matches!(value, "null" | "[]" | "\"\"" | "{}" | "false") {
                 return Ok(());
             }
             let path = if at.is_empty() { key.into_owned() } else { format!("{at}/{key}") };

@@ -95,7 +95,7 @@ impl ConversionLossKind {
             Self::Approval => "the target has no form for approvals",
             Self::UnknownPart => "known to its own format only",
             Self::Misplaced => "the target has no form for it in a message of this role",
-            Self::Field => "a conversion does not carry this field",
+            Self::Field => "this conversion does not carry the field",
             Self::Name => "the target has no names of speakers",
             Self::ErrorMark => "the target cannot mark a failed tool; what it said stays",
             Self::CallId => "the target does not take this id, or not twice",

@@ -11,11 +11,9 @@ use crate::{Format, WireError, openai_responses};
 pub(super) fn is_own(message: &Message) -> bool {
     let Some(wire) = message.wire() else { return false };
     match Format::by_name(&wire.format) {
-        Some(Format::OpenaiResponses) => {
-            openai_responses::special_call(&wire.text).is_some() || is_hosted(message)
-        }
-        // The text of a piece of a record is a list of blocks.
-        Some(Format::Anthropic) => is_hosted(message) && is_object(&wire.text),
+        Some(Format::OpenaiResponses) => openai_responses::special_call(&wire.text).is_some(),
+        // The text of a piece of a record is that of its blocks.
+        Some(Format::Anthropic) => is_hosted(message) && has_content(&wire.text),
         Some(Format::OpenaiChat) => has_custom_calls(&wire.text).unwrap_or(false),
         _ => false,
     }
@@ -29,6 +27,13 @@ fn is_hosted(message: &Message) -> bool {
         _ => false,
     };
     message.role() == Role::Assistant && message.parts().iter().any(is_hosted)
+}
+
+/// Whether the text is a message, and no block.
+fn has_content(text: &str) -> bool {
+    ValueKind::of(text) == ValueKind::Object
+        && json::fields(text, &["role", "content"])
+            .is_ok_and(|[role, content]| role.is_some() && content.is_some())
 }
 
 /// Whether some calls of a message of Chat Completions are of custom tools, and the others have arguments that can stay.

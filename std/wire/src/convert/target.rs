@@ -1,11 +1,13 @@
 //! The forms that each target takes, and the texts that it writes.
 
+use std::borrow::Cow;
+
 use epitome_core::Profile;
 use epitome_core::message::{MediaKind, Role};
 use epitome_message::{Media, MediaSource, Message, Part, Str, UnknownPart};
 
 use super::parts::Told;
-use crate::json::{ValueKind, quote, quoted_bytes};
+use crate::json::{self, ValueKind, quote, quoted_bytes};
 use crate::openai_responses::CustomCalls;
 use crate::spec::{self, FormatSpec};
 use crate::{Format, WireError, anthropic, openai_responses};
@@ -156,8 +158,9 @@ impl Target {
         let mut first = true;
         for group in rest.chunk_by(|one, next| self.joins(one, next)) {
             // One whose form is the format's own keeps its text.
-            let source = group.first().and_then(|message| message.wire()).map(|wire| wire.text.as_str());
-            let Some(record) = self.spec.write(source, group)? else { continue };
+            let source = group.first().and_then(|message| message.wire());
+            let source = source.map(|wire| self.sent(&wire.text)).transpose()?;
+            let Some(record) = self.spec.write(source.as_deref(), group)? else { continue };
             if !core::mem::take(&mut first) {
                 out.push(',');
             }
@@ -165,6 +168,16 @@ impl Target {
         }
         out.push_str(behind);
         Ok(out)
+    }
+
+    /// The message of a request that this text of a message is. A response has fields beside it that a request must not have.
+    fn sent<'t>(&self, text: &'t str) -> Result<Cow<'t, str>, WireError> {
+        if self.format != Format::Anthropic {
+            return Ok(Cow::Borrowed(text));
+        }
+        let [role, content] = json::fields(text, &["role", "content"])?;
+        let (role, content) = (role.unwrap_or_default(), content.unwrap_or_default());
+        Ok(Cow::Owned(format!(r#"{{"role":{role},"content":{content}}}"#)))
     }
 
     /// Whether two neighbours are one record: a turn of one role. A message that keeps its text is a record of its own.

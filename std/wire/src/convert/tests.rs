@@ -210,6 +210,21 @@ fn what_a_provider_ran_goes_back_as_it_was() {
     let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"ok"}]}"#;
     let (out, lost) = one(&format!("{asked}{answer},{result}]}}"), Format::Anthropic);
     assert_eq!((out, lost), (format!("{asked}{answer},{result}]}}"), Vec::new()));
+    // A response has fields that no request has, and blocks of a client's result between those of the provider are pieces.
+    let response = answer.replacen(
+        r#"{"role""#,
+        r#"{"id":"msg_1","type":"message","model":"m","usage":{"input_tokens":1,"output_tokens":1},"role""#,
+        1,
+    );
+    let (out, _) = one(&format!("{asked}{response},{result}]}}"), Format::Anthropic);
+    assert_eq!(out, format!("{asked}{answer},{result}]}}"));
+    let pieces = r#"{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}},
+        {"type":"tool_result","tool_use_id":"c","content":"ok"},{"type":"server_tool_use","id":"s","name":"web_search","input":{}}]}"#;
+    let (out, lost) = one(&format!("{asked}{pieces}]}}"), Format::Anthropic);
+    assert!(
+        !out.contains("server_tool_use") && lost.iter().any(|lost| lost.contains("hosted-tool")),
+        "{out} {lost:?}"
+    );
     // An id that is used again is another one; the rest stays.
     let again = format!("{asked}{answer},{result},{answer},{result}]}}");
     let (out, lost) = one(&again, Format::Anthropic);
@@ -238,6 +253,9 @@ fn fields_that_a_conversion_does_not_carry_are_listed() {
     let flat = r#"[{"type":"human","content":"a"},{"type":"ai","content":"","tool_calls":[{"name":"f","args":{},"id":"c"}]},
         {"type":"tool","content":"b","tool_call_id":"c"}]"#;
     assert_eq!(one(flat, Format::OpenaiChat).1, [""; 0]);
+    let dumped = r#"[{"lc":1,"type":"constructor","id":["langchain","schema","messages","HumanMessage"],
+        "kwargs":{"content":"a","type":"human","id":"m1"}}]"#;
+    assert_eq!(one(dumped, Format::OpenaiChat).1, ["0 field id"]);
     let named = r#"[{"role":"user","content":"x","name":"bob"}]"#;
     for (to, lost) in [(Format::Gemini, vec!["0 name".to_owned()]), (Format::LangChain, vec![])] {
         assert_eq!(one(named, to).1, lost, "{to}");

@@ -43,6 +43,11 @@ fn changed(source: &str, messages: &[&Message], mut was: Record) -> Result<Strin
             let parts = message.parts().iter().filter(|part| !matches!(part, Part::Reasoning(_))).cloned();
             *message = Message::new(message.role(), parts.collect());
         }
+        // A text or a call may be signed: that is a thought within its part.
+        let said = |messages: &[Message]| messages.first().map(|message| message.parts().to_vec());
+        if said(&read(&unthought)?.messages) != said(&was.messages) {
+            return Err(form("a message without its signed thoughts"));
+        }
         return changed(&unthought, messages, Record { before_content: 0, ..was });
     }
     let mut record = source.to_owned();

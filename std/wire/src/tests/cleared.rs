@@ -112,9 +112,12 @@ fn each_part_that_a_compaction_clears_is_read_again() {
     }
 }
 
+fn is_thought(part: &Part) -> bool {
+    matches!(part, Part::Reasoning(_))
+}
+
 /// The message without its thoughts, and the same with each of its parts cleared.
 fn without_thoughts(message: &[Part]) -> Vec<Vec<Part>> {
-    let is_thought = |part: &&Part| matches!(part, Part::Reasoning(_));
     let others: Vec<_> = message.iter().filter(|part| !is_thought(part)).cloned().collect();
     if others.is_empty() || others.len() == message.len() {
         return Vec::new();
@@ -132,6 +135,41 @@ fn a_message_without_its_thoughts_is_read_again() {
         are_read_again(format, found);
     }
     assert!(formats > 10, "{formats}");
+}
+
+/// Thoughts in several places, or within a part: the second kind cannot be left out.
+#[test]
+fn thoughts_in_a_content_are_left_out_and_signed_parts_are_refused() {
+    let of_langchain = r#"[{"type":"human","content":"a"},{"type":"ai","content":[{"type":"thinking","thinking":"h","signature":"s"},
+        {"type":"text","text":"b"}],"additional_kwargs":{"reasoning_content":"r","refusal":null},"tool_calls":[]}]"#;
+    let of_gemini = |content: &str| {
+        format!(
+            r#"{{"sessionId":"s","projectHash":"p","messages":[{{"id":"1","type":"user","content":"a"}},
+            {{"id":"2","type":"gemini","content":{content},"thoughts":[{{"subject":"h","description":"i"}}],"toolCalls":[]}}]}}"#
+        )
+    };
+    let cases = [
+        (Format::LangChain, of_langchain.to_owned(), true),
+        (Format::GeminiCli, of_gemini(r#"[{"text":"h","thought":true},{"text":"b"}]"#), true),
+        (Format::GeminiCli, of_gemini(r#""b""#), true),
+        (Format::GeminiCli, of_gemini(r#"[{"text":"b","thoughtSignature":"S"},{"text":"c"}]"#), false),
+    ];
+    for (format, text, is_written) in cases {
+        let from = ReadOptions::default().with_from(format);
+        let mut new = read(text.as_str(), &from).unwrap();
+        let others: Vec<Part> = parts(&new, 0)[1].iter().filter(|part| !is_thought(part)).cloned().collect();
+        let mut expected = parts(&new, 0);
+        assert!(others.len() < expected[1].len(), "{text}");
+        expected[1].clone_from(&others);
+        let entry = &mut new.conversations_mut()[0].entries[1];
+        *entry = entry.clone().with_message(entry.message().clone().with_parts(others));
+        let mut out = Vec::new();
+        assert_eq!(write_back(&new, &mut out).is_ok(), is_written, "{text}");
+        if is_written {
+            let out = String::from_utf8(out).unwrap();
+            assert_eq!(parts(&read(out.as_str(), &from).unwrap(), 0), expected, "{out}");
+        }
+    }
 }
 
 #[test]

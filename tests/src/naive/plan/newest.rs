@@ -63,16 +63,29 @@ impl Draft<'_> {
         sizes.sum::<u64>() + requests.iter().map(|at| self.size_of(*at)).sum::<u64>()
     }
 
-    /// Summaries go, and all behind them up to the next request of the user. Returns the size of the summaries.
+    /// Summaries go on which no step relies that stays, and all behind them up to the next request of the user. Returns their size.
     fn drop_summaries(&mut self) -> u64 {
-        let summaries: Vec<usize> = self.old_summaries().collect();
-        for summary in &summaries {
+        let mut size = 0;
+        for summary in self.old_summaries().collect::<Vec<_>>() {
             let behind = (summary + 1..self.groups.len()).take_while(|at| !begins_turn(self.first(*at)));
-            let behind: Vec<usize> = behind.filter(|at| self.is_free(*at)).collect();
-            behind.into_iter().for_each(|at| self.drop(at));
+            let behind: Vec<usize> = behind.collect();
+            if behind.iter().any(|at| self.is_step(*at) && !self.is_gone(*at) && !self.is_free(*at)) {
+                continue;
+            }
+            size += self.size_of(summary);
+            self.drop(summary);
+            behind
+                .into_iter()
+                .filter(|at| self.is_free(*at))
+                .collect::<Vec<_>>()
+                .into_iter()
+                .for_each(|at| self.drop(at));
         }
-        summaries.iter().for_each(|at| self.drop(*at));
-        summaries.iter().map(|at| self.size_of(*at)).sum()
+        size
+    }
+
+    fn is_step(&self, at: usize) -> bool {
+        matches!(self.groups[at].kind, GroupKind::Assistant | GroupKind::Exchange | GroupKind::Hosted)
     }
 
     /// The request of a group's turn, if it goes unless a step of that turn stays.
@@ -86,9 +99,7 @@ impl Draft<'_> {
     fn has_step_that_stays(&self, request: usize) -> bool {
         let turn = self.groups[request].turn;
         (0..self.groups.len()).any(|at| {
-            let group = &self.groups[at];
-            let step = matches!(group.kind, GroupKind::Assistant | GroupKind::Exchange | GroupKind::Hosted);
-            step && group.turn == turn && !self.is_gone(at) && !self.is_free(at)
+            self.is_step(at) && self.groups[at].turn == turn && !self.is_gone(at) && !self.is_free(at)
         })
     }
 

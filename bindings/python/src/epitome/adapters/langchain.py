@@ -55,7 +55,8 @@ class LangChainForm(Form[BaseMessage]):
             calls, invalid = message.tool_calls, message.invalid_tool_calls  # type: ignore[attr-defined]
             update["tool_calls"] = list(map(_changed_call, calls, written))
             update["invalid_tool_calls"] = list(map(_changed_invalid_call, invalid, written[len(calls) :]))
-        if "reasoning_content" in message.additional_kwargs and "reasoning_content" not in record.get("additional_kwargs", {}):
+        is_told = message.type == "ai" and isinstance(message.additional_kwargs.get("reasoning_content"), str)
+        if is_told and "reasoning_content" not in record.get("additional_kwargs", {}):
             kept = message.additional_kwargs.items()
             update["additional_kwargs"] = {name: value for name, value in kept if name != "reasoning_content"}
         return message.model_copy(update=update)

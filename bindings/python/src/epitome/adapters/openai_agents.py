@@ -59,7 +59,7 @@ class Session(SessionABC):
 
     `get_items` writes the items anew: a content that is a text becomes a list of parts, and the ids of calls' items and of messages,
     their status and their annotations are left out. An item that the service ran itself, such as a web search, stays as it is. A request
-    for approval, a picture of the model and a part of unknown kind could not be written again, so `add_items` refuses them, and stores
+    for approval, and media and parts for which Responses has no form in their place, could not be written again, so `add_items` refuses them, and stores
     none of the items: use `input_filter` with a session of the SDK there.
     """
 
