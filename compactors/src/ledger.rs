@@ -7,7 +7,8 @@ use crate::newest_first::always;
 /// Lets one message stand for all that the stages before it hide or shorten: it lists the identifiers in that, and nothing else.
 ///
 /// *Keeps*: everything else. *Replaces*: an earlier ledger, so that there is one, with the hidden groups beside it; else the oldest run
-/// of hidden groups behind the first message that stays. *Cost*: four passes over the groups, and two more each time that its share is asked for. *Stable prefix*: up to what it replaces.
+/// of hidden groups behind the first message that stays. *Cost*: four passes over the groups, and two more each time that its share is
+/// asked for. *Stable prefix*: up to what it replaces.
 ///
 /// Identifiers are what a model must write letter by letter, and needs to find anything again: paths, addresses, ids, names
 /// in code, amounts. No model is asked. The stages before it in a [`Pipeline`](crate::Pipeline) leave its share of the goal free.

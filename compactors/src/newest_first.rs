@@ -10,8 +10,8 @@ use crate::tool_result_clearing::{INPUT_TOKENS, PLACEHOLDER_TOKENS};
 /// Fills the goal from the newest group on, with the results of tools cleared; what room is left brings results back.
 ///
 /// *Keeps*: the newest groups that fit, with the request of each turn of which a step stays; requests alone, the newest first, in a
-/// fifth of the room; summaries, if they fit the goal or a step that stays relies on them; and what [`Protection`] names. *Clears*: results, then, only where that is not enough, arguments of
-/// calls. *Drops*: whole groups for which there is no room. One that is too large is passed over, and the next older one is tried.
+/// fifth of the room; summaries, if they fit the goal or a step that stays relies on them; and what [`Protection`] names. *Clears*:
+/// results, then, only where that is not enough, arguments of calls. *Drops*: whole groups for which there is no room. One that is too large is passed over, and the next older one is tried.
 /// *Cost*: twelve passes over the groups. *Stable prefix*: up to the first group that it drops or clears, which is usually in the second
 /// turn.
 ///

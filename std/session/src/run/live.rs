@@ -283,14 +283,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn check_limit(&mut self) -> Result<(), RunError> {
-        if !self.settings.is_limit_enforced {
-            return Ok(());
-        }
-        let (size, limit) = (self.size(), self.budget().limit());
-        if size > limit { Err(RunError::OverLimit { size, limit }) } else { Ok(()) }
-    }
-
     fn request(&mut self) -> Prompt {
         let messages = self.projection();
         // What a service keeps is not seen here: results whose calls it has would be taken for nobody's.

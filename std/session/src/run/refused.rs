@@ -1,5 +1,5 @@
-//! A request that the provider has refused because it is longer than the model's window: what is learned of the window, and how much
-//! is compacted before the request is made again. How a pass is made stands in `compact`.
+//! A request that is too long: over an enforced limit, or refused by the provider because it is longer than the model's window. What is
+//! learned of the window stands here, and how much is compacted before the request is made again; how a pass is made stands in `compact`.
 
 use epitome_core::{Budget, Pass, Usage};
 
@@ -77,6 +77,15 @@ impl Run<'_> {
             }
         }
         Err(failed.unwrap_or(nothing).into())
+    }
+
+    /// Fails if the next request is over its limit and the settings enforce that.
+    pub(super) fn check_limit(&mut self) -> Result<(), RunError> {
+        if !self.settings.is_limit_enforced {
+            return Ok(());
+        }
+        let (size, limit) = (self.size(), self.budget().limit());
+        if size > limit { Err(RunError::OverLimit { size, limit }) } else { Ok(()) }
     }
 
     /// Forgets a window that the provider has told, because it has answered a larger request.
