@@ -11,9 +11,10 @@ use crate::tool_result_clearing::{INPUT_TOKENS, PLACEHOLDER_TOKENS};
 ///
 /// *Keeps*: the newest groups that fit, with the request of each turn of which a step stays; requests alone, the newest first, in a
 /// fifth of the room; summaries, if they fit the goal or a step that stays relies on them; and what [`Protection`] names. *Clears*:
-/// results, then, only where that is not enough, arguments of calls. *Drops*: whole groups for which there is no room. One that is too large is passed over, and the next older one is tried.
-/// *Cost*: twelve passes over the groups. *Stable prefix*: up to the first group that it drops or clears, which is usually in the second
-/// turn.
+/// results, then, only where that is not enough, arguments of calls. *Shortens*: long arguments, of protected calls where these do not fit
+/// the goal, and of calls that would not fit with them. *Drops*: whole groups for which there is no room. One that is too large is passed
+/// over, and the next older one is tried. *Cost*: fourteen passes over the groups. *Stable prefix*: up to the first group that it drops,
+/// shortens or clears, which is usually in the second turn.
 ///
 /// A quarter of the room is for results: the newest stay whole, or an excerpt. Where groups have no parts in the index, nothing is
 /// cleared. Without a goal, and where all else was not enough, it does what its [`Truncation`] does.
@@ -75,7 +76,8 @@ impl Strategy for NewestFirst {
         if let Some(goal) = draft.budget().goal() {
             let stays = always(draft);
             let summaries = if stays > goal { drop_summaries(draft) } else { 0 };
-            let room = goal.saturating_sub(stays.saturating_sub(summaries));
+            let stays = shorten_arguments(draft, stays.saturating_sub(summaries), goal);
+            let room = goal.saturating_sub(stays);
             let for_results = room / RESULTS_SHARE;
             let for_requests =
                 (room.saturating_mul(u64::from(self.user_messages)) / 100).min(requests(draft));
@@ -189,7 +191,15 @@ fn fill(draft: &mut Draft<'_>, mut room: u64, mut for_requests: u64) -> u64 {
             }
         } else {
             let needs = cleared(draft, &group).saturating_add(request);
-            if let Some(rest) = room.checked_sub(needs) {
+            let rest = room.checked_sub(needs).or_else(|| {
+                let rest = room.checked_sub(needs.saturating_sub(argument_tokens_freed(draft, &group)))?;
+                for part in group.parts().filter(is_arguments) {
+                    // Short ones stay.
+                    let _ = draft.clamp(&part, LONG_ENDS);
+                }
+                Some(rest)
+            });
+            if let Some(rest) = rest {
                 room = rest;
                 request = 0;
                 continue;
@@ -198,6 +208,44 @@ fn fill(draft: &mut Draft<'_>, mut room: u64, mut for_requests: u64) -> u64 {
         let _ = draft.drop_group(group.leader());
     }
     room.saturating_add(for_requests)
+}
+
+/// Tokens that the long arguments of a group's calls have over their ends.
+fn argument_tokens_freed(draft: &Draft<'_>, group: &Group<'_>) -> u64 {
+    let mut tokens = 0_u64;
+    for part in group.parts().filter(is_arguments) {
+        if draft.may_clamp(&part, LONG_ENDS) {
+            let left = draft.part_tokens_left(&part).as_u64();
+            tokens = tokens.saturating_add(left.saturating_sub(LONG_ENDS.tokens_max().as_u64()));
+        }
+    }
+    tokens
+}
+
+/// Shortens the arguments in groups that stay in any case, the oldest first, until these groups fit the goal. Returns their tokens.
+fn shorten_arguments(draft: &mut Draft<'_>, mut stays: u64, goal: u64) -> u64 {
+    if draft.floors().hard > goal {
+        return stays;
+    }
+    for clamp in ENDS {
+        for group in draft.index().groups() {
+            if draft.verdict(&group) != Verdict::Keep || is_free(draft, &group) {
+                continue;
+            }
+            for part in group.parts().filter(is_arguments) {
+                let before = draft.part_tokens_left(&part);
+                if stays > goal && draft.clamp(&part, clamp).is_ok() {
+                    let freed = before.as_u64().saturating_sub(clamp.tokens_max().as_u64());
+                    stays = stays.saturating_sub(freed);
+                }
+            }
+        }
+    }
+    stays
+}
+
+fn is_arguments(part: &IndexedPart<'_>) -> bool {
+    part.kind() == PartKind::ToolInput
 }
 
 /// Tokens of a turn's request, if it stays only with one of the turn's steps; else 0. `last` is the last group of the turn.
@@ -249,7 +297,7 @@ fn squeeze(draft: &mut Draft<'_>) {
         if draft.is_goal_met() {
             return;
         }
-        if part.kind() == PartKind::ToolInput {
+        if is_arguments(&part) {
             // What is protected, or small, stays.
             let _ = draft.elide(&part, INPUT_TOKENS);
         }
@@ -270,8 +318,10 @@ fn shorten(draft: &mut Draft<'_>, part: &IndexedPart<'_>, room: u64) -> u64 {
     room
 }
 
-/// The ends that may stay of a result: two sizes, which leaves room for those of other stages.
-const ENDS: [Clamp; 2] = [ends(400), ends(60)];
+/// The ends that may stay of a result or of arguments: two sizes, which leaves room for those of other stages.
+const ENDS: [Clamp; 2] = [LONG_ENDS, ends(60)];
+
+const LONG_ENDS: Clamp = ends(400);
 
 const fn ends(tokens: u32) -> Clamp {
     Clamp { head: Tokens(tokens), tail: Tokens(tokens / 2) }

@@ -23,16 +23,17 @@ fuzz_target!(|bytes: &[u8]| {
         at += text[at..].find(identifier).expect("they stand in the text, in order");
     });
 
-    let call = [ToolCallView::new("c", "read", "{}")];
     let clamp = Clamp { head: Tokens((*head).into()), tail: Tokens((*tail).into()) };
-    cut(&text, &call, clamp, &counter);
+    cut(&text, "{}", clamp, &counter);
+    cut("{}", &text, clamp, &counter);
 });
 
-fn cut(text: &str, call: &[ToolCallView<'_>], clamp: Clamp, counter: &ClassEstimator) {
+fn cut(result: &str, arguments: &str, clamp: Clamp, counter: &ClassEstimator) {
+    let call = [ToolCallView::new("c", "read", arguments)];
     let messages = [
         SimpleMessage::user("Go on."),
-        SimpleMessage::calls(call),
-        SimpleMessage::result("c", text),
+        SimpleMessage::calls(&call),
+        SimpleMessage::result("c", result),
         SimpleMessage::user("And then?"),
         SimpleMessage::assistant("Done."),
     ];
@@ -46,12 +47,15 @@ fn cut(text: &str, call: &[ToolCallView<'_>], clamp: Clamp, counter: &ClassEstim
     let outcome = planner.plan(index.view(), &budget, Pass::Manual, &ToEnds(clamp));
     let Ok(Outcome::Planned(plan)) = outcome else { return };
     for gap in plan.clamps() {
+        let is_call = gap.part.kind() == PartKind::ToolInput;
+        let text = if is_call { arguments } else { result };
         let (left, tokens) = clamped_text(text, gap.part.kind(), gap.clamp, counter);
         assert_eq!(tokens, counter.count(&left));
         assert!(tokens <= clamp.tokens_max(), "{left:?}");
         assert_eq!(clamped_text(text, gap.part.kind(), gap.clamp, counter), (left.clone(), tokens));
-        // Where this is said, the text was taken for JSON.
-        if is_json(text) && !text.contains(" cut]") && left.contains(" elements cut]\"") {
+        // Arguments that are JSON stay JSON. Where a result has such a note, the text was taken for JSON.
+        let has_note = !text.contains(" cut]") && left.contains(" elements cut]\"");
+        if is_json(text) && (is_call || has_note) {
             assert!(is_json(&left), "{left:?}");
         }
     }
@@ -61,7 +65,7 @@ fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// Leaves the ends of every result.
+/// Leaves the ends of every result and of all arguments.
 #[derive(Debug)]
 struct ToEnds(Clamp);
 
@@ -71,7 +75,7 @@ impl Strategy for ToEnds {
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {
-        for part in draft.index().parts().filter(|part| part.kind() == PartKind::ToolResult) {
+        for part in draft.index().parts() {
             let _ = draft.clamp(&part, self.0);
         }
     }

@@ -73,6 +73,26 @@ pub fn ledger_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
         .prop_map(|(messages, figures, spec)| Scenario::new(messages, figures, spec))
 }
 
+/// Scenarios with calls of any size, mostly larger than an excerpt, in a walk from the newest group on toward a goal.
+pub fn writing_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
+    let sizes = prop::collection::vec(prop_oneof![0..300_u32, 300..6_000_u32], messages_max);
+    let spec = prop_oneof![
+        2 => Just(Spec::Newest),
+        1 => ledger().prop_map(|last| Spec::Pipeline(vec![Spec::Newest, last])),
+    ];
+    (generate::conversation(messages_max), sizes, any::<[u8; 5]>(), spec).prop_map(
+        |(mut messages, sizes, mut figures, spec)| {
+            for (message, size) in messages.iter_mut().zip(sizes) {
+                if message.parts.iter().any(|part| matches!(part, Part::Call(_))) {
+                    message.tokens = size;
+                }
+            }
+            figures[2] ^= u8::from(figures[2].is_multiple_of(5));
+            Scenario::new(messages, figures, spec)
+        },
+    )
+}
+
 /// Scenarios whose last step has results of any size, mostly more than the window holds: nothing but a cut makes them fit. It
 /// waits for one of its answers at times, or a pin holds it.
 pub fn crowded_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {

@@ -27,13 +27,42 @@ FILE_BYTES_MAX, SECONDS_MAX = 200_000, 300
 CONVERSATIONS_MAX, CONVERSATIONS_MAX_SHORT = 20, 3
 REFUSED = "(refused)"  # Counted, but no violation.
 SUMMARY = "[Conversation Summary]"
-# What stands in place of something says so in brackets, but for arguments of calls, which stay JSON.
+# What stands in place of something says so in brackets, but for arguments of calls, which stay JSON: empty, or with notes of what was cut.
 MARK = re.compile(r"\[[^\[\]]{2,}\]")
+CUT = re.compile(r"\[(\d+) (character|element|member)s? cut\]")
 ARGUMENTS = {"arguments", "input", "args"}
 
 
 def is_reasoning(part):
     return isinstance(part, dict) and (part.get("type") in REASONING or bool(part.get("thought")))
+
+
+def is_cut(old, new):
+    """Whether JSON `new` is `old` with notes where something of a string, a list or an object is left out, each with the right number."""
+    if old == new:
+        return True
+    if isinstance(old, str) and isinstance(new, str):
+        notes = [note for note in CUT.finditer(new) if len(old) - (len(new) - len(note[0])) == int(note[1])]
+        return any(old.startswith(new[:note.start()]) and old.endswith(new[note.end():]) for note in notes)
+    if isinstance(old, list) and isinstance(new, list):
+        notes = [(at, CUT.fullmatch(it)) for at, it in enumerate(new) if isinstance(it, str) and CUT.fullmatch(it)]
+        wholes = [new] + [new[:at] + old[at:at + int(note[1])] + new[at + 1:] for at, note in notes]
+        return any(len(old) == len(whole) and all(map(is_cut, old, whole)) for whole in wholes)
+    if isinstance(old, dict) and isinstance(new, dict):
+        gone = [key for key in old if key not in new]
+        notes = [int(CUT.fullmatch(key)[1]) for key in new if key not in old and CUT.fullmatch(key)]
+        same = all(is_cut(old[key], new[key]) for key in old if key in new)
+        return same and (not gone if not notes else notes == [len(gone)]) and len(new) == len(old) - len(gone) + len(notes)
+    return False
+
+
+def are_stand_in(old, new):
+    """Whether arguments are empty or cut. Some formats write them as a text, and some tools take a text that is no JSON."""
+    try:
+        old, new = [json.loads(it) if isinstance(it, str) else it for it in (old, new)]
+    except ValueError:
+        return is_stand_in(old, new)
+    return new == {} or is_cut(old, new)
 
 
 def is_stand_in(old, new):
@@ -47,8 +76,8 @@ def is_stand_in(old, new):
         keys = [key for key in new if key not in old or old[key] != new[key]]
         gone = [key for key in old if key not in new and key not in REASONING | {"reasoning_content", "encrypted_content", "thoughtSignature"}]
         links = {"parentUuid", "parentId", "logicalParentUuid"}
-        cleared = lambda key: key in ARGUMENTS and new[key] in ({}, "{}")
-        return not gone and all(key in links or key in old and (cleared(key) or is_stand_in(old[key], new[key])) for key in keys)
+        stands = lambda key: (are_stand_in if key in ARGUMENTS else is_stand_in)(old[key], new[key])
+        return not gone and all(key in links or key in old and stands(key) for key in keys)
     if isinstance(new, list):
         before = [part for part in old if not is_reasoning(part)] if isinstance(old, list) else [old]
         after = [part for part in new if not is_reasoning(part)]

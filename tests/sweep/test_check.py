@@ -23,6 +23,13 @@ def cleared(call):
     return {**call, "function": {**call["function"], "arguments": "{}"}}
 
 
+def with_arguments(messages, number, text):
+    """The messages with other arguments in the first call of one of them."""
+    first, *others = messages[number]["tool_calls"]
+    first = {**first, "function": {**first["function"], "arguments": text}}
+    return messages[:number] + [{**messages[number], "tool_calls": [first, *others]}] + messages[number + 1:]
+
+
 def main():
     old = json.loads(made.openai_chat(made.conversation()))["messages"]
     result = next(at for at, it in enumerate(old) if it["role"] == "tool")
@@ -48,6 +55,21 @@ def main():
     ]
     for expected, new in planted:
         assert violations(old, new) == expected, (expected, violations(old, new))
+    arguments = {"path": "a.rs", "content": "0123456789" * 9, "tags": [1, 2, 3, 4, 5], "a": 1, "b": 2}
+    wrote = lambda text: with_arguments(old, call, json.dumps(text))
+    for expected, shorter in [
+        (set(), {**arguments, "content": "012[84 characters cut]789"}),
+        (set(), {**arguments, "tags": [1, "[3 elements cut]", 5]}),
+        (set(), {"path": "a.rs", "content": arguments["content"], "tags": arguments["tags"], "[2 members cut]": None}),
+        ({"changed"}, {**arguments, "content": "012[83 characters cut]789"}),
+        ({"changed"}, {**arguments, "content": "012[84 characters cut]780"}),
+        ({"changed"}, {**arguments, "tags": [1, "[3 elements cut]", 6]}),
+        ({"changed"}, {**arguments, "tags": [1, "[2 elements cut]", 5]}),
+        ({"changed"}, {"path": "a.rs", "[3 members cut]": None}),
+        ({"changed"}, {**arguments, "path": "b.rs"}),
+        ({"changed"}, {**arguments, "more": 1}),
+    ]:
+        assert violations(wrote(arguments), wrote(shorter)) == expected, shorter
     aborted = changed(old, result, "[aborted: this call has no result]")
     assert "invented-failure" in violations(old, aborted, repairs=True)
     assert "repair-left-a-call-open" in violations(old, without(old, result), repairs=True)

@@ -2,13 +2,15 @@
 #![expect(clippy::indexing_slicing, reason = "a panic is how a test reports")]
 
 use epitome_core::attribution::SourceKind;
-use epitome_core::{OpenCallSlots, OpenCalls, OpenKind, Pending, Strategy as _, repair};
+use epitome_core::{CLAMP_MARKER, OpenCallSlots, OpenCalls, OpenKind, Pending, Strategy as _, repair};
 use epitome_tests::cases::{self, Census, NASTY};
 use epitome_tests::generate::conversation;
 use epitome_tests::live::{self, GroupFacts};
-use epitome_tests::message::Message;
+use epitome_tests::message::{Message, Part};
 use epitome_tests::naive::{self, Naive};
-use epitome_tests::scenario::{Scenario, crowded_scenario, ledger_scenario, scenario, summarizing_scenario};
+use epitome_tests::scenario::{
+    Scenario, crowded_scenario, ledger_scenario, scenario, summarizing_scenario, writing_scenario,
+};
 use proptest::prelude::*;
 
 #[test]
@@ -123,6 +125,25 @@ fn results_that_do_not_fit() {
             census.count("cut", is_cut);
             census.count("cut, goal missed", is_cut && missed);
             census.count("cut, and more", is_cut && plan.verdicts.contains(['D', 'R']));
+        }
+        plans_alike(&scenario, census)
+    });
+}
+
+#[test]
+fn arguments_that_do_not_fit() {
+    let minimums = [("long ends", 40), ("short ends", 4)];
+    cases::check("arguments that do not fit", writing_scenario(40), &minimums, |scenario, census| {
+        let naive = Naive::new(&scenario.messages);
+        if let naive::Outcome::Planned(plan) = naive::plan(&naive, &scenario.request) {
+            let is_call =
+                |message: usize, part: usize| matches!(scenario.messages[message].parts[part], Part::Call(_));
+            let left = |size: u32| {
+                plan.shortened.iter().any(|(message, part, left)| *left == size && is_call(*message, *part))
+            };
+            let marker = CLAMP_MARKER.len() as u32;
+            census.count("long ends", left(600 + marker));
+            census.count("short ends", left(90 + marker));
         }
         plans_alike(&scenario, census)
     });

@@ -114,6 +114,12 @@ impl Clamps {
         self.len.checked_sub(1)
     }
 
+    /// Whether [`Clamps::number`] would give one.
+    pub(super) fn has_room_for(&self, clamp: Clamp) -> bool {
+        let mut sizes = self.sizes.iter().take(usize::from(self.len));
+        !self.closed && (usize::from(self.len) < CLAMPS_MAX || sizes.any(|known| *known == clamp))
+    }
+
     /// Size that is left of a part of `tokens` tokens with this cell.
     pub(super) fn left(&self, cell: Cell, tokens: Tokens) -> Tokens {
         super::left_of(self.verdict(cell), tokens)

@@ -31,19 +31,22 @@ impl Draft<'_> {
         self.check_elide(part, allowance).is_ok()
     }
 
-    /// Lets only so much of a part stay, of a tool result or a huge text: its ends, or what else whoever fills the plan chooses.
+    /// Lets only so much of a part stay, of a tool result, the arguments of a call or a huge text: its ends, or the excerpt that
+    /// whoever fills the plan chooses.
     ///
     /// # Errors
     /// [`Refusal`] if that would not be legal; nothing is changed then.
     pub fn clamp(&mut self, part: &IndexedPart<'_>, clamp: Clamp) -> Result<(), Refusal> {
-        let (_, now) = self.check_part(part)?;
-        if !matches!(part.kind(), PartKind::ToolResult | PartKind::Text) {
-            return Err(Refusal::NoEnds);
-        }
-        let freed = now.freed_by(clamp.tokens_max())?;
+        let freed = self.check_clamp(part, clamp)?;
         let number = self.clamps.number(clamp).ok_or(Refusal::NoRoom)?;
         self.edit(part, Cell::clamped(number), freed);
         Ok(())
+    }
+
+    /// Whether [`Draft::clamp`] would be legal.
+    #[must_use]
+    pub fn may_clamp(&self, part: &IndexedPart<'_>, clamp: Clamp) -> bool {
+        self.check_clamp(part, clamp).is_ok() && self.clamps.has_room_for(clamp)
     }
 
     /// The verdict on a part, as it stands. It is worth something only while its group is kept.
@@ -58,6 +61,15 @@ impl Draft<'_> {
     #[must_use]
     pub fn part_tokens_left(&self, part: &IndexedPart<'_>) -> Tokens {
         left_of(self.part_verdict(part), part.tokens())
+    }
+
+    /// How much less a clamped part has.
+    fn check_clamp(&self, part: &IndexedPart<'_>, clamp: Clamp) -> Result<Tokens, Refusal> {
+        let (_, now) = self.check_part(part)?;
+        if !matches!(part.kind(), PartKind::ToolResult | PartKind::ToolInput | PartKind::Text) {
+            return Err(Refusal::NoEnds);
+        }
+        now.freed_by(clamp.tokens_max())
     }
 
     /// The cell of an elided part, and how much less it has with it.

@@ -22,7 +22,7 @@ pub enum Refusal {
     Edited,
     /// The stand-in is not smaller.
     NotSmaller,
-    /// A part of this kind has no head and tail: only tool results and texts do.
+    /// A part of this kind has no head and tail: only tool results, arguments and texts do.
     NoEnds,
     /// The part is reasoning of the current turn, which a provider may want back with the next result.
     CurrentTurn,

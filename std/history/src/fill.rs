@@ -40,11 +40,13 @@ pub struct Notes {
 
 const MEDIA: &str = "[media]";
 
+const NO_ARGUMENTS: &str = "{}";
+
 impl Default for Notes {
     fn default() -> Self {
         Self {
             tool_result: "[cleared]".into(),
-            tool_input: "{}".into(),
+            tool_input: NO_ARGUMENTS.into(),
             media: MEDIA.into(),
             text: "[cleared]".into(),
         }
@@ -150,14 +152,15 @@ pub(super) fn fill_named<'a, T>(
     Ok(then(plan.fill(stand_ins.with_summaries(summaries))?))
 }
 
-/// The text of a part of `message`: of a result all texts that the tool returned, and `[media]` for what else it did. `None` if the
-/// part has no text.
+/// The text of a part of `message`: of a call its arguments, of a result all texts that the tool returned, and `[media]` for what else it
+/// did. `None` if the part has no text.
 pub fn part_text<M: Parts + ?Sized>(message: &M, ordinal: u32) -> Option<String> {
     let (mut at, mut found) = (0_u32, None);
     message.for_each_part(&mut |part| {
         if at == ordinal {
             found = match part {
                 PartView::Text(text) => Some(text.to_owned()),
+                PartView::ToolCall(call) => Some(call.arguments.to_owned()),
                 PartView::ToolResult(result) => {
                     let mut all = String::new();
                     result.content.for_each_part(&mut |part| match part {
@@ -177,8 +180,9 @@ pub fn part_text<M: Parts + ?Sized>(message: &M, ordinal: u32) -> Option<String>
     found
 }
 
-/// The text that [`fill`] puts in the place of a clamped part of this kind, and its size: of a result that is JSON a shorter one, of
-/// another the lines that say the most, of what was said its ends.
+/// The text that [`fill`] puts in the place of a clamped part of this kind, and its size: of arguments or a result that are JSON a shorter
+/// one, of other arguments and results the lines that say the most, of a text its ends. Arguments that are JSON and have too many members
+/// are `{}`.
 pub fn clamped_text(
     text: &str,
     kind: PartKind,
@@ -202,12 +206,19 @@ pub(super) fn clamped_named(
     }
     let named = handle.map(Handle::in_note);
     let tried = || named.as_deref().into_iter().chain([""]);
-    let lines = || {
-        let json = tried().find_map(|named| json::shortened(text, max, named, counter));
-        json.or_else(|| tried().find_map(|named| excerpt(text, clamp, named, counter)))
+    let lines = || tried().find_map(|named| excerpt(text, clamp, named, counter));
+    let shorter = match kind {
+        PartKind::ToolResult => {
+            tried().find_map(|named| json::shortened(text, max, named, counter)).or_else(lines)
+        }
+        PartKind::ToolInput if json::is_json(text) => {
+            let shorter = json::shortened_arguments(text, max, counter);
+            shorter.or_else(|| Some((NO_ARGUMENTS.to_owned(), counter.count(NO_ARGUMENTS))))
+        }
+        PartKind::ToolInput => lines(),
+        _ => None,
     };
-    let lines = if kind == PartKind::ToolResult { lines() } else { None };
-    lines.unwrap_or_else(|| cut(text, clamp, handle, counter))
+    shorter.unwrap_or_else(|| cut(text, clamp, handle, counter))
 }
 
 /// The head and the tail of `text`, with [`CLAMP_MARKER`] between, cut between characters; and what that has. If there is room for it,
@@ -262,7 +273,7 @@ fn longest(max: usize, fits: impl Fn(usize) -> bool) -> usize {
 mod tests {
     use epitome_core::message::{MediaKind, Role};
     use epitome_core::{ClassEstimator, Seq};
-    use epitome_message::{Media, MediaSource, Message, Part, ToolResult, UnknownPart};
+    use epitome_message::{Media, MediaSource, Message, Part, ToolCall, ToolResult, UnknownPart};
     use proptest::prelude::*;
 
     use super::*;
@@ -287,6 +298,28 @@ mod tests {
         assert_eq!(clamped(vec![text("a"), text("b")]), "ab");
         assert!(!clamped(vec![]).trim().is_empty(), "a blank text stands for nothing");
         assert!(clamped(vec![text(&"word ".repeat(1_000))]).contains(CLAMP_MARKER));
+    }
+
+    #[test]
+    fn arguments_stay_json_or_are_an_excerpt_of_the_text_that_a_tool_takes() {
+        let counter = ClassEstimator::new();
+        let cut = |text: &str, tokens: u32| {
+            clamped_text(text, PartKind::ToolInput, Clamp::within(Tokens(tokens)), &counter).0
+        };
+        let call =
+            ToolCall::new("c1", "write", format!(r#"{{"path":"a.rs","content":"{}"}}"#, "x ".repeat(900)));
+        let text = part_text(&Message::new(Role::Assistant, vec![Part::ToolCall(call.clone())]), 0).unwrap();
+        assert_eq!(text, call.arguments.as_str());
+        assert_eq!(cut("{\"a\":1}", 90), "{\"a\":1}");
+        assert!(cut(&text, 90).starts_with(r#"{"path":"a.rs","content":"x x"#), "{}", cut(&text, 90));
+        // A list, and members without end, have no shorter form.
+        let members: String = (0..500).map(|n| format!("\"member {n}\":{n},")).collect();
+        for text in [format!("[{}0]", "1,".repeat(900)), format!("{{{}\"z\":0}}", members)] {
+            assert_eq!(cut(&text, 20), "{}");
+        }
+        let patch: String = (0..90).map(|n| format!("+line {n} of a patch\n")).collect();
+        let left = cut(&patch, 90);
+        assert!(left.starts_with("+line 0 ") && left.contains(" lines cut]"), "{left}");
     }
 
     proptest! {

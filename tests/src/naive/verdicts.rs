@@ -147,7 +147,10 @@ impl<'a> NaiveDraft<'a> {
             }
             Attempt::Clamp(part, head, tail) => {
                 self.may_shorten(part)?;
-                if !matches!(self.parts[part].kind, PartKind::ToolResult | PartKind::Text) {
+                if !matches!(
+                    self.parts[part].kind,
+                    PartKind::ToolResult | PartKind::ToolInput | PartKind::Text
+                ) {
                     self.refuse(Refusal::NoEnds)?;
                 }
                 let left = Clamp { head: Tokens(head), tail: Tokens(tail) }.tokens_max().0;

@@ -1,8 +1,10 @@
-//! Excerpts of long results that are JSON: still JSON, with a few elements of arrays, the first members of objects and the ends of strings.
+//! Excerpts of long results and arguments that are JSON: still JSON, with a few elements of arrays, the first members of objects and the
+//! ends of strings.
 
 use epitome_core::{TokenCounter, Tokens};
-
 use epitome_wire::json::{ValueKind, check, decode, items, push_quoted, raw_members, trim};
+
+use super::longest;
 
 /// The text with as much left out as it takes to have at most so many tokens; `None` where it is no object or array, where one
 /// string is most of it, and where nothing that is left would fit. *Cost*: one pass over the text for each level of its nesting,
@@ -22,12 +24,31 @@ pub(super) fn shortened(
     if root.longest_text() > text.len() / 2 {
         return None;
     }
-    LIMITS.iter().find_map(|limits| {
-        let (mut left, mut named) = (String::new(), named);
-        root.write(limits, &mut named, &mut left);
-        let tokens = counter.count_up_to(&left, most)?;
-        Some((left, tokens))
-    })
+    LIMITS.iter().find_map(|limits| root.within(limits, most, named, counter))
+}
+
+pub(super) fn is_json(text: &str) -> bool {
+    check(trim(text)).is_ok()
+}
+
+/// The arguments of a call with as much left out as it takes to have at most so many tokens: the longest ends of its strings that fit,
+/// since the text of a file that is written is one string. `None` where no object with a few members fits.
+pub(super) fn shortened_arguments(
+    text: &str,
+    most: Tokens,
+    counter: &dyn TokenCounter,
+) -> Option<(String, Tokens)> {
+    let text = trim(text);
+    if ValueKind::of(text) != ValueKind::Object || check(text).is_err() {
+        return None;
+    }
+    let root = Node::of(text, DEPTH_MAX);
+    let [mildest, .., harshest] = &LIMITS;
+    let with = |bytes: usize| root.within(&Limits { bytes, ..*mildest }, most, "", counter);
+    // A shorter string than these ends may be shorter than the note in it.
+    let fits = |more: usize| with(harshest.bytes.saturating_add(more)).is_some();
+    let bytes = harshest.bytes.saturating_add(longest(text.len(), fits));
+    with(bytes).or_else(|| LIMITS.iter().find_map(|limits| root.within(limits, most, "", counter)))
 }
 
 /// Deeper values are taken whole.
@@ -93,6 +114,20 @@ impl<'t> Node<'t> {
             ValueKind::Text => Self::Text(text),
             _ => Self::Whole(text),
         }
+    }
+
+    /// The text with what these limits leave, if it has at most so many tokens.
+    fn within(
+        &self,
+        limits: &Limits,
+        most: Tokens,
+        mut named: &str,
+        counter: &dyn TokenCounter,
+    ) -> Option<(String, Tokens)> {
+        let mut left = String::new();
+        self.write(limits, &mut named, &mut left);
+        let tokens = counter.count_up_to(&left, most)?;
+        Some((left, tokens))
     }
 
     /// Length of the longest string in bytes.
@@ -247,6 +282,29 @@ mod tests {
         assert_eq!(left(&deep, 50), None);
     }
 
+    #[test]
+    fn arguments_keep_their_members_and_the_longest_ends_of_a_written_file_that_fit() {
+        let counter = ClassEstimator::new();
+        let file = "let answer = 42; // é\n".repeat(2_000);
+        let text = json!({"path": "src/answer.rs", "content": file, "mode": 420}).to_string();
+        let mut sizes = Vec::new();
+        for most in [60, 200, 617, 5_000] {
+            let (left, tokens) = shortened_arguments(&text, Tokens(most), &counter).unwrap();
+            let value: Value = serde_json::from_str(&left).unwrap();
+            assert_eq!((&value["path"], &value["mode"]), (&json!("src/answer.rs"), &json!(420)));
+            let content = value["content"].as_str().unwrap();
+            let (head, tail) = content.split_once("[").unwrap();
+            assert!(file.starts_with(head) && tail.contains(" characters cut]"), "{content}");
+            assert!(tokens <= Tokens(most) && tokens > Tokens(most / 10 * 9), "{tokens} of {most}");
+            sizes.push(left.len());
+        }
+        assert!(sizes.is_sorted());
+        // Not even a note fits; no object; no JSON.
+        for text in [text.as_str(), "[1,2,3,4,5,6,7,8,9,10,11,12]", "*** Begin Patch", "{\"a\":"] {
+            assert_eq!(shortened_arguments(text, Tokens(9), &counter), None);
+        }
+    }
+
     /// Cuts a tree of values, for comparison.
     fn cut(value: &Value, limits: &Limits) -> Value {
         match value {
@@ -329,6 +387,22 @@ mod tests {
             prop_assert_eq!(left.matches("; #57]").count(), usize::from(is_cut), "{}", left);
             let first = left.find(" cut");
             prop_assert!(first.is_none_or(|at| left[at..].starts_with(" cut; #57]")), "{}", left);
+        }
+
+        #[test]
+        fn arguments_stay_an_object_with_the_same_first_members(value in value(), tokens in 0_u32..400) {
+            let text = json!({"path": "a.rs", "value": value}).to_string();
+            let shorter = shortened_arguments(&text, Tokens(tokens), &ClassEstimator::new());
+            if let Some((left, size)) = shorter {
+                prop_assert!(size <= Tokens(tokens) && size == ClassEstimator::new().count(&left));
+                let left: Value = serde_json::from_str(&left).unwrap();
+                prop_assert!(left["path"] == "a.rs" && left.get("value").is_some(), "{}", left);
+            } else {
+                // The harshest limits leave more.
+                let limits = LIMITS.iter().map(|limits| cut(&serde_json::from_str(&text).unwrap(), limits).to_string());
+                let fits = |text: String| ClassEstimator::new().count(&text) <= Tokens(tokens);
+                prop_assert!(!limits.into_iter().any(fits));
+            }
         }
 
         #[test]

@@ -120,7 +120,7 @@ impl Draft<'_> {
         smaller && self.may_touch(at)
     }
 
-    fn may_touch(&self, at: usize) -> bool {
+    pub(super) fn may_touch(&self, at: usize) -> bool {
         let part = &self.parts[at];
         let group = self.group_of(part);
         let full = self.naive.tokens(&self.groups[group]) == u64::from(u32::MAX);

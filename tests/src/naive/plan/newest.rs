@@ -8,6 +8,9 @@ use super::{Draft, begins_turn};
 const NOTE: u32 = 9;
 /// Tokens of a cleared argument.
 const EMPTY: u32 = 2;
+/// Tokens of an excerpt: both ends and the marker.
+const LONG: u32 = 600 + CLAMP_MARKER.len() as u32;
+const SHORT: u32 = 90 + CLAMP_MARKER.len() as u32;
 
 impl Draft<'_> {
     /// Keeps the newest requests that a fifth has room for, fills the rest from the newest group on with results cleared, and
@@ -15,7 +18,7 @@ impl Draft<'_> {
     pub(super) fn newest(&mut self, goal: u64) {
         let stays = self.always();
         let summaries = if stays > goal { self.drop_summaries() } else { 0 };
-        let room = goal.saturating_sub(stays - summaries);
+        let room = goal.saturating_sub(self.shorten_arguments(stays - summaries, goal));
         let quarter = room / 4;
         let requests: Vec<usize> = (0..self.groups.len())
             .rev()
@@ -41,14 +44,38 @@ impl Draft<'_> {
             }
             let request = self.request_of(at).filter(|request| !paid.contains(request));
             let needs = self.cleared(at) + request.map_or(0, |request| self.size_of(request));
+            let long = self.long_arguments(at, LONG);
+            let freed: u64 = long.iter().map(|part| u64::from(self.parts[*part].now() - LONG)).sum();
             if needs <= room {
                 room -= needs;
                 paid.extend(request);
+            } else if needs - freed <= room {
+                room -= needs - freed;
+                paid.extend(request);
+                long.into_iter().for_each(|part| self.parts[part].left = Some(LONG));
             } else {
                 self.drop(at);
             }
         }
         self.bring_back(room + quarter + fifth);
+    }
+
+    /// Arguments in the groups that stay become excerpts, long ones and then short ones, until these groups fit.
+    fn shorten_arguments(&mut self, mut stays: u64, goal: u64) -> u64 {
+        for left in [LONG, SHORT] {
+            for at in 0..self.groups.len() {
+                if self.is_gone(at) || self.is_free(at) || self.floors().0 > goal {
+                    continue;
+                }
+                for part in self.long_arguments(at, left) {
+                    if stays > goal {
+                        stays -= u64::from(self.parts[part].now() - left);
+                        self.parts[part].left = Some(left);
+                    }
+                }
+            }
+        }
+        stays
     }
 
     /// Tokens of the groups that stay in any case, with their results cleared, and of the requests of their steps.
@@ -108,8 +135,7 @@ impl Draft<'_> {
         for group in (0..self.groups.len()).rev().filter(|at| !self.is_gone(*at)).collect::<Vec<_>>() {
             for at in self.results_of(group) {
                 let now = self.parts[at].now();
-                let marker = CLAMP_MARKER.len() as u32;
-                let ends = [600 + marker, 90 + marker].into_iter().filter(|ends| *ends < now);
+                let ends = [LONG, SHORT].into_iter().filter(|ends| *ends < now);
                 let mut sizes = core::iter::once(now).chain(ends);
                 let left = sizes.find(|size| u64::from(size - NOTE) <= room).unwrap_or(NOTE);
                 room -= u64::from(left - NOTE);
@@ -144,10 +170,24 @@ impl Draft<'_> {
 
     /// The results in a group for which a note may stand, in the order in which they are sent.
     fn results_of(&self, group: usize) -> Vec<usize> {
+        let may = |at: &usize| self.parts[*at].kind == PartKind::ToolResult && self.may_shorten(*at, NOTE);
+        self.parts_of(group).into_iter().filter(may).collect()
+    }
+
+    /// The arguments in a group of which an excerpt of so many tokens may stand.
+    fn long_arguments(&self, group: usize, left: u32) -> Vec<usize> {
+        let may = |at: &usize| {
+            let part = &self.parts[*at];
+            part.kind == PartKind::ToolInput && left < part.now() && self.may_touch(*at)
+        };
+        self.parts_of(group).into_iter().filter(may).collect()
+    }
+
+    /// The parts of a group, in the order in which they are sent.
+    fn parts_of(&self, group: usize) -> Vec<usize> {
         let anchor = self.groups[group].members[0];
         let sent = self.naive.projection(&|other| other == anchor);
         let of = |message: usize| (0..self.parts.len()).filter(move |at| self.parts[*at].message == message);
-        let may = |at: &usize| self.parts[*at].kind == PartKind::ToolResult && self.may_shorten(*at, NOTE);
-        sent.into_iter().flat_map(of).filter(may).collect()
+        sent.into_iter().flat_map(of).collect()
     }
 }
