@@ -52,7 +52,11 @@ impl Strategy for Script<'_> {
                     done
                 }
                 Attempt::Clamp(at, head, tail) => {
-                    draft.clamp(&part(at), Clamp { head: Tokens(head), tail: Tokens(tail) })
+                    let clamp = Clamp { head: Tokens(head), tail: Tokens(tail) };
+                    let may = draft.may_clamp(&part(at), clamp);
+                    let done = draft.clamp(&part(at), clamp);
+                    assert_eq!(may, done.is_ok());
+                    done
                 }
                 Attempt::Replace(first, last, allowance) => {
                     draft.replace(leaders[first], leaders[last], Tokens(allowance))

@@ -181,8 +181,8 @@ pub fn part_text<M: Parts + ?Sized>(message: &M, ordinal: u32) -> Option<String>
 }
 
 /// The text that [`fill`] puts in the place of a clamped part of this kind, and its size: of arguments or a result that are JSON a shorter
-/// one, of other arguments and results the lines that say the most, of a text its ends. Arguments that are JSON and have too many members
-/// are `{}`.
+/// one, of other arguments and results the lines that say the most, of a text its ends. Arguments that are JSON, of which
+/// nothing fits, become `{}`.
 pub fn clamped_text(
     text: &str,
     kind: PartKind,
@@ -211,11 +211,7 @@ pub(super) fn clamped_named(
         PartKind::ToolResult => {
             tried().find_map(|named| json::shortened(text, max, named, counter)).or_else(lines)
         }
-        PartKind::ToolInput if json::is_json(text) => {
-            let shorter = json::shortened_arguments(text, max, counter);
-            shorter.or_else(|| Some((NO_ARGUMENTS.to_owned(), counter.count(NO_ARGUMENTS))))
-        }
-        PartKind::ToolInput => lines(),
+        PartKind::ToolInput => json::shortened_arguments(text, max, counter).or_else(lines),
         _ => None,
     };
     shorter.unwrap_or_else(|| cut(text, clamp, handle, counter))

@@ -4,7 +4,7 @@
 use epitome_core::{TokenCounter, Tokens};
 use epitome_wire::json::{ValueKind, check, decode, items, push_quoted, raw_members, trim};
 
-use super::longest;
+use super::{NO_ARGUMENTS, longest};
 
 /// The text with as much left out as it takes to have at most so many tokens; `None` where it is no object or array, where one
 /// string is most of it, and where nothing that is left would fit. *Cost*: one pass over the text for each level of its nesting,
@@ -27,20 +27,19 @@ pub(super) fn shortened(
     LIMITS.iter().find_map(|limits| root.within(limits, most, named, counter))
 }
 
-pub(super) fn is_json(text: &str) -> bool {
-    check(trim(text)).is_ok()
-}
-
 /// The arguments of a call with as much left out as it takes to have at most so many tokens: the longest ends of its strings that fit,
-/// since the text of a file that is written is one string. `None` where no object with a few members fits.
+/// since the text of a file that is written is one string. `{}` where nothing that is left would fit; `None` for a text that is no JSON,
+/// as some tools take it.
 pub(super) fn shortened_arguments(
     text: &str,
     most: Tokens,
     counter: &dyn TokenCounter,
 ) -> Option<(String, Tokens)> {
     let text = trim(text);
-    if ValueKind::of(text) != ValueKind::Object || check(text).is_err() {
-        return None;
+    check(text).ok()?;
+    let nothing = || Some((NO_ARGUMENTS.to_owned(), counter.count(NO_ARGUMENTS)));
+    if ValueKind::of(text) != ValueKind::Object {
+        return nothing();
     }
     let root = Node::of(text, DEPTH_MAX);
     let [mildest, .., harshest] = &LIMITS;
@@ -48,7 +47,8 @@ pub(super) fn shortened_arguments(
     // A shorter string than these ends may be shorter than the note in it.
     let fits = |more: usize| with(harshest.bytes.saturating_add(more)).is_some();
     let bytes = harshest.bytes.saturating_add(longest(text.len(), fits));
-    with(bytes).or_else(|| LIMITS.iter().find_map(|limits| root.within(limits, most, "", counter)))
+    let shorter = || LIMITS.iter().find_map(|limits| root.within(limits, most, "", counter));
+    with(bytes).or_else(shorter).or_else(nothing)
 }
 
 /// Deeper values are taken whole.
@@ -299,9 +299,15 @@ mod tests {
             sizes.push(left.len());
         }
         assert!(sizes.is_sorted());
-        // Not even a note fits; no object; no JSON.
-        for text in [text.as_str(), "[1,2,3,4,5,6,7,8,9,10,11,12]", "*** Begin Patch", "{\"a\":"] {
-            assert_eq!(shortened_arguments(text, Tokens(9), &counter), None);
+        // Not even a note fits; a list has no members.
+        for text in [text.as_str(), "[1,2,3,4,5,6,7,8,9,10,11,12]"] {
+            assert_eq!(
+                shortened_arguments(text, Tokens(9), &counter),
+                Some(("{}".into(), counter.count("{}")))
+            );
+        }
+        for no_json in ["*** Begin Patch", "{\"a\":", ""] {
+            assert_eq!(shortened_arguments(no_json, Tokens(9), &counter), None);
         }
     }
 
@@ -392,9 +398,10 @@ mod tests {
         #[test]
         fn arguments_stay_an_object_with_the_same_first_members(value in value(), tokens in 0_u32..400) {
             let text = json!({"path": "a.rs", "value": value}).to_string();
-            let shorter = shortened_arguments(&text, Tokens(tokens), &ClassEstimator::new());
-            if let Some((left, size)) = shorter {
-                prop_assert!(size <= Tokens(tokens) && size == ClassEstimator::new().count(&left));
+            let (left, size) = shortened_arguments(&text, Tokens(tokens), &ClassEstimator::new()).unwrap();
+            prop_assert_eq!(size, ClassEstimator::new().count(&left));
+            if left != "{}" {
+                prop_assert!(size <= Tokens(tokens));
                 let left: Value = serde_json::from_str(&left).unwrap();
                 prop_assert!(left["path"] == "a.rs" && left.get("value").is_some(), "{}", left);
             } else {
