@@ -40,8 +40,12 @@ enum Place {
         found: Found,
         project: String,
     },
-    /// Number of messages that were appended to it.
-    Stored(u64),
+    Stored {
+        /// Number of messages that were appended to it.
+        messages: u64,
+        /// Why it cannot be read.
+        damage: Option<String>,
+    },
 }
 
 /// Whether to go on.
@@ -92,7 +96,7 @@ impl Archive {
             after = Some(last.id.clone());
             let session = |info: &SessionInfo| Session {
                 id: info.id.as_str().to_owned(),
-                place: Place::Stored(info.head.0),
+                place: Place::Stored { messages: info.head.0, damage: info.damage.clone() },
             };
             sessions.extend(page.iter().map(session));
         }
@@ -137,8 +141,8 @@ impl Archive {
             (Place::Home { found, .. }, _) => for_each_in_file(found, &mut |number, message| {
                 if number < first { Ok(More::Wanted) } else { visit(number, message) }
             }),
-            (Place::Stored(_), Some(store)) => for_each_stored(store, &session.id, Seq(first), visit),
-            (Place::Stored(_), None) => Ok(0),
+            (Place::Stored { .. }, Some(store)) => for_each_stored(store, &session.id, Seq(first), visit),
+            (Place::Stored { .. }, None) => Ok(0),
         }
     }
 }
@@ -156,15 +160,23 @@ impl Session {
     pub(crate) const fn file(&self) -> Option<&Found> {
         match &self.place {
             Place::Home { found, .. } => Some(found),
-            Place::Stored(_) => None,
+            Place::Stored { .. } => None,
         }
     }
 
     /// Number of messages that were appended to it; 0 for a session that is a file.
     pub(crate) const fn stored(&self) -> u64 {
         match self.place {
-            Place::Stored(messages) => messages,
+            Place::Stored { messages, .. } => messages,
             Place::Home { .. } => 0,
+        }
+    }
+
+    /// Why its store cannot read it.
+    pub(crate) fn damage(&self) -> Option<&str> {
+        match &self.place {
+            Place::Stored { damage, .. } => damage.as_deref(),
+            Place::Home { .. } => None,
         }
     }
 

@@ -189,7 +189,8 @@ pub(crate) struct PartArgs {
     /// The format; auto is the format that the file looks like
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = names::from())]
     pub(crate) from: From,
-    /// The place of the conversation in the document, as a JSON pointer: /history, /0/traj
+    /// The place of the conversation in the document, as a JSON pointer: /history, /0/traj; in JSONL the first key is the number of a line
+    /// from 0: /3
     #[arg(long, value_name = "POINTER")]
     pub(crate) at: Option<String>,
     /// Take every element of the array, or every line, as a conversation; --at then counts from there

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write};
 use std::path::{Path, PathBuf};
 
-use epitome::wire::document::{self, Document, DocumentConversation, Pointer};
+use epitome::wire::document::{self, DocumentConversation, Pointer};
 use epitome::wire::{self, Format, WireError, WireErrorKind};
 
 use crate::amount::grouped;
@@ -229,19 +229,16 @@ impl Input {
             Text::Memory(text) => without_mark(text),
         };
         let conversation = match &args.part.at {
-            Some(at) => Pointer::parse(at).and_then(|at| Document::parse(text)?.at(&at)?.conversation()),
+            Some(at) => Pointer::parse(at).and_then(|at| document::at(text, &at)?.conversation()),
             None => document::conversation(text),
         };
-        let conversation = conversation.map_err(|error| {
-            match document::looks_like_jsonl(text) && args.part.at.is_some() {
-                true => Failure::input(format!(
-                    "{}: --at needs one JSON value, and this is JSONL, one on every line: add --each",
-                    self.path.display()
-                )),
-                false => Failure::wire(&self.path, &error),
-            }
-        })?;
-        self.checked(conversation)
+        self.checked(conversation.map_err(|error| self.unread(text, &error))?)
+    }
+
+    fn unread(&self, text: &str, error: &WireError) -> Failure {
+        let is_of_lines = self.args.part.at.is_some() && document::looks_like_jsonl(text);
+        let failure = Failure::wire(&self.path, error);
+        if is_of_lines { failure.advise("--each reads the same place in each line") } else { failure }
     }
 
     /// The conversations that were asked for: all with `--each`, else the one.
@@ -269,7 +266,11 @@ impl Input {
             let element = element?;
             at.as_ref().map_or_else(|| Ok(element.clone()), |at| element.at(at))?.conversation()
         });
-        let found = conversations.map(|found| found.map_err(refused).and_then(|found| self.checked(found)));
+        // As an export has them, conversations in which nothing was said are among the others.
+        let found = conversations.map(|found| {
+            let conversation = found.map_err(refused)?;
+            Ok(Transcript::Memory { path: &self.path, conversation })
+        });
         match found.collect::<Result<Vec<_>>>()? {
             none if none.is_empty() => Err(empty(&self.path, "")),
             found => Ok(found),

@@ -21,6 +21,9 @@ use crate::written::{Exactness, Expected, Said};
 struct Report<'a> {
     to: &'static str,
     conversations: usize,
+    /// Number of conversations without messages, which are not written.
+    #[serde(skip_serializing_if = "is_zero")]
+    left_out: usize,
     by_kind: BTreeMap<&'static str, usize>,
     losses: Vec<Line<'a>>,
     /// The secrets that were taken out, if that was asked for.
@@ -28,9 +31,15 @@ struct Report<'a> {
     secrets: Option<&'a Found>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
 /// One loss.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
+    /// The number of the conversation in the input, from 0.
     conversation: usize,
     message: usize,
     kind: &'static str,
@@ -39,11 +48,15 @@ struct Line<'a> {
     reason: &'static str,
 }
 
-/// Conversations in another format, on their way to a file.
+/// Conversations in another format, on their way to a file. Those without messages are left out: an export has conversations in
+/// which nothing was said.
 pub(crate) struct Conversions {
     to: Format,
     redactor: Option<Redactor>,
-    converted: Vec<Converted>,
+    /// Number of conversations of the input.
+    conversations: usize,
+    /// The conversations, each with its number in the input.
+    converted: Vec<(usize, Converted)>,
     said: Vec<Said>,
 }
 
@@ -54,18 +67,6 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<ExitCode> {
     let input = Input::open(&args.input)?;
     input.check_replaced(output.path)?;
     let mut transcripts = input.transcripts(&args.input)?;
-    let all = transcripts.len();
-    // An export has conversations in which nothing was said.
-    if args.input.part.each {
-        transcripts.retain(|transcript| transcript.len() > 0);
-    }
-    if transcripts.is_empty() {
-        return Err(Failure::input(format!("{}: no conversation has messages", input.path().display())));
-    }
-    let empty = all.saturating_sub(transcripts.len()) as u64;
-    if empty > 0 && !args.json {
-        output::tell(format!("epitome: {} without messages left out", counted(empty, "conversation")));
-    }
     for transcript in &mut transcripts {
         conversions.add(&messages(transcript, &input)?)?;
         if !args.json && !args.input.part.each {
@@ -80,11 +81,17 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<ExitCode> {
 
 impl Conversions {
     pub(crate) fn new(to: Format, redact: &RedactArgs) -> Result<Self> {
-        Ok(Self { to, redactor: Redactor::new(redact)?, converted: Vec::new(), said: Vec::new() })
+        let redactor = Redactor::new(redact)?;
+        Ok(Self { to, redactor, conversations: 0, converted: Vec::new(), said: Vec::new() })
     }
 
-    /// Converts one more conversation.
+    /// Converts the next conversation of the input.
     pub(crate) fn add(&mut self, messages: &[Message]) -> Result<()> {
+        let number = self.conversations;
+        self.conversations += 1;
+        if messages.is_empty() {
+            return Ok(());
+        }
         let mut done = convert(messages, self.to).map_err(|error| Failure::input(error.to_string()))?;
         if let Some(redactor) = &mut self.redactor {
             done.text = redactor.json(&done.text);
@@ -98,33 +105,36 @@ impl Conversions {
         for message in messages {
             said.push(message, Exactness::Converted);
         }
-        self.converted.push(done);
+        self.converted.push((number, done));
         self.said.push(said);
         Ok(())
     }
 
     /// Writes them. One conversation is one JSON object; several are JSONL.
     pub(crate) fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        self.converted.iter().try_for_each(|done| writeln!(out, "{}", done.text))
+        self.converted.iter().try_for_each(|(_, done)| writeln!(out, "{}", done.text))
     }
 
     /// The contents to expect when the conversions are read again. If something was lost or taken out, they need only be readable.
-    pub(crate) fn expected(&mut self) -> Expected {
-        let is_whole = self.redactor.is_none() && self.converted.iter().all(|done| done.losses.is_empty());
+    ///
+    /// # Errors
+    /// No conversation has messages.
+    pub(crate) fn expected(&mut self) -> Result<Expected> {
+        if self.converted.is_empty() {
+            return Err(Failure::input("nothing to write: no conversation has messages"));
+        }
+        let is_whole =
+            self.redactor.is_none() && self.converted.iter().all(|(_, done)| done.losses.is_empty());
         let exactness = if is_whole { Exactness::Converted } else { Exactness::Readable };
         let conversations = core::mem::take(&mut self.said);
         let each = conversations.len() != 1;
-        Expected {
-            conversations,
-            exactness,
-            reader: PartArgs::of_format(self.to, each).of(Path::new("")),
-            rules: None,
-        }
+        let reader = PartArgs::of_format(self.to, each).of(Path::new(""));
+        Ok(Expected { conversations, exactness, reader, rules: None })
     }
 
     /// Writes them to `path`, of which `draft` is one, once they read back.
     pub(crate) fn publish(&mut self, draft: Draft, path: &Path) -> Result<()> {
-        let expected = self.expected();
+        let expected = self.expected()?;
         let draft = draft.filled(|out| self.write(out))?;
         expected.check(&draft, path)?;
         draft.publish()
@@ -133,14 +143,19 @@ impl Conversions {
     /// Lists the losses on standard error, apart from the output.
     pub(crate) fn tell(&self, as_json: bool) {
         let secrets = self.redactor.as_ref().map(Redactor::found);
-        let text = if as_json { self.json(secrets) } else { lines(&self.converted) };
+        let empty = self.conversations.saturating_sub(self.converted.len());
+        if empty > 0 && !as_json {
+            let empty = counted(empty as u64, "conversation");
+            output::tell(format!("epitome: {empty} without messages left out"));
+        }
+        let text = if as_json { self.json(empty, secrets) } else { lines(&self.converted) };
         output::tell(text);
         if let Some(found) = secrets.filter(|_| !as_json) {
             found.tell();
         }
     }
 
-    fn json(&self, secrets: Option<&Found>) -> String {
+    fn json(&self, left_out: usize, secrets: Option<&Found>) -> String {
         let losses = each(&self.converted).map(|(conversation, loss)| Line {
             conversation,
             message: loss.message,
@@ -151,7 +166,8 @@ impl Conversions {
         let kinds = by_kind(&self.converted);
         let by_kind = kinds.into_iter().map(|(kind, count)| (kind.as_str(), count)).collect();
         let (to, losses) = (self.to.as_str(), losses.collect());
-        let report = Report { to, conversations: self.converted.len(), by_kind, losses, secrets };
+        let conversations = self.converted.len();
+        let report = Report { to, conversations, left_out, by_kind, losses, secrets };
         // Text and numbers under names of our own are always JSON.
         serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
     }
@@ -167,7 +183,7 @@ pub(super) fn messages(transcript: &mut Transcript<'_>, input: &Input) -> Result
 }
 
 /// A line for each loss of a single conversation; of several, a line for each kind.
-fn lines(converted: &[Converted]) -> String {
+fn lines(converted: &[(usize, Converted)]) -> String {
     let kinds = by_kind(converted);
     let total: usize = kinds.values().sum();
     let mut text = match converted.len() {
@@ -190,11 +206,11 @@ fn lines(converted: &[Converted]) -> String {
     }
 }
 
-fn each(converted: &[Converted]) -> impl Iterator<Item = (usize, &ConversionLoss)> {
-    converted.iter().enumerate().flat_map(|(at, done)| done.losses.iter().map(move |loss| (at, loss)))
+fn each(converted: &[(usize, Converted)]) -> impl Iterator<Item = (usize, &ConversionLoss)> {
+    converted.iter().flat_map(|(number, done)| done.losses.iter().map(move |loss| (*number, loss)))
 }
 
-fn by_kind(converted: &[Converted]) -> BTreeMap<ConversionLossKind, usize> {
+fn by_kind(converted: &[(usize, Converted)]) -> BTreeMap<ConversionLossKind, usize> {
     let mut kinds = BTreeMap::new();
     for (_, loss) in each(converted) {
         *kinds.entry(loss.kind).or_default() += 1;

@@ -133,6 +133,11 @@ pub(crate) fn answer(args: &SearchArgs) -> Result<Answer> {
                     break;
                 }
             }
+            if record.is_empty() {
+                let what =
+                    format!("--tokens {}: no message that was found fits: give more tokens", args.tokens);
+                return Err(Failure::input(what));
+            }
             record.into_text(&about)
         }
     };
@@ -250,12 +255,7 @@ fn search(
     }
     shown.sort_unstable_by_key(|(rank, _)| *rank);
     let shown: Vec<_> = shown.into_iter().map(|(_, shown)| shown).collect();
-    let (sessions, missing) = looked.end()?;
-    let (messages, sessions) = (counted(search.len(), "message"), counted(sessions, "session"));
-    let about = match shown.len() {
-        0 => format!("None of {messages} in {sessions} has these words{missing}."),
-        count => format!("the {count} nearest of {messages} in {sessions}{missing}"),
-    };
+    let about = looked.about(args, shown.len(), search.len())?;
     Ok((shown, about))
 }
 
@@ -271,6 +271,10 @@ fn read(
     archive.for_each(session, first, &mut |number, message| {
         if number <= last {
             let (role, whole) = (message.role(), text_of(&redacted(message, redactor.as_deref_mut())));
+            if number == first && args.from > 0 && args.from >= whole.len() {
+                let (from, bytes) = (args.from, counted(whole.len() as u64, "byte"));
+                return Err(Failure::input(format!("--from {from}: message {number} has only {bytes}")));
+            }
             let from = whole.floor_char_boundary(if number == first { args.from } else { 0 });
             let piece = from..whole.len();
             if !whole.is_empty() {
@@ -353,6 +357,14 @@ impl Shown {
     }
 }
 
+/// The options that limit a search to some messages, for a search that found none.
+fn narrowed(args: &SearchArgs) -> String {
+    let given =
+        [("--role", args.role.is_some()), ("--tool", args.tool.is_some()), ("--age", args.age.is_some())];
+    let given: Vec<_> = given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect();
+    if given.is_empty() { String::new() } else { format!(" within {}", given.join(", ")) }
+}
+
 impl Looked {
     /// Counts a session. One that cannot be read does not keep the others from being searched.
     fn at(&mut self, read: Result<u64>) {
@@ -368,9 +380,9 @@ impl Looked {
         }
     }
 
-    /// Number of sessions that were searched, and a remark about unreadable ones, which standard error has too. If none can be
-    /// read, there is no answer.
-    fn end(mut self) -> Result<(u64, String)> {
+    /// The sentence about `found` of `messages`, with a remark about unreadable sessions, which standard error has too. If no session can
+    /// be read, there is no answer.
+    fn about(mut self, args: &SearchArgs, found: usize, messages: u64) -> Result<String> {
         let mut missing = String::new();
         if let Some(failure) = self.failed.take() {
             if self.sessions == 0 {
@@ -388,6 +400,11 @@ impl Looked {
             output::tell(format!("epitome: passed over {lines} that could not be read"));
             missing += &format!("; {lines} passed over that could not be read");
         }
-        Ok((self.sessions, missing))
+        let (messages, sessions) = (counted(messages, "message"), counted(self.sessions, "session"));
+        Ok(match found {
+            0 => format!("None of {messages} in {sessions} has these words{}{missing}.", narrowed(args)),
+            1 => format!("the nearest of {messages} in {sessions}{missing}"),
+            found => format!("the {found} nearest of {messages} in {sessions}{missing}"),
+        })
     }
 }

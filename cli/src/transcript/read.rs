@@ -94,8 +94,8 @@ fn looks_other(text: &str, options: &ReadOptions) -> Result<bool, WireError> {
             }
             Ok(false)
         }
-        (false, Some(_)) => {
-            Document::parse(text).map_or_else(|_| Ok(is_markdown()), |document| at(&document))
+        (false, Some(pointer)) => {
+            document::at(text, pointer).map_or_else(|_| Ok(is_markdown()), |there| other_at(&there))
         }
         (false, None) => other(text),
     }

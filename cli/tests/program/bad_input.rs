@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::samples;
 use super::support::*;
@@ -186,7 +186,36 @@ fn lines_that_mix_messages_and_other_things() {
     let requests = jsonl(&[json!({"body": {"input": messages(1)}}), json!({"body": {"input": messages(1)}})]);
     let requests = folder.file("requests.jsonl", requests);
     refused(&requests, &[], 2, &["/body/input in it holds 6 messages: try --each --at /body/input"]);
-    refused(&requests, &["--at", "/body/input"], 2, &["this is JSONL, one on every line: add --each"]);
+    let error = "a place in it begins with the number of a line, from 0, as /0/body/input does; --each reads the same";
+    refused(&requests, &["--at", "/body/input"], 2, &[error]);
+    refused(
+        &requests,
+        &["--at", "/2/body/input"],
+        2,
+        &["there is no line 2: the lines have the numbers 0 to 1"],
+    );
+    refused(&requests, &["--at", "/1/body"], 2, &["requests.jsonl", "/input"]);
+    let second = run(&["stats", text(&requests), "--at", "/1/body/input", "--json"]).json();
+    assert_eq!(second["messages"], 6, "{second}");
+    // The other lines stay as they are, whatever the format.
+    let turns = |name: &str| -> Vec<Value> {
+        let turn = |from: &str, number: u32| json!({"from": from, "value": format!("{name} {number} {}", "word ".repeat(20))});
+        (0..4).flat_map(|number| [turn("human", number), turn("gpt", number)]).collect()
+    };
+    let of = |name: &str| json!({"id": name, "conversations": turns(name)});
+    for (lines, at) in [
+        ([json!({"messages": messages(4)}), json!({"messages": messages(3)})], "/1"),
+        ([of("one"), of("two")], "/1"),
+    ] {
+        let file = folder.file("lines.jsonl", jsonl(&lines));
+        let out = folder.path("lines.out.jsonl");
+        let at = ["--at", at, "--keep", "60%", "--strategy", "truncate", "-o", text(&out)];
+        run(&[&["compact", text(&file)], &at[..]].concat()).ok();
+        let written = fs::read_to_string(&out).unwrap();
+        let written: Vec<Value> = written.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!((written.len(), &written[0]), (2, &lines[0]));
+        assert!(written[1].to_string().len() < lines[1].to_string().len(), "{written:?}");
+    }
     run(&["stats", text(&requests), "--each", "--at", "/body/input"]).ok();
 }
 

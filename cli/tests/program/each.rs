@@ -84,7 +84,21 @@ fn an_export_has_conversations_without_messages() {
         assert_eq!(done.out, "{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}\n", "{}", done.err);
         assert!(done.err.starts_with("epitome: 1 conversation without messages left out\n"), "{}", done.err);
         assert_eq!(run(&["stats", text(&file), "--each", "--json"]).json().as_array().unwrap().len(), 2);
+        let out = folder.path("out.jsonl");
+        let keep = ["--to", "openai-chat", "--each", "--keep", "50%", "-o", text(&out)];
+        let done = run(&[&["compact", text(&file)], &keep[..]].concat());
+        assert!(done.err.contains("epitome: 1 conversation without messages left out\n"), "{}", done.err);
+        assert_eq!(read(&out), "{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}\n");
     }
+    // A loss has the number that its conversation has in the input.
+    let image = json!({"type": "file", "file": {"file_id": "f-1"}});
+    let lossy =
+        json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "Look."}, image]}]});
+    let file = folder.file("lines.jsonl", format!("{}\n{lossy}\n", json!({"messages": []})));
+    let done = run(&["convert", text(&file), "--to", "semantic-kernel", "--each", "--json"]);
+    let report: Value = serde_json::from_str(&done.err).unwrap();
+    assert_eq!((&report["conversations"], &report["left_out"]), (&json!(1), &json!(1)), "{report}");
+    assert_eq!(report["losses"][0]["conversation"], 1, "{report}");
     let file = folder.file("conversations.json", json!([empty, empty]).to_string());
     let none = run(&["convert", text(&file), "--to", "openai-chat", "--each", "--from", "chatgpt"]).fails(2);
     assert!(none.contains("no conversation has messages"), "{none}");

@@ -88,7 +88,7 @@ fn an_agent_searches_reads_and_previews() {
 
     let found = client.ok("recall_history", json!({"query": "codex asks", "limit": 1}));
     assert!(
-        found.starts_with("[recalled: the 1 nearest of 4 messages in 3 sessions. This is a record"),
+        found.starts_with("[recalled: the nearest of 4 messages in 3 sessions. This is a record"),
         "{found}"
     );
     assert!(

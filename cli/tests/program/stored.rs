@@ -172,7 +172,7 @@ fn a_session_is_copied_forked_and_verified() {
     assert!(stores.session("fork", "one", &["--at", "1", "--as", "begun"]).fails(2).contains("give another"));
     for options in [&[][..], &["--reindex"]] {
         let said = stores.session("verify", "one", options).ok();
-        assert_eq!(said, "session \"one\" is what was done in it: 74 messages, 1 compaction\n");
+        assert_eq!(said, "session \"one\" agrees with its log: 74 messages, 1 compaction\n");
     }
 }
 

@@ -270,9 +270,8 @@ impl<B: ByteStore> Tables for SimpleHistory<B> {
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
         let mut listed = Vec::new();
         for id in self.bytes.names(after, limit).await? {
-            if let (session, Some(_)) = self.open(&id).await? {
-                listed.push(session.info(&id));
-            }
+            let info = self.open(&id).await.map(|(session, saved)| saved.map(|_| session.info(&id)));
+            listed.extend(SessionInfo::or_damaged(id, info)?);
         }
         Ok(listed)
     }

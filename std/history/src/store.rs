@@ -277,7 +277,8 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
         Err(rules::unsupported("state"))
     }
 
-    /// Lists at most `limit` sessions in the order of their ids, those after `after`.
+    /// Lists at most `limit` sessions in the order of their ids, those after `after`. A damaged session is listed too, with its
+    /// [`damage`](SessionInfo::damage): it does not keep the others from being listed.
     ///
     /// # Errors
     /// `Unavailable` or `Corrupt`, as any operation.
@@ -285,7 +286,7 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
 
     /// Finds the messages that are nearest to the words of `search`, the nearest first, by BM25. A message is found if it has at least
     /// one of the words; it need not have all of them. A search text without letters and digits finds nothing, and a session that is
-    /// not there has no messages.
+    /// not there has no messages. A search of several sessions passes over those that [`HistoryStore::list`] says are damaged.
     ///
     /// If no more messages match than the limit allows, every store returns the same messages. If more match, a store with an index
     /// can choose and order them differently. Of equally near messages in one session the newest comes first; the order between

@@ -110,6 +110,41 @@ pub fn each(text: &str) -> Result<Each<'_>, WireError> {
     }
 }
 
+/// The value at `pointer` in `text`. In JSONL the first key of the pointer is the number of a line, from 0; blank lines have no number.
+///
+/// ```
+/// use epitome_wire::document::{Pointer, at};
+///
+/// let id = at("{\"id\":7}\n{\"id\":8}\n", &Pointer::parse("/1/id")?)?;
+/// assert_eq!(id.text(), "8");
+/// # Ok::<(), epitome_wire::WireError>(())
+/// ```
+///
+/// # Errors
+/// As [`Document::parse`] and [`Document::at`]; `NotFound` too if there is no line of that number.
+pub fn at<'a>(text: &'a str, pointer: &Pointer) -> Result<Document<'a>, WireError> {
+    if !looks_like_jsonl(text) {
+        return Document::parse(text)?.at(pointer);
+    }
+    let mut keys = pointer.keys();
+    let first = keys.next().unwrap_or_default();
+    let missing = |what: String| WireError::new(WireErrorKind::NotFound, what);
+    let Some(number) = index(&first) else {
+        let example = Pointer::default().join("0").then(pointer);
+        return Err(missing(format!(
+            "this is JSONL: a place in it begins with the number of a line, from 0, as {example} does"
+        )));
+    };
+    let none = || {
+        missing(format!(
+            "there is no line {first}: the lines have the numbers 0 to {}",
+            lines(text).count() - 1
+        ))
+    };
+    let line = lines(text).nth(number).ok_or_else(none)?.document()?;
+    line.at(&keys.fold(Pointer::default(), |below, key| below.join(&key)))
+}
+
 /// One JSON value in a text: the whole of it, or a part at some place.
 ///
 /// ```

@@ -259,22 +259,17 @@ fn bodies<'a>(
         let each = document::each(text)?.map(|element| Ok(body(Content::Value(at(element?)?))));
         return each.collect();
     }
-    if options.at.is_none() && !document::looks_like_jsonl(text) {
+    if let Some(at) = &options.at {
+        return Ok(vec![body(Content::Value(document::at(text, at)?))]);
+    }
+    if !document::looks_like_jsonl(text) {
         let whole = Body::parse(source, text, leaf)?;
         // What a log of messages looks like after the first.
         let is_line = (whole.is_message() || options.is_record(&whole))
             && memchr(b'\n', text.trim().as_bytes()).is_none();
         return Ok(vec![if is_line { body(Content::Lines(text)) } else { whole }]);
     }
-    if document::is_lines(text) {
-        return match options.at {
-            None => Ok(vec![body(Content::Lines(text))]),
-            Some(_) => Err(WireError::shape(
-                "a place in one JSON value, and this is JSONL, one on every line: read each of them",
-            )),
-        };
-    }
-    Ok(vec![body(Content::Value(at(Document::parse(text)?)?))])
+    Ok(vec![body(Content::Lines(text))])
 }
 
 /// The messages that a spec reads from a body, without the source texts.

@@ -55,7 +55,7 @@ impl Written {
                     let messages = pieces.iter().map(|piece| message_of(piece, transcript));
                     conversions.add(&messages.collect::<Result<Vec<_>>>()?)?;
                 }
-                let expected = conversions.expected();
+                let expected = conversions.expected()?;
                 let draft = draft.filled(|out| conversions.write(out))?;
                 Ok(Some(Self { draft, expected, told: Told::Converted(conversions) }))
             }

@@ -6,12 +6,11 @@ use epitome::history::{FoundMessage, LogSearch, SessionId, Timestamp};
 use epitome::search::{nearest_piece, said, text_of};
 use futures::executor::block_on;
 
-use super::{Shown, redacted};
-use crate::amount::counted;
+use super::{Looked, Shown, redacted};
 use crate::archive::{Archive, Session};
 use crate::args::SearchArgs;
 use crate::commands::session::store::Store;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::redact::Redactor;
 
 /// Shows the nearest messages of the store. Of messages that say the same only the nearest is shown.
@@ -51,12 +50,12 @@ pub(super) fn search(
         let piece = nearest_piece(&whole, query);
         shown.push(Shown::new(session, logged.seq.0, role, whole, piece));
     }
+    let mut looked = Looked::default();
+    for session in &sessions {
+        looked.at(session.damage().map_or(Ok(0), |damage| Err(Failure::input(damage))));
+    }
     let messages = sessions.iter().map(|session| session.stored()).sum();
-    let (messages, sessions) = (counted(messages, "message"), counted(sessions.len() as u64, "session"));
-    let about = match shown.len() {
-        0 => format!("None of {messages} in {sessions} has these words."),
-        count => format!("the {count} nearest of {messages} in {sessions}"),
-    };
+    let about = looked.about(args, shown.len(), messages)?;
     Ok((shown, about))
 }
 

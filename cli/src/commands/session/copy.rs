@@ -58,7 +58,7 @@ pub(super) fn verify(args: &OneSessionArgs, reindex: bool) -> Result<String> {
         }));
     }
     let (messages, records) = (counted(verified.head.0, "message"), counted(verified.records, "compaction"));
-    Ok(format!("session {:?} is what was done in it: {messages}, {records}", args.session))
+    Ok(format!("session {:?} agrees with its log: {messages}, {records}", args.session))
 }
 
 /// The answer about a session that must be there.

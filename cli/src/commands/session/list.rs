@@ -19,6 +19,9 @@ pub(crate) struct Row {
     live_messages: u64,
     live_tokens: u64,
     revision: u64,
+    /// Why it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    damage: Option<String>,
 }
 
 /// All sessions of a store, by name.
@@ -35,6 +38,7 @@ pub(crate) fn rows(store: &Store, args: &StoreArgs) -> Result<Vec<Row>> {
             live_messages: info.live_messages,
             live_tokens: info.live_tokens,
             revision: info.revision.0,
+            damage: info.damage.clone(),
         }));
     }
 }
@@ -50,9 +54,13 @@ pub(crate) fn run(args: &StoreArgs, json: bool) -> Result<String> {
     let mut text =
         format!("{TITLE:<width$}{:>10}{:>10}{:>12}{:>10}", "messages", "visible", "tokens", "revision");
     for (row, name) in rows.iter().zip(&names) {
+        let name = pad_str(name, width, Alignment::Left, None);
+        if let Some(damage) = &row.damage {
+            text += &format!("\n{name}  damaged: {}", line(damage));
+            continue;
+        }
         text += &format!(
-            "\n{}{:>10}{:>10}{:>12}{:>10}",
-            pad_str(name, width, Alignment::Left, None),
+            "\n{name}{:>10}{:>10}{:>12}{:>10}",
             grouped(row.messages),
             grouped(row.live_messages),
             grouped(row.live_tokens),

@@ -48,7 +48,10 @@ pub async fn scan<S: HistoryStore + ?Sized>(
     loop {
         let page = sessions(store, after.as_ref(), PAGE).await?;
         let Some(last) = page.last() else { break };
-        for info in page.iter().filter(|info| search.has_session(&info.id) && is_recent(info, search)) {
+        let is_searched = |info: &&SessionInfo| {
+            info.damage.is_none() && search.has_session(&info.id) && is_recent(info, search)
+        };
+        for info in page.iter().filter(is_searched) {
             scan.session(store, &info.id).await?;
         }
         after = Some(last.id.clone());

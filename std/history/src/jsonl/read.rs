@@ -15,7 +15,7 @@ use crate::kernel::Extent;
 use crate::line::{AppendLine, Line, SessionLine};
 use crate::{
     AppendToken, Appended, Committed, CompactionRecord, Entry, KeptState, Live, Loaded, LogPage, Logged,
-    LoggedAppend, Pruned, SessionId, SessionInfo, StoreError, rules,
+    LoggedAppend, Pruned, SessionId, SessionInfo, StoreError, StoreErrorKind, rules,
 };
 
 /// The message `seq` as it was appended.
@@ -233,33 +233,41 @@ pub(super) fn list(
     after: Option<&SessionId>,
     limit: u32,
 ) -> Result<Vec<SessionInfo>, StoreError> {
-    let mut ids = ids(directory)?;
-    ids.retain(|id| after.is_none_or(|after| id > after));
-    ids.sort_unstable();
+    let mut named = named(directory)?;
+    named.retain(|(id, _)| after.is_none_or(|after| id > after));
+    named.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
     let mut infos = Vec::new();
-    for id in ids {
+    for (id, is_known) in named {
         if infos.len() as u64 >= u64::from(limit) {
             break;
         }
-        infos.extend(with(directory, "list", &id, |opened, _, _| Ok(opened.known.index.info(&id)))?);
+        let info = is_known
+            .and_then(|()| with(directory, "list", &id, |opened, _, _| Ok(opened.known.index.info(&id))));
+        infos.extend(SessionInfo::or_damaged(id, info)?);
     }
     Ok(infos)
 }
 
-/// The sessions that have a file. Not every name is an id: the others are in the files.
-fn ids(directory: &Directory) -> Result<Vec<SessionId>, StoreError> {
+/// The ids of the sessions that have a file. Not every name of a file is an id: the others are in the files. Where such a file is
+/// damaged, its name and the error stand for it.
+fn named(directory: &Directory) -> Result<Vec<(SessionId, Result<(), StoreError>)>, StoreError> {
     let here = Here { operation: "list", path: directory.folder() };
-    let mut ids = Vec::new();
+    let mut named = Vec::new();
     for found in fs::read_dir(directory.folder()).map_err(|error| here.failed(error))? {
         let name = found.map_err(|error| here.failed(error))?.file_name();
         let Some(stem) = name.to_str().and_then(|name| name.strip_suffix(END)) else { continue };
         if stem.starts_with('~') {
-            ids.extend(named_inside(directory, &name, stem)?);
+            match named_inside(directory, &name, stem) {
+                Err(error) if error.kind() == StoreErrorKind::Corrupt => {
+                    named.push((SessionId::new(stem), Err(error)));
+                }
+                inside => named.extend(inside?.map(|id| (id, Ok(())))),
+            }
         } else if files::file_stem(stem) == stem {
-            ids.push(SessionId::new(stem));
+            named.push((SessionId::new(stem), Ok(())));
         }
     }
-    Ok(ids)
+    Ok(named)
 }
 
 /// The id in a file that is not named by it; none if the file is gone or was never begun.

@@ -9,7 +9,7 @@ use epitome_core::message::Role;
 use epitome_core::{Basis, Head, OpenKind, Revision, Seq, Tokens, Turn};
 use epitome_message::{Message, Part, Str};
 
-use crate::{PartStandIn, Timestamp, UnansweredCall};
+use crate::{PartStandIn, StoreError, StoreErrorKind, Timestamp, UnansweredCall};
 
 /// The name of a session: any text, compared byte by byte.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -376,6 +376,9 @@ pub struct SessionInfo {
     pub created: Option<Timestamp>,
     /// When its last append of a known time was.
     pub appended: Option<Timestamp>,
+    /// Why the session cannot be read, as the errors of its operations say; all other fields but the id are then those of an empty session.
+    /// A store that lists sessions without reading their messages does not find every damage.
+    pub damage: Option<String>,
 }
 
 impl SessionInfo {
@@ -383,6 +386,31 @@ impl SessionInfo {
     #[must_use]
     pub const fn new(id: SessionId) -> Self {
         let (head, revision) = (Seq(0), Revision(0));
-        Self { id, head, revision, live_messages: 0, live_tokens: 0, created: None, appended: None }
+        Self {
+            id,
+            head,
+            revision,
+            live_messages: 0,
+            live_tokens: 0,
+            created: None,
+            appended: None,
+            damage: None,
+        }
+    }
+
+    /// An entry that was read, or that of a session which is damaged.
+    ///
+    /// # Errors
+    /// `read`, unless it is `Corrupt`.
+    pub(crate) fn or_damaged(
+        id: SessionId,
+        read: Result<Option<Self>, StoreError>,
+    ) -> Result<Option<Self>, StoreError> {
+        match read {
+            Err(error) if error.kind() == StoreErrorKind::Corrupt => {
+                Ok(Some(Self { damage: Some(error.to_string()), ..Self::new(id) }))
+            }
+            read => read,
+        }
     }
 }

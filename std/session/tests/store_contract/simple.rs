@@ -180,6 +180,14 @@ fn the_bytes_of_another_session_are_not_taken() {
     saved.insert(SessionId::new("other"), bytes);
     drop(saved);
     fails(block_on(store.load(&SessionId::new("other"))), Corrupt);
+    let listed = block_on(store.list(None, 9)).unwrap();
+    assert!(
+        listed[0]
+            .damage
+            .as_deref()
+            .is_some_and(|damage| listed[0].id.as_str() == "other" && !damage.is_empty())
+    );
+    assert_eq!((listed.len(), listed[1].head, &listed[1].damage), (2, Seq(6), &None));
 }
 
 /// A shelf that returns its bytes, and refuses each save because of another version.

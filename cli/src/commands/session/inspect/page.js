@@ -46,7 +46,8 @@
     const rows = sessions.map((one) => {
       const link = element("a", { href: `#${encodeURIComponent(one.session)}`, text: one.session });
       const figures = [one.messages, one.live_messages, one.live_tokens, one.revision].map(grouped);
-      return element("tr", {}, [element("td", { className: "name" }, [link]), ...cells(figures)]);
+      const rest = one.damage ? [element("td", { colSpan: figures.length, text: `damaged: ${one.damage}` })] : cells(figures);
+      return element("tr", {}, [element("td", { className: "name" }, [link]), ...rest]);
     });
     byId("sessions").replaceChildren(...rows);
   }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use epitome_core::Seq;
 use epitome_std::history::{
     Append, AppendToken, CompactionRecord, Entry, HistoryStore, HistoryStoreExt as _, JsonlStore, Loaded,
-    Logged, SessionId, StoreErrorKind,
+    LogSearch, Logged, SessionId, StoreErrorKind,
 };
 use futures::executor::block_on;
 use proptest::prelude::*;
@@ -309,13 +309,21 @@ fn damage_is_named_with_its_place_and_changes_nothing() {
     assert!(error.to_string().contains(&format!("s.jsonl is damaged at byte {at}")), "{error}");
     fails(append(&store, "7", 7, &[user(7)]), StoreErrorKind::Corrupt);
     fails(commit(&store, &record(3, 7, &[(6, 6)])), StoreErrorKind::Corrupt);
-    fails(block_on(store.list(None, 9)), StoreErrorKind::Corrupt);
     fails(block_on(store.verify(&session())), StoreErrorKind::Corrupt);
     // Another session is as it was.
     let other = SessionId::new("t");
     let own = [user(0)];
     block_on(store.append(&other, &Append::new(&AppendToken::new("0"), Seq(0), &own))).unwrap();
     assert_eq!(block_on(store.verify(&other)).unwrap().head, Seq(1));
+    // A list has both. A search finds the other, unless it is one of this session.
+    let listed = block_on(store.list(None, 9)).unwrap();
+    let damage = listed[0].damage.as_deref().unwrap();
+    assert!(damage.contains(&format!("s.jsonl is damaged at byte {at}")), "{damage}");
+    assert_eq!((listed.len(), listed[1].head, &listed[1].damage), (2, Seq(1), &None));
+    let search = LogSearch::new("question");
+    let found = block_on(store.search(&search)).unwrap();
+    assert!(!found.is_empty() && found.iter().all(|found| found.session == other), "{found:?}");
+    fails(block_on(store.search(&search.in_session(session()))), StoreErrorKind::Corrupt);
     assert!(fs::read(written.path()).unwrap() == file);
     // The advice in the error.
     fs::write(written.path(), &file[..at]).unwrap();
