@@ -1,6 +1,9 @@
 //! `epitome validate`: would a provider accept this transcript?
 
+use core::fmt;
+
 use epitome::core::{OpenCallTree, Profile, Validator, Violation};
+use epitome::wire::{FieldValidator, FieldViolation, Format};
 use serde::Serialize;
 
 use crate::amount::{counted, grouped};
@@ -17,7 +20,33 @@ struct Found {
     path: String,
     profile: &'static str,
     messages: u64,
-    violations: Vec<Violation>,
+    violations: Vec<Breach>,
+}
+
+/// A breach of the rules of a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+enum Breach {
+    Order(Violation),
+    Field(FieldViolation),
+}
+
+impl Breach {
+    const fn position(self) -> u32 {
+        match self {
+            Self::Order(violation) => violation.position,
+            Self::Field(violation) => violation.position,
+        }
+    }
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Order(violation) => violation.fmt(f),
+            Self::Field(violation) => violation.fmt(f),
+        }
+    }
 }
 
 pub(crate) fn run(args: &ValidateArgs) -> Result<ExitCode> {
@@ -42,20 +71,34 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<ExitCode> {
 }
 
 fn check(mut transcript: Transcript<'_>, profile: Option<Profile>) -> Result<Found> {
+    let has_limits = has_limits(transcript.format());
     let profile = profile.unwrap_or(transcript.format().profile());
-    let mut violations = Vec::new();
+    let (mut violations, mut refused) = (Vec::new(), Vec::new());
     let mut validator = Validator::<OpenCallTree>::new(profile);
+    let mut fields = FieldValidator::new(profile);
     let (mut messages, mut silent) = (0, Silent::default());
     transcript.for_each(|message| {
         silent.look(messages, message);
         messages += 1;
+        if has_limits {
+            fields.push(message, &mut |violation| refused.push(Breach::Field(violation)));
+        }
         let pushed = validator.push(message, &mut |violation| violations.push(violation));
         pushed.map_err(|full| Failure::new(code::IO, full.to_string()))
     })?;
     validator.finish(&mut |violation| violations.push(violation));
     violations.sort_unstable();
+    let mut violations: Vec<_> = violations.into_iter().map(Breach::Order).chain(refused).collect();
+    violations.sort_by_key(|breach| breach.position());
     silent.tell(transcript.pointer());
     Ok(Found { path: transcript.pointer().to_owned(), profile: profile.as_str(), messages, violations })
+}
+
+/// Whether the fields of this format go to a service as they are. Programs give the calls of other formats ids and names for the service that
+/// they send them to.
+const fn has_limits(format: Format) -> bool {
+    use Format::{Anthropic, ClaudeCode, Codex, OpenaiChat, OpenaiResponses};
+    matches!(format, OpenaiChat | OpenaiResponses | Anthropic | ClaudeCode | Codex)
 }
 
 fn to_text(found: &[Found]) -> String {

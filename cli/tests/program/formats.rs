@@ -41,6 +41,51 @@ fn stats_and_validate_read_what_the_file_looks_like() {
 }
 
 #[test]
+fn fields_that_a_provider_refuses_are_named_and_converted() {
+    let folder = Folder::new();
+    let long = "x".repeat(41);
+    let call = |id: &str, name: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": "{}"}});
+    let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "1"});
+    let chat = json!([
+        {"role": "user", "content": "Go"},
+        {"role": "assistant", "content": " \n", "tool_calls": [call("f.read:0", "fs.read"), call(&long, "b")]},
+        result("f.read:0"),
+        result(&long),
+        {"role": "user", "content": "Go on"},
+    ]);
+    let path = folder.file("in.json", chat.to_string());
+    let kinds = |profile: &str| -> Vec<Value> {
+        let done = run(&["validate", text(&path), "--profile", profile, "--json"]);
+        assert_eq!(done.code, 1, "{}", done.err);
+        let report: Value = serde_json::from_str(&done.out).unwrap();
+        report["violations"].as_array().unwrap().clone()
+    };
+    let at_1 =
+        |kinds: &[&str]| kinds.iter().map(|kind| json!({"position": 1, "kind": kind})).collect::<Vec<_>>();
+    assert_eq!(kinds("openai-chat"), at_1(&["tool_name", "call_id"]));
+    assert_eq!(kinds("openai-responses"), at_1(&["tool_name"]));
+    assert_eq!(kinds("anthropic"), at_1(&["blank_text", "call_id", "tool_name"]));
+    run(&["validate", text(&path), "--profile", "gemini"]).ok();
+    let said = run(&["validate", text(&path)]).out;
+    let line = "message 1: the name of a tool is too long, or has a character that is refused (tool_name)\n";
+    assert!(said.contains(line), "{said}");
+    for (to, kinds) in [
+        ("openai-chat", &["call-id", "tool-name"][..]),
+        ("openai-responses", &["tool-name"]),
+        ("anthropic", &["blank-text", "call-id", "tool-name"]),
+        ("gemini", &[]),
+        ("langchain", &[]),
+    ] {
+        let done = run(&["convert", text(&path), "--to", to, "--json"]);
+        let losses: Value = serde_json::from_str(&done.err).unwrap();
+        let told: Vec<_> = losses["by_kind"].as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(told, kinds, "{to}");
+        assert_eq!(done.out.contains("\"fs_read\""), kinds.contains(&"tool-name"), "{}", done.out);
+        run_with(&["validate", "-", "--from", to], done.out.as_bytes()).ok();
+    }
+}
+
+#[test]
 fn a_compacted_request_keeps_its_form() {
     let folder = Folder::new();
     let path = folder.file("in.json", anthropic());

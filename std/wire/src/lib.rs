@@ -106,6 +106,7 @@ mod injected;
 #[doc(hidden)]
 pub mod json;
 pub mod langchain;
+mod limits;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod opencode;
@@ -134,6 +135,7 @@ pub use convert::{
 pub use error::{WireError, WireErrorKind};
 pub use forgotten::session_forgotten;
 pub use format::Format;
+pub use limits::{FieldValidator, FieldViolation, FieldViolationKind};
 pub use outline::{Outline, OutlinedConversation};
 pub use overflow::{ContextOverflow, context_overflow};
 pub use read::{Detection, ReadOptions, detect, read};

@@ -234,23 +234,31 @@ pub(super) fn list(
     limit: u32,
 ) -> Result<Vec<SessionInfo>, StoreError> {
     let mut named = named(directory)?;
-    named.retain(|(id, _)| after.is_none_or(|after| id > after));
-    named.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    named.retain(|named| after.is_none_or(|after| named.id > *after));
+    named.sort_unstable_by(|one, other| one.id.cmp(&other.id));
     let mut infos = Vec::new();
-    for (id, is_known) in named {
+    for Named { id, damage } in named {
         if infos.len() as u64 >= u64::from(limit) {
             break;
         }
-        let info = is_known
-            .and_then(|()| with(directory, "list", &id, |opened, _, _| Ok(opened.known.index.info(&id))));
+        let info = match damage {
+            Some(error) => Err(error),
+            None => with(directory, "list", &id, |opened, _, _| Ok(opened.known.index.info(&id))),
+        };
         infos.extend(SessionInfo::or_damaged(id, info)?);
     }
     Ok(infos)
 }
 
-/// The ids of the sessions that have a file. Not every name of a file is an id: the others are in the files. Where such a file is
-/// damaged, its name and the error stand for it.
-fn named(directory: &Directory) -> Result<Vec<(SessionId, Result<(), StoreError>)>, StoreError> {
+/// A session that has a file.
+struct Named {
+    /// Its id; the name of a file that should have the id, and is damaged.
+    id: SessionId,
+    damage: Option<StoreError>,
+}
+
+/// The sessions that have a file. Not every name of a file is an id: the others are in the files.
+fn named(directory: &Directory) -> Result<Vec<Named>, StoreError> {
     let here = Here { operation: "list", path: directory.folder() };
     let mut named = Vec::new();
     for found in fs::read_dir(directory.folder()).map_err(|error| here.failed(error))? {
@@ -259,12 +267,12 @@ fn named(directory: &Directory) -> Result<Vec<(SessionId, Result<(), StoreError>
         if stem.starts_with('~') {
             match named_inside(directory, &name, stem) {
                 Err(error) if error.kind() == StoreErrorKind::Corrupt => {
-                    named.push((SessionId::new(stem), Err(error)));
+                    named.push(Named { id: SessionId::new(stem), damage: Some(error) });
                 }
-                inside => named.extend(inside?.map(|id| (id, Ok(())))),
+                inside => named.extend(inside?.map(|id| Named { id, damage: None })),
             }
         } else if files::file_stem(stem) == stem {
-            named.push((SessionId::new(stem), Ok(())));
+            named.push(Named { id: SessionId::new(stem), damage: None });
         }
     }
     Ok(named)

@@ -45,6 +45,10 @@ pub enum ConversionLossKind {
     ErrorMark,
     /// A call got another id, and its result with it: the target does not take the old one.
     CallId,
+    /// A tool has another name in the call: the target does not take the old one. A request that defines the tool needs the new name too.
+    ToolName,
+    /// A text of white space alone was left out.
+    BlankText,
     /// Arguments that are no JSON object were wrapped in one, under `input`.
     Arguments,
     /// A message was moved: the target wants it elsewhere.
@@ -73,6 +77,8 @@ impl ConversionLossKind {
             Self::Name => "name",
             Self::ErrorMark => "error-mark",
             Self::CallId => "call-id",
+            Self::ToolName => "tool-name",
+            Self::BlankText => "blank-text",
             Self::Arguments => "arguments",
             Self::Moved => "moved",
             Self::Message => "message",
@@ -99,6 +105,8 @@ impl ConversionLossKind {
             Self::Name => "the target has no names of speakers",
             Self::ErrorMark => "the target cannot mark a failed tool; what it said stays",
             Self::CallId => "the target does not take this id, or not twice",
+            Self::ToolName => "the target takes letters, digits, `_` and `-`, and not too many",
+            Self::BlankText => "the target does not take a text of white space alone",
             Self::Arguments => "the target wants an object; they stand under `input`",
             Self::Moved => "the target wants it elsewhere",
             Self::Message => "nothing of it is left, or it answers no call",

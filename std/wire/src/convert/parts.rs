@@ -190,6 +190,10 @@ impl Here<'_> {
             return None;
         }
         match part {
+            Part::Text(text) if !self.exact && !self.target.limits.takes_text(text) => {
+                self.lose(ConversionLossKind::BlankText, "");
+                None
+            }
             Part::Text(_) => Some(part.clone()),
             Part::Reasoning(reasoning) => self.reasoning(reasoning, own),
             Part::ToolCall(call) => self.call(call, own),
@@ -258,12 +262,17 @@ impl Here<'_> {
             self.lose(ConversionLossKind::HostedTool, call.name.as_str());
             return None;
         }
-        let id = self.ids.call(self.group, &call.id, &call.name, self.target);
+        let mut name = call.name.clone();
+        if !self.target.limits.takes_name(&name) {
+            self.lose(ConversionLossKind::ToolName, name.as_str());
+            name = Str::from(self.target.limits.name_instead(&name));
+        }
+        let id = self.ids.call(self.group, &call.id, &name, self.target);
         if id != call.id && !call.id.is_empty() {
             self.lose(ConversionLossKind::CallId, "");
         }
-        let mut made = ToolCall::new(id, call.name.clone(), call.arguments.clone());
-        if self.exact && made.id == call.id {
+        let mut made = ToolCall::new(id, name, call.arguments.clone());
+        if self.exact && made.id == call.id && made.name == call.name {
             return Some(Part::ToolCall(made));
         }
         if json::trim(&call.arguments).is_empty() {

@@ -8,6 +8,7 @@ use epitome_message::{Media, MediaSource, Message, Part, Str, UnknownPart};
 
 use super::parts::Told;
 use crate::json::{self, ValueKind, quote, quoted_bytes};
+use crate::limits::FieldLimits;
 use crate::openai_responses::CustomCalls;
 use crate::spec::{self, FormatSpec};
 use crate::{Format, WireError, anthropic, openai_responses};
@@ -16,6 +17,8 @@ use crate::{Format, WireError, anthropic, openai_responses};
 pub(super) struct Target {
     pub(super) format: Format,
     pub(super) profile: Profile,
+    /// The limits of the provider's service; a framework has none.
+    pub(super) limits: FieldLimits,
     spec: &'static FormatSpec,
 }
 
@@ -26,7 +29,9 @@ impl Target {
             let what = format!("{format} is no format to convert to: take one of {names}");
             return Err(WireError::unsupported(what));
         }
-        Ok(Self { format, profile: format.profile(), spec: spec::of(format)? })
+        let profile = format.profile();
+        let limits = if is_framework(format) { FieldLimits::NONE } else { FieldLimits::of(profile) };
+        Ok(Self { format, profile, limits, spec: spec::of(format)? })
     }
 
     /// Whether the message was read from this format, so that what only this format has may go back.
@@ -49,11 +54,6 @@ impl Target {
         matches!(self.format, Format::AgentFramework)
     }
 
-    /// Whether it is a framework's, and no provider's.
-    const fn is_framework(&self) -> bool {
-        matches!(self.format, Format::AgentFramework | Format::LangChain | Format::SemanticKernel)
-    }
-
     /// Whether it can say that a tool failed.
     pub(super) const fn marks_errors(&self) -> bool {
         self.hoists() || matches!(self.format, Format::AgentFramework | Format::LangChain)
@@ -66,7 +66,7 @@ impl Target {
 
     /// Whether it has names of speakers.
     pub(super) const fn has_names(&self) -> bool {
-        matches!(self.format, Format::OpenaiChat) || self.is_framework()
+        matches!(self.format, Format::OpenaiChat) || is_framework(self.format)
     }
 
     /// Whether it can ask the model to look at a picture in low detail.
@@ -77,18 +77,6 @@ impl Target {
     /// Whether it takes readable reasoning that it did not seal.
     pub(super) const fn takes_reasoning(&self) -> bool {
         matches!(self.format, Format::OpenaiChat | Format::AgentFramework | Format::LangChain)
-    }
-
-    /// Whether it takes this id of a call. Chat Completions refuses more than 40 characters, Responses more than 64;
-    /// Anthropic asks for `^[a-zA-Z0-9_-]+$`. Gemini takes any, and none.
-    pub(super) fn takes_id(&self, id: &str) -> bool {
-        let plain = || id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-        match self.format {
-            Format::OpenaiChat => !id.is_empty() && id.chars().count() <= CHAT_ID_CHARS_MAX,
-            Format::OpenaiResponses => !id.is_empty() && id.chars().count() <= RESPONSES_ID_CHARS_MAX,
-            Format::Anthropic => !id.is_empty() && plain(),
-            _ => !id.is_empty(),
-        }
     }
 
     /// Whether it takes these media, in a message of this role or in a result.
@@ -297,11 +285,10 @@ pub(super) const TARGETS: [Format; 7] = [
     Format::SemanticKernel,
 ];
 
-/// `messages.tool_calls.id`: "string too long. Expected a string with maximum length 40".
-const CHAT_ID_CHARS_MAX: usize = 40;
-
-/// `call_id` of the published schema.
-const RESPONSES_ID_CHARS_MAX: usize = 64;
+/// Whether a format is a framework's, and no provider's.
+const fn is_framework(format: Format) -> bool {
+    matches!(format, Format::AgentFramework | Format::LangChain | Format::SemanticKernel)
+}
 
 /// The images that Anthropic documents.
 const IMAGES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];

@@ -1,6 +1,6 @@
 //! Tests of conversions and of their listed losses.
 
-use epitome_core::{OpenCallTree, Validator};
+use epitome_core::{OpenCallTree, Profile, Validator};
 use epitome_message::{Media, MediaSource, Message, Part, Reasoning, ToolCall, ToolResult};
 
 use super::target::Target;
@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::json::{self, ValueKind};
 use crate::{
-    ConversionLossKind, Converted, Format, ReadOptions, Transcript, TranscriptEntry, convert, read,
-    write_back,
+    ConversionLossKind, Converted, FieldValidator, Format, ReadOptions, Transcript, TranscriptEntry, convert,
+    read, write_back,
 };
 use epitome_core::message::{MediaKind, Role};
 
@@ -39,6 +39,13 @@ fn check(text: &str, to: Format) {
     }
     validator.finish(&mut |violation| found.push(violation));
     assert!(found.is_empty(), "{to}: {found:?}");
+    let (mut fields, mut refused) = (FieldValidator::new(profile), Vec::new());
+    if to.profile() != Profile::OpenaiChat || to == Format::OpenaiChat {
+        again.conversations()[0]
+            .messages()
+            .for_each(|message| fields.push(message, &mut |field| refused.push(field)));
+    }
+    assert!(refused.is_empty(), "{to}: {refused:?}");
     // What is too deep, or a number that is too large, is left to the reader above.
     let Ok(value) = serde_json::from_str::<Value>(text) else { return };
     let list = ["messages", "input", "contents"].iter().find_map(|key| value.get(key)).unwrap_or(&value);

@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use super::generate;
 use crate::convert::tests::TARGETS;
-use crate::{ReadOptions, convert, read, write_back};
+use crate::{
+    ConversionLossKind, FieldValidator, FieldViolationKind, Format, ReadOptions, convert, read, write_back,
+};
 
 /// The next step of a conversation.
 #[derive(Debug, Clone)]
@@ -20,9 +22,14 @@ enum Step {
     Tools(Vec<(String, Value, String)>),
 }
 
-fn said() -> impl Strategy<Value = String> {
+fn said() -> impl Strategy<Value = String> + Clone {
     let text = generate::text().prop_filter("an empty text is no part", |text| !text.is_empty());
     prop_oneof![4 => text, 1 => select(JSON).prop_map(str::to_owned)]
+}
+
+/// A text that each provider takes.
+fn taken() -> impl Strategy<Value = String> + Clone {
+    said().prop_map(|text| if text.trim().is_empty() { format!("{text}.") } else { text })
 }
 
 /// Outputs of tools that look like the text that a format writes around them.
@@ -42,38 +49,57 @@ const JSON: &[&str] = &[
     "{\"a\"",
 ];
 
-fn step() -> impl Strategy<Value = Step> {
+fn step(
+    text: impl Strategy<Value = String> + Clone + 'static,
+    name: impl Strategy<Value = String> + 'static,
+) -> impl Strategy<Value = Step> {
     let arguments = vec((said(), generate::value()), 0..3)
         .prop_map(|members| Value::Object(members.into_iter().collect()));
     prop_oneof![
-        said().prop_map(Step::User),
-        said().prop_map(Step::Assistant),
-        vec((said(), arguments, said()), 1..4).prop_map(Step::Tools),
+        text.clone().prop_map(Step::User),
+        text.clone().prop_map(Step::Assistant),
+        vec((name, arguments, text), 1..4).prop_map(Step::Tools),
     ]
 }
 
 /// A conversation that every format takes: the user's words first, and each call answered.
 fn conversation() -> impl Strategy<Value = Vec<Message>> {
-    (said(), vec(step(), 0..8)).prop_map(|(first, steps)| {
-        let mut messages = vec![Message::user(first)];
-        for (at, step) in steps.into_iter().enumerate() {
-            match step {
-                Step::User(text) => messages.push(Message::user(text)),
-                Step::Assistant(text) => messages.push(Message::assistant(text)),
-                Step::Tools(tools) => {
-                    let id = |call: usize| format!("c{at}_{call}");
-                    let calls = tools.iter().enumerate().map(|(call, (name, arguments, _))| {
-                        Part::ToolCall(ToolCall::new(id(call), name.as_str(), arguments.to_string()))
-                    });
-                    messages.push(Message::new(Role::Assistant, calls.collect()));
-                    let results = tools.iter().enumerate();
-                    messages
-                        .extend(results.map(|(call, (_, _, text))| Message::tool(id(call), text.as_str())));
-                }
+    let steps = vec(step(taken(), "[a-zA-Z0-9_-]{1,64}"), 0..8);
+    (taken(), steps).prop_map(|(first, steps)| messages(first, steps, "c"))
+}
+
+/// A conversation with ids, names and texts that a provider may refuse.
+fn odd_conversation() -> impl Strategy<Value = Vec<Message>> {
+    (said(), vec(step(said(), said()), 0..8), said())
+        .prop_map(|(first, steps, id)| messages(first, steps, &id))
+}
+
+/// The messages of these steps. The ids of calls begin with `id`.
+fn messages(first: String, steps: Vec<Step>, id: &str) -> Vec<Message> {
+    let mut messages = vec![Message::user(first)];
+    for (at, step) in steps.into_iter().enumerate() {
+        match step {
+            Step::User(text) => messages.push(Message::user(text)),
+            Step::Assistant(text) => messages.push(Message::assistant(text)),
+            Step::Tools(tools) => {
+                let id = |call: usize| format!("{id}{at}_{call}");
+                let calls = tools.iter().enumerate().map(|(call, (name, arguments, _))| {
+                    Part::ToolCall(ToolCall::new(id(call), name.as_str(), arguments.to_string()))
+                });
+                messages.push(Message::new(Role::Assistant, calls.collect()));
+                let results = tools.iter().enumerate();
+                messages.extend(results.map(|(call, (_, _, text))| Message::tool(id(call), text.as_str())));
             }
         }
-        messages
-    })
+    }
+    messages
+}
+
+/// The fields that the service of a provider refuses.
+fn refused<'m>(messages: impl Iterator<Item = &'m Message>, to: Format) -> Vec<FieldViolationKind> {
+    let (mut validator, mut found) = (FieldValidator::new(to.profile()), Vec::new());
+    messages.for_each(|message| validator.push(message, &mut |violation| found.push(violation.kind)));
+    found
 }
 
 /// Every part with the role that it is said in. Which of them stand in one message differs between the formats.
@@ -98,6 +124,26 @@ proptest! {
                 let again = parts(twice.conversations()[0].messages());
                 prop_assert_eq!(again, parts(messages.iter()), "{} to {}", to, next);
             }
+        }
+    }
+
+    #[test]
+    fn what_is_written_for_a_provider_has_no_field_that_it_refuses(messages in odd_conversation()) {
+        use ConversionLossKind::{BlankText, CallId, ToolName};
+        for to in [Format::OpenaiChat, Format::OpenaiResponses, Format::Anthropic, Format::Gemini] {
+            let converted = convert(&messages, to).unwrap();
+            // A field is changed, and the change told, only where it is refused. A result is no text of its own.
+            let refused_here = refused(messages.iter(), to);
+            let mut told = converted.losses.iter().map(|loss| loss.kind);
+            let results = messages.iter().any(|message| message.role() == Role::Tool);
+            for (lost, kind) in [(CallId, FieldViolationKind::CallId), (ToolName, FieldViolationKind::ToolName)] {
+                prop_assert_eq!(told.clone().any(|told| told == lost), refused_here.contains(&kind), "{}", to);
+            }
+            let is_blank = refused_here.contains(&FieldViolationKind::BlankText);
+            prop_assert!(told.any(|told| told == BlankText) == is_blank || results && to == Format::Anthropic);
+            let again = read(converted.text, &ReadOptions::default().with_from(to)).unwrap();
+            let said = again.conversations().iter().flat_map(|conversation| conversation.messages());
+            prop_assert_eq!(refused(said, to), [], "{}", to);
         }
     }
 
