@@ -60,6 +60,11 @@ struct Formats;
 #[doc = include_str!("../docs/adding-a-format.md")]
 struct AddingAFormat;
 
+/// The page's examples, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/clients.md")]
+struct Clients;
+
 /// The page's example, compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/counting.md")]
