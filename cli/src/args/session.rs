@@ -99,6 +99,18 @@ pub(crate) struct KeepArgs {
     pub(crate) age: Option<Age>,
 }
 
+/// The hidden messages whose texts are deleted.
+#[derive(Debug, ClapArgs)]
+#[group(required = true, multiple = false)]
+pub(crate) struct HiddenArgs {
+    /// The messages that this revision or an earlier one has hidden
+    #[arg(long, value_name = "N")]
+    pub(crate) through: Option<u64>,
+    /// All hidden messages
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
 /// The place to which a session is rewound, or at which another one branches off.
 #[derive(Debug, ClapArgs)]
 #[group(required = true, multiple = false)]
@@ -242,12 +254,8 @@ pub(crate) enum SessionCommand {
     Prune {
         #[command(flatten)]
         session: OneSessionArgs,
-        /// The messages that this revision or an earlier one has hidden
-        #[arg(long, value_name = "N", conflicts_with = "all", required_unless_present = "all")]
-        through: Option<u64>,
-        /// All hidden messages
-        #[arg(long)]
-        all: bool,
+        #[command(flatten)]
+        hidden: HiddenArgs,
         /// Only report how much would be deleted
         #[arg(long)]
         dry_run: bool,

@@ -61,7 +61,7 @@ pub(crate) fn run(args: &SessionArgs) -> Result<ExitCode> {
         SessionCommand::Rewind { session, place } => rewind::run(session, place),
         SessionCommand::Clear(session) => clear::run(session),
         SessionCommand::Retain { session, keep, dry_run } => retain::run(session, keep, *dry_run),
-        SessionCommand::Prune { session, through, dry_run, .. } => prune::run(session, *through, *dry_run),
+        SessionCommand::Prune { session, hidden, dry_run } => prune::run(session, hidden.through, *dry_run),
         SessionCommand::Fork { session, place, name } => rewind::fork(session, place, name),
         SessionCommand::Verify { session, reindex } => copy::verify(session, *reindex),
         SessionCommand::Erase { session, dry_run } => erase::run(session, *dry_run),

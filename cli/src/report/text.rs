@@ -134,6 +134,10 @@ impl Report {
             "nothing_to_drop" if matches!(&*self.strategies, [one] if one.starts_with("ledger")) => {
                 "a ledger hides nothing by itself: put a strategy before it, as in truncate,ledger".to_owned()
             }
+            "nothing_to_drop" if self.budget.floor < self.tokens_before => {
+                "it has nothing of the kind that the strategy hides or shortens, or all of that is protected"
+                    .to_owned()
+            }
             "nothing_to_drop" => {
                 "all of it is protected: instructions, pinned messages, open calls, the first and \
                                   the last request, the newest steps"

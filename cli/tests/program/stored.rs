@@ -235,7 +235,7 @@ fn what_is_deleted_is_told_before_and_after() {
     assert!(stores.session("prune", "one", &[]).fails(2).contains("--through"));
     let dry = stores.session("prune", "one", &["--all", "--dry-run"]).ok();
     assert!(
-        dry.starts_with(&format!("what {hidden} messages (")) && dry.contains("would be deleted"),
+        dry.starts_with(&format!("the text of {hidden} messages (")) && dry.contains("would be deleted"),
         "{dry}"
     );
     let dry = stores.session("prune", "one", &["--all", "--dry-run", "--json"]).json();
@@ -251,7 +251,10 @@ fn what_is_deleted_is_told_before_and_after() {
     }
 
     let said = stores.session("prune", "one", &["--through", "1"]).ok();
-    assert!(said.starts_with(&format!("what {hidden} messages (")) && said.contains("for good"), "{said}");
+    assert!(
+        said.starts_with(&format!("the text of {hidden} messages (")) && said.contains("for good"),
+        "{said}"
+    );
     assert_eq!(stores.lines("one").iter().filter(|line| line["pruned_by"] == 2).count(), hidden);
     assert_eq!(stores.session("show", "one", &["--json"]).ok(), shown);
     let again = stores.session("prune", "one", &["--all"]).ok();
@@ -307,7 +310,7 @@ fn what_would_be_deleted_is_what_is_deleted_summaries_included() {
         if summaries == 1 {
             assert_eq!(
                 dry,
-                "what 4 messages (20 tokens) and 1 replaced summary said would be deleted from session \"two\" for good\n"
+                "the text of 4 messages (20 tokens) and 1 replaced summary would be deleted from session \"two\" for good\n"
             );
         }
         let done = prune(&["--json"]).json();

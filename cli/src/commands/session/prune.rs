@@ -69,7 +69,7 @@ fn told(
         return format!("nothing is left to delete in session {session:?} through {through}");
     }
     let messages = format!("{} ({})", counted(messages, "message"), counted(tokens, "token"));
-    format!("what {} said {verb} deleted from session {session:?} for good", said_in(&messages, summaries))
+    format!("the text of {} {verb} deleted from session {session:?} for good", said_in(&messages, summaries))
 }
 
 /// Names `messages` and a number of summaries.

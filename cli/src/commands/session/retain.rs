@@ -52,10 +52,11 @@ fn retain(store: &dyn HistoryStore, args: &OneSessionArgs, keep: Keep, verb: &st
             "session {session:?} has no more than it may keep: {visible} visible, nothing hidden is left"
         ));
     }
+    let (is_done, hidden) = (verb == "is", counted(hidden, "message"));
     Ok(format!(
-        "{} {verb} hidden in session {session:?}, what {} said {verb} deleted for good, and {visible} {} visible",
-        counted(hidden, "message"),
+        "session {session:?}: {hidden} {}hidden; the text of {} {verb} deleted for good; {visible} {} visible",
+        if is_done { "" } else { "would be " },
         said_in(&counted(messages, "message"), summaries),
-        if verb == "is" { "stay" } else { "would stay" },
+        if is_done { "stay" } else { "would stay" },
     ))
 }
