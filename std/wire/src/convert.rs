@@ -17,7 +17,7 @@
 //! - Ids of calls stay where the target takes them; otherwise, and where an id is used twice, calls are numbered `call_1`,
 //!   `call_2` in their order. The same messages always give the same ids.
 //! - Names of tools stay where the target takes them; otherwise each refused character becomes `_`, which is a loss.
-//! - A text of white space alone is left out for Anthropic, which refuses it.
+//! - A message of white space alone is left out for Anthropic, which refuses it.
 //! - Arguments are a JSON object in every target. Others, such as the text that a custom tool takes, become
 //!   `{"input": ..}`, which is a loss; only in the format that they came from custom tools, shells and computers keep their
 //!   own form.
@@ -37,6 +37,7 @@ mod legal;
 mod loss;
 mod own_form;
 mod parts;
+mod received;
 mod target;
 
 use epitome_message::Message;
@@ -47,6 +48,7 @@ use parts::{Prepared, Told};
 use target::Target;
 
 pub use loss::{ConversionLoss, ConversionLossKind};
+pub use received::received;
 
 /// The formats that a conversation can be converted to: those of providers, and of frameworks.
 pub const CONVERSION_TARGETS: [Format; 7] = target::TARGETS;

@@ -130,7 +130,7 @@ mod transcript;
 pub mod usage;
 
 pub use convert::{
-    CONVERSION_TARGETS, ConversionLoss, ConversionLossKind, Converted, convert, convert_continued,
+    CONVERSION_TARGETS, ConversionLoss, ConversionLossKind, Converted, convert, convert_continued, received,
 };
 pub use error::{WireError, WireErrorKind};
 pub use forgotten::session_forgotten;

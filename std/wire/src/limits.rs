@@ -22,7 +22,7 @@ use epitome_core::message::{CallKind, MessageView, PartView};
 use serde::Serialize;
 
 /// A field that the service of a provider refuses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FieldViolation {
     /// The position of the message, from 0.
@@ -32,7 +32,7 @@ pub struct FieldViolation {
 }
 
 /// Kinds of refused fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FieldViolationKind {
@@ -42,7 +42,7 @@ pub enum FieldViolationKind {
     RepeatedCallId,
     /// The name of a tool is too long, or has characters that are refused.
     ToolName,
-    /// A text is empty or white space alone.
+    /// A message is white space alone.
     BlankText,
 }
 
@@ -63,7 +63,7 @@ impl FieldViolationKind {
             Self::CallId => "the id of a tool call is too long, or has a character that is refused",
             Self::RepeatedCallId => "two tool calls with one id",
             Self::ToolName => "the name of a tool is too long, or has a character that is refused",
-            Self::BlankText => "a text without any character but white space",
+            Self::BlankText => "a message of white space alone",
         }
     }
 }
@@ -82,93 +82,104 @@ enum Unique {
     Nowhere,
 }
 
+/// Limits of an id of a call, or of the name of a tool.
+#[derive(Debug, Clone, Copy)]
+struct NameLimits {
+    chars_max: usize,
+    /// Whether it has letters and digits of ASCII, `_` and `-` alone.
+    is_plain: bool,
+}
+
+impl NameLimits {
+    const ANY: Self = Self { chars_max: usize::MAX, is_plain: false };
+
+    fn takes(self, name: &str) -> bool {
+        let fits = name.len() <= self.chars_max || name.chars().count() <= self.chars_max;
+        !name.is_empty() && fits && (!self.is_plain || name.chars().all(is_plain))
+    }
+}
+
 /// The limits of a provider, by what its service says when it refuses a request. Where no refusal is known, everything is taken.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FieldLimits {
-    /// Maximum number of characters in the id of a call.
-    id_chars_max: usize,
-    /// Whether an id has letters and digits of ASCII, `_` and `-` alone.
-    has_plain_ids: bool,
-    ids: Unique,
-    /// Maximum number of characters in the name of a tool: letters and digits of ASCII, `_` and `-`. None: any name is taken.
-    name_chars_max: Option<usize>,
+    ids: NameLimits,
+    unique_ids: Unique,
+    tools: NameLimits,
     takes_blank: bool,
 }
 
 impl FieldLimits {
-    /// No limit.
-    pub(crate) const NONE: Self = Self {
-        id_chars_max: usize::MAX,
-        has_plain_ids: false,
-        ids: Unique::Nowhere,
-        name_chars_max: None,
-        takes_blank: true,
-    };
+    /// Any name and any text.
+    pub(crate) const NONE: Self =
+        Self { ids: NameLimits::ANY, unique_ids: Unique::Nowhere, tools: NameLimits::ANY, takes_blank: true };
 
     pub(crate) const fn of(profile: Profile) -> Self {
-        let any = Self::NONE;
         match profile {
-            // `messages[..].tool_calls[..].id`: "string too long. Expected a string with maximum length 40"; `function.name`: "string does not
-            // match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'", "maximum length 64"; "Duplicate value for
-            // 'tool_call_id'".
-            Profile::OpenaiChat => {
-                Self { id_chars_max: 40, ids: Unique::Message, name_chars_max: Some(64), ..any }
-            }
-            // The published schema of `call_id` and of the name of a function.
-            Profile::OpenaiResponses => {
-                Self { id_chars_max: 64, ids: Unique::Message, name_chars_max: Some(128), ..any }
-            }
-            // "tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"; "`tool_use` ids must be unique"; "text content blocks must contain
-            // non-whitespace text"; names: '^[a-zA-Z0-9_-]{1,128}$'.
-            Profile::Anthropic => Self {
-                has_plain_ids: true,
-                ids: Unique::Request,
-                name_chars_max: Some(128),
-                takes_blank: false,
-                ..any
+            // `messages[..].tool_calls[..].id`: "string too long. Expected a string with maximum length 40"
+            // (<https://github.com/vercel/ai/issues/5171>); two calls with one id: <https://github.com/openclaw/openclaw/pull/40996>;
+            // `function.name`: "Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'" (<https://github.com/mcp-use/mcp-use/issues/90>),
+            // "maximum length 64" (<https://github.com/mrexodia/ida-pro-mcp/issues/129>).
+            Profile::OpenaiChat => Self {
+                ids: NameLimits { chars_max: 40, is_plain: false },
+                unique_ids: Unique::Message,
+                tools: NameLimits { chars_max: 64, is_plain: true },
+                takes_blank: true,
             },
-            _ => any,
+            // The published schema of `call_id` and of the name of a function.
+            Profile::OpenaiResponses => Self {
+                ids: NameLimits { chars_max: 64, is_plain: false },
+                unique_ids: Unique::Nowhere,
+                tools: NameLimits { chars_max: 128, is_plain: true },
+                takes_blank: true,
+            },
+            // "tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'" and "`tool_use` ids must be unique"
+            // (<https://github.com/anomalyco/opencode/issues/1279>); `tool_use.name`: at most 200 characters
+            // (<https://github.com/anthropics/claude-code/issues/2673>); "text content blocks must contain non-whitespace text"
+            // (<https://github.com/anthropics/claude-code/issues/23440>).
+            Profile::Anthropic => Self {
+                ids: NameLimits { chars_max: usize::MAX, is_plain: true },
+                unique_ids: Unique::Request,
+                tools: NameLimits { chars_max: 200, is_plain: false },
+                takes_blank: false,
+            },
+            _ => Self::NONE,
         }
     }
 
     /// Whether the id of a call is taken.
     pub(crate) fn takes_id(&self, id: &str) -> bool {
-        !id.is_empty() && has_at_most(id, self.id_chars_max) && (!self.has_plain_ids || is_plain(id))
+        self.ids.takes(id)
     }
 
     /// Whether the name of a tool is taken.
     pub(crate) fn takes_name(&self, name: &str) -> bool {
-        self.name_chars_max.is_none_or(|most| !name.is_empty() && has_at_most(name, most) && is_plain(name))
+        self.tools.takes(name)
     }
 
-    /// The name that a tool has instead of `name`, which is not taken.
+    /// A name for the tool `name` that is taken: each other character is `_`, and the rest is cut.
     pub(crate) fn name_instead(&self, name: &str) -> String {
-        let most = self.name_chars_max.unwrap_or(usize::MAX);
-        let taken = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
-        let name: String = name.chars().map(taken).take(most).collect();
+        let taken = |c: char| if !self.tools.is_plain || is_plain(c) { c } else { '_' };
+        let name: String = name.chars().map(taken).take(self.tools.chars_max).collect();
         if name.is_empty() { "_".to_owned() } else { name }
     }
 
-    /// Whether a text is taken.
+    /// Whether a message is taken that says this and nothing else.
     pub(crate) fn takes_text(&self, text: &str) -> bool {
         self.takes_blank || !text.trim().is_empty()
     }
 }
 
-fn has_at_most(text: &str, chars_max: usize) -> bool {
-    text.len() <= chars_max || text.chars().count() <= chars_max
+const fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
-fn is_plain(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
-}
-
-/// Looks for fields that the service of a provider refuses, message by message. It holds the ids of calls where they are unique
-/// in a request. A call without an id passes: not every format has ids, and [`convert`](super::convert()) gives one to each call.
+/// Looks for fields that the service of a provider refuses, message by message. A call without an id passes: not every format has ids, and
+/// [`convert`](super::convert()) gives one to each call.
 #[derive(Debug)]
 pub struct FieldValidator {
     limits: FieldLimits,
     position: u32,
+    /// The ids of the calls of the message, or of all of them where an id is unique in a request.
     ids: HashSet<String>,
 }
 
@@ -180,12 +191,18 @@ impl FieldValidator {
     }
 
     /// Looks at the next message; each kind of violation is reported once for it.
-    pub fn push(&mut self, message: &(impl MessageView + ?Sized), found: &mut dyn FnMut(FieldViolation)) {
+    pub fn push(
+        &mut self,
+        message: &(impl MessageView + ?Sized),
+        on_violation: &mut dyn FnMut(FieldViolation),
+    ) {
         let Self { limits, position, ids } = self;
-        if limits.ids == Unique::Message {
+        if limits.unique_ids == Unique::Message {
             ids.clear();
         }
         let mut kinds = Vec::new();
+        // A text of white space is taken beside anything else.
+        let (mut is_blank, mut says_more) = (false, false);
         message.for_each_part(&mut |part| {
             let mut report = |kind| {
                 if !kinds.contains(&kind) {
@@ -193,24 +210,31 @@ impl FieldValidator {
                 }
             };
             match part {
-                PartView::Text(text) if !limits.takes_text(text) => report(FieldViolationKind::BlankText),
+                PartView::Text(text) if !limits.takes_text(text) => is_blank = true,
                 // The provider itself has made the fields of a call that it ran.
                 PartView::ToolCall(call) if call.kind != CallKind::Hosted => {
+                    says_more = true;
                     let has_id = !call.id.is_empty();
                     if has_id && !limits.takes_id(call.id) {
                         report(FieldViolationKind::CallId);
-                    } else if has_id && limits.ids != Unique::Nowhere && !ids.insert(call.id.to_owned()) {
+                    } else if has_id
+                        && limits.unique_ids != Unique::Nowhere
+                        && !ids.insert(call.id.to_owned())
+                    {
                         report(FieldViolationKind::RepeatedCallId);
                     }
                     if !limits.takes_name(call.name) {
                         report(FieldViolationKind::ToolName);
                     }
                 }
-                _ => {}
+                _ => says_more = true,
             }
         });
+        if is_blank && !says_more {
+            kinds.push(FieldViolationKind::BlankText);
+        }
         for kind in kinds {
-            found(FieldViolation { position: *position, kind });
+            on_violation(FieldViolation { position: *position, kind });
         }
         *position = position.saturating_add(1);
     }
@@ -223,13 +247,14 @@ mod tests {
 
     use super::*;
 
-    fn found(profile: Profile, messages: &[Message]) -> Vec<(u32, &'static str)> {
-        let (mut validator, mut found) = (FieldValidator::new(profile), Vec::new());
+    fn violations(profile: Profile, messages: &[Message]) -> Vec<(u32, &'static str)> {
+        let (mut validator, mut violations) = (FieldValidator::new(profile), Vec::new());
         for message in messages {
-            validator
-                .push(message, &mut |violation| found.push((violation.position, violation.kind.as_str())));
+            let mut note =
+                |violation: FieldViolation| violations.push((violation.position, violation.kind.as_str()));
+            validator.push(message, &mut note);
         }
-        found
+        violations
     }
 
     fn calls(calls: &[(&str, &str)]) -> Message {
@@ -250,28 +275,27 @@ mod tests {
             // Characters, not bytes.
             (&"\u{e9}".repeat(40), "read", &[(Anthropic, "call_id")]),
             (&long(65), "read", &[(OpenaiChat, "call_id"), (OpenaiResponses, "call_id")]),
-            (
-                "c",
-                "fs.read",
-                &[(OpenaiChat, "tool_name"), (OpenaiResponses, "tool_name"), (Anthropic, "tool_name")],
-            ),
+            ("c", "fs.read", &[(OpenaiChat, "tool_name"), (OpenaiResponses, "tool_name")]),
             ("c", &long(65), &[(OpenaiChat, "tool_name")]),
+            ("c", &long(129), &[(OpenaiChat, "tool_name"), (OpenaiResponses, "tool_name")]),
             (
                 "c",
-                &long(129),
+                &long(201),
                 &[(OpenaiChat, "tool_name"), (OpenaiResponses, "tool_name"), (Anthropic, "tool_name")],
             ),
         ] {
             for profile in [OpenaiChat, OpenaiResponses, Anthropic, Gemini] {
                 let expected = refused_by.iter().filter(|(by, _)| *by == profile).map(|(_, kind)| (0, *kind));
-                let found = found(profile, &[calls(&[(id, name)])]);
+                let found = violations(profile, &[calls(&[(id, name)])]);
                 assert_eq!(found, expected.collect::<Vec<_>>(), "{profile:?} {id} {name}");
                 let limits = FieldLimits::of(profile);
                 let instead = limits.name_instead(name);
                 assert!(limits.takes_name(&instead), "{instead}");
-                assert!(!limits.takes_name(name) || profile == Gemini || instead == name, "{instead}");
+                assert_eq!(limits.takes_name(name), instead == name, "{instead}");
             }
         }
+        assert_eq!(violations(OpenaiChat, &[calls(&[("", "f"), ("", "f")])]), []);
+        assert_eq!(FieldLimits::of(OpenaiChat).name_instead(""), "_");
     }
 
     #[test]
@@ -281,15 +305,24 @@ mod tests {
             calls(&[("a", "f")]),
             calls(&[("b", "f"), ("b", "g"), ("b", "h")]),
         ];
-        assert_eq!(found(Profile::OpenaiChat, &again), [(2, "repeated_call_id")]);
-        assert_eq!(found(Profile::Anthropic, &again), [(1, "repeated_call_id"), (2, "repeated_call_id")]);
-        assert_eq!(found(Profile::Gemini, &again), []);
+        assert_eq!(violations(Profile::OpenaiChat, &again), [(2, "repeated_call_id")]);
+        assert_eq!(
+            violations(Profile::Anthropic, &again),
+            [(1, "repeated_call_id"), (2, "repeated_call_id")]
+        );
+        assert_eq!(violations(Profile::OpenaiResponses, &again), []);
     }
 
     #[test]
-    fn white_space_alone_is_no_text_for_one_provider() {
-        let messages = ["", " \n\t", "\u{3000}", "a "].map(Message::user);
-        assert_eq!(found(Profile::Anthropic, &messages), [0, 1, 2].map(|at| (at, "blank_text")));
-        assert_eq!(found(Profile::OpenaiChat, &messages), []);
+    fn a_message_of_white_space_is_refused_by_one_provider() {
+        let texts = |texts: &[&str]| {
+            Message::new(Role::Assistant, texts.iter().map(|text| Part::Text((*text).into())).collect())
+        };
+        let call = || calls(&[("a", "f")]).parts()[0].clone();
+        let with_call = Message::new(Role::Assistant, vec![Part::Text("\n\n".into()), call()]);
+        let messages =
+            [texts(&[" \n\t"]), texts(&["\u{3000}", " "]), texts(&["a "]), texts(&["a", " "]), with_call];
+        assert_eq!(violations(Profile::Anthropic, &messages), [0, 1].map(|at| (at, "blank_text")));
+        assert_eq!(violations(Profile::OpenaiChat, &messages), []);
     }
 }

@@ -11,6 +11,7 @@ use crate::history::stored::StoredError;
 use crate::message::{Message, Part, Reasoning, Str, ToolCall};
 use crate::provider::Providers;
 use crate::session::{KeptRun, ServiceSessionId, SessionContext};
+use crate::wire::{Format, received};
 
 /// A piece of an answer. Every field is what is added to what has arrived before, in this order: reasoning, its signature, text,
 /// calls, parts. The parts of the message stand in the order in which they began to arrive.
@@ -37,8 +38,8 @@ use crate::session::{KeptRun, ServiceSessionId, SessionContext};
 pub struct Delta {
     /// More of the reasoning.
     pub reasoning: String,
-    /// The signature of the reasoning that has just arrived, or its encrypted form: providers want it back as it was. It ends that
-    /// reasoning.
+    /// The signature of the reasoning that has just arrived, or its encrypted form: providers want it back as it was, and
+    /// [`format`](Self::format) says to which of them it goes. It ends that reasoning.
     pub signature: Option<Str>,
     /// More of the text.
     pub text: String,
@@ -46,6 +47,9 @@ pub struct Delta {
     pub calls: Vec<CallDelta>,
     /// Parts that arrive whole: media, calls that the service has run itself, and their results.
     pub parts: Vec<Part>,
+    /// The format in which the service sends its answers, in any of the pieces. Signed and encrypted reasoning goes back only to
+    /// the format that it came from: without this it is left out of the next requests.
+    pub format: Option<Format>,
     /// The usage that the provider reported; of several reports the last one counts.
     pub usage: Option<Usage>,
     /// The provider's id of the response.
@@ -97,7 +101,14 @@ impl Delta {
         Self { parts: vec![part], ..Self::default() }
     }
 
-    /// Sets the signature of the reasoning.
+    /// Sets the format in which the service sends its answers.
+    #[must_use]
+    pub const fn with_format(mut self, format: Format) -> Self {
+        self.format = Some(format);
+        self
+    }
+
+    /// Sets the signature of the reasoning. The format of the answer belongs to it: [`Delta::with_format`].
     #[must_use]
     pub fn with_signature(mut self, signature: impl Into<Str>) -> Self {
         self.signature = Some(signature.into());
@@ -194,6 +205,7 @@ impl Left {
 #[derive(Clone, Default)]
 pub(super) struct Arrived {
     pieces: Vec<Piece>,
+    format: Option<Format>,
     /// The answer without its messages.
     response: ModelResponse,
 }
@@ -238,6 +250,7 @@ impl Arrived {
             }
         }
         self.pieces.extend(parts.iter().cloned().map(Piece::Part));
+        self.format = delta.format.or(self.format);
         let Delta { usage, response_id, service_session_id, finish_reason, .. } = delta;
         let known = &mut self.response;
         known.usage = usage.or(known.usage);
@@ -280,7 +293,11 @@ impl Arrived {
             Piece::Part(part) => Some(part),
         });
         let message = Message::new(Role::Assistant, parts.collect()).with_incomplete(!complete);
-        let messages = if message.parts().is_empty() { Vec::new() } else { vec![message] };
+        let messages = match self.format {
+            _ if message.parts().is_empty() => Vec::new(),
+            Some(format) => received(message, format),
+            None => vec![message],
+        };
         ModelResponse { messages, ..self.response }
     }
 }

@@ -24,7 +24,7 @@ impl CallIds {
         self.calls = self.calls.saturating_add(1);
         let mut number = self.calls.max(self.made);
         let mut id = own.clone();
-        while !target.limits.takes_id(&id) || self.used.contains(&id) {
+        while !target.limits.takes_id(&id) || (self.used.contains(&id) && !target.leaves_out_id(&id)) {
             id = Str::from(format!("call_{number}"));
             self.made = number;
             number = number.saturating_add(1);

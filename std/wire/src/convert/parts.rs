@@ -97,6 +97,11 @@ impl<'m> Preparing<'_, 'm> {
         let mut parts = Vec::with_capacity(message.parts().len());
         parts.extend(message.parts().iter().filter_map(|part| here.part(part)));
         let name = here.name();
+        let is_blank = |part: &Part| matches!(part, Part::Text(text) if !target.limits.takes_text(text));
+        if !parts.is_empty() && parts.iter().all(is_blank) {
+            here.lose(ConversionLossKind::BlankText, "");
+            return;
+        }
         if parts.is_empty() {
             here.lose(ConversionLossKind::Message, "");
             return;
@@ -190,10 +195,6 @@ impl Here<'_> {
             return None;
         }
         match part {
-            Part::Text(text) if !self.exact && !self.target.limits.takes_text(text) => {
-                self.lose(ConversionLossKind::BlankText, "");
-                None
-            }
             Part::Text(_) => Some(part.clone()),
             Part::Reasoning(reasoning) => self.reasoning(reasoning, own),
             Part::ToolCall(call) => self.call(call, own),

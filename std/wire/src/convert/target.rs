@@ -7,6 +7,7 @@ use epitome_core::message::{MediaKind, Role};
 use epitome_message::{Media, MediaSource, Message, Part, Str, UnknownPart};
 
 use super::parts::Told;
+use crate::gemini::is_assigned_id;
 use crate::json::{self, ValueKind, quote, quoted_bytes};
 use crate::limits::FieldLimits;
 use crate::openai_responses::CustomCalls;
@@ -47,6 +48,11 @@ impl Target {
     /// Whether a result says which tool it is of.
     pub(super) const fn names_results(&self) -> bool {
         self.profile.names_results() || matches!(self.format, Format::LangChain | Format::SemanticKernel)
+    }
+
+    /// Whether it does not write this id: the reader of each answer gives such ids anew.
+    pub(super) fn leaves_out_id(&self, id: &str) -> bool {
+        self.format == Format::Gemini && is_assigned_id(id)
     }
 
     /// Whether it has approvals.

@@ -89,8 +89,16 @@ proptest! {
         let whole = arrived.clone().finish().messages;
         prop_assert_eq!(whole[0].parts(), expected.as_slice());
         // Nothing is cut in the middle, so that all of it is kept of an answer that was left.
-        let left = arrived.abandon().messages;
+        let left = arrived.clone().abandon().messages;
         prop_assert_eq!(left[0].parts(), expected.as_slice());
         prop_assert!(left[0].is_incomplete());
+        // With the format it is the same, in one message or several.
+        for format in [Format::Anthropic, Format::OpenaiResponses, Format::Gemini, Format::OpenaiChat] {
+            let mut arrived = arrived.clone();
+            arrived.extend(&Delta::default().with_format(format));
+            let whole = arrived.clone().finish().messages;
+            prop_assert!(whole.iter().flat_map(Message::parts).eq(&expected), "{}: {:?}", format, whole);
+            prop_assert!(arrived.abandon().messages.iter().all(Message::is_incomplete));
+        }
     }
 }

@@ -1,0 +1,150 @@
+//! Messages that a client has put together, as if they had been read from the whole answer of a service.
+
+use std::rc::Rc;
+
+use epitome_message::{Message, Part};
+
+use super::parts::Told;
+use super::target::Target;
+use crate::{Format, ReadOptions, read};
+
+/// The message that came in pieces from a service of this format, as [`read`] makes it of a whole answer: with its text in the format.
+///
+/// Sealed reasoning (a signature, encrypted content) goes back only to the format that it came from, and a message that a client has put together
+/// does not tell its format. A call without an id gets one, and arguments that are empty become `{}`. Responses makes several messages of one: an item is a message. Where the format has no form for a part, and in
+/// formats that are not [`CONVERSION_TARGETS`](super::CONVERSION_TARGETS), the message stays as it is.
+///
+/// ```
+/// use epitome_core::message::Role;
+/// use epitome_message::{Message, Part, Reasoning};
+/// use epitome_wire::{Format, convert, received};
+///
+/// let mut thought = Reasoning::new("The tide table says so.");
+/// thought.opaque = Some("c2lnbmVk".into());
+/// let answer = Message::new(Role::Assistant, vec![Part::Reasoning(thought), Part::Text("At nine.".into())]);
+///
+/// let mut messages = vec![Message::user("When does the ferry leave?"), answer.clone()];
+/// assert!(!convert(&messages, Format::Anthropic)?.text.contains("c2lnbmVk"));
+/// messages.truncate(1);
+/// messages.extend(received(answer, Format::Anthropic));
+/// assert!(convert(&messages, Format::Anthropic)?.text.contains(r#""signature":"c2lnbmVk""#));
+/// # Ok::<(), epitome_wire::WireError>(())
+/// ```
+#[must_use]
+pub fn received(message: Message, format: Format) -> Vec<Message> {
+    match read_again(&message, format) {
+        Some(messages) => messages,
+        None => vec![message],
+    }
+}
+
+/// The messages that the text of `message` in the format is read as; `None` if they do not say the same.
+fn read_again(message: &Message, format: Format) -> Option<Vec<Message>> {
+    let written = Target::of(format).ok()?.write(&[Told::Made(Rc::new(message.clone()))]).ok()?;
+    let transcript = read(written, &ReadOptions::default().with_from(format)).ok()?;
+    let again = transcript.conversations().iter().flat_map(|conversation| conversation.messages());
+    let again: Vec<Message> = again
+        .map(|read| {
+            let mut same = message.clone().with_parts(read.parts().to_vec());
+            if let Some(wire) = read.wire() {
+                same = same.with_wire(wire.clone());
+            }
+            same
+        })
+        .collect();
+    let (mut parts, mut own) = (again.iter().flat_map(Message::parts), message.parts().iter());
+    let is_same =
+        own.all(|own| parts.next().is_some_and(|read| is_same(own, read))) && parts.next().is_none();
+    (is_same && again.iter().all(|one| one.wire().is_some())).then_some(again)
+}
+
+/// Whether a part was read as it was. A call without an id gets one, and no arguments are an empty object.
+fn is_same(own: &Part, read: &Part) -> bool {
+    match (own, read) {
+        (Part::ToolCall(own), Part::ToolCall(read)) => {
+            let mut same = own.clone();
+            if own.id.is_empty() {
+                same.id = read.id.clone();
+            }
+            if own.arguments.trim().is_empty() {
+                same.arguments = read.arguments.clone();
+            }
+            same == *read
+        }
+        _ => own == read,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use epitome_core::message::Role;
+    use epitome_message::{Reasoning, ToolCall};
+
+    use super::*;
+    use crate::convert;
+
+    fn answer(parts: Vec<Part>) -> Message {
+        Message::new(Role::Assistant, parts)
+    }
+
+    fn sealed(text: &str, id: Option<&str>) -> Part {
+        let mut reasoning = Reasoning::new(text);
+        (reasoning.opaque, reasoning.id) = (Some("SEALED".into()), id.map(Into::into));
+        Part::Reasoning(reasoning)
+    }
+
+    #[test]
+    fn sealed_reasoning_of_pieces_goes_back_to_its_format_and_to_no_other() {
+        let call = || Part::ToolCall(ToolCall::new("c1", "tide", r#"{"at":"Oslo"}"#));
+        for (format, parts) in [
+            (Format::Anthropic, vec![sealed("I think", None), Part::Text("So.".into()), call()]),
+            (Format::Anthropic, vec![sealed("", None), call()]),
+            (Format::OpenaiResponses, vec![sealed("", Some("rs_1")), Part::Text("So.".into()), call()]),
+            (Format::Gemini, vec![sealed("", None), call()]),
+        ] {
+            let message = answer(parts).with_response_id("r").with_incomplete(false);
+            let again = received(message.clone(), format);
+            assert!(again.iter().all(|one| one.response_id() == Some("r") && one.role() == Role::Assistant));
+            let parts: Vec<&Part> = again.iter().flat_map(|message| message.parts()).collect();
+            assert_eq!(parts, message.parts().iter().collect::<Vec<_>>(), "{format}");
+            let asked = [Message::user("When?")];
+            let result = [Message::tool("c1", "Nine.")];
+            let all = || asked.iter().chain(&again).chain(&result);
+            for to in super::super::CONVERSION_TARGETS {
+                let converted = convert(all(), to).unwrap();
+                assert_eq!(
+                    converted.text.contains("SEALED"),
+                    to == format,
+                    "{format} to {to}: {}",
+                    converted.text
+                );
+            }
+            let alone = convert(asked.iter().chain([&message]).chain(&result), format).unwrap();
+            assert!(!alone.text.contains("SEALED"), "{format}: {}", alone.text);
+        }
+    }
+
+    #[test]
+    fn a_call_without_id_and_arguments_is_read_as_one_of_a_whole_answer() {
+        let call = |id: &str, arguments: &str| Part::ToolCall(ToolCall::new(id, "tide", arguments));
+        let again = received(
+            answer(vec![sealed("", None), call("", " "), call("", "{ \"a\": 1.50 }")]),
+            Format::Gemini,
+        );
+        let calls = [call("gemini:1:0", "{}"), call("gemini:1:1", "{ \"a\": 1.50 }")];
+        assert_eq!(again[0].parts()[1..], calls);
+        assert!(again[0].wire().is_some());
+        let again = received(answer(vec![sealed("hm", None), call("c", "")]), Format::Anthropic);
+        assert_eq!(again[0].parts()[1..], [call("c", "{}")]);
+    }
+
+    #[test]
+    fn a_message_without_a_form_in_the_format_stays() {
+        let unsigned = answer(vec![Part::Reasoning(Reasoning::new("hm")), Part::Text("So.".into())]);
+        for format in [Format::Aider, Format::Anthropic, Format::Gemini] {
+            let again = received(unsigned.clone(), format);
+            let parts: Vec<&Part> = again.iter().flat_map(|message| message.parts()).collect();
+            assert_eq!(parts, unsigned.parts().iter().collect::<Vec<_>>(), "{format}");
+        }
+    }
+}
