@@ -69,6 +69,8 @@ impl Error for ContextOverflow {}
 
 /// Whether a response with this HTTP status and body says that the request was longer than the model's window.
 ///
+/// In a streamed response the error is an event: give the status 400 and the event.
+///
 /// Providers have no common code for it, so their words are looked for; only in responses with a status that they send it
 /// with, and only in the fields in which they say what is wrong. A refusal that is not among them is `None`.
 ///
@@ -123,6 +125,8 @@ fn collect(text: &str, depth: usize, found: &mut Vec<(&'static str, String)>) {
             let _ = json::members(text, |key, value| {
                 let Some(key) = FIELDS.iter().find(|field| **field == key) else { return Ok(()) };
                 match ValueKind::of(value) {
+                    // The words of a model are no error.
+                    ValueKind::Text if *key == "response" => {}
                     ValueKind::Text => {
                         let text = json::decode(value).into_owned();
                         // A gateway quotes the provider's body as a text.
@@ -232,7 +236,8 @@ const MESSAGES: &[&str] = &[
 ];
 
 /// Fields in which providers describe an error.
-const FIELDS: &[&str] = &["error", "message", "Message", "type", "code", "metadata", "raw", "detail"];
+const FIELDS: &[&str] =
+    &["error", "message", "Message", "type", "code", "metadata", "raw", "detail", "response"];
 
 /// An error within an error within a body, twice.
 const DEPTH_MAX: usize = 6;

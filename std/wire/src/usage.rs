@@ -29,8 +29,8 @@ use super::WireError;
 use super::expect::number;
 use super::json::{self, ValueKind};
 
-/// The usage that the response `text`, of any of the vendors above, reports; `None` if it reports nothing. A list of Gemini's
-/// streamed chunks or another array is no response.
+/// The usage that the response `text`, or an event of a streamed response, reports; `None` if it reports nothing. The first event of a stream of
+/// Anthropic reports the input, and the last one the output. A list of Gemini's streamed chunks or another array is no response.
 ///
 /// ```
 /// use epitome_core::Usage;
@@ -39,6 +39,8 @@ use super::json::{self, ValueKind};
 /// let response = r#"{"choices": [], "usage": {"prompt_tokens": 1200, "completion_tokens": 80, "total_tokens": 1280}}"#;
 /// assert_eq!(reported(response)?, Some(Usage::new(1_200, 80)));
 /// assert_eq!(reported(r#"{"choices": []}"#)?, None);
+/// let last = reported(r#"{"type": "message_delta", "usage": {"output_tokens": 80}}"#)?.unwrap_or_default();
+/// assert_eq!((last.input_total, last.output_total), (None, Some(80)));
 /// # Ok::<(), epitome_wire::WireError>(())
 /// ```
 ///
@@ -46,15 +48,19 @@ use super::json::{self, ValueKind};
 /// `Shape` if it is no object or its report is none; `NotJson` and `Truncated` for what cannot be read.
 pub fn reported(text: &str) -> Result<Option<Usage>, WireError> {
     super::expect::expect_object(text, "a response")?;
-    let names = &["usage", "usageMetadata", "usage_metadata", "response"];
-    let [usage, camel, snake, wrapped] = json::fields(text, names)?;
-    match usage.or(camel).or(snake).filter(|usage| *usage != "null") {
-        Some(usage) => json::nested(text, usage, "/usage", of).map(Some),
-        // The last event of a stream of Responses.
-        None => match wrapped.filter(|response| ValueKind::of(response) == ValueKind::Object) {
-            Some(response) => json::nested(text, response, "/response", reported),
-            None => Ok(None),
-        },
+    let names = &["usage", "usageMetadata", "usage_metadata", "response", "message"];
+    let [usage, camel, snake, response, message] = json::fields(text, names)?;
+    let object = |value: &&str| ValueKind::of(value) == ValueKind::Object;
+    if let Some(usage) = usage.or(camel).or(snake).filter(|usage| *usage != "null") {
+        // A chunk of Gemini may have metadata without counts.
+        let is_bare = camel.or(snake) == Some(usage) && json::fields(usage, PROMPT)? == [None, None];
+        return if is_bare { Ok(None) } else { json::nested(text, usage, "/usage", of).map(Some) };
+    }
+    // The last event of a stream of Responses, and the first of a stream of Anthropic.
+    match (response.filter(object), message.filter(object)) {
+        (Some(response), _) => json::nested(text, response, "/response", reported),
+        (None, Some(message)) => json::nested(text, message, "/message", reported),
+        (None, None) => Ok(None),
     }
 }
 
@@ -93,6 +99,9 @@ pub fn compactions(response: &str) -> Result<Vec<Usage>, WireError> {
     Ok(found)
 }
 
+/// The size of the prompt in a report of Gemini, in both spellings.
+const PROMPT: &[&str; 2] = &["promptTokenCount", "prompt_token_count"];
+
 /// The type of a step in which Anthropic's API compacted, as it is written.
 const COMPACTION: &str = "\"compaction\"";
 
@@ -129,12 +138,14 @@ pub fn of(raw: &str) -> Result<Usage, WireError> {
         "prompt_token_count",
         "input_tokens_details",
         "total_tokens",
+        "output_tokens",
     ];
-    let [prompt, input, converse, gemini, gemini_snake, details, total] = json::fields(raw, names)?;
+    let [prompt, input, converse, gemini, gemini_snake, details, total, output] = json::fields(raw, names)?;
     match () {
         () if prompt.is_some() => chat(raw),
         () if input.is_some() && (details.is_some() || total.is_some()) => responses(raw),
-        () if input.is_some() => anthropic(raw),
+        // The last report of a stream may have the output alone.
+        () if input.is_some() || output.is_some() => anthropic(raw),
         () if converse.is_some() => bedrock(raw),
         () if gemini.is_some() || gemini_snake.is_some() => self::gemini(raw),
         () => Err(WireError::shape(format!("expected a report of tokens, found {}", json::describe(raw)))),

@@ -50,7 +50,7 @@ pub struct Delta {
     /// The format in which the service sends its answers, in any of the pieces. Signed and encrypted reasoning goes back only to
     /// the format that it came from: without this it is left out of the next requests.
     pub format: Option<Format>,
-    /// The usage that the provider reported; of several reports the last one counts.
+    /// The usage that the provider reported. Of several reports the last one counts; one that has no input completes the one before it.
     pub usage: Option<Usage>,
     /// The provider's id of the response.
     pub response_id: Option<Str>,
@@ -253,7 +253,16 @@ impl Arrived {
         self.format = delta.format.or(self.format);
         let Delta { usage, response_id, service_session_id, finish_reason, .. } = delta;
         let known = &mut self.response;
-        known.usage = usage.or(known.usage);
+        known.usage = match (known.usage, *usage) {
+            // The input came with the first piece.
+            (Some(mut known), Some(usage)) if usage.input_total.is_none() => {
+                known.output_total = usage.output_total.or(known.output_total);
+                let sum = |(input, output): (u64, u64)| input.saturating_add(output);
+                known.total = known.input_total.zip(known.output_total).map(sum);
+                Some(known)
+            }
+            (known, usage) => usage.or(known),
+        };
         let newest = |new: &Option<Str>, known: &mut Option<Str>| new.clone().or_else(|| known.take());
         known.response_id = newest(response_id, &mut known.response_id);
         known.finish_reason = newest(finish_reason, &mut known.finish_reason);

@@ -17,6 +17,9 @@ fn every_providers_words_are_known() {
     assert_eq!(of(400, openai), Some((Some(128_000), Some(130_512))));
     let responses = r#"{"error":{"message":"Your input exceeds the context window of this model. Please adjust your input and try again.","type":"invalid_request_error","code":"context_length_exceeded"}}"#;
     assert_eq!(of(400, responses), Some((None, None)));
+    let streamed = r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"context_length_exceeded","message":"Too long."}}}"#;
+    assert_eq!(of(400, streamed), Some((None, None)));
+    assert_eq!(of(400, r#"{"response":"The prompt is too long: 9 tokens > 5"}"#), None);
     let anthropic = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 200082 tokens > 199999 maximum"}}"#;
     assert_eq!(of(400, anthropic), Some((Some(199_999), Some(200_082))));
     let summed = r#"{"type":"error","error":{"type":"invalid_request_error","message":"input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or `max_tokens` and try again"}}"#;

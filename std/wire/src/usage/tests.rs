@@ -102,3 +102,19 @@ fn no_report_is_no_entry_and_another_object_an_error() {
     );
     assert_eq!(reported("[]").unwrap_err().kind(), WireErrorKind::Shape);
 }
+
+#[test]
+fn an_event_of_a_stream_reports_what_it_has() {
+    let start = r#"{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],
+        "usage":{"input_tokens":25,"cache_read_input_tokens":100,"output_tokens":1}}}"#;
+    assert_eq!(entry(start), [Some(125), Some(1), Some(126), Some(100), None, None]);
+    let delta = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":15}}"#;
+    assert_eq!(entry(delta), [None, Some(15), None, None, None, None]);
+    for nothing in [
+        r#"{"candidates":[],"usageMetadata":{"trafficType":"ON_DEMAND"}}"#,
+        r#"{"type":"message","message":"a text"}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"usage"}}"#,
+    ] {
+        assert_eq!(reported(nothing).unwrap(), None);
+    }
+}

@@ -102,3 +102,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_usage_of_a_stream_is_its_last_report_with_the_input_of_the_one_before() {
+    let (mut arrived, mut output) = (Arrived::default(), Usage::NONE);
+    output.output_total = Some(80);
+    for usage in [Usage::new(1_200, 1), output] {
+        arrived.extend(&Delta::text("a").with_usage(usage));
+    }
+    assert_eq!(arrived.clone().finish().usage, Some(Usage::new(1_200, 80)));
+    arrived.extend(&Delta::default().with_usage(Usage::new(1_300, 90)));
+    assert_eq!(arrived.finish().usage, Some(Usage::new(1_300, 90)));
+    let mut alone = Arrived::default();
+    alone.extend(&Delta::text("a").with_usage(output));
+    assert_eq!(alone.finish().usage, Some(output));
+}
