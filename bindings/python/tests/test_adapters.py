@@ -11,6 +11,7 @@ import json
 import os
 import tempfile
 import unittest
+import warnings
 from typing import Any, Callable, List
 
 import epitome
@@ -216,6 +217,66 @@ class LangChain(Adapter):
             self.assertEqual(len(result["messages"]), len(said) + 1)
             self.assertLess(seen[-1], len(said))
 
+    @unittest.skipUnless(importlib.util.find_spec("langchain"), "langchain is not installed")
+    def test_the_system_prompt_and_the_tools_of_a_request_count(self) -> None:
+        from langchain.agents import create_agent
+        from langchain_core.language_models import GenericFakeChatModel
+        from langchain_core.messages import AIMessage
+        from langchain_core.tools import tool
+
+        from epitome.adapters.langchain import CompactionMiddleware
+
+        @tool
+        def look(place: str) -> str:
+            """Looks at a place."""
+            return place
+
+        look.description = "Looks at a place. " * 1_000
+        seen: List[Any] = []
+
+        class Model(GenericFakeChatModel):
+            def _generate(self, messages: Any, *rest: Any, **named: Any) -> Any:
+                seen.append(list(messages))
+                return super()._generate(messages, *rest, **named)
+
+            def bind_tools(self, tools: Any, **named: Any) -> Any:
+                return self
+
+        said = conversations.langchain(conversations.chat(1, turns=8))
+        for prompt, tools, is_short in (("Be brief.", [], False), ("Rule. " * 3_000, [], True), ("Be brief.", [look], True)):
+            model = Model(messages=iter([AIMessage("Done.")]))
+            compaction = CompactionMiddleware(window=16_000, trigger=5_000, goal=4_500)
+            agent: Any = create_agent(model, tools, system_prompt=prompt, middleware=[compaction])
+            agent.invoke({"messages": said})
+            self.assertEqual(len(seen[-1]) < len(said) + 1, is_short, prompt[:9])
+            self.assertEqual((seen[-1][0].content, seen[-1][-1].content), (prompt, said[-1].content))
+
+    def test_results_of_the_older_form_stay_with_their_calls(self) -> None:
+        from langchain_core.messages import AIMessage, FunctionMessage, HumanMessage
+
+        from epitome.adapters.langchain import compact_messages
+
+        said: List[Any] = []
+        for turn in range(6):
+            call = {"function_call": {"name": "f", "arguments": "{}"}}
+            said += [HumanMessage(f"q{turn} " * 40), AIMessage("", additional_kwargs=call)]
+            said += [FunctionMessage("result " * 60, name="f"), AIMessage(f"done {turn}")]
+        left = compact_messages([*said, HumanMessage("now")], keep=0.4)
+        kinds = [message.type for message in left]
+        calls = [place for place, message in enumerate(left) if message.additional_kwargs]
+        self.assertTrue(calls and len(left) < len(said))
+        self.assertEqual([kinds[place + 1] for place in calls], ["function"] * len(calls))
+
+    def test_a_result_beyond_the_window_is_told(self) -> None:
+        from epitome.adapters.langchain import compact_messages
+
+        said = conversations.langchain(conversations.chat(1, turns=8))
+        with self.assertWarnsRegex(RuntimeWarning, "media has left .* add `truncate` behind it"):
+            compact_messages(said, window=1_000, strategy="media")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            compact_messages(said, window=1_000, strategy="media, truncate")
+
 
 @unittest.skipUnless(has("langgraph"), "langgraph is not installed")
 class LangGraph(unittest.TestCase):
@@ -325,6 +386,20 @@ class PydanticAI(Adapter):
         self.assertLess(seen[-1], len(said))
 
 
+    def test_feedback_for_a_retry_stays(self) -> None:
+        from pydantic_ai.messages import ModelRequest, ModelResponse, RetryPromptPart, TextPart, UserPromptPart
+
+        from epitome.adapters.pydantic_ai import history_processor
+
+        said: List[Any] = [ModelRequest([UserPromptPart("hi " * 200)])]
+        for turn in range(6):
+            said += [ModelResponse([TextPart("not json " * 300)]), ModelRequest([RetryPromptPart(f"Retry {turn}.")])]
+        left = history_processor(goal=400)(said)
+        self.assertLess(len(left), len(said))
+        self.assertEqual((left[0] is said[0], left[-1] is said[-1]), (True, True))
+        self.assertEqual(sum(message is said[-1] for message in left), 1)
+
+
 @unittest.skipUnless(has("openai_agents"), "openai-agents is not installed")
 class OpenAIAgents(Adapter):
     def test_items(self) -> None:
@@ -428,6 +503,29 @@ class OpenAIAgents(Adapter):
                 self.assertEqual(len(asyncio.run(session.get_items())), kept)
             self.assertIsNone(asyncio.run(session.pop_item()))
 
+    def test_a_result_that_comes_after_an_approval(self) -> None:
+        from epitome.adapters.openai_agents import Session
+
+        call = {"type": "function_call", "call_id": "c", "name": "pay", "arguments": "{}"}
+        result = {"type": "function_call_output", "call_id": "c", "output": "paid"}
+        with tempfile.TemporaryDirectory() as folder:
+            store = "sqlite:" + os.path.join(folder, "chats.db")
+            session = Session("demo", store)
+            asyncio.run(session.add_items([{"role": "user", "content": "pay"}, call]))
+            asyncio.run(session.add_items([result]))
+            back = asyncio.run(session.get_items())
+            self.assertEqual([item.get("output") for item in back], [None, None, "paid"])
+            # An empty message is in no request: the latest item is the one before it.
+            asyncio.run(session.add_items([{"role": "user", "content": ""}]))
+            self.assertEqual((asyncio.run(session.pop_item()) or {}).get("output"), "paid")
+            self.assertEqual(len(asyncio.run(session.get_items())), 2)
+            with self.assertRaisesRegex(epitome.BadInput, "no option 'windw'"):
+                Session("demo", store, windw=3)  # type: ignore[call-arg]
+            small = Session("small", store, window=300)
+            with self.assertWarnsRegex(RuntimeWarning, "the session was not compacted"):
+                asyncio.run(small.add_items([{"role": "user", "content": "word " * 600}]))
+            self.assertEqual(len(small.history.log()), 1)
+
     def test_writers_at_the_same_time(self) -> None:
         from epitome.adapters.openai_agents import Session
 
@@ -490,6 +588,15 @@ class LiteLLM(Adapter):
         assert done is not None
         self.assertEqual((done["model"], data["messages"]), ("m", said))
         self.assertLess(len(done["messages"]), len(said))
+        # The endpoint for messages of Anthropic has calls and results of its own form.
+        wire = epitome.convert(said, to="anthropic").document
+        for keep in (0.2, 0.5):
+            done = asyncio.run(CompactionCallback(keep=keep).async_pre_call_hook(None, None, dict(wire), "anthropic_messages"))
+            assert done is not None
+            self.assertEqual((epitome.validate(done, format="anthropic"), done["system"]), ([], wire["system"]))
+            self.assertLess(len(done["messages"]), len(wire["messages"]))
+        done = asyncio.run(CompactionCallback(keep=0.3).async_pre_call_hook(None, None, data, "completion"))
+        assert done is not None
         import litellm
 
         answer = litellm.completion("gpt-4o", messages=done["messages"], mock_response="Done.")

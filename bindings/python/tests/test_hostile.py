@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import types
 import unittest
 from typing import Any, List
 
@@ -36,10 +37,34 @@ class Hostile(unittest.TestCase):
 
     def test_lone_surrogates(self) -> None:
         self.refuse([{"role": "user", "content": "a\ud83d"}], "a lone surrogate")
+        with self.assertRaisesRegex(epitome.BadInput, "message 1 has a lone surrogate"):
+            epitome.validate([{"role": "user", "content": "a"}, {"role": "user", "content": "a\ud83d"}])
         self.refuse('[{"role": "user", "content": "a\udc00"}]', "a lone surrogate")
         # As an escape, half a pair is JSON.
         done = epitome.compact('[{"role": "user", "content": "a\\ud83d"}]', window=1000)
         self.assertFalse(done.changed)
+
+    def test_every_function_takes_mappings_and_objects_with_model_dump(self) -> None:
+        class Message:
+            def model_dump(self, exclude_none: bool) -> Any:
+                return {"role": "assistant", "content": "Yes."}
+
+        said: Any = [types.MappingProxyType({"role": "user", "content": "Hi"}), Message()]
+        same = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes."}]
+        self.assertEqual(epitome.count(said), epitome.count(same))
+        self.assertEqual(epitome.validate(said), [])
+        self.assertEqual(epitome.convert(said, to="gemini").document, epitome.convert(same, to="gemini").document)
+        done = epitome.compact(said, window=8_000)
+        self.assertIs(done.messages[1], said[1])
+
+    def test_a_byte_order_mark(self) -> None:
+        self.assertEqual(len(epitome.compact('\ufeff[{"role": "user", "content": "Hi"}]', window=8_000).messages), 1)
+
+    def test_an_error_has_no_usage_of_the_program(self) -> None:
+        with self.assertRaises(epitome.BadInput) as raised:
+            epitome.compact([{"role": "user", "content": "Hi"}], keep=0.5, goal=5)
+        self.assertNotIn("Usage", str(raised.exception))
+        self.refuse([{"role": "user", "content": "Hi"}], "pins is 5.0: give a list", pins=5.0)
 
     def test_deep_values(self) -> None:
         deep: Any = "x"

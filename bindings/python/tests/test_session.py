@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
+import warnings
+from typing import Any
 
 import epitome
 
@@ -65,6 +68,45 @@ class Sessions(unittest.TestCase):
         self.assertFalse(other.exists())
         with self.assertRaises(epitome.BadInput):
             session.rewind()
+
+    def test_the_system_prompt_is_in_the_document(self) -> None:
+        session = epitome.Session(self.store, "prompted")
+        session.append([{"role": "system", "content": "RULES"}, {"role": "user", "content": "Hi"}])
+        self.assertEqual(session.document("anthropic"), {"system": "RULES", "messages": [{"role": "user", "content": "Hi"}]})
+        self.assertEqual(len(session.document("gemini")["systemInstruction"]["parts"]), 1)
+        self.assertEqual(len(session.document()["messages"]), 2)
+        with self.assertWarnsRegex(UserWarning, "document\\('anthropic'\\) returns both"):
+            self.assertEqual(session.messages("anthropic"), [{"role": "user", "content": "Hi"}])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.assertEqual(len(session.messages()), 2)
+        with self.assertRaisesRegex(epitome.BadInput, "shows no message"):
+            epitome.Session(self.store, "absent").document()
+
+    def test_a_path_in_the_home_folder(self) -> None:
+        home = os.environ.get("HOME")
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["HOME"] = folder
+            try:
+                session = epitome.Session("sqlite:~/chats.db", "demo")
+                self.assertEqual((session.messages(), session.log(), session.exists()), ([], [], False))
+                session.append([{"role": "user", "content": "Hi"}])
+                self.assertEqual((len(session.messages()), len(session.log()), session.exists()), (1, 1, True))
+                self.assertTrue(os.path.exists(os.path.join(folder, "chats.db")))
+            finally:
+                if home is not None:
+                    os.environ["HOME"] = home
+
+    def test_values_of_another_type(self) -> None:
+        for store, id in ((self.store, 42), (self.store, None), (pathlib.Path("x.db"), "demo")):
+            with self.subTest(id), self.assertRaisesRegex(epitome.BadInput, "(id|store) is a .*: give a text"):
+                epitome.Session(store, id)  # type: ignore[arg-type]
+        session = epitome.Session(self.store, "typed")
+        nothing: Any = (one for one in [])
+        self.assertEqual((session.append([]), session.append(nothing)), (0, 0))
+        for wrong in (None, 0, False, {}):
+            with self.subTest(wrong), self.assertRaises(epitome.BadInput):
+                session.append(wrong)  # type: ignore[arg-type]
 
     def test_errors(self) -> None:
         with self.assertRaises(epitome.BadInput):

@@ -38,7 +38,8 @@ class Unfaithful(EpitomeError):
 
 def error_of(code: int, diagnostics: str) -> EpitomeError:
     """Returns the error for an exit code and a text on standard error."""
-    message = diagnostics.strip()
+    # Behind a blank line stands the usage of the program.
+    message = diagnostics.strip().partition("\n\nUsage: ")[0]
     message = message[len("epitome: ") :] if message.startswith("epitome: ") else message
     known = {kind.code: kind for kind in (BadInput, Infeasible, StoreFailed, Unfaithful)}
     kind = BadInput if code == -1 else known.get(code, EpitomeError)

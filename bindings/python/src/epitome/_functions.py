@@ -146,15 +146,14 @@ def compact(
     options += ["--repair"] if repair else []
     if isinstance(messages, (str, bytes, Mapping)):
         return _compact_text(messages, options)
-    listed = _listed(messages)
-    records = [_json.dump(_plain(message), f"message {number}") for number, message in enumerate(listed)]
-    outcome = _records.compact(records, options)
+    said = listed(messages)
+    outcome = _records.compact(records_of(said), options)
     if to is not None:
         value: Any = _json.loads(outcome.text)
     elif outcome.items is None:
-        value = list(listed)
+        value = list(said)
     else:
-        value = [listed[item] if isinstance(item, int) else item.record for item in outcome.items]
+        value = [said[item] if isinstance(item, int) else item.record for item in outcome.items]
     return Compacted(value, outcome.text, outcome.items is not None, outcome.diagnostics)
 
 
@@ -245,12 +244,21 @@ def text_of(messages: Transcript) -> bytes:
     """Returns a transcript as the text that the library reads."""
     if isinstance(messages, bytes):
         return messages
-    messages = messages if isinstance(messages, (str, Mapping)) else _listed(messages)
-    return _json.encode(messages if isinstance(messages, str) else _json.dump(_plain(messages)))
+    if isinstance(messages, str):
+        return _json.encode(messages)
+    if isinstance(messages, Mapping):
+        return _json.encode(_json.dump(_plain(messages)))
+    return _json.encode_list(records_of(listed(messages)))
+
+
+def records_of(messages: Sequence[Any]) -> List[str]:
+    """Returns each message as JSON."""
+    return [_json.dump(_plain(message), f"message {number}") for number, message in enumerate(messages)]
 
 
 def messages_of(text: str) -> List[Any]:
     """Returns the messages in a text: those of a list, of a document, or of JSON lines."""
+    text = text.lstrip("\ufeff")
     try:
         document = json.loads(text)
     except ValueError:
@@ -270,7 +278,7 @@ def _reader(format: Optional[str]) -> List[str]:
     return [f"--from={format}"] if format is not None else []
 
 
-def _listed(messages: Any) -> Sequence[Any]:
+def listed(messages: Any) -> Sequence[Any]:
     """Returns messages as a list. Raises `BadInput` for a value that is no transcript."""
     if isinstance(messages, (list, tuple)):
         return messages
@@ -280,8 +288,13 @@ def _listed(messages: Any) -> Sequence[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a mapping as a dictionary, which is what is written as JSON."""
-    return dict(value) if isinstance(value, Mapping) and not isinstance(value, dict) else value
+    """Returns a mapping, or an object of a client that has `model_dump`, as a dictionary, which is what is written as JSON."""
+    if isinstance(value, (dict, str)):
+        return value
+    if isinstance(value, Mapping):
+        return dict(value)
+    dump = getattr(value, "model_dump", None)
+    return dump(exclude_none=True) if callable(dump) else value
 
 
 def _count(messages: Transcript, tokenizer: str, format: Optional[str]) -> int:

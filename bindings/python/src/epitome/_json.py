@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Iterable, List, Tuple
+from typing import Any, Callable, Iterable, List, Sequence, Tuple
 
 from ._errors import BadInput, EpitomeError
 
@@ -30,14 +30,24 @@ def dump(value: Any, place: str = "the input") -> str:
         raise BadInput(f"{place} is not JSON: {error or type(error).__name__}") from error
 
 
-def encode(text: str) -> bytes:
-    """Returns `text` in UTF-8."""
+def encode_list(records: Sequence[str]) -> bytes:
+    """Returns an array of records, one in each line, in UTF-8. An array: not every format is read as JSON lines."""
+    try:
+        return ("[\n" + ",\n".join(records) + "\n]").encode("utf-8")
+    except UnicodeEncodeError:
+        for number, record in enumerate(records):
+            encode(record, f"message {number} has ")
+        raise
+
+
+def encode(text: str, place: str = "") -> bytes:
+    """Returns `text` in UTF-8. `place` names the text in an error."""
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         near = text[max(0, error.start - 20) : error.start]
         raise BadInput(
-            f"a lone surrogate {text[error.start]!r} at character {error.start}, behind {near!r}: "
+            f"{place}a lone surrogate {text[error.start]!r} at character {error.start}, behind {near!r}: "
             "the input is UTF-8, so replace the surrogate"
         ) from error
 

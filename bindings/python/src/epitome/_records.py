@@ -46,8 +46,8 @@ def numbered(number: int, record: str) -> str:
 
 def compact(records: Sequence[str], options: Sequence[str], numbered: bool = False) -> Outcome:
     """Compacts records with the options of `epitome compact`. `numbered`: whether they have the numbers of their messages."""
-    # An array: not every format is read as JSON lines. A record in a line needs no scan of the output.
-    text = _json.encode("[\n" + ",\n".join(records) + "\n]")
+    # A record in a line needs no scan of the output.
+    text = _json.encode_list(records)
     output, diagnostics = run(text, options)
     written = output.decode("utf-8")
     if output == text:

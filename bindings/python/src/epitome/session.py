@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, cast
+import warnings
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, cast
 
 from . import _json, _options
 from ._errors import BadInput
-from ._functions import Transcript, messages_of, text_of
+from ._functions import Transcript, listed, messages_of, text_of
 from ._library import call
 from ._options import Options
 
@@ -43,8 +44,8 @@ class Session:
     """
 
     def __init__(self, store: str, id: str, *, key_file: Optional[str] = None) -> None:
-        self.store = store
-        self.id = id
+        self.store = _options.text("store", store)
+        self.id = _options.text("id", id)
         self.key_file = key_file
 
     def __repr__(self) -> str:
@@ -55,16 +56,33 @@ class Session:
 
         An empty list appends nothing.
         """
-        if not isinstance(messages, (str, bytes)) and not messages:
-            row = self._row()
-            return row["messages"] if row else 0
+        if not isinstance(messages, (str, bytes, Mapping)):
+            messages = listed(messages)
+            if not messages:
+                row = self._row()
+                return row["messages"] if row else 0
         reader = [f"--from={format}"] if format is not None else []
         return int(self._report("import", "-", "--append", f"--tokenizer={tokenizer}", *reader, text=text_of(messages))["messages"])
 
     def messages(self, to: str = "openai-chat") -> List[Any]:
-        """Returns the messages of the next request, in the format `to`; an empty list for a new session."""
+        """Returns the messages of the next request, in the format `to`; an empty list for a new session.
+
+        Anthropic and Gemini have the system prompt beside the messages: `document` returns both. A warning says so if there is one.
+        """
         row = self._row()
-        return messages_of(self.text(to)) if row and row["live_messages"] else []
+        if not row or not row["live_messages"]:
+            return []
+        text = self.text(to)
+        beside = [name for name in ("system", "systemInstruction") if name in _members(text)]
+        if beside:
+            warnings.warn(f"the request has {beside[0]!r} beside its messages: document({to!r}) returns both", stacklevel=2)
+        return messages_of(text)
+
+    def document(self, to: str = "openai-chat") -> Dict[str, Any]:
+        """Returns the part of the next request that holds the conversation, in the format `to`: `messages`, and `system` for Anthropic;
+        `contents` and `systemInstruction` for Gemini; `input` for Responses. Raises `BadInput` for a session that shows no message.
+        """
+        return _members(self.text(to))
 
     def text(self, to: str = "openai-chat") -> str:
         """Returns the next request as a text in the format `to`. Raises `BadInput` for a session that shows no message."""
@@ -94,7 +112,9 @@ class Session:
         return self._report("clear")
 
     def log(self) -> List[Dict[str, Any]]:
-        """Returns every message of the log, with the revision that has hidden it."""
+        """Returns every message of the log, with the revision that has hidden it; an empty list for a new session."""
+        if self._row() is None:
+            return []
         return cast(List[Dict[str, Any]], _json.lines(self._call("log", "--json").decode("utf-8")))
 
     def expand(self, revision: int) -> List[Dict[str, Any]]:
@@ -130,9 +150,15 @@ class Session:
     def _row(self) -> Optional[Dict[str, Any]]:
         """Returns the row of the session in the list of its store."""
         scheme, _, path = self.store.partition(":")
-        if scheme in ("sqlite", "jsonl") and not os.path.exists(path):
-            # The first append makes the store.
-            return None
+        if scheme in ("sqlite", "jsonl"):
+            try:
+                os.stat(os.path.expanduser(path))
+            except (FileNotFoundError, NotADirectoryError):
+                # The first append makes the store.
+                return None
+            except OSError:
+                # The library says what is wrong with it.
+                pass
         rows = _json.loads(call(["session", "list", "--json", *self._store()]).output.decode("utf-8"))
         return next((row for row in rows if row["session"] == self.id), None)
 
@@ -146,6 +172,12 @@ class Session:
     def _report(self, command: str, *arguments: str, text: bytes = b"") -> Dict[str, Any]:
         output = self._call(command, *arguments, "--json", text=text).decode("utf-8")
         return cast(Dict[str, Any], _json.loads(output)) if output.strip() else {}
+
+
+def _members(text: str) -> Dict[str, Any]:
+    """Returns the members of a document; none for a list."""
+    document = _json.loads(text)
+    return document if isinstance(document, dict) else {}
 
 
 def _place(at: Optional[int], turns: Optional[int]) -> List[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+import warnings
 from typing import (
     Any,
     Dict,
@@ -75,7 +76,10 @@ class Compactor(Generic[M]):
         except (AttributeError, KeyError, TypeError, BadInput):
             records = [self._dumped(message, number) for number, message in enumerate(messages)]
         outcome = _records.compact(records, self._arguments, self._form.numbered)
-        self._checkpoint = _checkpoint_of(messages, outcome)
+        documents, _ = _json.reports(outcome.diagnostics)
+        report = documents[-1] if documents else {}
+        self._checkpoint = _checkpoint_of(messages, report) if outcome.items is None else None
+        _warn_of_size(report)
         return outcome.items
 
     def _is_surely_below(self, messages: Sequence[M]) -> bool:
@@ -154,12 +158,21 @@ class DictCompactor(Compactor[Any]):
 _MEDIA = re.compile("image|audio|video|file|document|binary|data:|uri")
 
 
-def _checkpoint_of(messages: Sequence[Any], outcome: _records.Outcome) -> Optional[_Checkpoint]:
+def _warn_of_size(report: Dict[str, Any]) -> None:
+    """Warns if the messages of a report do not fit the window beside the answer."""
+    budget, tokens = report.get("budget", {}), report.get("tokens_after")
+    limit = budget.get("window", 0) - budget.get("reserve", 0)
+    if isinstance(tokens, int) and 0 < limit < tokens:
+        strategy = ", ".join(report.get("strategies", ())) or "the strategy"
+        warnings.warn(
+            f"{strategy} has left {tokens} tokens, and the window has room for {limit}: add `truncate` behind it, or use `agent`",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def _checkpoint_of(messages: Sequence[Any], report: Dict[str, Any]) -> Optional[_Checkpoint]:
     """Returns the size of a list that was below its trigger."""
-    if outcome.items is not None:
-        return None
-    documents, _ = _json.reports(outcome.diagnostics)
-    report = documents[-1] if documents else {}
     trigger = report.get("budget", {}).get("trigger")
     if not isinstance(trigger, int) or report["tokens_before"] > trigger:
         return None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, List, Optional, Sequence, Tuple
 
-from langchain_core.messages import BaseMessage, convert_to_messages, messages_from_dict
+from langchain_core.messages import BaseMessage, SystemMessage, convert_to_messages, messages_from_dict
 from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from .._errors import BadInput
 from .._json import dump as _dump
@@ -105,7 +106,8 @@ def runnable(**options: Unpack[Options]) -> Runnable[Sequence[BaseMessage], List
 class CompactionMiddleware(AgentMiddleware):  # type: ignore[type-arg, unused-ignore]
     """Compacts each request of an agent before the model gets it.
 
-    The state of the agent keeps every message. Put it behind middlewares that add messages. It needs the package `langchain`.
+    The system prompt and the tools of the request count, and stay as they are. The state of the agent keeps every message. Put it behind
+    middlewares that add messages. It needs the package `langchain`.
 
     `create_agent(model, tools, middleware=[CompactionMiddleware(model="gpt-4o")])`
     """
@@ -113,6 +115,7 @@ class CompactionMiddleware(AgentMiddleware):  # type: ignore[type-arg, unused-ig
     def __init__(self, **options: Unpack[Options]) -> None:
         super().__init__()
         self._compactor = MessageCompactor(**options)
+        self._beside: Optional[SystemMessage] = None
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Compacts the messages of a request, and sends it on."""
@@ -123,10 +126,25 @@ class CompactionMiddleware(AgentMiddleware):  # type: ignore[type-arg, unused-ig
         return await handler(await asyncio.to_thread(self._request, request))
 
     def _request(self, request: Any) -> Any:
-        items = self._compactor.items(request.messages)
+        beside = self._counted(request)
+        messages = request.messages if beside is None else [beside, *request.messages]
+        items = self._compactor.items(messages)
         if items is None:
             return request
-        return request.override(messages=[self._compactor.message(item, request.messages) for item in items])
+        left = [self._compactor.message(item, messages) for item in items]
+        return request.override(messages=[message for message in left if message is not beside])
+
+    def _counted(self, request: Any) -> Optional[SystemMessage]:
+        """Returns an instruction with the text of the system prompt and the tools, so that they count; the same one as long as they are the same."""
+        prompt = getattr(request, "system_message", None)
+        said = prompt.text if prompt is not None else getattr(request, "system_prompt", None) or ""
+        tools = [_dump(convert_to_openai_tool(tool), "a tool") for tool in getattr(request, "tools", None) or ()]
+        text = "\n".join([str(said), *tools]) if said or tools else ""
+        if not text:
+            return None
+        if self._beside is None or self._beside.content != text:
+            self._beside = SystemMessage(text)
+        return self._beside
 
 
 def _of_model(fields: Dict[str, Any]) -> str:
@@ -137,6 +155,10 @@ def _of_model(fields: Dict[str, Any]) -> str:
         # A model client sends them as calls too, so that their results belong to them.
         invalid = [{"name": call["name"] or "", "args": {"invalid": call["args"]}, "id": call["id"]} for call in fields["invalid_tool_calls"]]
         calls = [*calls, *invalid]
+    legacy = fields["additional_kwargs"].get("function_call")
+    if not calls and isinstance(legacy, dict):
+        # The result is a `FunctionMessage`, which has the name of the function and no id.
+        calls = [{"name": legacy["name"], "args": {"arguments": legacy.get("arguments")}, "id": legacy["name"]}]
     if len(calls) == 1 and "type" in calls[0]:
         # The most frequent form, without a dictionary in between.
         call = calls[0]

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 def pre_model_hook(*, keep_state: bool = True, **options: Unpack[Options]) -> Callable[[Any], Dict[str, Any]]:
     """Returns a `pre_model_hook` for `create_react_agent`, or a node that stands before the node of the model.
 
+    A prompt that the graph adds behind the hook does not count, and neither do the tools: leave room for them with `reserve`.
+
     `keep_state`: the state keeps every message, and the model gets `llm_input_messages`. With `False`, the compacted messages
     replace those of the state: the next compaction then begins where this one has ended, and a prompt cache keeps more.
 

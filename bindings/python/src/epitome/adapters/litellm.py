@@ -28,11 +28,15 @@ class MessageCompactor(DictCompactor):
 
 
 class CompactionCallback(CustomLogger):
-    """A callback of the proxy that compacts every request for a chat: `litellm.callbacks = [CompactionCallback(window=128_000)]`."""
+    """A callback of the proxy that compacts every request for a chat: `litellm.callbacks = [CompactionCallback(window=128_000)]`.
+
+    A request for `/v1/messages` has messages of Anthropic, every other one has those of Chat Completions.
+    """
 
     def __init__(self, **options: Unpack[Options]) -> None:
         super().__init__()
-        self._compactor = MessageCompactor(**options)
+        self._chat = MessageCompactor(**options)
+        self._anthropic = DictCompactor("anthropic", options)
 
     async def async_pre_call_hook(
         self, user_api_key_dict: Any, cache: Any, data: Dict[str, Any], call_type: Any
@@ -41,4 +45,6 @@ class CompactionCallback(CustomLogger):
         messages = data.get("messages")
         if not isinstance(messages, list) or not messages:
             return data
-        return {**data, "messages": await asyncio.to_thread(self._compactor, messages)}
+        # The type of a call is a text or a member of an enumeration of texts.
+        compactor = self._anthropic if getattr(call_type, "value", call_type) == "anthropic_messages" else self._chat
+        return {**data, "messages": await asyncio.to_thread(compactor, messages)}

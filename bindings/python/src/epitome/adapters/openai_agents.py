@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, List, Optional
 
 from agents.memory.session import SessionABC
 from agents.run_config import CallModelData, ModelInputData
 
+from .. import _options
 from .. import session as _session
-from .._errors import BadInput
+from .._errors import BadInput, Infeasible
 from .._functions import convert
 from .._options import Options
 from ._objects import DictCompactor
@@ -47,6 +49,8 @@ def input_filter(**options: Unpack[Options]) -> Callable[[CallModelData[Any]], A
 
 #: The kinds of losses of items that could not be sent again.
 _LOST = ("approval", "compaction", "hosted-tool", "media", "unknown-part")
+#: An item in front of those that are looked at.
+_ASKED = {"role": "user", "content": "."}
 #: The output that a request has for a call without a result.
 _ABORTED = "[aborted: this call has no result]"
 
@@ -66,6 +70,7 @@ class Session(SessionABC):
     def __init__(self, session_id: str, store: str, **options: Unpack[Options]) -> None:
         self.session_id = session_id
         self.history = _session.Session(store, session_id)
+        _options.arguments(**options)
         self._options = options
 
     async def get_items(self, limit: Optional[int] = None) -> List[Any]:
@@ -88,14 +93,18 @@ class Session(SessionABC):
     def _add(self, items: List[Any]) -> None:
         if not items:
             return
-        for loss in convert(items, to="openai-responses", format="openai-responses").losses:
-            # An open call and a late result are no losses: the other half comes with other items.
+        # An open call and a late result are no losses: the other half comes with other items. A result alone is no conversation.
+        for loss in convert([_ASKED, *items], to="openai-responses", format="openai-responses").losses:
             if loss["kind"] in _LOST:
-                number, what = loss["message"], loss.get("what", "")
+                number, what = loss["message"] - 1, loss.get("what", "")
                 raise BadInput(f"item {number} ({loss['kind']} {what}) could not be sent again: {loss['reason']}; nothing was stored")
         self.history.append(items, format="openai-responses")
         if self._options:
-            self.history.compact(**self._options)
+            try:
+                self.history.compact(**self._options)
+            except Infeasible as error:
+                # The items are stored: who adds them again would have them twice.
+                warnings.warn(f"the session was not compacted: {error}", RuntimeWarning, stacklevel=2)
 
     def _items(self) -> List[Any]:
         items = self.history.messages("openai-responses")
@@ -112,8 +121,7 @@ class Session(SessionABC):
     def _pop(self) -> Optional[Any]:
         items = self._items()
         shown = self._rows()
-        while len(shown) > len(items) and "reasoning_details" in shown[-1]["message"]:
-            # Reasoning that nothing follows is not sent.
+        while len(shown) > len(items) and _is_unsent(shown[-1]["message"]):
             self.history.rewind(at=shown.pop()["seq"])
         if not items:
             return None
@@ -132,3 +140,9 @@ class Session(SessionABC):
     def _clear(self) -> None:
         if self.history.messages("openai-responses"):
             self.history.clear()
+
+
+def _is_unsent(message: Dict[str, Any]) -> bool:
+    """Returns whether a message of the log is in no request: reasoning that nothing follows, or a message without content."""
+    is_silent = not message.get("content") and not message.get("tool_calls") and message["role"] != "tool"
+    return "reasoning_details" in message or is_silent

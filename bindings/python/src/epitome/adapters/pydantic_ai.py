@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Callable, Dict, List
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Union
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 from pydantic_core import PydanticSerializationError, to_json
@@ -12,7 +12,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from .._errors import BadInput
 from .._json import quote
 from .._options import Options
-from .._records import NUMBER, numbered
+from .._records import NUMBER, Change, numbered
 from ._objects import Compactor, Form, text
 
 if TYPE_CHECKING:
@@ -50,6 +50,15 @@ class MessageCompactor(Compactor[ModelMessage]):
 
     def __init__(self, **options: Unpack[Options]) -> None:
         super().__init__(PydanticAIForm(), options)
+
+    def items(self, messages: Sequence[ModelMessage]) -> Optional[List[Union[int, Change]]]:
+        """Returns the origin of each message that stays. The latest request is one of them: feedback for a retry is no request of the user."""
+        items = super().items(messages)
+        last = len(messages) - 1
+        if items and messages[last].kind == "request":
+            if last not in (item if isinstance(item, int) else item.number for item in items[-1:]):
+                items.append(last)
+        return items
 
 
 def history_processor(**options: Unpack[Options]) -> Callable[[List[ModelMessage]], List[ModelMessage]]:
