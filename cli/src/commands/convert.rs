@@ -93,6 +93,13 @@ impl Conversions {
             return Ok(());
         }
         let mut done = convert(messages, self.to).map_err(|error| Failure::input(error.to_string()))?;
+        let is_lost = |at: usize| {
+            done.losses.iter().any(|loss| loss.kind == ConversionLossKind::Message && loss.message == at)
+        };
+        if (0..messages.len()).all(is_lost) {
+            let (to, first) = (self.to, done.losses.first().map(ToString::to_string).unwrap_or_default());
+            return Err(Failure::input(format!("nothing is left of the conversation in {to}: {first}")));
+        }
         if let Some(redactor) = &mut self.redactor {
             done.text = redactor.json(&done.text);
             for loss in &mut done.losses {

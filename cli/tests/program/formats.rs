@@ -88,6 +88,14 @@ fn fields_that_a_provider_refuses_are_named_and_converted() {
 }
 
 #[test]
+fn a_conversion_that_leaves_nothing_is_refused() {
+    let alone = br#"[{"role":"tool","tool_call_id":"c","content":"1"}]"#;
+    let message = run_with(&["convert", "-", "--to", "openai-responses"], alone).fails(2);
+    let expected = "nothing is left of the conversation in openai-responses: message 0: message: nothing of it is left, or";
+    assert!(message.contains(expected), "{message}");
+}
+
+#[test]
 fn a_compacted_request_keeps_its_form() {
     let folder = Folder::new();
     let path = folder.file("in.json", anthropic());

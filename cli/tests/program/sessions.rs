@@ -232,6 +232,7 @@ fn stores_that_cannot_be_used() {
         ),
         ("store.db", "the store has no kind; expected sqlite:PATH, jsonl:DIR, postgres://.. or redis://HOST"),
         ("redis:hunter2-SECRET-text", "redis"),
+        ("sqlite::memory:", "a store in memory ends with this program; expected sqlite:PATH"),
         ("sqlite:", "a path must follow `sqlite:`"),
         ("jsonl:", "a directory must follow `jsonl:`"),
     ] {

@@ -71,7 +71,7 @@ pub(crate) fn expect_object(raw: &str, what: &str) -> Result<(), WireError> {
 
 /// The kind of media of this type.
 pub(crate) fn kind_of_mime(mime: &str) -> MediaKind {
-    match mime.split_once('/').map(|(kind, _)| kind) {
+    match mime.split('/').next() {
         Some("image") => MediaKind::Image,
         Some("audio") => MediaKind::Audio,
         Some("video") => MediaKind::Video,
@@ -97,25 +97,6 @@ pub(crate) fn new_media(kind: MediaKind, mime: impl Into<Str>, source: MediaSour
         media.extent.pixels = pixels_of_base64(data);
     }
     media
-}
-
-/// The kind of media that a media type is of.
-pub(crate) fn kind_of(mime: &str) -> MediaKind {
-    match mime.split('/').next() {
-        Some("image") => MediaKind::Image,
-        Some("audio") => MediaKind::Audio,
-        Some("video") => MediaKind::Video,
-        _ => MediaKind::Document,
-    }
-}
-
-/// Media of this type, of which the bytes are in `url`, or at it.
-pub(crate) fn media_at(whole: &Arc<str>, mime: Str, url: &str) -> Media {
-    let kind = kind_of(&mime);
-    match split_data_url(url) {
-        Some((_, data)) => new_media(kind, mime, MediaSource::Base64(share(whole, data))),
-        None => Media::new(kind, mime, MediaSource::Uri(share(whole, url))),
-    }
 }
 
 /// `text` as a slice of `whole` if it is one, else as a text of its own.

@@ -48,13 +48,18 @@ use super::json::{self, ValueKind};
 /// `Shape` if it is no object or its report is none; `NotJson` and `Truncated` for what cannot be read.
 pub fn reported(text: &str) -> Result<Option<Usage>, WireError> {
     super::expect::expect_object(text, "a response")?;
-    let names = &["usage", "usageMetadata", "usage_metadata", "response", "message"];
-    let [usage, camel, snake, response, message] = json::fields(text, names)?;
+    let names = &["usage", "usageMetadata", "usage_metadata", "response", "message", "type"];
+    let [usage, camel, snake, response, message, kind] = json::fields(text, names)?;
     let object = |value: &&str| ValueKind::of(value) == ValueKind::Object;
-    if let Some(usage) = usage.or(camel).or(snake).filter(|usage| *usage != "null") {
-        // A chunk of Gemini may have metadata without counts.
-        let is_bare = camel.or(snake) == Some(usage) && json::fields(usage, PROMPT)? == [None, None];
-        return if is_bare { Ok(None) } else { json::nested(text, usage, "/usage", of).map(Some) };
+    // A chunk of Gemini may have metadata without counts.
+    let metadata = match camel.or(snake).filter(|metadata| *metadata != "null") {
+        Some(metadata) if json::fields(metadata, PROMPT)? == [None, None] => None,
+        metadata => metadata,
+    };
+    if let Some(usage) = usage.or(metadata).filter(|usage| *usage != "null") {
+        // The last report of a stream of Anthropic may have the output alone.
+        let read = if kind == Some(MESSAGE_DELTA) { anthropic } else { of };
+        return json::nested(text, usage, "/usage", read).map(Some);
     }
     // The last event of a stream of Responses, and the first of a stream of Anthropic.
     match (response.filter(object), message.filter(object)) {
@@ -102,6 +107,9 @@ pub fn compactions(response: &str) -> Result<Vec<Usage>, WireError> {
 /// The size of the prompt in a report of Gemini, in both spellings.
 const PROMPT: &[&str; 2] = &["promptTokenCount", "prompt_token_count"];
 
+/// The type of the event with the last report of Anthropic, as it is written.
+const MESSAGE_DELTA: &str = "\"message_delta\"";
+
 /// The type of a step in which Anthropic's API compacted, as it is written.
 const COMPACTION: &str = "\"compaction\"";
 
@@ -138,14 +146,12 @@ pub fn of(raw: &str) -> Result<Usage, WireError> {
         "prompt_token_count",
         "input_tokens_details",
         "total_tokens",
-        "output_tokens",
     ];
-    let [prompt, input, converse, gemini, gemini_snake, details, total, output] = json::fields(raw, names)?;
+    let [prompt, input, converse, gemini, gemini_snake, details, total] = json::fields(raw, names)?;
     match () {
         () if prompt.is_some() => chat(raw),
         () if input.is_some() && (details.is_some() || total.is_some()) => responses(raw),
-        // The last report of a stream may have the output alone.
-        () if input.is_some() || output.is_some() => anthropic(raw),
+        () if input.is_some() => anthropic(raw),
         () if converse.is_some() => bedrock(raw),
         () if gemini.is_some() || gemini_snake.is_some() => self::gemini(raw),
         () => Err(WireError::shape(format!("expected a report of tokens, found {}", json::describe(raw)))),

@@ -62,6 +62,11 @@ pub(super) fn open_with(args: &StoreArgs, key: Option<StoreKey>, access: Access)
     };
     let kind = url.split_once(':');
     let path = match kind {
+        Some(("sqlite", ":memory:")) => {
+            return Err(Failure::input(
+                "--store: a store in memory ends with this program; expected sqlite:PATH",
+            ));
+        }
         Some(("sqlite" | "jsonl", path)) => path,
         Some(("postgres" | "postgresql" | "redis" | "rediss", _)) => {
             return opened();

@@ -9,7 +9,7 @@ use epitome_message::{Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolRe
 
 use super::FORMAT;
 use crate::WireError;
-use crate::expect::{expect_object, media_at, member_text, number, share};
+use crate::expect::{expect_object, linked_media, member_text, number, share};
 use crate::json::{self, ValueKind};
 use crate::openai_chat::split_data_url;
 use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
@@ -184,7 +184,7 @@ fn image<'a>(whole: &Arc<str>, block: &str) -> Result<RecordPart<'a>, WireError>
     let place = json::field(block, "imageUrl")?.filter(|place| ValueKind::of(place) == ValueKind::Object);
     let url = member_text(whole, place.unwrap_or("{}"), "url")?.unwrap_or_default();
     let media = match split_data_url(&url) {
-        Some((mime, _)) => media_at(whole, Str::from(mime), &url),
+        Some((mime, _)) => linked_media(whole, Str::from(mime), &url),
         None => Media::new(MediaKind::Image, Str::default(), MediaSource::Uri(url)),
     };
     Ok(RecordPart::new(Part::Media(media)))

@@ -6,7 +6,7 @@ use epitome_core::attribution::{Authority, SourceKind};
 use epitome_core::message::{MediaKind, Role};
 use epitome_message::{Attribution, Media, MediaSource, Part, Reasoning, Str, ToolResult};
 
-use crate::expect::{expect_object, kind_of, member_text, new_media, number, share};
+use crate::expect::{expect_object, kind_of_mime, member_text, new_media, number, share};
 use crate::json::{self, ValueKind, quote};
 use crate::rewrite::{form, only_text};
 use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
@@ -199,7 +199,7 @@ fn media(whole: &Arc<str>, file: &str) -> Result<Option<Media>, WireError> {
     expect_object(file, "a file")?;
     let Some(data) = member_text(whole, file, "data")? else { return Ok(None) };
     let mime = member_text(whole, file, "mimeType")?.unwrap_or_default();
-    let kind = if mime.is_empty() { MediaKind::Document } else { kind_of(&mime) };
+    let kind = if mime.is_empty() { MediaKind::Document } else { kind_of_mime(&mime) };
     Ok(Some(new_media(kind, mime, MediaSource::Base64(data))))
 }
 

@@ -9,7 +9,7 @@ use epitome_message::{
 };
 
 use crate::error::quoted;
-use crate::expect::{expect_object, member_text, new_media, optional_text, present, share};
+use crate::expect::{expect_object, kind_of_mime, member_text, new_media, optional_text, present, share};
 use crate::json::known::Value;
 use crate::json::{self, ValueKind};
 use crate::openai_chat::split_data_url;
@@ -232,7 +232,7 @@ pub(super) fn block(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireErr
             Some(Part::Reasoning(Reasoning::new(text("reasoning")?)))
         }
         "image_url" => image_url(whole, raw)?.or_else(|| Some(unknown(whole, &kind, raw))),
-        "image" | "audio" | "file" | "video" => {
+        "image" | "audio" | "file" | "video" | "document" | "media" | "input_audio" => {
             media(whole, raw, &kind)?.or_else(|| Some(unknown(whole, &kind, raw)))
         }
         _ => Some(unknown(whole, &kind, raw)),
@@ -261,22 +261,32 @@ fn image_url(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
     }))
 }
 
-/// Media as the standard blocks write them: `base64` (or `data`) or `url`, with `mime_type`.
+/// Media as the standard blocks write them: `base64` (or `data`) or `url`, with `mime_type`; as Anthropic does, in a `source`; as Chat Completions
+/// does, in an `input_audio`.
 fn media(whole: &Arc<str>, raw: &str, kind: &str) -> Result<Option<Part>, WireError> {
+    let is_object = |value: &&str| ValueKind::of(value) == ValueKind::Object;
+    let [source, audio] = json::known::fields(raw, &["source", "input_audio"])?;
+    let inner = source.or(audio).filter(is_object).unwrap_or(raw);
+    let text = |key| member_text(whole, inner, key);
+    let mime = match (text("mime_type")?, text("media_type")?, text("format")?) {
+        (Some(mime), ..) | (None, Some(mime), _) => mime,
+        (None, None, Some(format)) if kind == "input_audio" => Str::from(format!("audio/{format}")),
+        _ => Str::default(),
+    };
     let kind = match kind {
         "image" => MediaKind::Image,
-        "audio" => MediaKind::Audio,
+        "audio" | "input_audio" => MediaKind::Audio,
         "video" => MediaKind::Video,
+        "media" => kind_of_mime(&mime),
         _ => MediaKind::Document,
     };
-    let mime = member_text(whole, raw, "mime_type")?.unwrap_or_default();
-    let data = match member_text(whole, raw, "base64")? {
+    let data = match text("base64")? {
         Some(data) => Some(data),
-        None => member_text(whole, raw, "data")?,
+        None => text("data")?,
     };
     let source = match data {
         Some(data) => Some(MediaSource::Base64(data)),
-        None => member_text(whole, raw, "url")?.map(MediaSource::Uri),
+        None => text("url")?.map(MediaSource::Uri),
     };
     Ok(source.map(|source| Part::Media(new_media(kind, mime, source))))
 }

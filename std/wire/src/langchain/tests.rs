@@ -1,6 +1,7 @@
 //! Messages of `LangChain` in their three forms, read, changed and written back.
 
-use epitome_message::{Message, Part, ToolCall, ToolResult};
+use epitome_core::message::MediaKind;
+use epitome_message::{Media, MediaSource, Message, Part, ToolCall, ToolResult};
 
 use crate::openai_chat::tests::shown;
 use crate::tests::support::written;
@@ -147,4 +148,44 @@ fn words_that_others_use_too_are_no_certain_sign() {
     assert_eq!(detect(session).unwrap().format, Format::GeminiCli, "of a user who was not answered yet");
     let events = r#"[{"type": "user", "data": {"clicked": true}}, {"type": "system", "data": {}}]"#;
     assert_eq!(detect(events).unwrap_err().kind(), WireErrorKind::Shape);
+}
+
+/// The blocks of packages for providers. A medium that is read as a text would have the tokens of its base64.
+#[test]
+fn media_in_the_forms_of_providers_are_media() {
+    for (block, kind, mime) in [
+        (
+            r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}}"#,
+            MediaKind::Image,
+            "image/png",
+        ),
+        (
+            r#"{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"aGk="}}"#,
+            MediaKind::Document,
+            "application/pdf",
+        ),
+        (
+            r#"{"type":"input_audio","input_audio":{"data":"aGk=","format":"wav"}}"#,
+            MediaKind::Audio,
+            "audio/wav",
+        ),
+        (r#"{"type":"media","mime_type":"video/mp4","data":"aGk="}"#, MediaKind::Video, "video/mp4"),
+        (r#"{"type":"image","base64":"aGk=","mime_type":"image/png"}"#, MediaKind::Image, "image/png"),
+    ] {
+        let text = format!(r#"[{{"type":"human","content":[{{"type":"text","text":"Look"}},{block}]}}]"#);
+        let transcript = read(&*text, &ReadOptions::default()).unwrap();
+        let message = transcript.conversations()[0].messages().next().unwrap();
+        let expected = Media::new(kind, mime, MediaSource::Base64("aGk=".into()));
+        assert_eq!(message.parts()[1], Part::Media(expected), "{block}");
+    }
+    let linked =
+        r#"[{"type":"human","content":[{"type":"image","source":{"type":"url","url":"https://a/b.png"}}]}]"#;
+    let transcript = read(linked, &ReadOptions::default()).unwrap();
+    let message = transcript.conversations()[0].messages().next().unwrap();
+    let Part::Media(media) = &message.parts()[0] else { panic!("{message:?}") };
+    assert_eq!(media.source, MediaSource::Uri("https://a/b.png".into()));
+    // One whose bytes are elsewhere keeps its form.
+    let held = r#"[{"type":"human","content":[{"type":"image","source":{"type":"file","file_id":"f"}}]}]"#;
+    let transcript = read(held, &ReadOptions::default()).unwrap();
+    assert!(matches!(transcript.conversations()[0].messages().next().unwrap().parts()[0], Part::Unknown(_)));
 }

@@ -8,7 +8,7 @@ use epitome_core::{AnthropicTokens, Usage};
 use epitome_message::{Attribution, Part, Reasoning, Str, ToolCall, ToolResult, UnknownPart};
 
 use super::FORMAT;
-use crate::expect::{expect_object, media_at, member_text, number, optional_text, share};
+use crate::expect::{expect_object, linked_media, member_text, number, optional_text, share};
 use crate::json::{self, ValueKind};
 use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
 use crate::{Format, WireError};
@@ -181,7 +181,7 @@ fn file<'a>(whole: &Arc<str>, block: &'a str, mime: Str) -> Result<Option<Record
     if matches!(&*mime, "text/plain" | "application/x-directory") {
         return Ok(None);
     }
-    let media = RecordPart::new(Part::Media(media_at(whole, mime, &url)));
+    let media = RecordPart::new(Part::Media(linked_media(whole, mime, &url)));
     let media = media.with_slot(json::field(block, "type")?, SlotForm::Constant("\"text\""));
     Ok(Some(media.with_slot(json::member(block, "url")?, SlotForm::Around("\"text\":", ""))))
 }
@@ -241,7 +241,7 @@ fn result<'a>(whole: &Arc<str>, state: &'a str, id: Str) -> Result<RecordPart<'a
         expect_object(file, "an attachment")?;
         let url = member_text(whole, file, "url")?.unwrap_or_default();
         let mime = member_text(whole, file, "mime")?.unwrap_or_default();
-        inner.push(RecordPart::new(Part::Media(media_at(whole, mime, &url))));
+        inner.push(RecordPart::new(Part::Media(linked_media(whole, mime, &url))));
         Ok(())
     })?;
     Ok(RecordPart::result(result, inner)

@@ -7,7 +7,7 @@ use epitome_core::message::{MediaKind, Role};
 use epitome_message::{Media, MediaSource, Part, Reasoning, Str, ToolCall, ToolResult};
 
 use super::event::Event;
-use crate::expect::{expect_object, media_at, member_text, share};
+use crate::expect::{expect_object, linked_media, member_text, share};
 use crate::json::{self, ValueKind, quote};
 use crate::openai_chat::split_data_url;
 use crate::rewrite::{form, only_text};
@@ -321,7 +321,7 @@ fn images<'a>(whole: &Arc<str>, list: &'a str, block: &'a str) -> Result<Vec<Rec
         }
         let url = json::decode(raw);
         let media = match split_data_url(&url) {
-            Some((mime, _)) => media_at(whole, Str::from(mime), &url),
+            Some((mime, _)) => linked_media(whole, Str::from(mime), &url),
             None => Media::new(MediaKind::Image, Str::default(), MediaSource::Uri(share(whole, &url))),
         };
         let noted = RecordPart::new(Part::Media(media));

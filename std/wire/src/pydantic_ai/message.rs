@@ -11,7 +11,9 @@ use epitome_message::{
 };
 
 use super::FORMAT;
-use crate::expect::{expect_object, kind_of, member_text, new_media, number, optional_text, present, share};
+use crate::expect::{
+    expect_object, kind_of_mime, member_text, new_media, number, optional_text, present, share,
+};
 use crate::json::{self, ValueKind};
 use crate::slots::{RecordMessage, RecordMessages, RecordPart, SlotForm, blocks};
 use crate::{Format, WireError};
@@ -293,7 +295,7 @@ fn media(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
             Some(data) => {
                 let mime = mime()?;
                 let source = MediaSource::Base64(data);
-                return Ok(Some(Part::Media(new_media(kind_of(&mime), share(whole, &mime), source))));
+                return Ok(Some(Part::Media(new_media(kind_of_mime(&mime), share(whole, &mime), source))));
             }
             None => return Ok(None),
         },
@@ -305,7 +307,7 @@ fn media(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
         _ => return Ok(None),
     };
     let (Some(place), mime) = (named.1, mime()?) else { return Ok(None) };
-    let kind = kind_of(named.0.unwrap_or(&mime));
+    let kind = kind_of_mime(named.0.unwrap_or(&mime));
     Ok(Some(Part::Media(Media::new(kind, share(whole, &mime), MediaSource::Uri(place)))))
 }
 

@@ -112,6 +112,7 @@ fn an_event_of_a_stream_reports_what_it_has() {
     assert_eq!(entry(delta), [None, Some(15), None, None, None, None]);
     for nothing in [
         r#"{"candidates":[],"usageMetadata":{"trafficType":"ON_DEMAND"}}"#,
+        r#"{"candidates":[],"usageMetadata":null}"#,
         r#"{"type":"message","message":"a text"}"#,
         r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"usage"}}"#,
     ] {

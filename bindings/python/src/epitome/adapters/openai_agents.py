@@ -61,8 +61,8 @@ class Session(SessionABC):
     With `window`, `model` or another option of `epitome.compact`, the session is compacted whenever that is due after an
     addition. The log keeps every item; `history` is the `epitome.Session` with `undo` and `log`.
 
-    `get_items` writes the items anew: a content that is a text becomes a list of parts, and the ids of calls' items and of messages,
-    their status and their annotations are left out. An item that the service ran itself, such as a web search, stays as it is. A
+    `get_items` writes the items anew: a content that is a text becomes a list of parts, and a refusal a text. The ids of calls' items and
+    of messages, their status, phase, namespace and annotations, the names of files and the detail of pictures are left out; the log has them. An item that the service ran itself, such as a web search, stays as it is. A
     request for approval, and media and parts for which Responses has no form in their place, could not be written again. `add_items`
     refuses them, and stores none of the items: use `input_filter` with a session of the SDK there.
     """
