@@ -251,6 +251,35 @@ class LangChain(Adapter):
             self.assertEqual(len(seen[-1]) < len(said) + 1, is_short, prompt[:9])
             self.assertEqual((seen[-1][0].content, seen[-1][-1].content), (prompt, said[-1].content))
 
+    @unittest.skipUnless(importlib.util.find_spec("langchain"), "langchain is not installed")
+    def test_tools_of_a_provider_and_pins_beside_a_prompt(self) -> None:
+        from langchain.agents import create_agent
+        from langchain_core.language_models import GenericFakeChatModel
+        from langchain_core.messages import AIMessage
+
+        from epitome.adapters.langchain import CompactionMiddleware
+
+        seen: List[Any] = []
+
+        class Model(GenericFakeChatModel):
+            def _generate(self, messages: Any, *rest: Any, **named: Any) -> Any:
+                seen.append(list(messages))
+                return super()._generate(messages, *rest, **named)
+
+            def bind_tools(self, tools: Any, **named: Any) -> Any:
+                return self
+
+        said = conversations.langchain(conversations.chat(1, turns=8))
+        pinned = [place for place, message in enumerate(said) if message.type == "human"][3]
+        for pins in ([pinned], [f"{pinned}-{pinned}"]):
+            model = Model(messages=iter([AIMessage("Done.")]))
+            tools: Any = [{"google_search": {}}]
+            middleware: Any = [CompactionMiddleware(goal=600, pins=pins)]
+            agent: Any = create_agent(model, tools, system_prompt="Be brief.", middleware=middleware)
+            agent.invoke({"messages": said})
+            self.assertTrue(any(message is said[pinned] or message.content == said[pinned].content for message in seen[-1]))
+            self.assertLess(len(seen[-1]), len(said))
+
     def test_results_of_the_older_form_stay_with_their_calls(self) -> None:
         from langchain_core.messages import AIMessage, FunctionMessage, HumanMessage
 

@@ -97,6 +97,23 @@ class Sessions(unittest.TestCase):
                 if home is not None:
                     os.environ["HOME"] = home
 
+    def test_a_damaged_session_is_not_a_new_one(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for id in ("plain", "no file name"):
+                session = epitome.Session("jsonl:" + folder, id)
+                session.append([{"role": "user", "content": "Hi"}])
+            for name in os.listdir(folder):
+                path = os.path.join(folder, name)
+                data = pathlib.Path(path).read_bytes()
+                # The id of the second session is in the first line alone.
+                place = 5 if name.startswith("~") else len(data) - 20
+                pathlib.Path(path).write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+            for id in ("plain", "no file name"):
+                session = epitome.Session("jsonl:" + folder, id)
+                for read in (session.messages, session.exists, session.text, session.log, lambda: session.append([])):
+                    with self.subTest(id), self.assertRaisesRegex(epitome.EpitomeError, "damaged"):
+                        read()
+
     def test_values_of_another_type(self) -> None:
         for store, id in ((self.store, 42), (self.store, None), (pathlib.Path("x.db"), "demo")):
             with self.subTest(id), self.assertRaisesRegex(epitome.BadInput, "(id|store) is a .*: give a text"):

@@ -1,6 +1,6 @@
 //! `epitome convert`: a transcript in the format of another provider.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use crate::written::{Exactness, Expected, Said};
 struct Report<'a> {
     to: &'static str,
     conversations: usize,
-    /// Number of conversations without messages, which are not written.
+    /// Number of conversations without messages, or of which nothing is left: they are not written.
     #[serde(skip_serializing_if = "is_zero")]
     left_out: usize,
     by_kind: BTreeMap<&'static str, usize>,
@@ -48,8 +48,8 @@ struct Line<'a> {
     reason: &'static str,
 }
 
-/// Conversations in another format, on their way to a file. Those without messages are left out: an export has conversations in
-/// which nothing was said.
+/// Conversations in another format, on their way to a file. Those without messages, and those of which the format has nothing, are left out: an
+/// export has conversations in which nothing was said.
 pub(crate) struct Conversions {
     to: Format,
     redactor: Option<Redactor>,
@@ -57,6 +57,8 @@ pub(crate) struct Conversions {
     conversations: usize,
     /// The conversations, each with its number in the input.
     converted: Vec<(usize, Converted)>,
+    /// The first loss of the first conversation of which nothing is left.
+    lost: Option<ConversionLoss>,
     said: Vec<Said>,
 }
 
@@ -82,7 +84,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<ExitCode> {
 impl Conversions {
     pub(crate) fn new(to: Format, redact: &RedactArgs) -> Result<Self> {
         let redactor = Redactor::new(redact)?;
-        Ok(Self { to, redactor, conversations: 0, converted: Vec::new(), said: Vec::new() })
+        Ok(Self { to, redactor, conversations: 0, converted: Vec::new(), lost: None, said: Vec::new() })
     }
 
     /// Converts the next conversation of the input.
@@ -93,12 +95,13 @@ impl Conversions {
             return Ok(());
         }
         let mut done = convert(messages, self.to).map_err(|error| Failure::input(error.to_string()))?;
-        let is_lost = |at: usize| {
-            done.losses.iter().any(|loss| loss.kind == ConversionLossKind::Message && loss.message == at)
+        let is_whole = |loss: &&ConversionLoss| {
+            matches!(loss.kind, ConversionLossKind::Message | ConversionLossKind::BlankText)
         };
-        if (0..messages.len()).all(is_lost) {
-            let (to, first) = (self.to, done.losses.first().map(ToString::to_string).unwrap_or_default());
-            return Err(Failure::input(format!("nothing is left of the conversation in {to}: {first}")));
+        let lost: BTreeSet<usize> = done.losses.iter().filter(is_whole).map(|loss| loss.message).collect();
+        if lost.len() == messages.len() {
+            self.lost = self.lost.take().or_else(|| done.losses.into_iter().next());
+            return Ok(());
         }
         if let Some(redactor) = &mut self.redactor {
             done.text = redactor.json(&done.text);
@@ -128,7 +131,11 @@ impl Conversions {
     /// No conversation has messages.
     pub(crate) fn expected(&mut self) -> Result<Expected> {
         if self.converted.is_empty() {
-            return Err(Failure::input("nothing to write: no conversation has messages"));
+            let why = match &self.lost {
+                Some(loss) => format!("nothing is left of it in {}: {loss}", self.to),
+                None => "no conversation has messages".to_owned(),
+            };
+            return Err(Failure::input(format!("nothing to write: {why}")));
         }
         let is_whole =
             self.redactor.is_none() && self.converted.iter().all(|(_, done)| done.losses.is_empty());

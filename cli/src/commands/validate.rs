@@ -87,6 +87,7 @@ fn check(mut transcript: Transcript<'_>, profile: Option<Profile>) -> Result<Fou
         pushed.map_err(|full| Failure::new(code::IO, full.to_string()))
     })?;
     validator.finish(&mut |violation| violations.push(violation));
+    fields.finish(&mut |violation| refused.push(Breach::Field(violation)));
     violations.sort_unstable();
     let mut violations: Vec<_> = violations.into_iter().map(Breach::Order).chain(refused).collect();
     violations.sort_by_key(|breach| breach.position());

@@ -91,8 +91,16 @@ fn fields_that_a_provider_refuses_are_named_and_converted() {
 fn a_conversion_that_leaves_nothing_is_refused() {
     let alone = br#"[{"role":"tool","tool_call_id":"c","content":"1"}]"#;
     let message = run_with(&["convert", "-", "--to", "openai-responses"], alone).fails(2);
-    let expected = "nothing is left of the conversation in openai-responses: message 0: message: nothing of it is left, or";
+    let expected = "nothing is left of it in openai-responses: message 0: message: nothing of it is left, or";
     assert!(message.contains(expected), "{message}");
+    let blank =
+        run_with(&["convert", "-", "--to", "anthropic"], br#"[{"role":"user","content":" "}]"#).fails(2);
+    assert!(blank.contains("message 0: blank-text"), "{blank}");
+    // Among others it is left out.
+    let lines = [&alone[..], &br#"[{"role":"user","content":"Hi"}]"#[..]].join(&b'\n');
+    let done = run_with(&["convert", "-", "--to", "openai-responses", "--each"], &lines);
+    assert_eq!((done.code, done.out.lines().count()), (0, 1), "{}", done.err);
+    assert!(done.err.contains("1 conversation without messages left out"), "{}", done.err);
 }
 
 #[test]

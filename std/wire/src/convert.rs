@@ -17,7 +17,7 @@
 //! - Ids of calls stay where the target takes them; otherwise, and where an id is used twice, calls are numbered `call_1`,
 //!   `call_2` in their order. The same messages always give the same ids.
 //! - Names of tools stay where the target takes them; otherwise each refused character becomes `_`, which is a loss.
-//! - A message of white space alone is left out for Anthropic, which refuses it.
+//! - A turn of white space alone is left out for Anthropic, which refuses it.
 //! - Arguments are a JSON object in every target. Others, such as the text that a custom tool takes, become
 //!   `{"input": ..}`, which is a loss; only in the format that they came from custom tools, shells and computers keep their
 //!   own form.

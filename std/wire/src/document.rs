@@ -117,14 +117,23 @@ pub fn each(text: &str) -> Result<Each<'_>, WireError> {
 ///
 /// let id = at("{\"id\":7}\n{\"id\":8}\n", &Pointer::parse("/1/id")?)?;
 /// assert_eq!(id.text(), "8");
+/// assert_eq!(at("{\"id\":7}\n", &Pointer::parse("/0/id")?)?.text(), "7");
 /// # Ok::<(), epitome_wire::WireError>(())
 /// ```
 ///
 /// # Errors
 /// As [`Document::parse`] and [`Document::at`]; `NotFound` too if there is no line of that number.
 pub fn at<'a>(text: &'a str, pointer: &Pointer) -> Result<Document<'a>, WireError> {
+    // One line is a list of one, as for `each`, if the object in it has no key of that name.
+    let is_line = || {
+        let inner = json::trim(text.strip_prefix('\u{FEFF}').unwrap_or(text));
+        ValueKind::of(inner) == ValueKind::Object && !inner.contains('\n')
+    };
     if !looks_like_jsonl(text) {
-        return Document::parse(text)?.at(pointer);
+        let found = Document::parse(text)?.at(pointer);
+        if found.is_ok() || pointer.keys().next().as_deref() != Some("0") || !is_line() {
+            return found;
+        }
     }
     let mut keys = pointer.keys();
     let first = keys.next().unwrap_or_default();

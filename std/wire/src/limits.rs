@@ -18,7 +18,7 @@ use core::fmt;
 use std::collections::HashSet;
 
 use epitome_core::Profile;
-use epitome_core::message::{CallKind, MessageView, PartView};
+use epitome_core::message::{CallKind, MessageView, PartView, Role};
 use serde::Serialize;
 
 /// A field that the service of a provider refuses.
@@ -42,7 +42,7 @@ pub enum FieldViolationKind {
     RepeatedCallId,
     /// The name of a tool is too long, or has characters that are refused.
     ToolName,
-    /// A message is white space alone.
+    /// All messages of a turn are white space alone.
     BlankText,
 }
 
@@ -63,7 +63,7 @@ impl FieldViolationKind {
             Self::CallId => "the id of a tool call is too long, or has a character that is refused",
             Self::RepeatedCallId => "two tool calls with one id",
             Self::ToolName => "the name of a tool is too long, or has a character that is refused",
-            Self::BlankText => "a message of white space alone",
+            Self::BlankText => "a turn of white space alone",
         }
     }
 }
@@ -95,7 +95,7 @@ impl NameLimits {
 
     fn takes(self, name: &str) -> bool {
         let fits = name.len() <= self.chars_max || name.chars().count() <= self.chars_max;
-        !name.is_empty() && fits && (!self.is_plain || name.chars().all(is_plain))
+        fits && (!self.is_plain || !name.is_empty() && name.chars().all(is_plain))
     }
 }
 
@@ -148,7 +148,7 @@ impl FieldLimits {
 
     /// Whether the id of a call is taken.
     pub(crate) fn takes_id(&self, id: &str) -> bool {
-        self.ids.takes(id)
+        !id.is_empty() && self.ids.takes(id)
     }
 
     /// Whether the name of a tool is taken.
@@ -163,7 +163,7 @@ impl FieldLimits {
         if name.is_empty() { "_".to_owned() } else { name }
     }
 
-    /// Whether a message is taken that says this and nothing else.
+    /// Whether a turn is taken that says this and nothing else.
     pub(crate) fn takes_text(&self, text: &str) -> bool {
         self.takes_blank || !text.trim().is_empty()
     }
@@ -181,22 +181,46 @@ pub struct FieldValidator {
     position: u32,
     /// The ids of the calls of the message, or of all of them where an id is unique in a request.
     ids: HashSet<String>,
+    /// The side that speaks, and the first message of its turn if all that it has said is white space.
+    turn: Option<(Side, Option<u32>)>,
+}
+
+/// The side whose messages behind each other are one turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Instructions,
+    Model,
+    User,
+}
+
+impl Side {
+    pub(crate) const fn of(role: Role) -> Self {
+        match role {
+            Role::System | Role::Developer => Self::Instructions,
+            Role::Assistant => Self::Model,
+            _ => Self::User,
+        }
+    }
 }
 
 impl FieldValidator {
     /// A validator by the limits of a profile, before the first message.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
-        Self { limits: FieldLimits::of(profile), position: 0, ids: HashSet::new() }
+        Self { limits: FieldLimits::of(profile), position: 0, ids: HashSet::new(), turn: None }
     }
 
-    /// Looks at the next message; each kind of violation is reported once for it.
+    /// Looks at the next message; each kind of violation is reported once for it, a blank turn when the next one begins.
     pub fn push(
         &mut self,
         message: &(impl MessageView + ?Sized),
         on_violation: &mut dyn FnMut(FieldViolation),
     ) {
-        let Self { limits, position, ids } = self;
+        let side = Side::of(message.role());
+        if self.turn.is_some_and(|(before, _)| before != side) {
+            self.finish(on_violation);
+        }
+        let Self { limits, position, ids, turn } = self;
         if limits.unique_ids == Unique::Message {
             ids.clear();
         }
@@ -230,13 +254,23 @@ impl FieldValidator {
                 _ => says_more = true,
             }
         });
-        if is_blank && !says_more {
-            kinds.push(FieldViolationKind::BlankText);
-        }
+        *turn = match *turn {
+            Some((side, None)) => Some((side, None)),
+            _ if says_more => Some((side, None)),
+            Some((side, first)) => Some((side, first)),
+            None => is_blank.then_some((side, Some(*position))),
+        };
         for kind in kinds {
             on_violation(FieldViolation { position: *position, kind });
         }
         *position = position.saturating_add(1);
+    }
+
+    /// Reports a blank turn at the end of the request.
+    pub fn finish(&mut self, on_violation: &mut dyn FnMut(FieldViolation)) {
+        if let Some((_, Some(position))) = self.turn.take() {
+            on_violation(FieldViolation { position, kind: FieldViolationKind::BlankText });
+        }
     }
 }
 
@@ -254,6 +288,7 @@ mod tests {
                 |violation: FieldViolation| violations.push((violation.position, violation.kind.as_str()));
             validator.push(message, &mut note);
         }
+        validator.finish(&mut |violation| violations.push((violation.position, violation.kind.as_str())));
         violations
     }
 
@@ -314,15 +349,25 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_white_space_is_refused_by_one_provider() {
+    fn a_turn_of_white_space_is_refused_by_one_provider() {
         let texts = |texts: &[&str]| {
             Message::new(Role::Assistant, texts.iter().map(|text| Part::Text((*text).into())).collect())
         };
         let call = || calls(&[("a", "f")]).parts()[0].clone();
         let with_call = Message::new(Role::Assistant, vec![Part::Text("\n\n".into()), call()]);
-        let messages =
-            [texts(&[" \n\t"]), texts(&["\u{3000}", " "]), texts(&["a "]), texts(&["a", " "]), with_call];
-        assert_eq!(violations(Profile::Anthropic, &messages), [0, 1].map(|at| (at, "blank_text")));
-        assert_eq!(violations(Profile::OpenaiChat, &messages), []);
+        let (user, blank) = (|| Message::user("go"), || texts(&[" \n\t", "\u{3000}"]));
+        let result = || Message::tool("a", "ok");
+        for (messages, refused) in [
+            (vec![user(), blank()], &[1][..]),
+            (vec![user(), blank(), blank(), user(), blank()], &[1, 4]),
+            (vec![user(), texts(&["a "]), user(), texts(&["a", " "])], &[]),
+            // Neighbours of one side are one turn, as records of a session that has a line for each block.
+            (vec![user(), blank(), with_call.clone(), result(), Message::user(" ")], &[]),
+            (vec![user(), with_call.clone(), result(), blank(), Message::user(" ")], &[3, 4]),
+        ] {
+            let expected: Vec<_> = refused.iter().map(|at| (*at, "blank_text")).collect();
+            assert_eq!(violations(Profile::Anthropic, &messages), expected, "{messages:?}");
+            assert_eq!(violations(Profile::OpenaiChat, &messages), []);
+        }
     }
 }

@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, cast
 
 from . import _json, _options
-from ._errors import BadInput
+from ._errors import BadInput, StoreFailed
 from ._functions import Transcript, listed, messages_of, text_of
 from ._library import call
 from ._options import Options
@@ -112,8 +112,8 @@ class Session:
         return self._report("clear")
 
     def log(self) -> List[Dict[str, Any]]:
-        """Returns every message of the log, with the revision that has hidden it; an empty list for a new session."""
-        if self._row() is None:
+        """Returns every message of the log, with the revision that has hidden it; an empty list if there is no store yet."""
+        if self._is_absent():
             return []
         return cast(List[Dict[str, Any]], _json.lines(self._call("log", "--json").decode("utf-8")))
 
@@ -149,18 +149,30 @@ class Session:
 
     def _row(self) -> Optional[Dict[str, Any]]:
         """Returns the row of the session in the list of its store."""
-        scheme, _, path = self.store.partition(":")
-        if scheme in ("sqlite", "jsonl"):
-            try:
-                os.stat(os.path.expanduser(path))
-            except (FileNotFoundError, NotADirectoryError):
-                # The first append makes the store.
-                return None
-            except OSError:
-                # The library says what is wrong with it.
-                pass
+        if self._is_absent():
+            return None
         rows = _json.loads(call(["session", "list", "--json", *self._store()]).output.decode("utf-8"))
-        return next((row for row in rows if row["session"] == self.id), None)
+        row = next((row for row in rows if row["session"] == self.id), None)
+        # A damaged file that is not named by its session may be that of this session.
+        unnamed = (row for row in rows if "damage" in row and row["session"].startswith("~"))
+        damaged = row if row is not None else next(unnamed, {})
+        if "damage" in damaged:
+            raise StoreFailed(damaged["damage"])
+        return row
+
+    def _is_absent(self) -> bool:
+        """Returns whether there is no store yet: the first append makes it."""
+        scheme, _, path = self.store.partition(":")
+        if scheme not in ("sqlite", "jsonl"):
+            return False
+        try:
+            os.stat(os.path.expanduser(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError:
+            # The library says what is wrong with it.
+            pass
+        return False
 
     def _store(self) -> List[str]:
         key = [f"--key-file={self.key_file}"] if self.key_file is not None else []

@@ -10,7 +10,7 @@ use super::{Looked, Shown, redacted};
 use crate::archive::{Archive, Session};
 use crate::args::SearchArgs;
 use crate::commands::session::store::Store;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, code};
 use crate::redact::Redactor;
 
 /// Shows the nearest messages of the store. Of messages that say the same only the nearest is shown.
@@ -52,7 +52,7 @@ pub(super) fn search(
     }
     let mut looked = Looked::default();
     for session in &sessions {
-        looked.at(session.damage().map_or(Ok(0), |damage| Err(Failure::input(damage))));
+        looked.at(session.damage().map_or(Ok(0), |damage| Err(Failure::new(code::IO, damage))));
     }
     let messages = sessions.iter().map(|session| session.stored()).sum();
     let about = looked.about(args, shown.len(), messages)?;

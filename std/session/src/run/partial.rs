@@ -39,7 +39,8 @@ pub struct Delta {
     /// More of the reasoning.
     pub reasoning: String,
     /// The signature of the reasoning that has just arrived, or its encrypted form: providers want it back as it was, and
-    /// [`format`](Self::format) says to which of them it goes. It ends that reasoning.
+    /// [`format`](Self::format) says to which of them it goes. It ends that reasoning; one of
+    /// Gemini without new reasoning is that of the text or the call which follows.
     pub signature: Option<Str>,
     /// More of the text.
     pub text: String,
@@ -222,9 +223,12 @@ enum Piece {
 impl Arrived {
     pub(super) fn extend(&mut self, delta: &Delta) {
         let Delta { reasoning, signature, text, calls, parts, .. } = delta;
+        self.format = delta.format.or(self.format);
+        // Gemini signs the call or the text behind the thought.
+        let is_own = reasoning.is_empty() && self.format == Some(Format::Gemini);
         match self.pieces.last_mut() {
             _ if reasoning.is_empty() && signature.is_none() => {}
-            Some(Piece::Reasoning(known, signed @ None)) => {
+            Some(Piece::Reasoning(known, signed @ None)) if !is_own => {
                 known.push_str(reasoning);
                 signed.clone_from(signature);
             }
@@ -250,7 +254,6 @@ impl Arrived {
             }
         }
         self.pieces.extend(parts.iter().cloned().map(Piece::Part));
-        self.format = delta.format.or(self.format);
         let Delta { usage, response_id, service_session_id, finish_reason, .. } = delta;
         let known = &mut self.response;
         known.usage = match (known.usage, *usage) {

@@ -32,7 +32,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Ends the answer: it is whole. Of several reports the last one counts.
+    /// Ends the answer: it is whole. Of several reports the last one counts, and one that has no input completes the one before it.
     ///
     /// # Errors
     /// [`RunError::Misuse`] if no answer has begun; otherwise as [`Run::record`].

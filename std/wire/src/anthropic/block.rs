@@ -116,6 +116,7 @@ fn part<'a>(
         "redacted_thinking" => {
             let mut sealed = Reasoning::new(Str::default());
             sealed.opaque = Some(share(whole, &needed(raw, fields.data, "data")?));
+            sealed.id = Some(REDACTED.clone());
             Part::Reasoning(sealed)
         }
         "tool_use" => call(whole, raw, &fields, CallKind::Function)?,
@@ -238,6 +239,9 @@ fn needed<'a>(raw: &str, value: Option<&'a str>, key: &'static str) -> Result<Co
         WireError::shape(format!("expected a block with `{key}`, found {}", json::describe(raw)))
     })
 }
+
+/// The id of redacted reasoning, as Pydantic AI names it: without it a signature belongs to a text that is not shown.
+pub(super) static REDACTED: LazyLock<Str> = LazyLock::new(|| Str::from("redacted_thinking"));
 
 /// The format's name, shared by all messages.
 pub(super) static NAME: LazyLock<Str> = LazyLock::new(|| Str::from(FORMAT));

@@ -5,6 +5,7 @@ use epitome_message::{
     CompactionPart, Media, MediaSource, Part, Reasoning, ToolCall, ToolResult, UnknownPart,
 };
 
+use super::block::REDACTED;
 use super::{FORMAT, PROVIDER};
 use crate::WireError;
 use crate::json::{self, ValueKind, push_quoted, quote};
@@ -77,10 +78,12 @@ fn small_block(part: &Part) -> Result<String, WireError> {
     }
 }
 
-/// Reasoning that cannot be read is sealed data; a signature belongs to a text.
+/// Redacted reasoning is sealed data; a signature belongs to a text, which can be empty.
 fn thinking(reasoning: &Reasoning) -> String {
     match (&*reasoning.text, reasoning.opaque.as_deref()) {
-        ("", Some(data)) => format!(r#"{{"type":"redacted_thinking","data":{}}}"#, quote(data)),
+        ("", Some(data)) if reasoning.id.as_ref() == Some(&*REDACTED) => {
+            format!(r#"{{"type":"redacted_thinking","data":{}}}"#, quote(data))
+        }
         (text, signature) => {
             let signature = quote(signature.unwrap_or_default());
             format!(r#"{{"type":"thinking","thinking":{},"signature":{signature}}}"#, quote(text))

@@ -47,7 +47,7 @@ pub enum ConversionLossKind {
     CallId,
     /// A tool has another name in the call: the target does not take the old one. A request that defines the tool needs the new name too.
     ToolName,
-    /// A message of white space alone was left out.
+    /// A message was left out, because its turn is white space alone.
     BlankText,
     /// Arguments that are no JSON object were wrapped in one, under `input`.
     Arguments,
@@ -106,7 +106,7 @@ impl ConversionLossKind {
             Self::ErrorMark => "the target cannot mark a failed tool; what it said stays",
             Self::CallId => "the target does not take this id, or not twice",
             Self::ToolName => "the target does not take this name",
-            Self::BlankText => "the target does not take a message of white space alone",
+            Self::BlankText => "the target does not take a turn of white space alone",
             Self::Arguments => "the target wants an object; they stand under `input`",
             Self::Moved => "the target wants it elsewhere",
             Self::Message => "nothing of it is left, or it answers no call",

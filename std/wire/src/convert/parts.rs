@@ -13,6 +13,7 @@ use super::loss::{ConversionLoss, ConversionLossKind};
 use super::own_form;
 use super::target::{Target, own_compactions};
 use crate::json::{self, ValueKind, quote};
+use crate::limits::Side;
 use crate::{Format, answers};
 
 /// A message as it was given, where the target can say all of it and nothing is written in another way, or one that was made for
@@ -70,7 +71,7 @@ pub(super) fn prepare<'m>(
             None => preparing.push(at, message, Some(message)),
         }
     }
-    preparing.prepared
+    preparing.without_blank_turns()
 }
 
 /// Messages while they are made ready.
@@ -83,6 +84,27 @@ struct Preparing<'a, 'm> {
 }
 
 impl<'m> Preparing<'_, 'm> {
+    /// The messages without the turns that are white space alone, where the target refuses such a turn.
+    fn without_blank_turns(self) -> Vec<Prepared<'m>> {
+        let Self { target, losses, mut prepared, .. } = self;
+        let is_blank = |part: &Part| matches!(part, Part::Text(text) if !target.limits.takes_text(text));
+        let says = |prepared: &Prepared<'_>| !prepared.message.parts().iter().all(is_blank);
+        let side = |prepared: &Prepared<'_>| Side::of(prepared.message.role());
+        let turns = prepared.chunk_by(|one, next| side(one) == side(next));
+        let stays: Vec<bool> =
+            turns.flat_map(|turn| core::iter::repeat_n(turn.iter().any(says), turn.len())).collect();
+        let mut stays = stays.into_iter();
+        prepared.retain(|prepared| {
+            let stays = stays.next().unwrap_or(true);
+            if !stays {
+                let (message, kind) = (prepared.at, ConversionLossKind::BlankText);
+                losses.push(ConversionLoss { message, kind, what: String::new() });
+            }
+            stays
+        });
+        prepared
+    }
+
     /// Adds the next message, or a piece of it; `given` is the message where it is whole.
     fn push(&mut self, at: usize, message: &Message, given: Option<&'m Message>) {
         let Self { target, ids, groups, losses, prepared } = self;
@@ -97,11 +119,6 @@ impl<'m> Preparing<'_, 'm> {
         let mut parts = Vec::with_capacity(message.parts().len());
         parts.extend(message.parts().iter().filter_map(|part| here.part(part)));
         let name = here.name();
-        let is_blank = |part: &Part| matches!(part, Part::Text(text) if !target.limits.takes_text(text));
-        if !parts.is_empty() && parts.iter().all(is_blank) {
-            here.lose(ConversionLossKind::BlankText, "");
-            return;
-        }
         if parts.is_empty() {
             here.lose(ConversionLossKind::Message, "");
             return;

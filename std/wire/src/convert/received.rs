@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use epitome_core::message::CallKind;
 use epitome_message::{Message, Part};
 
 use super::parts::Told;
@@ -11,8 +12,9 @@ use crate::{Format, ReadOptions, read};
 /// The message that came in pieces from a service of this format, as [`read`] makes it of a whole answer: with its text in the format.
 ///
 /// Sealed reasoning (a signature, encrypted content) goes back only to the format that it came from, and a message that a client has put together
-/// does not tell its format. A call without an id gets one, and arguments that are empty become `{}`. Responses makes several messages of one: an item is a message. Where the format has no form for a part, and in
-/// formats that are not [`CONVERSION_TARGETS`](super::CONVERSION_TARGETS), the message stays as it is.
+/// does not tell its format. Without the text its sealed reasoning is left out of later requests. A call without an id gets one, and arguments that are empty become `{}`. Responses makes several messages of one: an item is a message. The message stays as it is, without a text, if
+/// the format has no form for one of its parts or is not one of the [`CONVERSION_TARGETS`](super::CONVERSION_TARGETS), or if the service would refuse it: with
+/// reasoning that is not sealed or that nothing follows, or with what a provider's own tools have done.
 ///
 /// ```
 /// use epitome_core::message::Role;
@@ -32,10 +34,26 @@ use crate::{Format, ReadOptions, read};
 /// ```
 #[must_use]
 pub fn received(message: Message, format: Format) -> Vec<Message> {
-    match read_again(&message, format) {
+    match read_again(&message, format).filter(|_| goes_back(&message, format)) {
         Some(messages) => messages,
         None => vec![message],
     }
+}
+
+/// Whether the service takes the message back. Anthropic and Responses refuse reasoning that is not sealed, and reasoning that nothing follows, which an
+/// answer that was cut has. What a provider's own tools have done has fields that the message does not tell.
+fn goes_back(message: &Message, format: Format) -> bool {
+    if format == Format::Gemini {
+        return true;
+    }
+    let is_whole = |part: &Part| match part {
+        Part::Reasoning(reasoning) => reasoning.opaque.is_some(),
+        Part::ToolCall(call) => call.kind == CallKind::Function,
+        Part::ToolResult(_) => false,
+        _ => true,
+    };
+    let ends_in_reasoning = matches!(message.parts().last(), Some(Part::Reasoning(_)));
+    message.parts().iter().all(is_whole) && !ends_in_reasoning
 }
 
 /// The messages that the text of `message` in the format is read as; `None` if they do not say the same.
@@ -66,7 +84,7 @@ fn is_same(own: &Part, read: &Part) -> bool {
             if own.id.is_empty() {
                 same.id = read.id.clone();
             }
-            if own.arguments.trim().is_empty() {
+            if own.arguments.trim().is_empty() || own.arguments.trim() == read.arguments.trim() {
                 same.arguments = read.arguments.clone();
             }
             same == *read
@@ -139,12 +157,46 @@ mod tests {
     }
 
     #[test]
-    fn a_message_without_a_form_in_the_format_stays() {
-        let unsigned = answer(vec![Part::Reasoning(Reasoning::new("hm")), Part::Text("So.".into())]);
-        for format in [Format::Aider, Format::Anthropic, Format::Gemini] {
-            let again = received(unsigned.clone(), format);
-            let parts: Vec<&Part> = again.iter().flat_map(|message| message.parts()).collect();
-            assert_eq!(parts, unsigned.parts().iter().collect::<Vec<_>>(), "{format}");
+    fn a_message_that_the_service_would_refuse_stays_without_a_text() {
+        let unsigned = Part::Reasoning(Reasoning::new("hm"));
+        let said = || Part::Text("So.".into());
+        let mut search = ToolCall::new("srv_1", "web_search", "{}");
+        search.kind = CallKind::Hosted;
+        for (format, parts) in [
+            (Format::Aider, vec![said()]),
+            (Format::Anthropic, vec![unsigned.clone()]),
+            (Format::Anthropic, vec![unsigned, said()]),
+            (Format::Anthropic, vec![said(), sealed("hm", None)]),
+            (Format::Anthropic, vec![Part::ToolCall(search), said()]),
+            (Format::OpenaiResponses, vec![sealed("", Some("rs_1"))]),
+        ] {
+            let message = answer(parts).with_incomplete(true);
+            assert_eq!(received(message.clone(), format), [message], "{format}");
+        }
+    }
+
+    #[test]
+    fn a_signature_of_no_text_is_no_redacted_reasoning() {
+        let call = || Part::ToolCall(ToolCall::new("c1", "tide", "{}"));
+        let redacted = r#"[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"redacted_thinking","data":"SEALED"},
+            {"type":"tool_use","id":"c1","name":"tide","input":{}}]}]"#;
+        let options = ReadOptions::default().with_from(Format::Anthropic);
+        let transcript = read(redacted, &options).unwrap();
+        let read: Vec<Message> = transcript.conversations()[0].messages().cloned().collect();
+        for (messages, block) in [
+            (
+                received(answer(vec![sealed("", None), call()]), Format::Anthropic),
+                r#""thinking":"","signature":"SEALED""#,
+            ),
+            (read[1..].to_vec(), r#"{"type":"redacted_thinking","data":"SEALED"}"#),
+            (
+                received(answer(read[1].parts().to_vec()), Format::Anthropic),
+                r#"{"type":"redacted_thinking","data":"SEALED"}"#,
+            ),
+        ] {
+            let (asked, result) = ([Message::user("When?")], [Message::tool("c1", "Nine.")]);
+            let converted = convert(asked.iter().chain(&messages).chain(&result), Format::Anthropic).unwrap();
+            assert!(converted.text.contains(block), "{}", converted.text);
         }
     }
 }

@@ -9,7 +9,9 @@ use epitome_message::{
 };
 
 use crate::error::quoted;
-use crate::expect::{expect_object, kind_of_mime, member_text, new_media, optional_text, present, share};
+use crate::expect::{
+    expect_object, kind_of_mime, linked_media, member_text, new_media, optional_text, present, share,
+};
 use crate::json::known::Value;
 use crate::json::{self, ValueKind};
 use crate::openai_chat::split_data_url;
@@ -262,12 +264,19 @@ fn image_url(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
 }
 
 /// Media as the standard blocks write them: `base64` (or `data`) or `url`, with `mime_type`; as Anthropic does, in a `source`; as Chat Completions
-/// does, in an `input_audio`.
+/// does, in an `input_audio` or a `file`.
 fn media(whole: &Arc<str>, raw: &str, kind: &str) -> Result<Option<Part>, WireError> {
     let is_object = |value: &&str| ValueKind::of(value) == ValueKind::Object;
-    let [source, audio] = json::known::fields(raw, &["source", "input_audio"])?;
-    let inner = source.or(audio).filter(is_object).unwrap_or(raw);
+    let [source, audio, file] = json::known::fields(raw, &["source", "input_audio", "file"])?;
+    let inner = source.or(audio).or(file).filter(is_object).unwrap_or(raw);
     let text = |key| member_text(whole, inner, key);
+    // A source of Anthropic may hold a text, or name a file.
+    if source.is_some() && !matches!(text("type")?.as_deref(), Some("base64" | "url")) {
+        return Ok(None);
+    }
+    if let Some(url) = text("file_data")? {
+        return Ok(Some(Part::Media(linked_media(whole, Str::default(), &url))));
+    }
     let mime = match (text("mime_type")?, text("media_type")?, text("format")?) {
         (Some(mime), ..) | (None, Some(mime), _) => mime,
         (None, None, Some(format)) if kind == "input_audio" => Str::from(format!("audio/{format}")),

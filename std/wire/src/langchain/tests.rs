@@ -170,6 +170,11 @@ fn media_in_the_forms_of_providers_are_media() {
             "audio/wav",
         ),
         (r#"{"type":"media","mime_type":"video/mp4","data":"aGk="}"#, MediaKind::Video, "video/mp4"),
+        (
+            r#"{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,aGk="}}"#,
+            MediaKind::Document,
+            "application/pdf",
+        ),
         (r#"{"type":"image","base64":"aGk=","mime_type":"image/png"}"#, MediaKind::Image, "image/png"),
     ] {
         let text = format!(r#"[{{"type":"human","content":[{{"type":"text","text":"Look"}},{block}]}}]"#);
@@ -184,8 +189,15 @@ fn media_in_the_forms_of_providers_are_media() {
     let message = transcript.conversations()[0].messages().next().unwrap();
     let Part::Media(media) = &message.parts()[0] else { panic!("{message:?}") };
     assert_eq!(media.source, MediaSource::Uri("https://a/b.png".into()));
-    // One whose bytes are elsewhere keeps its form.
-    let held = r#"[{"type":"human","content":[{"type":"image","source":{"type":"file","file_id":"f"}}]}]"#;
-    let transcript = read(held, &ReadOptions::default()).unwrap();
-    assert!(matches!(transcript.conversations()[0].messages().next().unwrap().parts()[0], Part::Unknown(_)));
+    // One whose bytes are elsewhere, or that is a text, keeps its form.
+    for block in [
+        r#"{"type":"image","source":{"type":"file","file_id":"f"}}"#,
+        r#"{"type":"document","source":{"type":"text","media_type":"text/plain","data":"Long text"}}"#,
+        r#"{"type":"file","file":{"file_id":"f"}}"#,
+    ] {
+        let text = format!(r#"[{{"type":"human","content":[{block}]}}]"#);
+        let transcript = read(&*text, &ReadOptions::default()).unwrap();
+        let message = transcript.conversations()[0].messages().next().unwrap();
+        assert!(matches!(message.parts()[0], Part::Unknown(_)), "{block}");
+    }
 }

@@ -99,6 +99,7 @@ fn messages(first: String, steps: Vec<Step>, id: &str) -> Vec<Message> {
 fn refused<'m>(messages: impl Iterator<Item = &'m Message>, to: Format) -> Vec<FieldViolationKind> {
     let (mut validator, mut found) = (FieldValidator::new(to.profile()), Vec::new());
     messages.for_each(|message| validator.push(message, &mut |violation| found.push(violation.kind)));
+    validator.finish(&mut |violation| found.push(violation.kind));
     found
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from langchain_core.messages import BaseMessage, SystemMessage, convert_to_messages, messages_from_dict
 from langchain_core.runnables import Runnable, RunnableLambda
@@ -114,8 +114,11 @@ class CompactionMiddleware(AgentMiddleware):  # type: ignore[type-arg, unused-ig
 
     def __init__(self, **options: Unpack[Options]) -> None:
         super().__init__()
-        self._compactor = MessageCompactor(**options)
-        self._beside: Optional[SystemMessage] = None
+        # The numbers of pins count the messages, without the instruction in front of them.
+        behind: Options = {**options, "pins": [_behind_one(pin) for pin in options.get("pins") or ()]}
+        self._alone, self._behind = MessageCompactor(**options), MessageCompactor(**behind)
+        self._instruction: Optional[SystemMessage] = None
+        self._tools: Dict[int, Tuple[Any, str]] = {}
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Compacts the messages of a request, and sends it on."""
@@ -128,23 +131,48 @@ class CompactionMiddleware(AgentMiddleware):  # type: ignore[type-arg, unused-ig
     def _request(self, request: Any) -> Any:
         beside = self._counted(request)
         messages = request.messages if beside is None else [beside, *request.messages]
-        items = self._compactor.items(messages)
+        compactor = self._alone if beside is None else self._behind
+        items = compactor.items(messages)
         if items is None:
             return request
-        left = [self._compactor.message(item, messages) for item in items]
+        left = [compactor.message(item, messages) for item in items]
         return request.override(messages=[message for message in left if message is not beside])
 
     def _counted(self, request: Any) -> Optional[SystemMessage]:
         """Returns an instruction with the text of the system prompt and the tools, so that they count; the same one as long as they are the same."""
         prompt = getattr(request, "system_message", None)
         said = prompt.text if prompt is not None else getattr(request, "system_prompt", None) or ""
-        tools = [_dump(convert_to_openai_tool(tool), "a tool") for tool in getattr(request, "tools", None) or ()]
-        text = "\n".join([str(said), *tools]) if said or tools else ""
+        text = "\n".join([str(said), *map(self._tool, getattr(request, "tools", None) or ())]).strip()
         if not text:
             return None
-        if self._beside is None or self._beside.content != text:
-            self._beside = SystemMessage(text)
-        return self._beside
+        instruction = self._instruction
+        if instruction is None or instruction.content != text:
+            instruction = self._instruction = SystemMessage(text)
+        return instruction
+
+    def _tool(self, tool: Any) -> str:
+        """Returns the description of a tool that a model gets, as text."""
+        known = self._tools.get(id(tool))
+        if known is not None and known[0] is tool:
+            return known[1]
+        # A dictionary is in the form of a provider already.
+        text = _dump(tool if isinstance(tool, dict) else convert_to_openai_tool(tool), "a tool")
+        if len(self._tools) > _TOOLS_MAX:
+            self._tools = {}
+        self._tools[id(tool)] = (tool, text)
+        return text
+
+
+#: Maximum number of tools whose descriptions are remembered.
+_TOOLS_MAX = 1_000
+
+
+def _behind_one(pin: Union[int, str]) -> Union[int, str]:
+    """Returns a pin for a list that has one message more in front."""
+    numbers = str(pin).split("-")
+    if len(numbers) > 2 or not all(number.isdecimal() for number in numbers):
+        return pin
+    return "-".join(str(int(number) + 1) for number in numbers)
 
 
 def _of_model(fields: Dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from agents.run_config import CallModelData, ModelInputData
 
 from .. import _options
 from .. import session as _session
-from .._errors import BadInput, Infeasible
+from .._errors import BadInput, EpitomeError
 from .._functions import convert
 from .._options import Options
 from ._objects import DictCompactor
@@ -102,7 +102,7 @@ class Session(SessionABC):
         if self._options:
             try:
                 self.history.compact(**self._options)
-            except Infeasible as error:
+            except EpitomeError as error:
                 # The items are stored: who adds them again would have them twice.
                 warnings.warn(f"the session was not compacted: {error}", RuntimeWarning, stacklevel=2)
 

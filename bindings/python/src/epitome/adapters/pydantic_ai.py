@@ -55,10 +55,15 @@ class MessageCompactor(Compactor[ModelMessage]):
         """Returns the origin of each message that stays. The latest request is one of them: feedback for a retry is no request of the user."""
         items = super().items(messages)
         last = len(messages) - 1
-        if items and messages[last].kind == "request":
+        if items is not None and messages[last].kind == "request" and not any(map(_is_result, messages[last].parts)):
             if last not in (item if isinstance(item, int) else item.number for item in items[-1:]):
                 items.append(last)
         return items
+
+
+def _is_result(part: Any) -> bool:
+    """Returns whether a part answers a call, without which it could not be sent."""
+    return part.part_kind == "tool-return" or getattr(part, "tool_name", None) is not None
 
 
 def history_processor(**options: Unpack[Options]) -> Callable[[List[ModelMessage]], List[ModelMessage]]:

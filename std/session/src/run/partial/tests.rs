@@ -117,3 +117,18 @@ fn the_usage_of_a_stream_is_its_last_report_with_the_input_of_the_one_before() {
     alone.extend(&Delta::text("a").with_usage(output));
     assert_eq!(alone.finish().usage, Some(output));
 }
+
+#[test]
+fn a_signature_of_gemini_belongs_to_the_call_behind_the_thought() {
+    let call = || Delta::call(CallDelta::new(0, "{}").of("c", "read"));
+    let of = |format: Format| {
+        let mut arrived = Arrived::default();
+        for mut delta in [Delta::reasoning("plan"), Delta { signature: Some("S".into()), ..call() }] {
+            delta.format = Some(format);
+            arrived.extend(&delta);
+        }
+        let messages = arrived.finish().messages;
+        messages.iter().flat_map(Message::parts).filter(|part| matches!(part, Part::Reasoning(_))).count()
+    };
+    assert_eq!((of(Format::Gemini), of(Format::Anthropic)), (2, 1));
+}
