@@ -51,6 +51,22 @@ def load_tests(loader: Any, tests: unittest.TestSuite, pattern: Any) -> unittest
     return tests
 
 
+def watched(seen: List[Any]) -> Any:
+    """Returns a chat model of LangChain that answers once, and notes the messages that it gets."""
+    from langchain_core.language_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage
+
+    class Model(GenericFakeChatModel):
+        def _generate(self, messages: Any, *rest: Any, **named: Any) -> Any:
+            seen.append(list(messages))
+            return super()._generate(messages, *rest, **named)
+
+        def bind_tools(self, tools: Any, **named: Any) -> Any:
+            return self
+
+    return Model(messages=iter([AIMessage("Done.")]))
+
+
 def plain(value: Any) -> Any:
     """Returns JSON without the members that number messages and parts, and without those that Agent Framework derives."""
     if isinstance(value, list):
@@ -220,8 +236,6 @@ class LangChain(Adapter):
     @unittest.skipUnless(importlib.util.find_spec("langchain"), "langchain is not installed")
     def test_the_system_prompt_and_the_tools_of_a_request_count(self) -> None:
         from langchain.agents import create_agent
-        from langchain_core.language_models import GenericFakeChatModel
-        from langchain_core.messages import AIMessage
         from langchain_core.tools import tool
 
         from epitome.adapters.langchain import CompactionMiddleware
@@ -234,17 +248,9 @@ class LangChain(Adapter):
         look.description = "Looks at a place. " * 1_000
         seen: List[Any] = []
 
-        class Model(GenericFakeChatModel):
-            def _generate(self, messages: Any, *rest: Any, **named: Any) -> Any:
-                seen.append(list(messages))
-                return super()._generate(messages, *rest, **named)
-
-            def bind_tools(self, tools: Any, **named: Any) -> Any:
-                return self
-
         said = conversations.langchain(conversations.chat(1, turns=8))
         for prompt, tools, is_short in (("Be brief.", [], False), ("Rule. " * 3_000, [], True), ("Be brief.", [look], True)):
-            model = Model(messages=iter([AIMessage("Done.")]))
+            model = watched(seen)
             compaction = CompactionMiddleware(window=16_000, trigger=5_000, goal=4_500)
             agent: Any = create_agent(model, tools, system_prompt=prompt, middleware=[compaction])
             agent.invoke({"messages": said})
@@ -254,25 +260,15 @@ class LangChain(Adapter):
     @unittest.skipUnless(importlib.util.find_spec("langchain"), "langchain is not installed")
     def test_tools_of_a_provider_and_pins_beside_a_prompt(self) -> None:
         from langchain.agents import create_agent
-        from langchain_core.language_models import GenericFakeChatModel
-        from langchain_core.messages import AIMessage
 
         from epitome.adapters.langchain import CompactionMiddleware
 
         seen: List[Any] = []
 
-        class Model(GenericFakeChatModel):
-            def _generate(self, messages: Any, *rest: Any, **named: Any) -> Any:
-                seen.append(list(messages))
-                return super()._generate(messages, *rest, **named)
-
-            def bind_tools(self, tools: Any, **named: Any) -> Any:
-                return self
-
         said = conversations.langchain(conversations.chat(1, turns=8))
         pinned = [place for place, message in enumerate(said) if message.type == "human"][3]
         for pins in ([pinned], [f"{pinned}-{pinned}"]):
-            model = Model(messages=iter([AIMessage("Done.")]))
+            model = watched(seen)
             tools: Any = [{"google_search": {}}]
             middleware: Any = [CompactionMiddleware(goal=600, pins=pins)]
             agent: Any = create_agent(model, tools, system_prompt="Be brief.", middleware=middleware)
