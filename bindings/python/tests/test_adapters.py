@@ -296,7 +296,7 @@ class LangChain(Adapter):
         from epitome.adapters.langchain import compact_messages
 
         said = conversations.langchain(conversations.chat(1, turns=8))
-        with self.assertWarnsRegex(RuntimeWarning, "media has left .* add `truncate` behind it"):
+        with self.assertWarnsRegex(RuntimeWarning, "the strategy has left .* add `truncate` behind it"):
             compact_messages(said, window=1_000, strategy="media")
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -113,6 +113,11 @@ class Sessions(unittest.TestCase):
                 for read in (session.messages, session.exists, session.text, session.log, lambda: session.append([])):
                     with self.subTest(id), self.assertRaisesRegex(epitome.EpitomeError, "damaged"):
                         read()
+            # The others are read and begun as before.
+            for id in ("another", "another without a file name"):
+                other = epitome.Session("jsonl:" + folder, id)
+                self.assertEqual((other.messages(), other.exists()), ([], False))
+                self.assertEqual(other.append([{"role": "user", "content": "Hi"}]), 1)
 
     def test_values_of_another_type(self) -> None:
         for store, id in ((self.store, 42), (self.store, None), (pathlib.Path("x.db"), "demo")):

@@ -101,13 +101,16 @@ pub(crate) fn is_lines(text: &str) -> bool {
 /// # Errors
 /// As [`Document::parse`] and [`Document::each`]. A line that is not JSON is an error in its place.
 pub fn each(text: &str) -> Result<Each<'_>, WireError> {
-    // One line is a list of one.
-    let inner = json::trim(text.strip_prefix('\u{FEFF}').unwrap_or(text));
-    let is_line = ValueKind::of(inner) == ValueKind::Object && !inner.contains('\n');
-    match is_line || looks_like_jsonl(text) {
+    match is_one_line(text) || looks_like_jsonl(text) {
         true => Ok(Each { from: Values::Lines(lines(text)) }),
         false => Document::parse(text)?.each(),
     }
+}
+
+/// Whether `text` is an object in one line, which is a list of one for those who ask for each.
+fn is_one_line(text: &str) -> bool {
+    let inner = json::trim(text.strip_prefix('\u{FEFF}').unwrap_or(text));
+    ValueKind::of(inner) == ValueKind::Object && !inner.contains('\n')
 }
 
 /// The value at `pointer` in `text`. In JSONL the first key of the pointer is the number of a line, from 0; blank lines have no number.
@@ -124,14 +127,10 @@ pub fn each(text: &str) -> Result<Each<'_>, WireError> {
 /// # Errors
 /// As [`Document::parse`] and [`Document::at`]; `NotFound` too if there is no line of that number.
 pub fn at<'a>(text: &'a str, pointer: &Pointer) -> Result<Document<'a>, WireError> {
-    // One line is a list of one, as for `each`, if the object in it has no key of that name.
-    let is_line = || {
-        let inner = json::trim(text.strip_prefix('\u{FEFF}').unwrap_or(text));
-        ValueKind::of(inner) == ValueKind::Object && !inner.contains('\n')
-    };
     if !looks_like_jsonl(text) {
         let found = Document::parse(text)?.at(pointer);
-        if found.is_ok() || pointer.keys().next().as_deref() != Some("0") || !is_line() {
+        // One line is line 0, if the object in it has no key of that name.
+        if found.is_ok() || pointer.keys().next().as_deref() != Some("0") || !is_one_line(text) {
             return found;
         }
     }

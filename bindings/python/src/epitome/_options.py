@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable as _Iterable
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, TypedDict, Union
 
 from ._errors import BadInput
@@ -36,7 +35,7 @@ def arguments(**options: Unpack[Options]) -> List[str]:
     pins: Any = options.get("pins") or ()
     if isinstance(pins, str):
         raise BadInput(f"pins is the text {pins!r}: give a list, such as [{pins!r}]")
-    if not isinstance(pins, _Iterable):
+    if not isinstance(pins, Iterable):
         raise BadInput(f"pins is {pins!r}: give a list, such as [3]")
     written: Dict[str, Callable[[str, Any], str]] = {
         "keep": share, "window": tokens, "reserve": tokens, "trigger": amount, "goal": amount,

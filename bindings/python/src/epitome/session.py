@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import warnings
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, cast
@@ -153,11 +154,12 @@ class Session:
             return None
         rows = _json.loads(call(["session", "list", "--json", *self._store()]).output.decode("utf-8"))
         row = next((row for row in rows if row["session"] == self.id), None)
-        # A damaged file that is not named by its session may be that of this session.
-        unnamed = (row for row in rows if "damage" in row and row["session"].startswith("~"))
-        damaged = row if row is not None else next(unnamed, {})
-        if "damage" in damaged:
-            raise StoreFailed(damaged["damage"])
+        if row is None:
+            # A damaged file that its session does not name is listed by the name of the file, which has a hash of the id.
+            hashed = hashlib.sha256(self.id.encode("utf-8", "replace")).hexdigest()[:32]
+            row = next((row for row in rows if "damage" in row and row["session"].endswith(hashed)), None)
+        if row is not None and "damage" in row:
+            raise StoreFailed(row["damage"])
         return row
 
     def _is_absent(self) -> bool:

@@ -47,3 +47,33 @@ impl CallIds {
         found
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use epitome_message::Message;
+
+    use crate::{ConversionLossKind, Format, ReadOptions, convert, read};
+
+    /// Each answer that is read by itself begins to count anew.
+    #[test]
+    fn ids_that_were_given_to_calls_of_gemini_are_never_written() {
+        let answer = |args: &str| {
+            let text =
+                format!(r#"[{{"role":"model","parts":[{{"functionCall":{{"name":"f","args":{args}}}}}]}}]"#);
+            let options = ReadOptions::default().with_from(Format::Gemini);
+            read(text, &options).unwrap().conversations()[0].messages().next().unwrap().clone()
+        };
+        let result = |text: &str| Message::tool("gemini:1:0", text);
+        let (one, two) = (answer(r#"{"a":1}"#), answer(r#"{"a":2}"#));
+        let messages = [Message::user("go"), one, result("one"), two, result("two")];
+        let gemini = convert(&messages, Format::Gemini).unwrap();
+        assert_eq!(gemini.losses, []);
+        assert!(!gemini.text.contains("\"id\""), "{}", gemini.text);
+        let places = [r#"{"a":1}"#, "one", r#"{"a":2}"#, "two"].map(|what| gemini.text.find(what).unwrap());
+        assert!(places.is_sorted(), "{}", gemini.text);
+        // Elsewhere ids are unique.
+        let chat = convert(&messages, Format::OpenaiChat).unwrap();
+        let kinds: Vec<_> = chat.losses.iter().map(|loss| (loss.message, loss.kind)).collect();
+        assert_eq!((kinds, chat.text.matches("call_2").count()), (vec![(3, ConversionLossKind::CallId)], 2));
+    }
+}

@@ -45,7 +45,8 @@ pub enum ConversionLossKind {
     ErrorMark,
     /// A call got another id, and its result with it: the target does not take the old one.
     CallId,
-    /// A tool has another name in the call: the target does not take the old one. A request that defines the tool needs the new name too.
+    /// A tool has another name in the call: the target does not take the old one. A request that defines the tool needs the new
+    /// name too.
     ToolName,
     /// A message was left out, because its turn is white space alone.
     BlankText,

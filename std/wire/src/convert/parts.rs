@@ -87,6 +87,9 @@ impl<'m> Preparing<'_, 'm> {
     /// The messages without the turns that are white space alone, where the target refuses such a turn.
     fn without_blank_turns(self) -> Vec<Prepared<'m>> {
         let Self { target, losses, mut prepared, .. } = self;
+        if target.limits.takes_text("") {
+            return prepared;
+        }
         let is_blank = |part: &Part| matches!(part, Part::Text(text) if !target.limits.takes_text(text));
         let says = |prepared: &Prepared<'_>| !prepared.message.parts().iter().all(is_blank);
         let side = |prepared: &Prepared<'_>| Side::of(prepared.message.role());

@@ -11,10 +11,13 @@ use crate::{Format, ReadOptions, read};
 
 /// The message that came in pieces from a service of this format, as [`read`] makes it of a whole answer: with its text in the format.
 ///
-/// Sealed reasoning (a signature, encrypted content) goes back only to the format that it came from, and a message that a client has put together
-/// does not tell its format. Without the text its sealed reasoning is left out of later requests. A call without an id gets one, and arguments that are empty become `{}`. Responses makes several messages of one: an item is a message. The message stays as it is, without a text, if
-/// the format has no form for one of its parts or is not one of the [`CONVERSION_TARGETS`](super::CONVERSION_TARGETS), or if the service would refuse it: with
-/// reasoning that is not sealed or that nothing follows, or with what a provider's own tools have done.
+/// Sealed reasoning (a signature, encrypted content) goes back only to the format that it came from, and a message that a client has put
+/// together does not tell its format: without the text its sealed reasoning is left out of later requests. A call without an id gets one, and
+/// arguments that are empty become `{}`. Responses makes several messages of one: an item is a message.
+///
+/// The message stays as it is, without a text, if the format has no form for one of its parts or is not one of the
+/// [`CONVERSION_TARGETS`](super::CONVERSION_TARGETS), or if the service would refuse it: Anthropic and Responses take no reasoning that is not
+/// sealed or that nothing follows, and calls of a provider's own tools have fields that the message does not tell.
 ///
 /// ```
 /// use epitome_core::message::Role;
@@ -34,16 +37,13 @@ use crate::{Format, ReadOptions, read};
 /// ```
 #[must_use]
 pub fn received(message: Message, format: Format) -> Vec<Message> {
-    match read_again(&message, format).filter(|_| goes_back(&message, format)) {
-        Some(messages) => messages,
-        None => vec![message],
-    }
+    let again = if goes_back(&message, format) { read_again(&message, format) } else { None };
+    again.unwrap_or_else(|| vec![message])
 }
 
-/// Whether the service takes the message back. Anthropic and Responses refuse reasoning that is not sealed, and reasoning that nothing follows, which an
-/// answer that was cut has. What a provider's own tools have done has fields that the message does not tell.
+/// Whether the service takes the message back. An answer that was cut may end in reasoning.
 fn goes_back(message: &Message, format: Format) -> bool {
-    if format == Format::Gemini {
+    if !matches!(format, Format::Anthropic | Format::OpenaiResponses) {
         return true;
     }
     let is_whole = |part: &Part| match part {

@@ -245,32 +245,6 @@ fn what_a_provider_ran_goes_back_as_it_was() {
     assert!(out.ends_with(&format!(",{item}]}}")) && lost.is_empty(), "{out} {lost:?}");
 }
 
-/// Each answer that is read by itself begins to count anew.
-#[test]
-fn ids_that_were_given_to_calls_of_gemini_are_never_written() {
-    let answer = |args: &str| {
-        let text =
-            format!(r#"[{{"role":"model","parts":[{{"functionCall":{{"name":"f","args":{args}}}}}]}}]"#);
-        let options = ReadOptions::default().with_from(Format::Gemini);
-        read(text, &options).unwrap().conversations()[0].messages().next().unwrap().clone()
-    };
-    let result = |text: &str| Message::tool("gemini:1:0", text);
-    let messages =
-        [Message::user("go"), answer(r#"{"a":1}"#), result("one"), answer(r#"{"a":2}"#), result("two")];
-    let converted = convert(&messages, Format::Gemini).unwrap();
-    assert_eq!(lost(&converted), [""; 0]);
-    assert!(!converted.text.contains("\"id\""), "{}", converted.text);
-    let place = |what: &str| converted.text.find(what).unwrap();
-    assert!(
-        place(r#"{"a":1}"#) < place("one")
-            && place("one") < place(r#"{"a":2}"#)
-            && place(r#"{"a":2}"#) < place("two")
-    );
-    // Elsewhere ids are unique.
-    let chat = convert(&messages, Format::OpenaiChat).unwrap();
-    assert_eq!((lost(&chat), chat.text.matches("call_2").count()), (vec!["3 call-id".to_owned()], 2));
-}
-
 #[test]
 fn fields_that_a_conversion_does_not_carry_are_listed() {
     let cached =

@@ -76,10 +76,8 @@ class Compactor(Generic[M]):
         except (AttributeError, KeyError, TypeError, BadInput):
             records = [self._dumped(message, number) for number, message in enumerate(messages)]
         outcome = _records.compact(records, self._arguments, self._form.numbered)
-        documents, _ = _json.reports(outcome.diagnostics)
-        report = documents[-1] if documents else {}
-        self._checkpoint = _checkpoint_of(messages, report) if outcome.items is None else None
-        _warn_of_size(report)
+        self._checkpoint = _checkpoint_of(messages, outcome)
+        _warn_of_size(outcome.diagnostics)
         return outcome.items
 
     def _is_surely_below(self, messages: Sequence[M]) -> bool:
@@ -158,21 +156,34 @@ class DictCompactor(Compactor[Any]):
 _MEDIA = re.compile("image|audio|video|file|document|binary|data:|uri")
 
 
-def _warn_of_size(report: Dict[str, Any]) -> None:
+#: A size in a report. The whole report of a long list takes long to read.
+_SIZE = re.compile(r'"(tokens_after|window|reserve)": ?(\d+)')
+
+
+def _warn_of_size(diagnostics: str) -> None:
     """Warns if the messages of a report do not fit the window beside the answer."""
-    budget, tokens = report.get("budget", {}), report.get("tokens_after")
-    limit = budget.get("window", 0) - budget.get("reserve", 0)
-    if isinstance(tokens, int) and 0 < limit < tokens:
-        strategy = ", ".join(report.get("strategies", ())) or "the strategy"
+    sizes: Dict[str, int] = {}
+    for found in _SIZE.finditer(diagnostics):
+        sizes.setdefault(found[1], int(found[2]))
+        if len(sizes) == 3:
+            break
+    else:
+        return
+    tokens, limit = sizes["tokens_after"], sizes["window"] - sizes["reserve"]
+    if tokens > limit:
         warnings.warn(
-            f"{strategy} has left {tokens} tokens, and the window has room for {limit}: add `truncate` behind it, or use `agent`",
+            f"the strategy has left {tokens} tokens, and the window has room for {limit}: add `truncate` behind it, or use `agent`",
             RuntimeWarning,
             stacklevel=2,
         )
 
 
-def _checkpoint_of(messages: Sequence[Any], report: Dict[str, Any]) -> Optional[_Checkpoint]:
+def _checkpoint_of(messages: Sequence[Any], outcome: _records.Outcome) -> Optional[_Checkpoint]:
     """Returns the size of a list that was below its trigger."""
+    if outcome.items is not None:
+        return None
+    documents, _ = _json.reports(outcome.diagnostics)
+    report = documents[-1] if documents else {}
     trigger = report.get("budget", {}).get("trigger")
     if not isinstance(trigger, int) or report["tokens_before"] > trigger:
         return None
