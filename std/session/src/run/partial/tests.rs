@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::message::{Media, MediaSource};
+use crate::wire::convert;
 
 /// A part, and whether it arrives piece by piece.
 fn part() -> impl Strategy<Value = Part> {
@@ -131,4 +132,22 @@ fn a_signature_of_gemini_belongs_to_the_call_behind_the_thought() {
         messages.iter().flat_map(Message::parts).filter(|part| matches!(part, Part::Reasoning(_))).count()
     };
     assert_eq!((of(Format::Gemini), of(Format::Anthropic)), (2, 1));
+}
+
+#[test]
+fn a_signature_goes_back_to_the_format_of_its_pieces() {
+    let of = |format: Option<Format>| {
+        let mut arrived = Arrived::default();
+        let call = Delta::call(CallDelta::new(0, "{}").of("c", "read"));
+        // One piece tells it for all of them.
+        let first = Delta { format, ..Delta::reasoning("plan") };
+        for delta in [first, Delta::default().with_signature("SEALED"), call] {
+            arrived.extend(&delta);
+        }
+        let (asked, result) = (Message::user("Read it."), Message::tool("c", "text"));
+        let said = arrived.finish().messages;
+        let all = [&asked].into_iter().chain(&said).chain([&result]);
+        convert(all, Format::Anthropic).unwrap().text.contains(r#""signature":"SEALED""#)
+    };
+    assert!(of(Some(Format::Anthropic)) && !of(Some(Format::Gemini)) && !of(None));
 }
