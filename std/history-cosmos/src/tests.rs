@@ -8,6 +8,8 @@ mod others;
 mod runs;
 mod service;
 mod sizes;
+#[cfg(feature = "provider")]
+mod unbuilt;
 
 use core::ops::Range;
 use std::sync::Arc;
