@@ -1,5 +1,6 @@
 //! The sessions that can be searched and read: those that agents have left in the user's home, or those of a store.
 
+use core::ops::ControlFlow;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io::BufReader;
@@ -14,7 +15,7 @@ use epitome::wire::{ReadOptions, SessionLines, WireErrorKind, read};
 use futures::executor::block_on;
 
 use crate::args::{ScopeArgs, StoreArgs};
-use crate::commands::session::store::{Access, PAGE, Store, in_store, open, shown};
+use crate::commands::session::store::{Access, PAGE, Store, open, sessions, shown};
 use crate::commands::sessions::rfc3339;
 use crate::failure::{Failure, Result, code};
 use crate::sessions::{
@@ -46,13 +47,6 @@ enum Place {
         /// Why it cannot be read.
         damage: Option<String>,
     },
-}
-
-/// Whether to go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum More {
-    Wanted,
-    Enough,
 }
 
 impl Archive {
@@ -89,17 +83,11 @@ impl Archive {
 
     fn of_store(args: &StoreArgs) -> Result<Self> {
         let store = open(args, Access::Read)?;
-        let (mut sessions, mut after) = (Vec::new(), None);
-        loop {
-            let page = block_on(store.list(after.as_ref(), PAGE)).map_err(|error| in_store(args, error))?;
-            let Some(last) = page.last() else { break };
-            after = Some(last.id.clone());
-            let session = |info: &SessionInfo| Session {
-                id: info.id.as_str().to_owned(),
-                place: Place::Stored { messages: info.head.0, damage: info.damage.clone() },
-            };
-            sessions.extend(page.iter().map(session));
-        }
+        let session = |info: SessionInfo| Session {
+            id: info.id.as_str().to_owned(),
+            place: Place::Stored { messages: info.head.0, damage: info.damage },
+        };
+        let sessions: Vec<_> = sessions(&store, args)?.into_iter().map(session).collect();
         match sessions.is_empty() {
             true => Err(Failure::new(code::VIOLATIONS, format!("{}: no sessions", shown(args)))),
             false => Ok(Self { sessions, store: Some(store) }),
@@ -135,11 +123,11 @@ impl Archive {
         &self,
         session: &Session,
         first: u64,
-        visit: &mut dyn FnMut(u64, Message) -> Result<More>,
+        visit: &mut dyn FnMut(u64, Message) -> Result<ControlFlow<()>>,
     ) -> Result<u64> {
         match (&session.place, &self.store) {
             (Place::Home { found, .. }, _) => for_each_in_file(found, &mut |number, message| {
-                if number < first { Ok(More::Wanted) } else { visit(number, message) }
+                if number < first { Ok(ControlFlow::Continue(())) } else { visit(number, message) }
             }),
             (Place::Stored { .. }, Some(store)) => for_each_stored(store, &session.id, Seq(first), visit),
             (Place::Stored { .. }, None) => Ok(0),
@@ -201,7 +189,10 @@ fn rename_repeated(sessions: &mut [Session], name: impl Fn(&Path) -> Option<&OsS
     }
 }
 
-fn for_each_in_file(found: &Found, visit: &mut dyn FnMut(u64, Message) -> Result<More>) -> Result<u64> {
+fn for_each_in_file(
+    found: &Found,
+    visit: &mut dyn FnMut(u64, Message) -> Result<ControlFlow<()>>,
+) -> Result<u64> {
     let (path, format) = (found.path.as_path(), found.format());
     let (mut number, mut unread) = (0, 0);
     let is_lines = path.extension().is_some_and(|extension| extension == "jsonl");
@@ -211,7 +202,7 @@ fn for_each_in_file(found: &Found, visit: &mut dyn FnMut(u64, Message) -> Result
         let transcript = utf8(&bytes).and_then(|text| read(text, &options));
         let transcript = transcript.map_err(|error| Failure::wire(path, &error))?;
         for entry in transcript.conversations().iter().flat_map(|conversation| conversation.entries.iter()) {
-            if visit(number, entry.message().clone())? == More::Enough {
+            if visit(number, entry.message().clone())?.is_break() {
                 break;
             }
             number += 1;
@@ -226,7 +217,7 @@ fn for_each_in_file(found: &Found, visit: &mut dyn FnMut(u64, Message) -> Result
             Ok(None) => return Ok(unread),
             Ok(Some(record)) => {
                 for message in record.messages {
-                    if visit(number, message)? == More::Enough {
+                    if visit(number, message)?.is_break() {
                         return Ok(unread);
                     }
                     number += 1;
@@ -242,14 +233,14 @@ fn for_each_stored(
     store: &Store,
     id: &str,
     first: Seq,
-    visit: &mut dyn FnMut(u64, Message) -> Result<More>,
+    visit: &mut dyn FnMut(u64, Message) -> Result<ControlFlow<()>>,
 ) -> Result<u64> {
     let (id, mut next) = (SessionId::new(id), Some(first));
     while let Some(from) = next {
         let page = block_on(store.log(&id, from..Seq(u64::MAX), PAGE))?;
         next = page.next;
         for logged in page.messages.into_iter().filter(|logged| logged.pruned_by.is_none()) {
-            if visit(logged.seq.0, logged.entry.message)? == More::Enough {
+            if visit(logged.seq.0, logged.entry.message)?.is_break() {
                 return Ok(0);
             }
         }

@@ -6,10 +6,11 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use crate::args::InputArgs;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, code};
 use crate::pager;
 use crate::streams::{self, Err as Stderr, Out};
 use crate::transcript::Input;
@@ -57,6 +58,19 @@ pub(crate) enum Audience {
     Listening,
     /// The reader has seen enough, as `head` does: there is no need to say more.
     Gone,
+}
+
+/// A report as JSON.
+pub(crate) fn to_json(report: &(impl Serialize + ?Sized)) -> Result<String> {
+    serde_json::to_string_pretty(report).map_err(|error| Failure::new(code::IO, error.to_string()))
+}
+
+/// The reports on conversations as JSON: an array, or the report alone if there is one and the user has not asked for `each`.
+pub(crate) fn all_to_json<R: Serialize>(reports: &[R], each: bool) -> Result<String> {
+    match reports {
+        [only] if !each => to_json(only),
+        all => to_json(all),
+    }
 }
 
 /// Says a report, or a part of one, on standard output, and ends its line. A reader that stops early is no failure:

@@ -1,9 +1,9 @@
 //! Surroundings of a conversation's messages in a file: the tools of its request, the report on it.
 
-use epitome::core::{Amount, AnthropicTokens, GeminiTokens, OpenAiTokens, TokenCounter, Tokens, Usage};
+use epitome::core::{Amount, TokenCounter, Tokens, Usage};
 use epitome::models::measure_tools;
 use epitome::wire::document::{Document, Pointer};
-use serde_json::Value;
+use epitome::wire::usage::reported;
 
 use crate::failure::{Failure, Result};
 use crate::transcript::Transcript;
@@ -34,10 +34,9 @@ impl Request {
                     .ok()
                     .map(|tools| tools.text().to_owned());
             }
-            for report in ["/usage", "/usageMetadata", "/response/usage", "/response/usageMetadata"] {
-                let found = Pointer::parse(report).and_then(|pointer| object.at(&pointer));
-                request.usage = request.usage.or_else(|| usage(found.ok()?.text()));
-            }
+            let report =
+                || reported(object.text()).ok().flatten().filter(|usage| usage.input_total.is_some());
+            request.usage = request.usage.or_else(report);
             place = above;
         }
         Ok(request)
@@ -55,37 +54,4 @@ impl Request {
         let basis = tools.basis.min(framing.basis);
         Ok(Amount::new(tools.tokens.saturating_add(Tokens(framing.request)), basis))
     }
-}
-
-/// A report, in whichever vendor's words; `None` if it says nothing of the input.
-fn usage(text: &str) -> Option<Usage> {
-    let report: Value = serde_json::from_str(text).ok()?;
-    let number = |pointer: &str| report.pointer(pointer).and_then(Value::as_u64);
-    let usage = if report.get("promptTokenCount").is_some() {
-        Usage::gemini(GeminiTokens {
-            prompt: number("/promptTokenCount"),
-            tool_use_prompt: number("/toolUsePromptTokenCount"),
-            candidates: number("/candidatesTokenCount"),
-            thoughts: number("/thoughtsTokenCount"),
-            total: number("/totalTokenCount"),
-            cached: number("/cachedContentTokenCount"),
-        })
-    } else if report.get("cache_read_input_tokens").is_some()
-        || report.get("cache_creation_input_tokens").is_some()
-    {
-        Usage::anthropic(AnthropicTokens {
-            input: number("/input_tokens"),
-            cache_read: number("/cache_read_input_tokens"),
-            cache_creation: number("/cache_creation_input_tokens"),
-            output: number("/output_tokens"),
-        })
-    } else {
-        Usage::openai(OpenAiTokens {
-            input: number("/prompt_tokens").or_else(|| number("/input_tokens")),
-            output: number("/completion_tokens").or_else(|| number("/output_tokens")),
-            total: number("/total_tokens"),
-            ..OpenAiTokens::NONE
-        })
-    };
-    usage.input_total.map(|_| usage)
 }

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::vec::Vec;
 
 use async_trait::async_trait;
-use epitome_core::{Draft, Protection, Strategy, Tokens};
+use epitome_core::Tokens;
 use epitome_std::compaction::{
     Began, Begun, CompactionCx, CompactionOutcome, Compactor, FellBack, KeptSession, UnchangedReason,
 };
@@ -109,7 +109,8 @@ pub struct Managed {
     name: Str,
     /// Asks the service; none where the endpoint compacts nothing.
     writer: Option<Arc<ServiceWriter>>,
-    rule: ManagedSpan,
+    /// Chooses the messages for which the service is to stand.
+    rule: Summarization,
     /// The executor of requests that are made before they are due, if any are.
     spawn: Option<Arc<dyn Fn(BackgroundTask) + Send + Sync>>,
     /// Plans, has the writer ask, and commits.
@@ -128,12 +129,11 @@ impl Managed {
             let context = format!("{}: the endpoint has no compaction of its own", service.provider());
             return Err(ServiceError::new(ServiceErrorKind::Unsupported, context));
         };
-        let rule =
-            ManagedSpan(Summarization::new().summary_tokens_max(Tokens(u32::MAX)).demanding(Demands {
-                users_stay: able.position == Position::AfterUserMessages,
-                whole_turns: able.cut == Cut::Turn,
-                from_first: able.position == Position::First,
-            }));
+        let rule = Summarization::new().summary_tokens_max(Tokens(u32::MAX)).demanding(Demands {
+            users_stay: able.position == Position::AfterUserMessages,
+            whole_turns: able.cut == Cut::Turn,
+            from_first: able.position == Position::First,
+        });
         let writer = ServiceWriter {
             service,
             able,
@@ -166,7 +166,7 @@ impl Managed {
         match Self::new(service) {
             Ok(managed) => Self { fallback, ..managed },
             Err(_) => {
-                let rule = ManagedSpan(Summarization::new());
+                let rule = Summarization::new();
                 Self { name, writer: None, rule, spawn: None, engine: None, fallback }
             }
         }
@@ -175,7 +175,7 @@ impl Managed {
     /// Spares this many of the newest turns, if the goal can be met without them: three by default.
     #[must_use]
     pub fn preserve_recent(mut self, turns: u32) -> Self {
-        self.rule = ManagedSpan(self.rule.0.preserve_recent(turns));
+        self.rule = self.rule.preserve_recent(turns);
         self.built()
     }
 
@@ -307,23 +307,5 @@ impl fmt::Debug for Managed {
             .field("engine", &self.engine)
             .field("fallback", &self.fallback)
             .finish_non_exhaustive()
-    }
-}
-
-/// Chooses what a service is to stand for.
-#[derive(Debug, Clone, Copy)]
-struct ManagedSpan(Summarization);
-
-impl Strategy for ManagedSpan {
-    fn name(&self) -> &'static str {
-        "managed"
-    }
-
-    fn protection(&self) -> Protection {
-        self.0.protection()
-    }
-
-    fn plan(&self, draft: &mut Draft<'_>) {
-        self.0.plan(draft);
     }
 }

@@ -28,6 +28,7 @@ pub struct Summarization {
     user_messages: u32,
     protection: Protection,
     demands: Demands,
+    name: &'static str,
 }
 
 /// Further demands of services that write no text: see [`Summarization::demanding`].
@@ -71,6 +72,7 @@ impl Summarization {
             user_messages: USER_MESSAGES,
             protection: Protection::default(),
             demands: Demands::default(),
+            name: "summarize",
         }
     }
 
@@ -108,6 +110,7 @@ impl Summarization {
     #[cfg(feature = "std")]
     pub(crate) const fn demanding(mut self, demands: Demands) -> Self {
         self.demands = demands;
+        self.name = "managed";
         self.user_messages = 0;
         if demands.from_first {
             self.protection = self.protection.with_first_user(false);
@@ -209,7 +212,7 @@ struct Best {
 
 impl Strategy for Summarization {
     fn name(&self) -> &'static str {
-        "summarize"
+        self.name
     }
 
     fn protection(&self) -> Protection {

@@ -16,7 +16,7 @@ use epitome::history::{HistoryStore, MemoryStore};
 use epitome::message::{Message, Part, ToolCall};
 use epitome::provider::{ClosureProvider, HistoryProvider, Providers, boxed_hook};
 use epitome::run::{ModelResponse, Run, RunOptions, RunSettings};
-use epitome::session::{AgentSession, FileSessionStore, SessionError, SessionErrorKind, SessionStore};
+use epitome::session::{AgentSession, FileSessionStore, SessionError, SessionErrorKind};
 use futures::executor::block_on;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};

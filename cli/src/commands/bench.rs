@@ -11,9 +11,9 @@ use epitome::core::{Basis, Profile, TokenCounter};
 use serde::Serialize;
 
 use crate::args::{BenchArgs, InputArgs};
-use crate::failure::{ExitCode, Failure, Result, code};
+use crate::failure::{ExitCode, Failure, Result};
 use crate::model;
-use crate::output;
+use crate::output::{self, to_json};
 use crate::scan::ESTIMATE;
 use crate::strategy::Strategies;
 use crate::transcript::{self, Input, Transcript};
@@ -85,9 +85,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     }
     let bench = Bench::new(&works, &*counter, source.bytes()?, stages, kept);
     let text = match args.json {
-        true => {
-            serde_json::to_string_pretty(&bench).map_err(|error| Failure::new(code::IO, error.to_string()))?
-        }
+        true => to_json(&bench)?,
         false => bench.to_text(),
     };
     output::say(&text)?;

@@ -12,14 +12,13 @@ use epitome::core::{Index, Plan, Planner, Profile, StandIn, TokenCounter, Tokens
 use epitome::history::{Notes, fill_with, part_text};
 use epitome::models::Prices;
 use epitome::wire::Format;
-use serde::Serialize;
 
 use crate::args::{BudgetArgs, CompactArgs};
 use crate::budget::Asked;
 use crate::failure::{ExitCode, Failure, Result, code};
 use crate::filled::Filled;
 use crate::model;
-use crate::output::{self, Output};
+use crate::output::{self, Output, to_json};
 use crate::pins::Pin;
 use crate::report::{Decided, Facts, Picture, Report, Row, sum, table};
 use crate::scan::{self, Counter, ESTIMATE, Scan};
@@ -205,7 +204,7 @@ fn report(
 ) -> Result<Printable> {
     if let ([Ok(done)], false) = (results, args.input.part.each) {
         return match args.json {
-            true => json(&done.report),
+            true => to_json(&done.report).map(Printable::from),
             false => Ok(done.report.to_text(&Picture::for_stdout())),
         };
     }
@@ -214,7 +213,7 @@ fn report(
         Row::new(result.as_ref().map(|done| &done.report), at, transcript.pointer())
     });
     let rows: Vec<_> = rows.collect();
-    if args.json { json(&rows) } else { Ok(table(&rows).into()) }
+    if args.json { to_json(&rows).map(Printable::from) } else { Ok(table(&rows).into()) }
 }
 
 /// The exit code of the program: of each conversation the violations that its repair has left, or `None` if it is infeasible.
@@ -367,12 +366,6 @@ fn say(args: &CompactArgs, text: Printable) -> Result<()> {
         return Ok(());
     }
     output::say(text).map(|_| ())
-}
-
-fn json(report: &impl Serialize) -> Result<Printable> {
-    serde_json::to_string_pretty(report)
-        .map(Printable::from)
-        .map_err(|error| Failure::new(code::IO, error.to_string()))
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use crate::amount::{counted, grouped};
 use crate::args::{DiffArgs, InputArgs};
-use crate::failure::{ExitCode, Failure, Result, code};
-use crate::output;
+use crate::failure::{ExitCode, Result};
+use crate::output::{self, to_json};
 use crate::transcript::Input;
 use crate::visible::{line, without_base64};
 
@@ -68,8 +68,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode> {
     let (a, b) = (sides(&input(args, &args.file))?, sides(&input(args, &args.other))?);
     let compared = compare(&a, &b);
     let text = match args.json {
-        true => serde_json::to_string_pretty(&compared)
-            .map_err(|error| Failure::new(code::IO, error.to_string()))?,
+        true => to_json(&compared)?,
         false => compared.to_text(),
     };
     output::say(&text)?;

@@ -32,9 +32,9 @@ use serde::Serialize;
 
 use crate::amount::Percent;
 use crate::args::EvalArgs;
-use crate::failure::{ExitCode, Failure, Result, code};
+use crate::failure::{ExitCode, Failure, Result};
 use crate::model;
-use crate::output;
+use crate::output::{self, to_json};
 use crate::strategy::Strategies;
 use crate::transcript::{Input, files};
 
@@ -134,9 +134,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
         None => Eval::of(&cases, &questioned, &measure)?,
     };
     let text = match args.json {
-        true => {
-            serde_json::to_string_pretty(&eval).map_err(|error| Failure::new(code::IO, error.to_string()))?
-        }
+        true => to_json(&eval)?,
         false => eval.to_text(),
     };
     output::say(&text)?;

@@ -19,9 +19,9 @@ use serde::Serialize;
 use crate::amount::counted;
 use crate::args::{BudgetArgs, ReportArgs};
 use crate::commands::{eval, session};
-use crate::failure::{ExitCode, Failure, Result, code};
+use crate::failure::{ExitCode, Failure, Result};
 use crate::model;
-use crate::output;
+use crate::output::{self, to_json};
 use crate::redact::Redactor;
 use crate::strategy::Strategies;
 
@@ -69,8 +69,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     }
     let report = Report::of(args, sources, &asking, redactor.as_mut())?;
     if args.json {
-        let json = serde_json::to_string_pretty(&report);
-        output::say(json.map_err(|error| Failure::new(code::IO, error.to_string()))?)?;
+        output::say(to_json(&report)?)?;
     } else {
         let page = page::html(&report)?;
         output::write_private(output, |out| out.write_all(page.as_bytes()))?;

@@ -3,6 +3,7 @@
 mod stored;
 
 use core::hash::BuildHasher as _;
+use core::ops::ControlFlow;
 use core::time::Duration;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -17,10 +18,10 @@ use epitome::search::{Hit, Record, Search, nearest_piece, said, text_of, without
 use serde::Serialize;
 
 use crate::amount::counted;
-use crate::archive::{Archive, More, Session};
+use crate::archive::{Archive, Session};
 use crate::args::{Numbers, SearchArgs};
 use crate::failure::{ExitCode, Failure, Result, code};
-use crate::output;
+use crate::output::{self, to_json};
 use crate::progress::Progress;
 use crate::redact::Redactor;
 use crate::scan::{self, Counter, ESTIMATE};
@@ -120,9 +121,7 @@ pub(crate) fn answer(args: &SearchArgs) -> Result<Answer> {
     };
     let is_found = !shown.is_empty();
     let text = match (args.json, is_found) {
-        (true, _) => {
-            serde_json::to_string_pretty(&shown).map_err(|error| Failure::new(code::IO, error.to_string()))?
-        }
+        (true, _) => to_json(&shown)?,
         (false, false) => about,
         (false, true) => {
             let counter = Visible(scan::counter(ESTIMATE)?);
@@ -204,7 +203,7 @@ fn search(
         looked.at(archive.for_each(session, 0, &mut |number, message| {
             let text = if wanted.has(&message) { said(&message) } else { String::new() };
             if text.is_empty() {
-                return Ok(More::Wanted);
+                return Ok(ControlFlow::Continue(()));
             }
             match known.entry(hashes.hash_one(&text)) {
                 Entry::Vacant(free) => {
@@ -220,7 +219,7 @@ fn search(
                     }
                 }
             }
-            Ok(More::Wanted)
+            Ok(ControlFlow::Continue(()))
         }));
         done += bytes(session);
         progress.reach(done);
@@ -247,7 +246,7 @@ fn search(
                 let piece = nearest_piece(&whole, &query);
                 shown.push((rank, Shown::new(session, number, role, whole, piece)));
             }
-            Ok(if numbers.peek().is_some() { More::Wanted } else { More::Enough })
+            Ok(if numbers.peek().is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         });
         if let Err(failure) = read {
             looked.at(Err(failure));
@@ -284,7 +283,7 @@ fn read(
         }
         // The last one then has no room, and the record says so.
         let is_full = !args.json && tokens > u64::from(args.tokens);
-        Ok(if number >= last || is_full { More::Enough } else { More::Wanted })
+        Ok(if number >= last || is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     let id = quoted(&session.id);
     let about = match shown.is_empty() {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::amount::{counted, grouped};
 use crate::args::SessionsArgs;
 use crate::failure::{ExitCode, Failure, Result, code};
-use crate::output;
+use crate::output::{self, to_json};
 use crate::sessions::{
     self, BUFFER_BYTES, Found, Home, LINE_BYTES_MAX, Project, WHOLE_BYTES_MAX, Wanted, find, nothing,
 };
@@ -57,9 +57,7 @@ pub(crate) fn list(args: &SessionsArgs) -> Result<String> {
     let rows: Vec<_> =
         found.into_iter().take(limit).map(|(project, found)| Row::of(project, &found)).collect();
     match args.json {
-        true => {
-            serde_json::to_string_pretty(&rows).map_err(|error| Failure::new(code::IO, error.to_string()))
-        }
+        true => to_json(&rows),
         false => Ok(to_text(&rows, older)),
     }
 }

@@ -12,9 +12,9 @@ use serde::Serialize;
 
 use crate::amount::{counted, grouped};
 use crate::args::StatsArgs;
-use crate::failure::{ExitCode, Failure, Result, code};
+use crate::failure::{ExitCode, Result};
 use crate::model;
-use crate::output;
+use crate::output::{self, all_to_json};
 use crate::report::{place_of, share};
 use crate::scan::{self, ESTIMATE, Groups};
 use crate::silent::Silent;
@@ -94,17 +94,28 @@ pub(crate) fn report(args: &StatsArgs) -> Result<String> {
         .into_iter()
         .map(|transcript| Stats::of(transcript, (&*counter, &*estimator), prices.as_ref()))
         .collect::<Result<Vec<_>>>()?;
-    let text = match (args.json, stats.as_slice()) {
-        (true, [only]) if !args.input.part.each => serde_json::to_string_pretty(only),
-        (true, all) => serde_json::to_string_pretty(all),
-        (false, [only]) if !args.input.part.each => Ok(only.to_text()),
-        (false, all) => {
-            let each = all.iter().enumerate();
-            let texts = each.map(|(at, stats)| format!("{}\n{}", place_of(at, &stats.path), stats.to_text()));
-            Ok(texts.collect::<Vec<_>>().join("\n"))
+    to_output(args, &stats, "\n")
+}
+
+/// A report on one conversation.
+trait OneReport: Serialize {
+    /// The place of the conversation in its file.
+    fn path(&self) -> &str;
+    fn to_text(&self) -> String;
+}
+
+/// The reports as the user asked for them. Texts are joined by `between`.
+fn to_output(args: &StatsArgs, reports: &[impl OneReport], between: &str) -> Result<String> {
+    let each = args.input.part.each;
+    Ok(match reports {
+        all if args.json => all_to_json(all, each)?,
+        [only] if !each => only.to_text(),
+        all => {
+            let all = all.iter().enumerate();
+            let texts = all.map(|(at, one)| format!("{}\n{}", place_of(at, one.path()), one.to_text()));
+            texts.collect::<Vec<_>>().join(between)
         }
-    };
-    text.map_err(|error| Failure::new(code::IO, error.to_string()))
+    })
 }
 
 impl Stats {
@@ -155,6 +166,12 @@ impl Stats {
             compacted: prices.and_then(|prices| Compacted::of(view, prices)),
             session,
         })
+    }
+}
+
+impl OneReport for Stats {
+    fn path(&self) -> &str {
+        &self.path
     }
 
     fn to_text(&self) -> String {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::amount::{counted, grouped};
 use crate::args::ValidateArgs;
 use crate::failure::{ExitCode, Failure, Result, code};
-use crate::output;
+use crate::output::{self, all_to_json};
 use crate::report::place_of;
 use crate::silent::Silent;
 use crate::transcript::{Input, Transcript};
@@ -60,12 +60,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<ExitCode> {
         .map(|transcript| check(transcript, args.profile))
         .collect::<Result<Vec<_>>>()?;
     let valid = found.iter().all(|found| found.violations.is_empty());
-    let text = match (args.json, found.as_slice()) {
-        (true, [only]) if !args.input.part.each => serde_json::to_string_pretty(only),
-        (true, all) => serde_json::to_string_pretty(all),
-        (false, all) => Ok(to_text(all)),
-    };
-    let text = text.map_err(|error| Failure::new(code::IO, error.to_string()))?;
+    let text = if args.json { all_to_json(&found, args.input.part.each)? } else { to_text(&found) };
     output::say(&text)?;
     Ok(if valid { ExitCode::SUCCESS } else { ExitCode::from(code::VIOLATIONS) })
 }

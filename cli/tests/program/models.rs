@@ -164,3 +164,25 @@ fn reports_in_the_file_calibrate_the_estimate_of_what_follows() {
     assert!(tokens.abs_diff(reported) <= 10 && calibrated[0][2] == "estimated", "{said}");
     assert!(said.contains("The provider has seen 1."), "{said}");
 }
+
+#[test]
+fn the_report_of_every_vendor_is_found() {
+    let folder = Folder::new();
+    for (beside, input) in [
+        (json!({"usage": {"inputTokens": 1_000, "outputTokens": 5}}), json!(1_000)),
+        (json!({"usage_metadata": {"prompt_token_count": 1_200}}), json!(1_200)),
+        (
+            json!({"usage": {"input_tokens": 40, "cache_read_input_tokens": 900, "output_tokens": 5}}),
+            json!(940),
+        ),
+        (json!({"response": {"usageMetadata": {"promptTokenCount": 700}}}), json!(700)),
+        (json!({"usage": {"output_tokens": 5}}), Value::Null),
+        (json!({"usage": "unknown"}), Value::Null),
+    ] {
+        let mut request = beside;
+        request["messages"] = json!(messages(3));
+        let file = folder.file("request.json", request.to_string());
+        let said = run(&["stats", text(&file), "--tokenizer", "all", "--json"]).json();
+        assert_eq!(said["reported_input"], input, "{request}");
+    }
+}

@@ -30,6 +30,8 @@ pub(super) fn refused(
         413 => Kind::ContextTooLong,
         503 | 529 => Kind::Overloaded,
         408 | 409 | 500.. => Kind::Unavailable,
+        // A passing problem of Anthropic's compaction, with whichever status.
+        _ if code == "compaction_unavailable" => Kind::Unavailable,
         _ => Kind::Invalid(code.clone()),
     };
     let comma = if code.is_empty() { "" } else { ", " };

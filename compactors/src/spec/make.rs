@@ -17,62 +17,36 @@ use crate::{
 
 /// The strategy that a [`StrategySpec`](super::StrategySpec) describes.
 pub struct MadeStrategy {
-    stages: Vec<Box<dyn Strategy + Send + Sync>>,
+    stages: Arc<[Box<dyn Strategy + Send + Sync>]>,
+    /// Number of stages, from the first on, that run.
+    count: usize,
 }
 
 impl MadeStrategy {
     pub(super) fn new(stages: &[Stage], texts: SpecTexts) -> Self {
         let texts = Arc::new(texts);
-        Self { stages: stages.iter().map(|stage| made(stage, &texts)).collect() }
+        Self { stages: stages.iter().map(|stage| made(stage, &texts)).collect(), count: stages.len() }
     }
 
-    /// The first `stages` of it alone; all of it, if there are no more.
+    /// The first `stages` of it alone; all of it, if there are no more. The protection stays that of all stages: none of them may touch
+    /// these groups.
     #[must_use]
-    pub fn first(&self, stages: usize) -> impl Strategy {
-        First { all: self, stages }
+    pub fn first(&self, stages: usize) -> Self {
+        Self { stages: Arc::clone(&self.stages), count: stages.min(self.count) }
     }
 
-    /// All stages as one.
+    /// The stages that run, as one.
     fn with<T>(&self, run: impl FnOnce(&dyn Strategy) -> T) -> T {
-        self.with_first(usize::MAX, run)
+        self.run_as_one(self.count, run)
     }
 
-    fn with_first<T>(&self, count: usize, run: impl FnOnce(&dyn Strategy) -> T) -> T {
+    fn run_as_one<T>(&self, count: usize, run: impl FnOnce(&dyn Strategy) -> T) -> T {
         let stages: Vec<&dyn Strategy> =
             self.stages.iter().take(count).map(|stage| &**stage as &dyn Strategy).collect();
         match stages.as_slice() {
             [only] => run(*only),
             stages => run(&Pipeline::of(stages)),
         }
-    }
-}
-
-/// Some of the stages of another.
-struct First<'a> {
-    all: &'a MadeStrategy,
-    stages: usize,
-}
-
-impl Strategy for First<'_> {
-    fn name(&self) -> &'static str {
-        self.all.with_first(self.stages, |strategy| strategy.name())
-    }
-
-    /// The protection of all stages: none of them may touch these groups.
-    fn protection(&self) -> Protection {
-        self.all.protection()
-    }
-
-    fn replaces(&self) -> bool {
-        self.all.with_first(self.stages, |strategy| strategy.replaces())
-    }
-
-    fn reserve(&self, draft: &Draft<'_>) -> u64 {
-        self.all.with_first(self.stages, |strategy| strategy.reserve(draft))
-    }
-
-    fn plan(&self, draft: &mut Draft<'_>) {
-        self.all.with_first(self.stages, |strategy| strategy.plan(draft));
     }
 }
 
@@ -88,7 +62,7 @@ impl Strategy for MadeStrategy {
     }
 
     fn protection(&self) -> Protection {
-        self.with(|strategy| strategy.protection())
+        self.run_as_one(usize::MAX, |strategy| strategy.protection())
     }
 
     fn is_monotone(&self) -> bool {

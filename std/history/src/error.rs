@@ -110,4 +110,12 @@ impl fmt::Display for HistoryError {
     }
 }
 
-impl Error for HistoryError {}
+impl Error for HistoryError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Plan(error) => error.source(),
+            Self::Fill(error) => error.source(),
+            Self::Store(error) => error.source(),
+        }
+    }
+}

@@ -5,7 +5,6 @@ mod expand;
 mod export;
 mod fork;
 mod hide;
-mod latest;
 mod search;
 mod verify;
 
@@ -16,9 +15,13 @@ use epitome_core::{Revision, Seq};
 
 pub use self::export::{Exported, check_export};
 pub(crate) use self::hide::{CLEAR, REWIND};
+use self::hide::{Hide, hide};
 pub use self::hide::{Keep, Retained};
 pub use self::search::scan;
 use super::{Committed, HistoryStore, LogPage, SessionId, SessionInfo, StoreError, rules};
+
+/// Number of messages, records or appends that are read at once.
+pub(crate) const PAGE: u32 = 256;
 
 /// A page of the sessions behind `after`.
 ///
@@ -94,7 +97,13 @@ pub trait HistoryStoreExt: HistoryStore {
     /// # Errors
     /// `NotFound` if there is no such session.
     async fn latest_compaction(&self, session: &SessionId) -> Result<Option<Committed>, StoreError> {
-        latest::latest(self, session).await
+        let (mut after, mut latest) = (None, None);
+        loop {
+            let page = self.records(session, after, PAGE).await?;
+            let Some(last) = page.last() else { return Ok(latest) };
+            after = Some(last.revision);
+            latest = page.into_iter().rfind(|committed| committed.undone_by.is_none()).or(latest);
+        }
     }
 
     /// Hides everything that is visible, in one commit. The head stays where it is, and the log too; prune it if it
@@ -103,7 +112,7 @@ pub trait HistoryStoreExt: HistoryStore {
     /// # Errors
     /// As [`HistoryStore::commit`]; `Conflict` if others change the session again and again.
     async fn clear(&self, session: &SessionId) -> Result<Revision, StoreError> {
-        hide::clear(self, session).await
+        hide(self, session, Hide::All).await.map(|(made, _)| made)
     }
 
     /// Takes back the message `at` and all that came after it, in one commit: all groups that begin there or later are hidden, with
@@ -137,7 +146,7 @@ pub trait HistoryStoreExt: HistoryStore {
     /// `Invalid` if there is no message `at`, if it stands inside a group, or if a summary stands for messages before it and others behind
     /// it: the text names a possible place. Otherwise as [`HistoryStoreExt::clear`].
     async fn rewind(&self, session: &SessionId, at: Seq) -> Result<Revision, StoreError> {
-        hide::rewind(self, session, at).await
+        hide(self, session, Hide::From(at)).await.map(|(made, _)| made)
     }
 
     /// Hides the oldest groups, so that no more is visible than `keep` says, and prunes what is hidden. Only whole
@@ -147,7 +156,8 @@ pub trait HistoryStoreExt: HistoryStore {
     /// As [`HistoryStore::commit`] and [`HistoryStore::prune`]; `Conflict` if others change the session again and again.
     /// By age also as [`HistoryStore::appends`].
     async fn retain(&self, session: &SessionId, keep: Keep) -> Result<Retained, StoreError> {
-        hide::retain(self, session, keep).await
+        let (made, hidden) = hide(self, session, Hide::AllBut(keep)).await?;
+        Ok(Retained { hidden, pruned: self.prune(session, made).await? })
     }
 
     /// Makes the session `new` of the first messages of `session`, up to before `at`, with the compactions that hold and

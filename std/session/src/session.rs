@@ -28,5 +28,5 @@ pub use error::{SessionError, SessionErrorKind};
 pub use filter::MessageFilter;
 pub use id::{IdSource, UuidSource};
 pub use response::AgentResponse;
-pub use store::{FileSessionStore, MemorySessionStore, SessionStore};
+pub use store::FileSessionStore;
 pub use tool::{CONTEXT_SOURCE, Tool};

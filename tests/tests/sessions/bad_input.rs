@@ -14,7 +14,7 @@ use epitome::history::{Append, Appended, HistoryStore, MemoryStore, SessionId, S
 use epitome::message::Message;
 use epitome::provider::{ContextProvider, HistoryProvider, Hook, HookName, Providers};
 use epitome::run::{ModelResponse, Persistence, Run, RunError, RunEvent, RunOptions, RunSettings};
-use epitome::session::{AgentSession, FileSessionStore, SessionError, SessionErrorKind, SessionStore};
+use epitome::session::{AgentSession, FileSessionStore, SessionError, SessionErrorKind};
 use epitome_tests::around::{Around, StoreWith};
 use futures::executor::block_on;
 use serde_json::json;

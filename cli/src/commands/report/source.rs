@@ -1,5 +1,6 @@
 //! The sources of a report: files, folders of files, or the sessions of a store.
 
+use core::ops::ControlFlow;
 use std::borrow::Cow;
 use std::fs;
 use std::io;
@@ -9,7 +10,7 @@ use epitome::wire::Format;
 
 use super::LeftOut;
 use crate::args::{From, InputArgs, OneSessionArgs, PartArgs, ReportArgs, StoreArgs};
-use crate::commands::session::store::{self, Access, More, Store};
+use crate::commands::session::store::{self, Access, Store};
 use crate::commands::session::{list, raw};
 use crate::failure::{Failure, Result, code};
 use crate::output::Output;
@@ -72,7 +73,7 @@ impl Source {
             for logged in page {
                 messages.push(raw(&logged.entry.message)?);
             }
-            Ok(More::Wanted)
+            Ok(ControlFlow::Continue(()))
         })?;
         let text =
             serde_json::to_vec(&messages).map_err(|error| Failure::new(code::IO, error.to_string()))?;

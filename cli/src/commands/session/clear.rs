@@ -4,11 +4,11 @@ use epitome::history::HistoryStoreExt as _;
 use futures::executor::block_on;
 
 use super::copy::exists;
-use super::line::to_json;
 use super::store::{Access, id, open};
 use crate::amount::counted;
 use crate::args::OneSessionArgs;
 use crate::failure::Result;
+use crate::output::to_json;
 
 /// Hides all that is visible.
 pub(super) fn run(args: &OneSessionArgs) -> Result<String> {

@@ -1,17 +1,18 @@
 //! `epitome session compact`.
 
+use core::ops::ControlFlow;
+
 use epitome::core::{Basis, Planner, StandIn, SummaryGap, TokenCounter, count_message};
 use epitome::history::{CompactionRecord, History, Notes, StoreErrorKind};
 use futures::executor::block_on;
 
-use super::line::to_json;
-use super::store::{Access, Counter, More, Store, for_each_page, history, in_store, open};
+use super::store::{Access, Counter, Store, for_each_page, history, in_store, open};
 use crate::args::{OneSessionArgs, PlanArgs, StoreArgs, SummaryArgs};
 use crate::budget::Asked;
 use crate::failure::{Failure, Result};
 use crate::filled::Filled;
 use crate::model;
-use crate::output;
+use crate::output::{self, to_json};
 use crate::pins::{self, Pin};
 use crate::report::{Decided, Facts, Picture, Report};
 use crate::scan::ESTIMATE;
@@ -149,7 +150,7 @@ fn logged_tokens(store: &Store, args: &OneSessionArgs, counter: &dyn TokenCounte
             };
             tokens += size.as_u64();
         }
-        Ok(More::Wanted)
+        Ok(ControlFlow::Continue(()))
     })?;
     Ok(tokens)
 }

@@ -5,11 +5,11 @@ use futures::executor::block_on;
 use serde_json::json;
 
 use super::key;
-use super::line::to_json;
 use super::store::{Access, id, no_session, open, open_with, refused, shown};
 use crate::amount::counted;
 use crate::args::{CopyKeyArgs, OneSessionArgs, StoreArgs};
 use crate::failure::{Failure, Result};
+use crate::output::to_json;
 
 pub(super) fn run(
     args: &OneSessionArgs,

@@ -1,13 +1,15 @@
 //! `epitome session erase`.
 
+use core::ops::ControlFlow;
+
 use epitome::core::Seq;
 use futures::executor::block_on;
 
-use super::line::to_json;
-use super::store::{Access, More, for_each_page, id, in_store, no_session, open};
+use super::store::{Access, for_each_page, id, in_store, no_session, open};
 use crate::amount::{counted, grouped};
 use crate::args::OneSessionArgs;
 use crate::failure::Result;
+use crate::output::to_json;
 
 /// Deletes a session, and says how much that was. One that cannot be read is deleted all the same.
 pub(super) fn run(args: &OneSessionArgs, dry_run: bool) -> Result<String> {
@@ -16,7 +18,7 @@ pub(super) fn run(args: &OneSessionArgs, dry_run: bool) -> Result<String> {
     let mut hidden = 0;
     let read = for_each_page(&store, args, |page| {
         hidden += page.iter().filter(|logged| logged.hidden_by.is_some()).count() as u64;
-        Ok(More::Wanted)
+        Ok(ControlFlow::Continue(()))
     });
     if dry_run {
         read?;

@@ -7,13 +7,12 @@ use epitome::history::{HistoryStoreExt as _, StoreError, StoreErrorKind};
 use epitome::wire::Format;
 use futures::executor::block_on;
 
-use super::line::to_json;
 use super::store::{Access, check_outside, history, id, in_store, no_session, open};
 use crate::amount::counted;
 use crate::args::{OneSessionArgs, RedactArgs};
 use crate::commands::convert::Conversions;
 use crate::failure::{Failure, Result};
-use crate::output::{self, Draft, Output};
+use crate::output::{self, Draft, Output, to_json};
 use crate::scan::{self, ESTIMATE};
 
 /// Writes the session, and says on standard output how much that was unless it goes there itself.

@@ -15,11 +15,11 @@ use epitome::session::{IdSource as _, UuidSource};
 use futures::executor::block_on;
 use sha2::{Digest as _, Sha256};
 
-use super::line::to_json;
 use super::store::{Access, Store, id, in_store, open, refused};
 use crate::amount::counted;
 use crate::args::{InputArgs, OneSessionArgs};
 use crate::failure::{Failure, Result};
+use crate::output::to_json;
 use crate::progress::Progress;
 use crate::scan;
 use crate::transcript::{Input, STDIN, stdin};

@@ -7,12 +7,11 @@ use epitome::core::attribution::Retention;
 use epitome::core::message::{PartView, Parts as _};
 use epitome::message::{Message, Part, Reasoning};
 use epitome::wire::{self, Format, ReadOptions, WireError, convert_continued, openai_chat};
-use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::amount::grouped;
-use crate::failure::{Failure, Result, code};
+use crate::failure::{Failure, Result};
 use crate::redact::Redactor;
 
 /// Number of characters of a message's text that a line shows.
@@ -96,8 +95,4 @@ fn without_what_is_lost(message: &Message) -> Result<(String, Vec<&'static str>)
         None => json!({"role": message.role().as_str(), "content": null}).to_string(),
     };
     Ok((text, lost))
-}
-
-pub(super) fn to_json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string_pretty(value).map_err(|error| Failure::new(code::IO, error.to_string()))
 }

@@ -1,14 +1,14 @@
 //! `epitome session list`.
 
 use console::{Alignment, measure_text_width, pad_str};
-use futures::executor::block_on;
+use epitome::history::SessionInfo;
 use serde::Serialize;
 
-use super::line::to_json;
-use super::store::{Access, PAGE, Store, in_store, open};
+use super::store::{Access, Store, open, sessions};
 use crate::amount::grouped;
 use crate::args::StoreArgs;
 use crate::failure::Result;
+use crate::output::to_json;
 use crate::visible::line;
 
 /// A session in a list. Its fields are the program's JSON.
@@ -26,21 +26,15 @@ pub(crate) struct Row {
 
 /// All sessions of a store, by name.
 pub(crate) fn rows(store: &Store, args: &StoreArgs) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    let mut after = None;
-    loop {
-        let page = block_on(store.list(after.as_ref(), PAGE)).map_err(|error| in_store(args, error))?;
-        let Some(last) = page.last() else { return Ok(rows) };
-        after = Some(last.id.clone());
-        rows.extend(page.iter().map(|info| Row {
-            session: info.id.as_str().to_owned(),
-            messages: info.head.0,
-            live_messages: info.live_messages,
-            live_tokens: info.live_tokens,
-            revision: info.revision.0,
-            damage: info.damage.clone(),
-        }));
-    }
+    let row = |info: SessionInfo| Row {
+        session: info.id.as_str().to_owned(),
+        messages: info.head.0,
+        live_messages: info.live_messages,
+        live_tokens: info.live_tokens,
+        revision: info.revision.0,
+        damage: info.damage,
+    };
+    Ok(sessions(store, args)?.into_iter().map(row).collect())
 }
 
 pub(crate) fn run(args: &StoreArgs, json: bool) -> Result<String> {

@@ -1,11 +1,13 @@
 //! `epitome session log`: all messages, each with the revision that hides it.
 
+use core::ops::ControlFlow;
+
 use epitome::history::Logged;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::line::{line, raw, redact_message};
-use super::store::{Access, More, for_each_page, open};
+use super::store::{Access, for_each_page, open};
 use crate::amount::{counted, grouped};
 use crate::args::{OneSessionArgs, RedactArgs};
 use crate::failure::{Failure, Result, code};
@@ -23,8 +25,8 @@ pub(super) fn run(args: &OneSessionArgs, redact: &RedactArgs) -> Result<()> {
         let lines = page.iter().map(|logged| log_line(logged, args.json, redactor.as_mut()));
         let lines = lines.collect::<Result<Vec<_>>>()?;
         match lines.is_empty() || output::say(lines.join("\n"))? == Audience::Listening {
-            true => Ok(More::Wanted),
-            false => Ok(More::Enough),
+            true => Ok(ControlFlow::Continue(())),
+            false => Ok(ControlFlow::Break(())),
         }
     })?;
     if !args.json {

@@ -1,5 +1,6 @@
 //! `epitome session prune`.
 
+use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
 use epitome::core::Revision;
@@ -8,11 +9,11 @@ use futures::executor::block_on;
 use serde_json::json;
 
 use super::copy::exists;
-use super::line::to_json;
-use super::store::{Access, More, PAGE, Store, for_each_page, id, open};
+use super::store::{Access, PAGE, Store, for_each_page, id, open};
 use crate::amount::{counted, grouped};
 use crate::args::OneSessionArgs;
 use crate::failure::{Failure, Result};
+use crate::output::to_json;
 
 /// Deletes what is hidden through a revision, or all of it.
 pub(super) fn run(args: &OneSessionArgs, through: Option<u64>, dry_run: bool) -> Result<String> {
@@ -32,7 +33,7 @@ pub(super) fn run(args: &OneSessionArgs, through: Option<u64>, dry_run: bool) ->
             messages += 1;
             tokens += logged.entry.count.tokens.as_u64();
         }
-        Ok(More::Wanted)
+        Ok(ControlFlow::Continue(()))
     })?;
     let session = &args.session;
     if dry_run {

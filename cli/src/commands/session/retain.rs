@@ -5,12 +5,12 @@ use futures::executor::block_on;
 use serde_json::json;
 
 use super::copy::exists;
-use super::line::to_json;
 use super::prune::said_in;
 use super::store::{Access, id, open};
 use crate::amount::counted;
 use crate::args::{KeepArgs, OneSessionArgs};
 use crate::failure::Result;
+use crate::output::to_json;
 
 /// Hides what is not to be kept, and deletes what is hidden.
 pub(super) fn run(args: &OneSessionArgs, keep: &KeepArgs, dry_run: bool) -> Result<String> {

@@ -7,11 +7,11 @@ use epitome::history::{HistoryStoreExt as _, Live, SessionId};
 use futures::executor::block_on;
 
 use super::copy::{exists, given};
-use super::line::to_json;
 use super::store::{Access, id, open};
 use crate::amount::counted;
 use crate::args::{OneSessionArgs, PlaceArgs};
 use crate::failure::{Failure, Result};
+use crate::output::to_json;
 
 /// Takes back a message and all that came after it.
 pub(super) fn run(args: &OneSessionArgs, place: &PlaceArgs) -> Result<String> {

@@ -1,10 +1,11 @@
 //! `epitome session show`: what the next request would contain.
 
-use super::line::{line, raw, redact_message, to_json};
+use super::line::{line, raw, redact_message};
 use super::store::{Access, history, open};
 use crate::amount::{counted, grouped};
 use crate::args::{OneSessionArgs, RedactArgs};
 use crate::failure::Result;
+use crate::output::to_json;
 use crate::redact::Redactor;
 use crate::scan;
 

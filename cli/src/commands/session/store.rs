@@ -1,5 +1,6 @@
 //! Opening stores and the sessions in them.
 
+use core::ops::ControlFlow;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -9,8 +10,8 @@ use epitome::core::{Revision, Seq, TokenCounter};
 #[cfg(feature = "sqlite")]
 use epitome::history::SqliteStore;
 use epitome::history::{
-    History, HistoryStore, HistoryStoreExt as _, Logged, SessionId, StoreError, StoreErrorKind, StoreKey,
-    open_store, open_store_with_key, shown_url,
+    History, HistoryStore, HistoryStoreExt as _, Logged, SessionId, SessionInfo, StoreError, StoreErrorKind,
+    StoreKey, open_store, open_store_with_key, shown_url,
 };
 use futures::executor::block_on;
 
@@ -170,6 +171,19 @@ pub(super) fn compaction(
     Ok(latest.ok_or_else(none)?.revision)
 }
 
+/// All sessions, by name.
+pub(crate) fn sessions(store: &Store, args: &StoreArgs) -> Result<Vec<SessionInfo>> {
+    let mut sessions: Vec<SessionInfo> = Vec::new();
+    loop {
+        let after = sessions.last().map(|last| &last.id);
+        let page = block_on(store.list(after, PAGE)).map_err(|error| in_store(args, error))?;
+        if page.is_empty() {
+            return Ok(sessions);
+        }
+        sessions.extend(page);
+    }
+}
+
 /// An existing session.
 pub(super) fn history(store: Store, args: &OneSessionArgs, counter: Counter) -> Result<History> {
     let history =
@@ -182,7 +196,7 @@ pub(super) fn history(store: Store, args: &OneSessionArgs, counter: Counter) -> 
 pub(crate) fn for_each_page(
     store: &Store,
     args: &OneSessionArgs,
-    mut visit: impl FnMut(&[Logged]) -> Result<More>,
+    mut visit: impl FnMut(&[Logged]) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
     let failed = |error: StoreError| match error.kind() {
         StoreErrorKind::NotFound => no_session(args),
@@ -192,7 +206,7 @@ pub(crate) fn for_each_page(
     while let Some(from) = next {
         let page = block_on(store.log(&id(args), from..Seq(u64::MAX), PAGE)).map_err(failed)?;
         next = page.next;
-        if visit(&page.messages)? == More::Enough {
+        if visit(&page.messages)?.is_break() {
             break;
         }
     }
@@ -231,11 +245,4 @@ fn is_of_store(url: &str, output: &Path) -> bool {
 fn resolved(path: &Path) -> Option<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::canonicalize(path).ok().or_else(|| Some(fs::canonicalize(folder).ok()?.join(path.file_name()?)))
-}
-
-/// Whether to go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum More {
-    Wanted,
-    Enough,
 }

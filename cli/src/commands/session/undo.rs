@@ -3,11 +3,11 @@
 use futures::executor::block_on;
 
 use super::copy::exists;
-use super::line::to_json;
 use super::store::{Access, compaction, id, open};
 use crate::amount::counted;
 use crate::args::OneSessionArgs;
 use crate::failure::Result;
+use crate::output::to_json;
 
 pub(super) fn run(args: &OneSessionArgs, revision: Option<u64>) -> Result<String> {
     let store = open(&args.store, Access::Write)?;

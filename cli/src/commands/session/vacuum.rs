@@ -4,11 +4,11 @@ use std::fs;
 
 use futures::executor::block_on;
 
-use super::line::to_json;
 use super::store::{Access, in_store, open};
 use crate::amount::counted;
 use crate::args::StoreArgs;
 use crate::failure::{Failure, Result};
+use crate::output::to_json;
 
 /// Writes the file of a store anew, and says how large it was and is.
 pub(super) fn run(args: &StoreArgs, json: bool) -> Result<String> {

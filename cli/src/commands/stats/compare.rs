@@ -7,13 +7,12 @@ use epitome::models::{Model, ModelCounter};
 use epitome::tokens::UnknownCounter;
 use serde::Serialize;
 
-use super::REFERENCE;
+use super::{OneReport, REFERENCE, to_output};
 use crate::amount::{counted, grouped};
 use crate::args::StatsArgs;
-use crate::failure::{ExitCode, Failure, Result, code};
+use crate::failure::{ExitCode, Result};
 use crate::model;
 use crate::output;
-use crate::report::place_of;
 use crate::request::Request;
 use crate::scan::{self, Counter, ESTIMATE};
 use crate::transcript::{Input, Transcript};
@@ -61,19 +60,7 @@ pub(super) fn run(args: &StatsArgs, found: Option<&Model>) -> Result<ExitCode> {
     for transcript in transcripts {
         all.push(compare(transcript, &counters, &mut ledger)?);
     }
-    let text = match (args.json, all.as_slice()) {
-        (true, [only]) if !args.input.part.each => serde_json::to_string_pretty(only),
-        (true, all) => serde_json::to_string_pretty(all),
-        (false, [only]) if !args.input.part.each => Ok(only.to_text()),
-        (false, all) => {
-            let texts = all
-                .iter()
-                .enumerate()
-                .map(|(at, one)| format!("{}\n{}", place_of(at, &one.path), one.to_text()));
-            Ok(texts.collect::<Vec<_>>().join("\n"))
-        }
-    };
-    output::say(&text.map_err(|error| Failure::new(code::IO, error.to_string()))?)?;
+    output::say(to_output(args, &all, "\n")?)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -162,7 +149,11 @@ fn error(tokens: u64, reference: u64) -> f64 {
     (error * 10.0).round() / 10.0
 }
 
-impl Comparison {
+impl OneReport for Comparison {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
     fn to_text(&self) -> String {
         let messages = counted(self.messages, "message");
         let around = counted(self.around, "token");

@@ -339,6 +339,11 @@ fn refusals_are_told_apart_by_status_and_code() {
         (500, "<html>".to_string(), Kind::Unavailable),
         (502, String::new(), Kind::Unavailable),
         (503, code("server_is_overloaded"), Kind::Overloaded),
+        (
+            400,
+            json!({"error": {"type": "t", "details": {"error_code": "compaction_unavailable"}}}).to_string(),
+            Kind::Unavailable,
+        ),
     ];
     for (status, body, kind) in cases {
         let error = refusal(&ResponsesVendor::openai(), status, None, &body);

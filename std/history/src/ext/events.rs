@@ -4,15 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use epitome_core::{Head, Revision, Seq};
 
-use super::Exported;
+use super::{Exported, PAGE};
 use crate::rules;
 use crate::{
     Append, AppendToken, Appended, Committed, CompactionRecord, Entry, HistoryStore, LoggedAppend, NewState,
     Pruned, SessionId, StateRevision, StoreError, StoreErrorKind, Timestamp,
 };
-
-/// Number of appends, records or messages that are asked for at once.
-const PAGE: u32 = 256;
 
 /// One step of a session's life.
 #[derive(Debug, Clone)]

@@ -4,11 +4,9 @@ use core::ops::Range;
 
 use epitome_core::{Head, Revision, Seq};
 
+use super::PAGE;
 use crate::rules::invalid;
 use crate::{Committed, CompactionRecord, HistoryStore, LogPage, Logged, SessionId, StoreError};
-
-/// Number of messages that are read at once.
-const PAGE: u32 = 256;
 
 pub(super) async fn expand<S: HistoryStore + ?Sized>(
     store: &S,

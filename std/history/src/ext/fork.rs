@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use epitome_core::{Revision, Seq};
 
+use super::PAGE;
 use super::events::{Event, Events, conflict};
 use crate::rules::invalid;
 use crate::{Append, Committed, HistoryStore, SessionId, StoreError, StoreErrorKind};
@@ -163,6 +164,3 @@ async fn nothing_pruned<S: HistoryStore + ?Sized>(
     }
     Ok(())
 }
-
-/// Number of records or messages that are read at once.
-const PAGE: u32 = 256;

@@ -6,6 +6,7 @@ use epitome_core::attribution::SourceKind;
 use epitome_core::message::Role;
 use epitome_core::{ClassEstimator, Group, Revision, Seq};
 
+use super::PAGE;
 use super::events::conflict;
 use crate::rules::invalid;
 use crate::visible::VisibleIndex;
@@ -19,9 +20,6 @@ pub(crate) const REWIND: &str = "rewind";
 
 /// Maximum number of times that a session is loaded anew because another writer was faster.
 const ATTEMPTS_MAX: usize = 8;
-
-/// Number of appends that are read at once.
-const PAGE: u32 = 256;
 
 /// The limit of a session that [`retain`](super::HistoryStoreExt::retain) enforces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +43,7 @@ pub struct Retained {
 
 /// The messages to be hidden.
 #[derive(Debug, Clone, Copy)]
-enum Hide {
+pub(super) enum Hide {
     All,
     From(Seq),
     AllBut(Keep),
@@ -61,32 +59,8 @@ impl Hide {
     }
 }
 
-pub(super) async fn clear<S: HistoryStore + ?Sized>(
-    store: &S,
-    session: &SessionId,
-) -> Result<Revision, StoreError> {
-    hide(store, session, Hide::All).await.map(|(made, _)| made)
-}
-
-pub(super) async fn rewind<S: HistoryStore + ?Sized>(
-    store: &S,
-    session: &SessionId,
-    at: Seq,
-) -> Result<Revision, StoreError> {
-    hide(store, session, Hide::From(at)).await.map(|(made, _)| made)
-}
-
-pub(super) async fn retain<S: HistoryStore + ?Sized>(
-    store: &S,
-    session: &SessionId,
-    keep: Keep,
-) -> Result<Retained, StoreError> {
-    let (made, hidden) = hide(store, session, Hide::AllBut(keep)).await?;
-    Ok(Retained { hidden, pruned: store.prune(session, made).await? })
-}
-
 /// Hides that, in one commit. Returns the revision after it, and how much it hid.
-async fn hide<S: HistoryStore + ?Sized>(
+pub(super) async fn hide<S: HistoryStore + ?Sized>(
     store: &S,
     session: &SessionId,
     what: Hide,

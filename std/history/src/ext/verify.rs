@@ -3,11 +3,8 @@
 use epitome_core::Seq;
 
 use super::events::{conflict, copy};
-use super::{Exported, sessions};
+use super::{Exported, PAGE, sessions};
 use crate::{HistoryStore, MemoryStore, SessionId, SessionInfo, StoreError, StoreErrorKind};
-
-/// Number of messages that are compared at once.
-const PAGE: u32 = 256;
 
 pub(super) async fn verify<S: HistoryStore + ?Sized>(
     store: &S,

@@ -7,11 +7,8 @@ use epitome_core::{Revision, Seq};
 use epitome_message::Message;
 
 use super::History;
-use crate::ext::{CLEAR, REWIND};
+use crate::ext::{CLEAR, PAGE, REWIND};
 use crate::{Committed, LogSearch, Logged, StoreError, StoreErrorKind};
-
-/// Number of messages or records that are read at once.
-const PAGE: u32 = 256;
 
 /// The messages of a log that are hidden or shortened, but for those that were pruned and those that a user took back with
 /// [`clear`](crate::HistoryStoreExt::clear) or [`rewind`](crate::HistoryStoreExt::rewind).

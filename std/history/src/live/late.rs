@@ -8,13 +8,11 @@ use epitome_core::{OpenKind, Seq};
 use epitome_message::{Message, Part, ToolCall};
 
 use super::History;
+use crate::ext::PAGE;
 use crate::{Entry, HistoryStore, Logged, SessionId, StoreError};
 
 /// A call and the answer to it.
 pub type Exchange = Vec<Message>;
-
-/// Number of messages of the log that are read at once.
-const PAGE: u32 = 256;
 
 impl History {
     /// The answers that have come to calls which the summaries at these positions stand for, and that none of them has been

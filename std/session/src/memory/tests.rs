@@ -15,9 +15,7 @@ use crate::history::{MemoryStore, SessionId};
 use crate::message::Message;
 use crate::provider::{HistoryProvider, NamedAgent, Providers};
 use crate::run::RunSettings;
-use crate::session::{
-    AgentResponse, AgentSession, FileSessionStore, SessionContext, SessionErrorKind, SessionStore,
-};
+use crate::session::{AgentResponse, AgentSession, FileSessionStore, SessionContext, SessionErrorKind};
 
 fn run(
     providers: &Providers,

@@ -314,11 +314,6 @@ impl AgentSession {
         }
     }
 
-    /// Forgets the window that was told: the next request is as large as the configuration says.
-    pub const fn forget_window(&mut self) {
-        self.window_told = None;
-    }
-
     /// The history that the session itself keeps for the in-memory provider `source_id`.
     ///
     /// `state` is that provider's: a list of messages in it takes the place of what was kept before.

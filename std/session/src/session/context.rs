@@ -270,12 +270,6 @@ impl SessionContext {
         kept.map(|(_, history)| history).filter(|history| history.is_whole())
     }
 
-    /// The history of this source, to be changed.
-    pub fn history_mut(&mut self, source_id: &str) -> Option<&mut History> {
-        let kept = self.histories.iter_mut().find(|(kept, _)| *kept == *source_id);
-        kept.map(|(_, history)| history).filter(|history| history.is_whole())
-    }
-
     /// Replaces what a history provider has loaded, after a compaction of its history. Its place stays.
     pub fn reload(&mut self, source_id: &str, messages: Vec<Message>) {
         if let Some(place) = self.context.iter_mut().find(|it| it.source_id == *source_id) {

@@ -75,11 +75,4 @@ impl AgentResponse {
         self.response_id = Some(id.into());
         self
     }
-
-    /// Sets the id of the agent that answered.
-    #[must_use]
-    pub fn with_agent_id(mut self, id: impl Into<Str>) -> Self {
-        self.agent_id = Some(id.into());
-        self
-    }
 }

@@ -6,6 +6,7 @@ use epitome::core::message::{PartView, Parts as _};
 use epitome::core::{Basis, TokenCounter, Tokens, count_part, measure_message};
 use serde::Serialize;
 
+use super::super::OneReport;
 use super::super::session::Session;
 use super::beside;
 use crate::amount::{counted, grouped};
@@ -17,7 +18,7 @@ use crate::visible::line;
 /// A conversation by its tools, the most expensive first.
 #[derive(Debug, Serialize)]
 pub(super) struct Tools {
-    pub(super) path: String,
+    path: String,
     messages: u64,
     tokens: u64,
     token_basis: Basis,
@@ -71,8 +72,14 @@ impl Tools {
         let tokenizer = counter.name().to_owned();
         Ok(Self { path, messages: at, tokens, token_basis: basis, tokenizer, tools, session })
     }
+}
 
-    pub(super) fn to_text(&self) -> String {
+impl OneReport for Tools {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn to_text(&self) -> String {
         let mut text = format!(
             "{}, {} ({} by {}), {} of them calls and results of {}",
             counted(self.messages, "message"),

@@ -5,6 +5,7 @@ use epitome::core::{Basis, TokenCounter, measure_message};
 use epitome::wire::UsageEntry;
 use serde::Serialize;
 
+use super::super::OneReport;
 use super::super::session::Session;
 use super::beside;
 use crate::amount::{counted, grouped};
@@ -16,7 +17,7 @@ use crate::transcript::Transcript;
 /// A conversation by its turns, the oldest first: in the order in which a reader asks what happened.
 #[derive(Debug, Serialize)]
 pub(super) struct Turns {
-    pub(super) path: String,
+    path: String,
     messages: u64,
     tokens: u64,
     token_basis: Basis,
@@ -81,8 +82,14 @@ impl Turns {
         let tokenizer = counter.name().to_owned();
         Ok(Self { path, messages: at, tokens, token_basis: basis, tokenizer, turns, session })
     }
+}
 
-    pub(super) fn to_text(&self) -> String {
+impl OneReport for Turns {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn to_text(&self) -> String {
         let mut text = format!(
             "{} in {}, {} ({} by {})\n\n",
             counted(self.messages, "message"),
