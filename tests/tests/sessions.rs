@@ -7,6 +7,7 @@
     reason = "tests: a panic is how they report"
 )]
 
+mod approvals;
 mod bad_input;
 mod branch;
 mod cancel;

@@ -52,7 +52,7 @@ pub use client::{ChatClient, ChatRequest, ClientError, DeltaSink, SessionForgott
 pub use input::Input;
 pub use shared::{Concurrency, SharedSession};
 pub use stream::{RunStream, RunUpdate};
-pub use tools::{INTERRUPTED, OpenCallAction, ToolFuture, ToolOutput};
+pub use tools::{DENIED, INTERRUPTED, OpenCallAction, ToolFuture, ToolOutput};
 
 use self::tools::ToolRunner;
 
@@ -133,7 +133,8 @@ impl Agent {
         }
     }
 
-    /// Sets the function that runs tools. Without it, a run ends when the model calls a tool; the next run may bring the result.
+    /// Sets the function that runs tools. Without it, a run ends when the model calls a tool; the next run may bring the result. A call
+    /// that a person must allow runs only when it is [approved](crate::run::ApprovalState).
     #[must_use]
     pub fn with_tool_runner(
         mut self,

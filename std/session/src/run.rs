@@ -35,6 +35,7 @@
 //! # }).unwrap();
 //! ```
 
+mod approval;
 mod branch;
 mod compact;
 mod compactions;
@@ -61,6 +62,7 @@ mod spill;
 mod stream;
 mod working;
 
+pub use approval::ApprovalState;
 pub use branch::branch;
 pub use compact::compact;
 pub use compactions::Compactions;

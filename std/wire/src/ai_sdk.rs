@@ -21,7 +21,8 @@
 //!   The SDK sends it so (`convertToModelMessages`).
 //! - A tool part holds a call and its result. Where the provider ran the tool (`providerExecuted`), the result stays in the message of
 //!   the model. A call that was not read to its end (`input-streaming`) is not sent, and is none.
-//! - Data parts (`data-..`) and sources are not sent to a model, and are no parts. Files and approvals are parts.
+//! - Data parts (`data-..`) and sources are not sent to a model, and are no parts. Files and approvals are parts: a tool part
+//!   in the state `approval-requested` is a call and a request, one in `approval-responded` has an answer too, among the results of the step.
 //! - The tool invocations of version 4 (`tool-invocation`, `args`, `result`) are read as those of later versions.
 //!
 //! Messages stand in an array, in an object under `messages`, or one in a line. Changed texts, arguments and results are written back, and

@@ -8,12 +8,14 @@ use futures::{FutureExt, StreamExt, stream};
 
 use super::stream::{RunUpdate, Updates};
 use super::{
-    Agent, ChatRequest, ClientError, INTERRUPTED, Input, OVERFLOW_COMPACTIONS_MAX, OpenCallAction,
+    Agent, ChatRequest, ClientError, DENIED, INTERRUPTED, Input, OVERFLOW_COMPACTIONS_MAX, OpenCallAction,
     SessionForgotten, SharedSession, ToolOutput,
 };
 use crate::message::{Message, Part, ToolCall};
 use crate::provider::Failures;
-use crate::run::{Delta, Prompt, RequestHandle, Run, RunError, RunEvent, RunOptions, RunOutcome};
+use crate::run::{
+    ApprovalState, Delta, Prompt, RequestHandle, Run, RunError, RunEvent, RunOptions, RunOutcome,
+};
 use crate::session::AgentSession;
 use crate::wire::ContextOverflow;
 
@@ -25,7 +27,8 @@ impl Agent {
     /// [`OVERFLOW_COMPACTIONS_MAX`] times.
     ///
     /// # Errors
-    /// [`RunError::Model`] if the client failed, [`RunError::ContextOverflow`] if the request could not be made to fit, and
+    /// [`RunError::PendingCalls`] if calls of the turn have no result and cannot be answered here: there is no tool runner, or a person must
+    /// allow them; the input is stored. [`RunError::Model`] if the client failed, [`RunError::ContextOverflow`] if the request could not be made to fit, and
     /// [`RunError::ToolRounds`] if the model does not stop calling tools: what was said is stored, as it is with
     /// [`RunError::OverLimit`]. [`RunError::EndFailed`], with the answer, if a provider failed after it; a run with the same token then
     /// says [`RunError::AlreadyStored`], with the answer, if the history that loads has stored it. Otherwise as [`Run::begin`] and
@@ -114,13 +117,24 @@ impl Agent {
         let mut run = run?;
         tell(updates, run.events());
         if self.open_calls == OpenCallAction::Report {
-            report_open_calls(&mut run, updates)?;
+            // Of a call that waited for an approval, or got none, it is known that it has not run.
+            let is_unrun = |call: &ToolCall| {
+                run.waited_for_approval(call) || run.approval_of(call) == ApprovalState::Denied
+            };
+            let mut calls = run.pending_calls();
+            calls.retain(|call| !is_unrun(call));
+            report(&mut run, updates, calls, INTERRUPTED)?;
         }
         let is_stopped = || updates.is_some_and(Updates::is_stopped);
         let mut rounds = 0_u32;
         loop {
             let calls = run.pending_calls();
             if !calls.is_empty() {
+                let waiting: Vec<_> =
+                    calls.iter().filter(|call| !self.can_answer(&run, call)).cloned().collect();
+                if !waiting.is_empty() {
+                    return Err(failed(&mut run, updates, RunError::pending(waiting)).await);
+                }
                 if rounds >= self.tool_rounds_max {
                     let error = RunError::ToolRounds { rounds_max: self.tool_rounds_max };
                     return Err(failed(&mut run, updates, error).await);
@@ -131,7 +145,8 @@ impl Agent {
             if !is_stopped() {
                 self.ask(&mut run, options, updates).await?;
             }
-            if !is_stopped() && self.can_answer(&run) {
+            let calls = run.pending_calls();
+            if !is_stopped() && !calls.is_empty() && calls.iter().all(|call| self.can_answer(&run, call)) {
                 continue;
             }
             let ended = match is_stopped() {
@@ -160,11 +175,13 @@ impl Agent {
         }
     }
 
-    /// Whether there are calls, and each can be answered here.
-    fn can_answer(&self, run: &Run<'_>) -> bool {
-        let calls = run.pending_calls();
-        let is_answered = |call| self.tool_runner.is_some() || run.answers_call(call);
-        !calls.is_empty() && calls.iter().all(is_answered)
+    /// Whether the call can be answered here, now.
+    fn can_answer(&self, run: &Run<'_>, call: &ToolCall) -> bool {
+        match run.approval_of(call) {
+            ApprovalState::Requested => false,
+            ApprovalState::Denied => true,
+            _ => self.tool_runner.is_some() || run.answers_call(call),
+        }
     }
 
     async fn run_tools(
@@ -173,6 +190,9 @@ impl Agent {
         calls: Vec<ToolCall>,
         updates: Option<&Updates>,
     ) -> Result<(), RunError> {
+        let is_denied = |call: &ToolCall| run.approval_of(call) == ApprovalState::Denied;
+        let (denied, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(is_denied);
+        report(run, updates, denied, DENIED)?;
         let (own, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| run.answers_call(call));
         if !calls.is_empty() {
             self.run_own_tools(run, calls, updates).await?;
@@ -193,6 +213,7 @@ impl Agent {
         updates: Option<&Updates>,
     ) -> Result<(), RunError> {
         let Some(tool_runner) = &self.tool_runner else { return Err(RunError::pending(calls)) };
+        let count = calls.len();
         let results = calls.into_iter().enumerate().map(|(at, call)| async move {
             let id = call.id.clone();
             // A tool that panics has failed, as far as the model is told.
@@ -200,12 +221,18 @@ impl Agent {
             (at, output.unwrap_or_else(|_| ToolOutput::failed("the tool panicked")).into_message(id))
         });
         let mut results = pin!(stream::iter(results).buffer_unordered(self.parallel_calls_max));
-        let mut done = Vec::new();
+        let (mut done, mut left) = (Vec::new(), count);
         while let Some(Some((at, result))) = unless_stopped(updates, results.next()).await {
             if let Some(updates) = updates {
                 updates.push(RunUpdate::ToolResult(result.clone()));
             }
+            left = left.saturating_sub(1);
             done.push((at, result));
+            // Other tools may run for long: what is there is not lost with them.
+            if left > 0 && run.stores_per_call() {
+                run.answer(done.drain(..).map(|(_, result)| result).collect())?;
+                recorded(run.store_now().await)?;
+            }
         }
         done.sort_unstable_by_key(|(at, _)| *at);
         run.answer(done.into_iter().map(|(_, result)| result).collect())
@@ -338,9 +365,15 @@ fn tell(updates: Option<&Updates>, events: &[RunEvent]) {
     }
 }
 
-fn report_open_calls(run: &mut Run<'_>, updates: Option<&Updates>) -> Result<(), RunError> {
-    let told = |call: ToolCall| ToolOutput::failed(INTERRUPTED).into_message(call.id);
-    let results: Vec<_> = run.pending_calls().into_iter().map(told).collect();
+/// Gives this failure to the calls as their result.
+fn report(
+    run: &mut Run<'_>,
+    updates: Option<&Updates>,
+    calls: Vec<ToolCall>,
+    failure: &str,
+) -> Result<(), RunError> {
+    let told = |call: ToolCall| ToolOutput::failed(failure).into_message(call.id);
+    let results: Vec<_> = calls.into_iter().map(told).collect();
     if let Some(updates) = updates {
         results.iter().cloned().for_each(|result| updates.push(RunUpdate::ToolResult(result)));
     }

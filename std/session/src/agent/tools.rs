@@ -21,6 +21,10 @@ pub type ToolFuture = Pin<Box<dyn Future<Output = ToolOutput> + Send>>;
 ///
 /// assert!(!ToolOutput::new("forty-two").is_error);
 /// assert!(ToolOutput::failed("there is no such file").is_error);
+///
+/// use epitome_std::message::{Media, MediaSource, Part};
+/// let screenshot = Media::new("image/png", MediaSource::Data("iVBORw0KGgo=".into()));
+/// assert_eq!(ToolOutput::from_parts(vec![Part::Media(screenshot)]).parts.len(), 1);
 /// ```
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
@@ -44,6 +48,12 @@ impl ToolOutput {
         Self { is_error: true, ..Self::new(text) }
     }
 
+    /// The tool has done its work, and its result has these parts: an image, for example.
+    #[must_use]
+    pub const fn from_parts(parts: Vec<Part>) -> Self {
+        Self { parts, is_error: false }
+    }
+
     pub(super) fn into_message(self, call_id: Str) -> Message {
         let mut result = ToolResult::new(call_id, self.parts);
         result.is_error = self.is_error;
@@ -63,6 +73,9 @@ impl fmt::Debug for ToolOutput {
 /// The result that [`OpenCallAction::Report`] gives to a call.
 pub const INTERRUPTED: &str =
     "[interrupted: no result of this call was stored, and it may have run all the same]";
+
+/// The result of a call that a person has denied: see [`ApprovalState`](crate::run::ApprovalState). The tool runner is not asked.
+pub const DENIED: &str = "[denied: the user does not allow this call; it has not run]";
 
 /// What a run does with tool calls of its turn that an earlier run has left without a result: its process ended, or it was cancelled.
 ///
@@ -106,6 +119,6 @@ pub enum OpenCallAction {
     #[default]
     Run,
     /// Each gets [`INTERRUPTED`] as its result, and the model decides whether to call the tool again. It is for tools that must not run
-    /// twice. No tool runner is needed.
+    /// twice. No tool runner is needed. A call that waited for an [approval](crate::run::ApprovalState) has not run, and is not reported.
     Report,
 }

@@ -150,7 +150,7 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PendingCalls(calls) => {
-                write!(f, "{} calls have no result yet: answer them first; the first is ", calls.len())?;
+                write!(f, "{} calls have no result, or wait for an approval: answer them first; the first is ", calls.len())?;
                 match calls.first() {
                     Some(call) => write!(f, "{:?} of tool {:?}", call.id.as_str(), call.name.as_str()),
                     None => f.write_str("unknown"),

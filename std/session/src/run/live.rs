@@ -12,8 +12,8 @@ use super::partial::Left;
 use super::served::Served;
 use super::working::Working;
 use super::{
-    ModelResponse, Persistence, Point, Prompt, RequestHandle, RunError, RunEvent, RunOptions, RunSettings,
-    render,
+    ApprovalState, ModelResponse, Persistence, Point, Prompt, RequestHandle, RunError, RunEvent, RunOptions,
+    RunSettings, render,
 };
 use crate::compaction::AutoCompaction;
 use crate::message::{Message, Part, Str, ToolCall};
@@ -241,6 +241,18 @@ impl<'a> Run<'a> {
         self.working.calls_without_result(true)
     }
 
+    /// Whether a person allows the call. A call whose approval is requested or denied must not run: an [`Agent`](crate::agent::Agent) ends
+    /// its run for the first, and answers the second with [`DENIED`](crate::agent::DENIED).
+    #[must_use]
+    pub fn approval_of(&self, call: &ToolCall) -> ApprovalState {
+        self.working.approval_of(&call.id, false)
+    }
+
+    /// Whether the call has not run before this run: an approval was requested then, and there was no answer.
+    pub(crate) fn waited_for_approval(&self, call: &ToolCall) -> bool {
+        self.working.approval_of(&call.id, true) == ApprovalState::Requested
+    }
+
     /// The calls of earlier turns that never got a result: of a run that crashed, or was left. The model is told that they
     /// were aborted; a result that comes after all may be given to [`Run::answer`].
     #[must_use]
@@ -370,11 +382,18 @@ impl<'a> Run<'a> {
         self.working.push(messages);
     }
 
+    /// Whether what is said is stored before each call of the model.
+    pub(crate) fn stores_per_call(&self) -> bool {
+        self.persistence == Persistence::PerModelCall
+    }
+
+    /// Stores what was said.
+    pub(crate) async fn store_now(&mut self) -> Result<(), RunError> {
+        Ok(self.providers.store(self.session, &mut self.context).await?)
+    }
+
     async fn store_if_per_call(&mut self) -> Result<(), RunError> {
-        if self.persistence == Persistence::PerModelCall {
-            self.providers.store(self.session, &mut self.context).await?;
-        }
-        Ok(())
+        if self.stores_per_call() { self.store_now().await } else { Ok(()) }
     }
 
     pub(super) fn check_idle(&self) -> Result<(), RunError> {

@@ -10,6 +10,7 @@ use epitome_core::attribution::SeqRange;
 use epitome_core::message::{CallKind, Role};
 use epitome_core::{Group, Index, OpenCall, Revision, Seq, Stamp, TokenCounter, Turn};
 
+use super::ApprovalState;
 use crate::history::inner::{
     Beside, Exchange, PendingEdit, PendingRecord, VisibleIndex, covered, exchange, joined,
 };
@@ -200,6 +201,16 @@ impl Working {
         });
         open.sort_by_key(|(_, call)| (call.anchor, call.ordinal));
         open.iter().filter_map(|(id, call)| self.call(id, *call)).collect()
+    }
+
+    /// Whether a person allows the call `id`; before the input of the run, or after it.
+    pub(super) fn approval_of(&self, id: &str, before_input: bool) -> ApprovalState {
+        let is_call = |part: &Part| matches!(part, Part::ToolCall(call) if call.id == *id);
+        let calls = |live: &Live| live.entry.message.parts().iter().any(is_call);
+        let first = self.visible.live().iter().rposition(calls).unwrap_or_default();
+        let counts = |live: &&Live| !before_input || live.key.0 < self.places.input;
+        let since = self.visible.live().iter().skip(first).filter(counts);
+        ApprovalState::of(id, since.map(|live| &live.entry.message))
     }
 
     fn call(&self, id: &[u8], open: OpenCall) -> Option<ToolCall> {

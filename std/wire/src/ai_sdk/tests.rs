@@ -144,3 +144,34 @@ fn reasoning_without_words_is_no_part() {
     let text = r#"[{"id":"1","role":"assistant","parts":[{"type":"reasoning","text":""},{"type":"text","text":"ok"}]}]"#;
     assert_eq!(shown_in(&transcript(text)), ["assistant: text ok"]);
 }
+
+/// In both forms a call that waits is told from one that a person has allowed, or denied.
+#[test]
+fn approvals_are_parts() {
+    let ui = r#"[{"id":"1","role":"user","parts":[{"type":"text","text":"Clean up."}]},
+      {"id":"2","role":"assistant","parts":[{"type":"step-start"},
+        {"type":"tool-rm","toolCallId":"c1","state":"approval-requested","input":{"path":"a"},"approval":{"id":"a1"}},
+        {"type":"tool-rm","toolCallId":"c2","state":"approval-responded","input":{},"approval":{"id":"a2","approved":true}},
+        {"type":"tool-rm","toolCallId":"c3","state":"approval-responded","input":{},"approval":{"id":"a3","approved":false}},
+        {"type":"tool-rm","toolCallId":"c4","state":"approval-requested","input":{}}]}]"#;
+    let mut transcript = transcript(ui);
+    let said = transcript.conversations()[0].messages().collect::<Vec<_>>();
+    let (user, model, tool) = (Role::User, Role::Assistant, Role::Tool);
+    assert_eq!(said.iter().map(|message| message.role()).collect::<Vec<_>>(), [user, model, tool]);
+    let requests = said[1].parts().iter().filter_map(|part| match part {
+        Part::ApprovalRequest(asked) => Some((asked.id.as_str(), asked.call_id.as_str())),
+        _ => None,
+    });
+    assert!(requests.eq([("a1", "c1"), ("a2", "c2"), ("a3", "c3")]));
+    let answers = said[2].parts().iter().map(|part| match part {
+        Part::ApprovalResponse(answer) => (answer.approval.id.as_str(), answer.approved),
+        other => panic!("{other:?}"),
+    });
+    assert!(answers.eq([("a2", true), ("a3", false)]));
+    assert_eq!(written(&transcript), ui);
+    // What was asked and answered goes together.
+    transcript.conversations_mut()[0].entries.remove(2);
+    assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
+    transcript.conversations_mut()[0].entries.remove(1);
+    assert!(!written(&transcript).contains("tool-rm"));
+}

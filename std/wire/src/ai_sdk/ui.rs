@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use epitome_core::message::{CallKind, Role};
-use epitome_message::{Part, Reasoning, Str, ToolCall, UnknownPart};
+use epitome_message::{Approval, ApprovalAnswer, Part, Reasoning, Str, ToolCall, UnknownPart};
 
 use super::FORMAT;
 use crate::WireError;
@@ -90,7 +90,7 @@ impl<'a> Steps<'a> {
     fn end_step(&mut self) {
         self.has_invocation = false;
         for (block, result) in self.results.drain(..) {
-            self.pieces.extend(block, [result]);
+            self.pieces.push(Role::Tool, block, result);
         }
     }
 
@@ -160,6 +160,19 @@ impl<'a> Steps<'a> {
         }
         let call = RecordPart::new(Part::ToolCall(call)).with_slot(input, SlotForm::Arguments);
         self.pieces.extend_own(block, [call.with_element(list, block)]);
+        let approval = tool.get("approval")?.filter(|value| ValueKind::of(value) == ValueKind::Object);
+        if let ("approval-requested" | "approval-responded", Some(approval)) = (&*state, approval) {
+            let found = Members::of(approval, &["id", "approved"]);
+            let asked = Approval::new(found.text(whole, "id")?, id);
+            let request = RecordPart::new(Part::ApprovalRequest(asked.clone()));
+            self.pieces.extend_own(block, [request.with_element(list, block)]);
+            if &*state == "approval-responded" {
+                let answer = ApprovalAnswer::new(asked, found.get("approved")? == Some("true"));
+                let answer = RecordPart::new(Part::ApprovalResponse(answer)).with_element(list, block);
+                self.results.push((block, answer));
+            }
+            return Ok(());
+        }
         let result = match &*state {
             "output-available" | "result" => {
                 let copy = self.copies.get(&id).copied();
@@ -168,8 +181,6 @@ impl<'a> Steps<'a> {
             }
             "output-error" => failed(whole, id, tool.get("errorText")?),
             "output-denied" => {
-                let approval =
-                    tool.get("approval")?.filter(|value| ValueKind::of(value) == ValueKind::Object);
                 let reason = approval.map(|approval| json::known::field(approval, "reason")).transpose()?;
                 failed(whole, id, reason.flatten())
             }
