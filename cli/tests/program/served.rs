@@ -146,7 +146,7 @@ fn it_says_what_the_other_commands_say() {
     session(&["rewind", "--turns", "1"]).ok();
     assert_eq!(server.json("head?session=one"), json!({"messages": 148, "revision": 4}));
     assert_eq!(server.json("messages?session=one&number=74")["messages"][0]["revision"], 3);
-    assert_eq!(server.json("session?session=one")["revisions"][0]["what"], "rewind");
+    assert_eq!(server.json("session?session=one")["revisions"][0]["what"], "rewind:at=146");
     session(&["prune", "--all"]).ok();
     assert!(server.json("session?session=one")["revisions"][0]["deleted"].as_u64().unwrap() > 0);
     session(&["erase"]).ok();

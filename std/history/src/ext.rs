@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use epitome_core::{Revision, Seq};
 
 pub use self::export::{Exported, check_export};
-pub(crate) use self::hide::{CLEAR, REWIND};
+pub(crate) use self::hide::taken_back;
 use self::hide::{Hide, hide};
 pub use self::hide::{Keep, Retained};
 pub use self::search::scan;

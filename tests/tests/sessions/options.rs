@@ -4,6 +4,7 @@ use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
+use epitome::agent::Agent;
 use epitome::compaction::{AutoCompaction, Compaction, CompactionOptions, RunPoints};
 use epitome::compactors::Truncation;
 use epitome::core::Trigger;
@@ -14,7 +15,7 @@ use futures::executor::block_on;
 
 use crate::sessions::compaction::{auto, compacted, fill, talk};
 use crate::sessions::runs::settings;
-use crate::sessions::support::Truncating;
+use crate::sessions::support::{Scripted, Truncating};
 
 /// The size of the request in which the first compaction was made, and the sizes of all requests.
 fn sizes(settings: &RunSettings, runs: usize) -> (Option<usize>, Vec<u64>) {
@@ -69,6 +70,18 @@ fn a_goal_a_reserve_and_a_least_amount_can_be_set_for_an_agent_and_for_a_run() {
 }
 
 /// Asked for from outside, and not before there is something to compact: the question stays open until then.
+#[test]
+fn a_condition_that_panics_is_not_met() {
+    let store = Arc::new(MemoryStore::new());
+    let condition = AutoCompaction::new(Truncating(Truncation::new()))
+        .with_trigger(Trigger::never())
+        .with_condition(|_| panic!("on purpose"));
+    let agent = Agent::with_settings(settings(&store).with_compaction(condition), Scripted::says("Done."));
+    let mut session = agent.create_session(Some("s"), None);
+    let outcome = block_on(agent.run(&mut session, "Work.", &RunOptions::default())).unwrap();
+    assert_eq!((outcome.response.text().as_str(), outcome.events.len()), ("Done.", 0));
+}
+
 #[test]
 fn a_condition_of_the_callers_own_makes_a_compaction_due() {
     let asked = Arc::new(AtomicBool::new(true));

@@ -103,6 +103,26 @@ fn a_second_refusal_is_answered_harder() {
     assert!(second < first && third <= second / 2 + 1, "{asked:?}");
 }
 
+/// The task leaves less of the window free than is reserved for the answer: the turns after it go all the same, and the session goes on.
+#[test]
+fn what_is_protected_may_take_the_place_of_the_answer() {
+    for tells in [true, false] {
+        let store = Arc::new(MemoryStore::new());
+        let strict = Strict { tells, ..Strict::new(WINDOW) };
+        let settings =
+            settings(&store).with_model_row(Model::new("small", WINDOW)).with_compaction(compaction());
+        let (limit, agent) = (settings.budget().limit(), agent(settings, &strict));
+        let mut session = agent.create_session(Some("s"), None);
+        let task = "word ".repeat(usize::try_from(limit - 100).unwrap());
+        block_on(agent.run(&mut session, task, &RunOptions::default())).unwrap();
+        let before = strict.asked.lock().unwrap()[0].0;
+        assert!(before + 300 < WINDOW && before < limit, "{before} of {limit}");
+        let events = talk(&agent, &mut session, 12);
+        let sent = strict.asked.lock().unwrap().iter().filter(|(size, fits)| *fits && *size > limit).count();
+        assert!(sent > 0 && compactions(&events) > 1, "{tells}: {:?}", strict.asked);
+    }
+}
+
 /// Whatever a run compacts at and by, and whether it can: no request is larger than the limit, and what is said is stored.
 #[test]
 fn an_enforced_limit_is_kept_or_told() {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use epitome::agent::Agent;
 use epitome::compaction::{AutoCompaction, CompactionOptions};
-use epitome::compactors::{Engine, StrategySpec, ToolResultClearing, Truncation};
+use epitome::compactors::{Engine, SlidingWindow, StrategySpec, ToolResultClearing, Truncation, Window};
 use epitome::core::attribution::{Authority, Retention};
 use epitome::core::message::Role;
 use epitome::core::{Budget, ClassEstimator, Pass, Seq, Strategy, TokenCounter as _, Trigger};
@@ -149,7 +149,7 @@ fn only_what_is_hidden_and_was_not_taken_back_is_shown() {
     let turns = ["Hello.", "The port is 8472.", "The pier is long."].map(said);
     let truncation = Truncation::new();
     let (hidden, visible) = (session(&turns, None, Some(&truncation)), session(&turns, None, None));
-    let asked = |store, asks: &str| {
+    let asked = |store: &Arc<StoreWith<Pages>>, asks: &str| {
         let (shown, pages) = added(store, asks, RecallProvider::new("m"));
         (shown.map(|it| it.text().into_owned()), pages)
     };
@@ -160,6 +160,36 @@ fn only_what_is_hidden_and_was_not_taken_back_is_shown() {
     assert!(asked(&hidden, "A long pier?").0.is_some());
     let taken_back = session(&turns, Some(4), Some(&truncation));
     assert_eq!(asked(&taken_back, "A long pier?").0, None, "it was taken back");
+    // Also if a compaction had hidden it before.
+    let newest = SlidingWindow::new(Window::Turns(1)).preserve_first_user(false);
+    for (from, port) in [(Some(0), false), (Some(2), false), (Some(4), true), (None, false)] {
+        let store = session(&turns, None, Some(&newest));
+        let id = SessionId::new("s");
+        assert!(asked(&store, "Which port?").0.is_some() && asked(&store, "A long pier?").0.is_some());
+        let made = match from {
+            Some(from) => block_on(store.rewind(&id, Seq(from))),
+            None => block_on(store.clear(&id)),
+        };
+        let made = made.unwrap();
+        assert_eq!(asked(&store, "Which port?").0.is_some(), port, "{from:?}");
+        assert_eq!(asked(&store, "A long pier?").0, None, "{from:?}");
+        // What is said from then on is found when it is hidden in turn, and what was taken back when that is undone.
+        let counter = Arc::new(ClassEstimator::new());
+        let mut history =
+            block_on(History::open(Arc::clone(&store) as Arc<dyn HistoryStore>, id.clone(), counter))
+                .unwrap();
+        for (at, says) in ["The pier is short.", "Thank you."].into_iter().enumerate() {
+            block_on(history.append(&AppendToken::new(format!("later{at}")), said(says))).unwrap();
+        }
+        assert_eq!(asked(&store, "A short pier?").0, None, "it is visible");
+        let budget = Budget::builder().window(100_000).trigger(2).goal(1).build().unwrap();
+        block_on(history.compact(&budget, Pass::Manual, &newest)).unwrap().unwrap();
+        let shown = asked(&store, "A short pier?").0.unwrap();
+        assert!(shown.contains("The pier is short.") && !shown.contains("long"), "{shown}");
+        block_on(store.store.uncompact(&id, history.index().revision())).unwrap();
+        block_on(store.store.uncompact(&id, made)).unwrap();
+        assert!(asked(&store, "Which port?").0.is_some() && asked(&store, "A long pier?").0.is_some());
+    }
     for blank in ["", " \n"] {
         assert_eq!(asked(&hidden, blank), (None, 0), "{blank:?} asks nothing");
     }

@@ -1,5 +1,6 @@
 //! Hiding what is old, what came after a message, or all there is.
 
+use core::ops::Range;
 use std::collections::BTreeSet;
 
 use epitome_core::attribution::SourceKind;
@@ -13,10 +14,10 @@ use crate::visible::VisibleIndex;
 use crate::{CompactionRecord, HistoryStore, Live, Pruned, SessionId, StoreError, StoreErrorKind, Timestamp};
 
 /// The strategy that a record names which hides all that is visible.
-pub(crate) const CLEAR: &str = "clear";
+const CLEAR: &str = "clear";
 
-/// The strategy that a record names which takes back the latest messages.
-pub(crate) const REWIND: &str = "rewind";
+/// The strategy that a record names which takes back the latest messages. The number of the first of them follows.
+const REWIND: &str = "rewind:at=";
 
 /// Maximum number of times that a session is loaded anew because another writer was faster.
 const ATTEMPTS_MAX: usize = 8;
@@ -53,10 +54,29 @@ impl Hide {
     const fn name(self) -> &'static str {
         match self {
             Self::All => CLEAR,
-            Self::From(_) => REWIND,
+            Self::From(_) => "rewind",
             Self::AllBut(_) => "retention",
         }
     }
+
+    /// The strategy that its record names.
+    fn strategy(self) -> String {
+        match self {
+            Self::From(at) => format!("{REWIND}{at}"),
+            other => other.name().to_owned(),
+        }
+    }
+}
+
+/// The messages that a user took back with this record: all that were there by then, or those behind a place, whether they were visible
+/// or a compaction had hidden them before. `None` if it is another record.
+pub(crate) fn taken_back(record: &CompactionRecord) -> Option<Range<Seq>> {
+    let strategy = record.strategy.as_str();
+    let first = match strategy.strip_prefix(REWIND) {
+        Some(at) => at.parse().ok().map(Seq)?,
+        None => (strategy == CLEAR).then_some(Seq(0))?,
+    };
+    Some(first..record.head)
 }
 
 /// Hides that, in one commit. Returns the revision after it, and how much it hid.
@@ -82,7 +102,7 @@ pub(super) async fn hide<S: HistoryStore + ?Sized>(
                 aged(&visible, before(store, session, first.unwrap_or_default(), time).await?)
             }
         };
-        let (record, hidden) = record(&visible, &goes, name);
+        let (record, hidden) = record(&visible, &goes, &what.strategy());
         if hidden == 0 {
             return Ok((revision, 0));
         }

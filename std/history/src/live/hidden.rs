@@ -7,7 +7,7 @@ use epitome_core::{Revision, Seq};
 use epitome_message::Message;
 
 use super::History;
-use crate::ext::{CLEAR, PAGE, REWIND};
+use crate::ext::{PAGE, taken_back};
 use crate::{Committed, LogSearch, Logged, StoreError, StoreErrorKind};
 
 /// The messages of a log that are hidden or shortened, but for those that were pruned and those that a user took back with
@@ -16,8 +16,8 @@ use crate::{Committed, LogSearch, Logged, StoreError, StoreErrorKind};
 pub struct Unseen<'h> {
     history: &'h History,
     seen: HashSet<Seq>,
-    /// The revisions that have taken messages back.
-    taken_back: BTreeSet<Revision>,
+    /// The messages that were taken back.
+    taken_back: Vec<Range<Seq>>,
 }
 
 impl Unseen<'_> {
@@ -34,8 +34,8 @@ impl Unseen<'_> {
         let mut next = Some(range.start).filter(|first| *first < range.end);
         while let Some(first) = next {
             let page = self.history.log(first..range.end, PAGE).await?;
-            for Logged { seq, entry, hidden_by, pruned_by, .. } in &page.messages {
-                let is_taken_back = hidden_by.is_some_and(|revision| self.taken_back.contains(&revision));
+            for Logged { seq, entry, pruned_by, .. } in &page.messages {
+                let is_taken_back = self.taken_back.iter().any(|range| range.contains(seq));
                 let is_unseen = !self.seen.contains(seq) && pruned_by.is_none() && !is_taken_back;
                 if is_unseen && !visit(*seq, &entry.message) {
                     return Ok(false);
@@ -57,21 +57,23 @@ impl Unseen<'_> {
         limit: u32,
     ) -> Result<Vec<Logged>, StoreError> {
         let search = LogSearch::new(words).in_session(self.history.session.clone());
-        let search = search.in_ranges(self.ranges(range)).without_hidden_by(self.taken_back.clone());
-        let found = self.history.store.search(&search.with_limit(limit)).await?;
+        let search = search.in_ranges(self.ranges(range)).with_limit(limit);
+        let found = self.history.store.search(&search).await?;
         Ok(found.into_iter().map(|found| found.logged).collect())
     }
 
-    /// The numbers in `range` that are not seen.
+    /// The numbers in `range` that are not seen, and were not taken back.
     fn ranges(&self, range: Range<Seq>) -> Vec<Range<Seq>> {
-        let mut seen: Vec<Seq> = self.seen.iter().copied().filter(|seq| range.contains(seq)).collect();
-        seen.sort_unstable();
+        let seen = self.seen.iter().map(|seq| *seq..Seq(seq.0.saturating_add(1)));
+        let mut left_out: Vec<_> = seen.chain(self.taken_back.iter().cloned()).collect();
+        left_out.sort_unstable_by_key(|out| (out.start, out.end));
         let (mut ranges, mut from) = (Vec::new(), range.start);
-        for seq in seen.into_iter().chain([range.end]) {
-            if from < seq {
-                ranges.push(from..seq);
+        for out in left_out.into_iter().chain([range.end..range.end]) {
+            let until = out.start.min(range.end);
+            if from < until {
+                ranges.push(from..until);
             }
-            from = Seq(seq.0.saturating_add(1));
+            from = from.max(out.end);
         }
         ranges
     }
@@ -90,7 +92,8 @@ impl History {
         range: Range<Seq>,
         is_meant: impl Fn(&Committed) -> bool + Send,
     ) -> Result<Vec<Vec<Message>>, StoreError> {
-        let revisions = self.revisions(is_meant).await?;
+        let revisions = self.records_that_hold(move |it| is_meant(it).then_some(it.revision)).await?;
+        let revisions: BTreeSet<Revision> = revisions.into_iter().collect();
         let mut groups = BTreeMap::<Seq, Vec<Message>>::new();
         let mut next = Some(range.start).filter(|_| !revisions.is_empty());
         while let Some(first) = next {
@@ -119,25 +122,24 @@ impl History {
     /// The messages of the log but those that are `seen` whole.
     #[doc(hidden)]
     pub async fn unseen_beside(&self, seen: HashSet<Seq>) -> Result<Unseen<'_>, StoreError> {
-        let is_taking_back = |it: &Committed| [CLEAR, REWIND].contains(&it.record.strategy.as_str());
-        Ok(Unseen { history: self, seen, taken_back: self.revisions(is_taking_back).await? })
+        let taken_back = self.records_that_hold(|it| taken_back(&it.record)).await?;
+        Ok(Unseen { history: self, seen, taken_back })
     }
 
-    /// The revisions that these records made.
-    async fn revisions(
+    /// What `of` gives for the records that are not undone, in order.
+    async fn records_that_hold<T: Send>(
         &self,
-        is_meant: impl Fn(&Committed) -> bool + Send,
-    ) -> Result<BTreeSet<Revision>, StoreError> {
-        let (mut revisions, mut after) = (BTreeSet::new(), None);
+        mut of: impl FnMut(&Committed) -> Option<T> + Send,
+    ) -> Result<Vec<T>, StoreError> {
+        let (mut given, mut after) = (Vec::new(), None);
         loop {
             let page = match self.store.records(&self.session, after, PAGE).await {
-                Err(error) if error.kind() == StoreErrorKind::NotFound => return Ok(revisions),
+                Err(error) if error.kind() == StoreErrorKind::NotFound => return Ok(given),
                 page => page?,
             };
-            let Some(last) = page.last() else { return Ok(revisions) };
+            let Some(last) = page.last() else { return Ok(given) };
             after = Some(last.revision);
-            let meant = page.iter().filter(|committed| committed.undone_by.is_none() && is_meant(committed));
-            revisions.extend(meant.map(|committed| committed.revision));
+            given.extend(page.iter().filter(|committed| committed.undone_by.is_none()).filter_map(&mut of));
         }
     }
 }

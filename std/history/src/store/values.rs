@@ -29,6 +29,12 @@ impl SessionId {
     }
 }
 
+impl From<&Self> for SessionId {
+    fn from(id: &Self) -> Self {
+        id.clone()
+    }
+}
+
 impl From<&str> for SessionId {
     fn from(name: &str) -> Self {
         Self::new(name)

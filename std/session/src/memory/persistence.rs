@@ -1,7 +1,7 @@
 //! Memories in files.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use epitome_core::message::Role;
@@ -44,6 +44,12 @@ struct Kept {
     memories: Vec<KeptMemory>,
 }
 
+/// Session of a file.
+#[derive(Deserialize)]
+struct Owner {
+    session_id: String,
+}
+
 #[derive(Serialize, Deserialize)]
 struct KeptMemory {
     /// Under which token it was kept.
@@ -54,6 +60,9 @@ struct KeptMemory {
 
 /// The version that this release writes, and the highest that it reads.
 const VERSION: u64 = 1;
+
+/// End of the name of a file.
+const END: &str = "-memory.json";
 
 impl MemoryPersistence {
     /// Files in `ROOT/memory`: beside the sessions that a file store has under the same root.
@@ -71,7 +80,7 @@ impl MemoryPersistence {
     /// The file of a session.
     #[must_use]
     pub fn path(&self, session: &SessionId) -> PathBuf {
-        self.folder.join(format!("{}-memory.json", files::file_stem(session.as_str())))
+        self.folder.join(format!("{}{END}", files::file_stem(session.as_str())))
     }
 
     /// Writes the memories that `store` has of `session`, in place of those that were written before.
@@ -111,7 +120,30 @@ impl MemoryPersistence {
             Err(error) if error.kind() == ErrorKind::InvalidData => return Err(self.corrupt(session)),
             Err(error) => return Err(unavailable(error)),
         };
-        let kept: Kept = serde_json::from_str(&text).map_err(|_| self.corrupt(session))?;
+        self.take_in(store, session, &text)
+    }
+
+    /// Reads the memories of all sessions into `store`, as [`load`](Self::load) does. A file that cannot be read is left out, with a
+    /// warning.
+    ///
+    /// # Errors
+    /// `Unavailable` if the files cannot be listed now.
+    pub(super) async fn load_all(&self, store: &InMemoryStore) -> Result<(), SessionError> {
+        let folder = self.folder.clone();
+        let texts = files::off_thread(move || texts_in(&folder)).await.flatten().map_err(unavailable)?;
+        for text in texts {
+            let session = serde_json::from_str::<Owner>(&text).map(|owner| SessionId::new(owner.session_id));
+            let read = session.map_err(|_| ()).and_then(|id| self.take_in(store, &id, &text).map_err(drop));
+            if read.is_err() {
+                tracing::warn!(folder = %self.folder.display(), "a file of memories cannot be read");
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in the text of the file of `session`.
+    fn take_in(&self, store: &InMemoryStore, session: &SessionId, text: &str) -> Result<usize, SessionError> {
+        let kept: Kept = serde_json::from_str(text).map_err(|_| self.corrupt(session))?;
         if kept.v > VERSION {
             return Err(SessionError::invalid(format!(
                 "{} is of version {}, and this release reads up to {VERSION}: use a newer one",
@@ -140,6 +172,23 @@ impl MemoryPersistence {
     }
 }
 
-fn unavailable(error: std::io::Error) -> SessionError {
+/// The texts of all files of memories in a folder.
+fn texts_in(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut texts = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().ends_with(END) {
+            // What is no text is no memory.
+            texts.push(fs::read_to_string(entry.path()).unwrap_or_default());
+        }
+    }
+    Ok(texts)
+}
+
+fn unavailable(error: io::Error) -> SessionError {
     SessionError::new(SessionErrorKind::Unavailable, "the file of the memories").with_source(error)
 }

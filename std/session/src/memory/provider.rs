@@ -1,8 +1,9 @@
 //! Memories in a run.
 
 use core::fmt;
-use std::collections::{BTreeSet, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use epitome_core::attribution::Retention;
@@ -48,23 +49,18 @@ pub struct MemoryContextProvider {
 struct Files {
     persistence: MemoryPersistence,
     store: Arc<InMemoryStore>,
-    /// The sessions whose memories were read.
-    read: Arc<Mutex<BTreeSet<SessionId>>>,
+    /// Whether the memories of other sessions were read.
+    has_others: Arc<AtomicBool>,
 }
 
 impl Files {
-    /// Reads the memories of a session, if they were not read before. One that fails is tried again with the next run.
-    async fn read(&self, session: &SessionId) -> Result<(), SessionError> {
-        if self.sessions_read().contains(session) {
-            return Ok(());
+    /// Reads the memories of a session, also those that another process has written meanwhile, and once those of all others if asked to.
+    async fn read(&self, session: &SessionId, others: bool) -> Result<(), SessionError> {
+        if others && !self.has_others.load(Ordering::Relaxed) {
+            self.persistence.load_all(&self.store).await?;
+            self.has_others.store(true, Ordering::Relaxed);
         }
-        self.persistence.load(&self.store, session).await?;
-        self.sessions_read().insert(session.clone());
-        Ok(())
-    }
-
-    fn sessions_read(&self) -> MutexGuard<'_, BTreeSet<SessionId>> {
-        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+        self.persistence.load(&self.store, session).await.map(|_| ())
     }
 }
 
@@ -81,7 +77,8 @@ impl MemoryContextProvider {
         }
     }
 
-    /// Over memories in memory that are read with the first run of a session in this process, and written after each run.
+    /// Over memories in memory that are read before each run of a session, and written after it with those that another process has
+    /// written meanwhile. The memories of other sessions are read once.
     ///
     /// ```
     /// use epitome_std::memory::{MemoryContextProvider, MemoryPersistence};
@@ -93,7 +90,7 @@ impl MemoryContextProvider {
     pub fn in_files(persistence: MemoryPersistence) -> Self {
         let store = Arc::new(InMemoryStore::default());
         let memories: Arc<dyn MemoryManager> = Arc::<InMemoryStore>::clone(&store);
-        Self { files: Some(Files { persistence, store, read: Arc::default() }), ..Self::new(memories) }
+        Self { files: Some(Files { persistence, store, has_others: Arc::default() }), ..Self::new(memories) }
     }
 
     /// Sets the source id.
@@ -150,7 +147,7 @@ impl ContextProvider for MemoryContextProvider {
     async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
         let Hook { context, .. } = hook;
         if let Some(files) = &self.files {
-            files.read(context.session_id()).await?;
+            files.read(context.session_id(), self.across_sessions).await?;
         }
         let texts: Vec<String> =
             context.input_messages().iter().filter(|it| it.role() == Role::User).map(text_of).collect();
@@ -173,7 +170,10 @@ impl ContextProvider for MemoryContextProvider {
         let session = context.session_id();
         self.memories.add(session, context.run_token(), memories).await?;
         match &self.files {
-            Some(files) => files.persistence.save(&files.store, session).await,
+            Some(files) => {
+                files.read(session, false).await?;
+                files.persistence.save(&files.store, session).await
+            }
             None => Ok(()),
         }
     }

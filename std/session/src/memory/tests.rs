@@ -131,7 +131,7 @@ fn a_memory_of_one_line_is_written_after_runs_and_read_when_a_session_goes_on() 
     let context = run(&process.providers, &mut resumed, "run-2", "What is my dog called?", "Rex");
     let expected = "Said in earlier conversation:\n- user: My dog is called Rex.";
     assert_eq!(text_of(&found(&context, "memory").unwrap()), expected);
-    // What is read once is not read again, and both runs are in the file.
+    // Nothing is there twice, and all runs are in the file.
     run(&process.providers, &mut resumed, "run-3", "Thanks.", "Welcome.");
     let third = settings(&config);
     let kept = Arc::new(InMemoryStore::default());
@@ -140,6 +140,35 @@ fn a_memory_of_one_line_is_written_after_runs_and_read_when_a_session_goes_on() 
     // Another session of the same process knows nothing of it.
     let context = run(&third.providers, &mut AgentSession::with_id("session-2"), "run-1", "My dog?", "No");
     assert!(found(&context, "memory").is_none());
+}
+
+/// Two processes that run one session in turn, and a third one for another session of the same person.
+#[test]
+fn processes_lose_no_memory_of_each_other() {
+    let root = tempfile::tempdir().unwrap();
+    let process = |across: bool| {
+        let provider = MemoryContextProvider::in_files(MemoryPersistence::new(root.path()));
+        let mut providers = Providers::default();
+        providers.push(if across { provider.across_sessions() } else { provider }).unwrap();
+        providers
+    };
+    let (one, other) = (process(false), process(false));
+    let mut session = AgentSession::with_id("session-1");
+    run(&one, &mut session, "run-1", "Hello.", "Hello.");
+    run(&other, &mut session, "run-2", "Hello again.", "Hello.");
+    run(&one, &mut session, "run-3", "My dog is called Rex.", "A fine name.");
+    let context = run(&other, &mut session, "run-4", "What is my dog called?", "Rex");
+    assert!(text_of(&found(&context, "memory").unwrap()).contains("user: My dog is called Rex."));
+    let kept = InMemoryStore::default();
+    let files = MemoryPersistence::new(root.path());
+    assert_eq!(block_on(files.load(&kept, session.session_id())).unwrap(), 8);
+
+    std::fs::write(files.path(&SessionId::new("damaged")), "{").unwrap();
+    for (across, is_found) in [(true, true), (false, false)] {
+        let mut new = AgentSession::with_id(format!("new-{across}"));
+        let context = run(&process(across), &mut new, "run-1", "What is my dog called?", "No idea");
+        assert_eq!(found(&context, "memory").is_some(), is_found);
+    }
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! Size of the next request, the trigger of a compaction, and the budget that a due compaction has to reach.
 
+use core::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+
 use epitome_core::{
     Budget, Fired, Index, ModelKey, Size, Stamp, TokenCounter, Trigger, TriggerKind, TriggerView, UsageLedger,
 };
 
 use serde_json::{Map, Value};
+use tracing::warn;
 
 use super::RunSettings;
 use crate::compaction::{CompactionOptions, Condition};
@@ -43,7 +47,15 @@ impl Measure {
     /// Trigger of a compaction that is due by a condition of the caller.
     pub(super) fn fired_by(&self, condition: &Condition, index: Index<'_>, budget: &Budget) -> Option<Fired> {
         let view = self.view(index, budget, self.size.tokens, self.token_count);
-        Trigger::always().fired(&view).filter(|_| condition.is_due(&view))
+        // A condition that panics is not met, as far as the run is told.
+        let is_due = || {
+            let asked = catch_unwind(AssertUnwindSafe(|| condition.is_due(&view)));
+            asked.unwrap_or_else(|_| {
+                warn!("the condition of the compaction panicked");
+                false
+            })
+        };
+        Trigger::always().fired(&view).filter(|_| is_due())
     }
 
     /// Trigger that would make one due at five quarters of the size: then the request has more than four fifths of its limit.

@@ -20,7 +20,7 @@ impl Run<'_> {
     /// `overflow` is what the refusal says: see [`context_overflow`](crate::wire::context_overflow). A limit that is smaller than the
     /// known window is kept in mind for the later runs of the session with this model, until a request that was larger is answered.
     /// Where the refusal names no limit, or one that cannot be reached, it is taken to be less than was sent. What is left is half of
-    /// the limit at most, if that can be reached. After each further refusal of the request, the limit is taken to be half of what was
+    /// the limit at most, if that can be reached. If what is protected does not fit beside the reserve of the answer, the reserve is given up. After each further refusal of the request, the limit is taken to be half of what was
     /// sent. It needs a compactor, and does not ask at which points it runs. If a service keeps the conversation and can compact it, it
     /// is asked to.
     ///
@@ -58,12 +58,13 @@ impl Run<'_> {
             Ok(None) => return Err(RunError::Misuse(Skipped::NoLoader.as_str())),
             Err(reason) => return Err(RunError::Misuse(reason.as_str())),
         }
-        // A limit that cannot be reached may be a wrong one.
-        let tries = [overflow, ContextOverflow::default()];
+        // A limit that cannot be reached may be a wrong one; and a short answer is better than none.
+        let (reserve, unknown) = (setup.auto.options.reserve(), ContextOverflow::default());
+        let tries = [(overflow, reserve), (unknown, reserve), (overflow, Some(0))];
         let tries = if overflow.limit.is_some() { &tries[..] } else { &tries[1..] };
         let mut failed = None;
-        for overflow in tries {
-            let budget = self.overflow_budget(&setup, size, *overflow);
+        for (overflow, reserve) in tries {
+            let budget = self.overflow_budget(&setup, size, *overflow, *reserve);
             match self.pass_over_request(&setup, budget, Pass::Overflow).await {
                 Ok((compacted, outcome, remarks)) => {
                     self.note(point, compacted, Ok(outcome), remarks);
@@ -114,7 +115,13 @@ impl Run<'_> {
     }
 
     /// Budget of a compaction after the refusal of a request of `size` tokens.
-    fn overflow_budget(&mut self, setup: &Setup, size: u64, overflow: ContextOverflow) -> Budget {
+    fn overflow_budget(
+        &mut self,
+        setup: &Setup,
+        size: u64,
+        overflow: ContextOverflow,
+        reserve: Option<u64>,
+    ) -> Budget {
         let options = &setup.auto.options;
         let told = overflow.room().map(|limit| match overflow.sent {
             // The provider counts more than is known here: its limit is as much less by the tokens of here.
@@ -125,7 +132,7 @@ impl Run<'_> {
         let window = told.unwrap_or_else(|| size.saturating_sub(1)).min(known);
         // What was compacted already and is refused again has to fit half of what it is.
         let window = if self.refusals == 0 { window } else { window.min(size / 2) };
-        let whole = self.settings.budget_of(window, options.reserve(), None);
+        let whole = self.settings.budget_of(window, reserve, None);
         let half = whole.limit().min(size.saturating_sub(1)) / 2;
         let options = options.clone().with_goal(options.goal().map_or(half, |goal| goal.min(half)));
         let tokens = self.working.index().tokens();

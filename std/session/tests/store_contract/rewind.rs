@@ -78,7 +78,10 @@ fn a_rewind_is_undone(store: &dyn HistoryStore) {
     // The summary of what is taken back goes too.
     assert_eq!(rewind(store, 3).unwrap(), Revision(2));
     assert_eq!(keys(store), [0, 2]);
-    assert_eq!(block_on(store.latest_compaction(&session())).unwrap().unwrap().record.strategy, "rewind");
+    assert_eq!(
+        block_on(store.latest_compaction(&session())).unwrap().unwrap().record.strategy,
+        "rewind:at=3"
+    );
     block_on(store.uncompact(&session(), Revision(2))).unwrap();
     assert_eq!(load(store).live, before.live);
     block_on(store.verify(&session())).unwrap();
