@@ -128,6 +128,26 @@ fn a_session_that_is_behind_stores_what_was_said_and_says_so() {
     assert_eq!((runs(&load(&history)), log(&*store, "s").len()), (3, 10));
 }
 
+/// The stored session is deleted while a process goes on with it: it begins anew, with the state that the process has.
+#[test]
+fn a_session_that_was_deleted_keeps_its_state_again() {
+    let stores: [Arc<dyn HistoryStore>; 2] =
+        [Arc::new(MemoryStore::new()), Arc::new(SqliteStore::open_in_memory().unwrap())];
+    for store in stores {
+        let (agent, history) = agent(Arc::clone(&store), Counts::After, Persistence::PerRun);
+        let mut session = agent.create_session(Some("s"), None);
+        run(&agent, &mut session);
+        run(&agent, &mut session);
+        assert!(block_on(store.delete(&SessionId::new("s"))).unwrap());
+        for runs_now in [3, 4] {
+            let events = run(&agent, &mut session).events;
+            assert!(!events.iter().any(|event| matches!(event, RunEvent::StateNotKept { .. })), "{events:?}");
+            assert_eq!(runs(&load(&history)), runs_now);
+        }
+        assert_eq!(log(&*store, "s").len(), 4, "what was said before is gone");
+    }
+}
+
 #[test]
 fn another_sessions_state_is_not_taken_for_this_ones() {
     let store = Arc::new(MemoryStore::new());

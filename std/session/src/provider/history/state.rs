@@ -122,18 +122,20 @@ impl HistoryProvider {
         }
     }
 
-    /// Keeps a state on its own. One that is in its way may be this session's: sent by a future that was dropped.
+    /// Keeps a state on its own. One that is in its way may be this session's: sent by a future that was dropped. If there is none, the
+    /// stored session was deleted meanwhile.
     async fn save_state(&self, session: &mut AgentSession, text: &str) -> Result<(), SessionError> {
         let Some(store) = self.state_store() else { return Ok(()) };
         let (name, known) = (self.name(session.session_id()), &mut session.known_states);
         known.send(&self.source_id, text);
         let mut saved = store.save_state(&name, &NewState::new(known.revision(&self.source_id), text)).await;
-        if saved.as_ref().is_err_and(|error| error.kind() == StoreErrorKind::Conflict)
-            && let Some(kept) = store.state(&name).await?
-            && known.has_sent(&self.source_id, &kept)
-        {
-            known.found(&self.source_id, kept.revision);
-            saved = store.save_state(&name, &NewState::new(kept.revision, text)).await;
+        if saved.as_ref().is_err_and(|error| error.kind() == StoreErrorKind::Conflict) {
+            let kept = store.state(&name).await?;
+            if kept.as_ref().is_none_or(|kept| known.has_sent(&self.source_id, kept)) {
+                let revision = kept.map(|kept| kept.revision).unwrap_or_default();
+                known.found(&self.source_id, revision);
+                saved = store.save_state(&name, &NewState::new(revision, text)).await;
+            }
         }
         match saved {
             // Nothing was ever stored of the session.
