@@ -34,9 +34,12 @@ impl Request {
                     .ok()
                     .map(|tools| tools.text().to_owned());
             }
-            let report =
-                || reported(object.text()).ok().flatten().filter(|usage| usage.input_total.is_some());
-            request.usage = request.usage.or_else(report);
+            let response = Pointer::parse("/response").and_then(|pointer| object.at(&pointer)).ok();
+            for text in [Some(object.text()), response.map(|response| response.text())].into_iter().flatten()
+            {
+                let report = || reported(text).ok()?.filter(|usage| usage.input_total.is_some());
+                request.usage = request.usage.or_else(report);
+            }
             place = above;
         }
         Ok(request)

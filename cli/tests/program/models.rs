@@ -176,6 +176,7 @@ fn the_report_of_every_vendor_is_found() {
             json!(940),
         ),
         (json!({"response": {"usageMetadata": {"promptTokenCount": 700}}}), json!(700)),
+        (json!({"usage": {"output_tokens": 5}, "response": {"usage": {"prompt_tokens": 900}}}), json!(900)),
         (json!({"usage": {"output_tokens": 5}}), Value::Null),
         (json!({"usage": "unknown"}), Value::Null),
     ] {

@@ -52,7 +52,7 @@ impl MadeStrategy {
 
 impl fmt::Debug for MadeStrategy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.stages.iter().map(|stage| stage.name())).finish()
+        f.debug_list().entries(self.stages.iter().take(self.count).map(|stage| stage.name())).finish()
     }
 }
 

@@ -6,7 +6,7 @@ use epitome::agent::{Agent, DENIED, INTERRUPTED, Input, OpenCallAction, ToolOutp
 use epitome::core::message::Role;
 use epitome::history::MemoryStore;
 use epitome::message::{Approval, ApprovalAnswer, Message, Part, ToolCall};
-use epitome::run::{ModelResponse, PendingCall, Persistence, RunError, RunOptions};
+use epitome::run::{Delta, ModelResponse, PendingCall, Persistence, Run, RunError, RunOptions};
 use futures::FutureExt;
 use futures::executor::block_on;
 
@@ -162,6 +162,125 @@ fn an_allowed_call_runs_once_where_open_calls_are_reported() {
         let said = texts(&log(&*store, "s"));
         assert!(said.iter().any(|said| said.ends_with(&format!("result c1: {result}"))), "{said:#?}");
         assert_eq!(ran.lock().unwrap().len(), usize::from(!crashes));
+    }
+}
+
+/// The process ends while the tool of a call runs that was allowed just now: the call is not made a second time, also if the caller sends the
+/// approval again.
+#[test]
+fn an_allowed_call_whose_process_ends_is_reported() {
+    for persistence in [Persistence::PerRun, Persistence::PerModelCall] {
+        let (store, ran) = (Arc::new(MemoryStore::new()), Arc::new(Mutex::new(0)));
+        let call = Part::ToolCall(ToolCall::new("c1", "pay", "{}"));
+        let first = vec![call, Part::ApprovalRequest(approval("c1"))];
+        let client = Scripted::new(move |asked, _| {
+            Ok(ModelResponse::new(vec![match asked {
+                1 => Message::new(Role::Assistant, first.clone()),
+                _ => Message::assistant("Done."),
+            }]))
+        });
+        let counted = Arc::clone(&ran);
+        let agent = Agent::with_settings(settings(&store).with_persistence(persistence), client)
+            .with_open_calls(OpenCallAction::Report)
+            .with_tool_runner(move |_| {
+                *counted.lock().unwrap() += 1;
+                Box::pin(core::future::pending())
+            });
+        let (options, input) = (RunOptions::default(), || answers("c1", true));
+        block_on(agent.run(&mut agent.create_session(Some("s"), None), "Pay.", &options)).unwrap();
+        let mut session = agent.create_session(Some("s"), None);
+        let mut run = agent.run(&mut session, input(), &options).boxed();
+        while *ran.lock().unwrap() == 0 {
+            assert!((&mut run).now_or_never().is_none());
+        }
+        drop(run);
+        block_on(agent.run(&mut agent.create_session(Some("s"), None), input(), &options)).unwrap();
+        let said = texts(&log(&*store, "s"));
+        assert!(said.iter().any(|said| said.ends_with(INTERRUPTED)), "{said:#?}");
+        assert_eq!(*ran.lock().unwrap(), 1, "{persistence:?}");
+    }
+}
+
+/// A stream ends behind a call. Whether a request for an approval was to follow is not known.
+#[test]
+fn a_call_of_an_answer_that_was_cut_off_does_not_run() {
+    let store = Arc::new(MemoryStore::new());
+    let (agent, ran, _) = agent(&store, Vec::new());
+    let mut session = agent.create_session(Some("s"), None);
+    block_on(async {
+        let (settings, options) = (settings(&store), RunOptions::default());
+        let mut run =
+            Run::begin(&settings, &mut session, vec![Message::user("Clean up.")], &options).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
+        run.begin_response(prompt.handle).unwrap();
+        run.extend_response(&Delta::part(Part::ToolCall(ToolCall::new("c1", "remove", "{}")))).unwrap();
+        run.abandon().await.unwrap();
+        agent.run(&mut session, Input::default(), &options).await.unwrap();
+    });
+    let said = texts(&log(&*store, "s"));
+    assert!(said.iter().any(|said| said.ends_with(&format!("result c1: {INTERRUPTED}"))), "{said:#?}");
+    assert!(ran.lock().unwrap().is_empty());
+}
+
+/// Ids that are there twice: the strictest of what they can mean holds.
+#[test]
+fn ids_that_are_there_twice_allow_nothing() {
+    let call = |id: &str, name: &str| Part::ToolCall(ToolCall::new(id, name, "{}"));
+    let request = |id: &str, call: &str| Part::ApprovalRequest(Approval::new(id, call));
+    let allowed = |id: &str, call: &str| {
+        let answer = ApprovalAnswer::new(Approval::new(id, call), true);
+        Message::new(Role::User, vec![Part::ApprovalResponse(answer)])
+    };
+    let cases = [
+        // Two calls of one id, of which a person must allow one.
+        (vec![vec![call("c1", "rm"), request("a1", "c1")], vec![call("c1", "ls")]], Vec::new(), vec!["c1"]),
+        // The request stands before its call.
+        (vec![vec![request("a1", "c1")], vec![call("c1", "rm")]], Vec::new(), vec!["c1"]),
+        // One id for two requests: the answer names the call.
+        (
+            vec![vec![call("c1", "rm"), call("c2", "rm"), request("a", "c1"), request("a", "c2")]],
+            vec![allowed("a", "c1")],
+            vec!["c2"],
+        ),
+        // Two requests for one call: both must be allowed.
+        (
+            vec![vec![call("c1", "rm"), request("a1", "c1"), request("a2", "c1")]],
+            vec![allowed("a1", "c1")],
+            vec!["c1"],
+        ),
+        // A service that does not name the call.
+        (vec![vec![call("c1", "rm"), request("a1", "c1")]], vec![allowed("a1", "")], Vec::new()),
+        (vec![vec![call("c1", "rm"), request("a1", "c1")]], vec![allowed("a2", "")], vec!["c1"]),
+    ];
+    for (answer, input, waiting) in cases {
+        let store = Arc::new(MemoryStore::new());
+        let messages: Vec<_> =
+            answer.iter().map(|parts| Message::new(Role::Assistant, parts.clone())).collect();
+        let client = Scripted::new(move |asked, _| {
+            Ok(ModelResponse::new(match asked {
+                1 => messages.clone(),
+                _ => vec![Message::assistant("Done.")],
+            }))
+        });
+        let ran = Arc::new(Mutex::new(0));
+        let counted = Arc::clone(&ran);
+        let agent = Agent::with_settings(settings(&store), client).with_tool_runner(move |_| {
+            *counted.lock().unwrap() += 1;
+            Box::pin(async { ToolOutput::new("ran") })
+        });
+        let (mut session, options) = (agent.create_session(Some("s"), None), RunOptions::default());
+        block_on(agent.run(&mut session, "Clean up.", &options)).unwrap();
+        assert_eq!(*ran.lock().unwrap(), 0, "{answer:?}");
+        match block_on(agent.run(&mut session, input, &options)) {
+            Err(RunError::PendingCalls(calls)) => {
+                assert!(
+                    calls.iter().all(|call| waiting.contains(&call.id.as_str())),
+                    "{answer:?}: {calls:?}"
+                );
+                assert_eq!((*ran.lock().unwrap(), calls.is_empty()), (0, false), "{answer:?}");
+            }
+            outcome => assert!(outcome.is_ok() && waiting.is_empty(), "{answer:?}: {outcome:?}"),
+        }
     }
 }
 

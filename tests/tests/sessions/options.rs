@@ -69,7 +69,6 @@ fn a_goal_a_reserve_and_a_least_amount_can_be_set_for_an_agent_and_for_a_run() {
     assert!(result.compacted_tokens.is_some_and(|tokens| tokens <= 100), "{result:?}");
 }
 
-/// Asked for from outside, and not before there is something to compact: the question stays open until then.
 #[test]
 fn a_condition_that_panics_is_not_met() {
     let store = Arc::new(MemoryStore::new());
@@ -82,6 +81,7 @@ fn a_condition_that_panics_is_not_met() {
     assert_eq!((outcome.response.text().as_str(), outcome.events.len()), ("Done.", 0));
 }
 
+/// Asked for from outside, and not before there is something to compact: the question stays open until then.
 #[test]
 fn a_condition_of_the_callers_own_makes_a_compaction_due() {
     let asked = Arc::new(AtomicBool::new(true));

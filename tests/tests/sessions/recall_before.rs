@@ -190,6 +190,23 @@ fn only_what_is_hidden_and_was_not_taken_back_is_shown() {
         block_on(store.store.uncompact(&id, made)).unwrap();
         assert!(asked(&store, "Which port?").0.is_some() && asked(&store, "A long pier?").0.is_some());
     }
+    // An answer that comes later belongs to the group of its call.
+    for (rewound, is_found) in [(1, false), (3, true)] {
+        let call = Message::new(Role::Assistant, vec![Part::ToolCall(ToolCall::new("c", "look", "{}"))]);
+        let asks = vec![Message::user("Look for the pier."), call];
+        let store = session(&[said("Hello."), asks, vec![Message::user("Well?")]], Some(rewound + 1), None);
+        let (id, kept) = (SessionId::new("s"), Arc::clone(&store) as Arc<dyn HistoryStore>);
+        let mut history = block_on(History::open(kept, id, Arc::new(ClassEstimator::new()))).unwrap();
+        let late = vec![Message::tool("c", "The pier has two lighthouses.")];
+        block_on(history.append(&AppendToken::new("late"), late)).unwrap();
+        for at in 0..2 {
+            block_on(history.append(&AppendToken::new(format!("on{at}")), said("Thank you."))).unwrap();
+        }
+        let budget = Budget::builder().window(100_000).trigger(2).goal(1).build().unwrap();
+        block_on(history.compact(&budget, Pass::Manual, &newest)).unwrap().unwrap();
+        let shown = asked(&store, "How many lighthouses?").0;
+        assert_eq!(shown.is_some(), is_found, "{rewound}: {shown:?}");
+    }
     for blank in ["", " \n"] {
         assert_eq!(asked(&hidden, blank), (None, 0), "{blank:?} asks nothing");
     }

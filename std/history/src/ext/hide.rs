@@ -68,8 +68,8 @@ impl Hide {
     }
 }
 
-/// The messages that a user took back with this record: all that were there by then, or those behind a place, whether they were visible
-/// or a compaction had hidden them before. `None` if it is another record.
+/// The groups that a user took back with this record, by their first messages: all that were there by then, or those behind a place,
+/// whether they were visible or a compaction had hidden them before. `None` if it is another record.
 pub(crate) fn taken_back(record: &CompactionRecord) -> Option<Range<Seq>> {
     let strategy = record.strategy.as_str();
     let first = match strategy.strip_prefix(REWIND) {

@@ -16,7 +16,7 @@ use crate::{Committed, LogSearch, Logged, StoreError, StoreErrorKind};
 pub struct Unseen<'h> {
     history: &'h History,
     seen: HashSet<Seq>,
-    /// The messages that were taken back.
+    /// The groups that were taken back, by their first messages.
     taken_back: Vec<Range<Seq>>,
 }
 
@@ -34,10 +34,9 @@ impl Unseen<'_> {
         let mut next = Some(range.start).filter(|first| *first < range.end);
         while let Some(first) = next {
             let page = self.history.log(first..range.end, PAGE).await?;
-            for Logged { seq, entry, pruned_by, .. } in &page.messages {
-                let is_taken_back = self.taken_back.iter().any(|range| range.contains(seq));
-                let is_unseen = !self.seen.contains(seq) && pruned_by.is_none() && !is_taken_back;
-                if is_unseen && !visit(*seq, &entry.message) {
+            for logged in &page.messages {
+                let is_unseen = !self.seen.contains(&logged.seq) && logged.pruned_by.is_none();
+                if is_unseen && !self.is_taken_back(logged) && !visit(logged.seq, &logged.entry.message) {
                     return Ok(false);
                 }
             }
@@ -56,24 +55,37 @@ impl Unseen<'_> {
         range: Range<Seq>,
         limit: u32,
     ) -> Result<Vec<Logged>, StoreError> {
-        let search = LogSearch::new(words).in_session(self.history.session.clone());
-        let search = search.in_ranges(self.ranges(range)).with_limit(limit);
-        let found = self.history.store.search(&search).await?;
-        Ok(found.into_iter().map(|found| found.logged).collect())
+        let search = LogSearch::new(words).in_session(&self.history.session).in_ranges(self.ranges(range));
+        let mut asked = limit;
+        loop {
+            let found = self.history.store.search(&search.clone().with_limit(asked)).await?;
+            let is_all = found.len() < asked as usize;
+            let mut nearest: Vec<_> = found.into_iter().map(|found| found.logged).collect();
+            nearest.retain(|logged| !self.is_taken_back(logged));
+            // What was taken back has the place of others: look further, each time twice as far.
+            if is_all || nearest.len() >= limit as usize || asked == u32::MAX {
+                nearest.truncate(limit as usize);
+                return Ok(nearest);
+            }
+            asked = asked.saturating_mul(2);
+        }
     }
 
-    /// The numbers in `range` that are not seen, and were not taken back.
+    /// Whether a user took the message back: its group began in what was taken back.
+    fn is_taken_back(&self, logged: &Logged) -> bool {
+        self.taken_back.iter().any(|range| range.contains(&logged.entry.anchor))
+    }
+
+    /// The numbers in `range` that are not seen.
     fn ranges(&self, range: Range<Seq>) -> Vec<Range<Seq>> {
-        let seen = self.seen.iter().map(|seq| *seq..Seq(seq.0.saturating_add(1)));
-        let mut left_out: Vec<_> = seen.chain(self.taken_back.iter().cloned()).collect();
-        left_out.sort_unstable_by_key(|out| (out.start, out.end));
+        let mut seen: Vec<Seq> = self.seen.iter().copied().filter(|seq| range.contains(seq)).collect();
+        seen.sort_unstable();
         let (mut ranges, mut from) = (Vec::new(), range.start);
-        for out in left_out.into_iter().chain([range.end..range.end]) {
-            let until = out.start.min(range.end);
-            if from < until {
-                ranges.push(from..until);
+        for seq in seen.into_iter().chain([range.end]) {
+            if from < seq {
+                ranges.push(from..seq);
             }
-            from = from.max(out.end);
+            from = Seq(seq.0.saturating_add(1));
         }
         ranges
     }

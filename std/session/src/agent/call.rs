@@ -116,15 +116,16 @@ impl Agent {
         let Some(run) = unless_stopped(updates, begun).await else { return Ok(RunOutcome::default()) };
         let mut run = run?;
         tell(updates, run.events());
-        if self.open_calls == OpenCallAction::Report {
-            // Of a call that waited for an approval, or got none, it is known that it has not run.
-            let is_unrun = |call: &ToolCall| {
-                run.waited_for_approval(call) || run.approval_of(call) == ApprovalState::Denied
-            };
-            let mut calls = run.pending_calls();
-            calls.retain(|call| !is_unrun(call));
-            report(&mut run, updates, calls, INTERRUPTED)?;
-        }
+        let mut calls = run.pending_calls();
+        // Without the rest of an answer it is not known whether a person must allow its calls. A call that waited for an approval, or got
+        // none, has not run.
+        calls.retain(|call| {
+            let reports = self.open_calls == OpenCallAction::Report;
+            let is_unrun = run.waited_for_approval(call) || run.approval_of(call) == ApprovalState::Denied;
+            run.is_cut_off(call) || reports && !is_unrun
+        });
+        report(&mut run, updates, calls, INTERRUPTED)?;
+        self.store_approvals(&mut run, updates).await?;
         let is_stopped = || updates.is_some_and(Updates::is_stopped);
         let mut rounds = 0_u32;
         loop {
@@ -175,6 +176,21 @@ impl Agent {
         }
     }
 
+    /// Stores the approvals of the input before their calls run, if no call may run twice or no more than a call is to be lost.
+    async fn store_approvals(&self, run: &mut Run<'_>, updates: Option<&Updates>) -> Result<(), RunError> {
+        let is_new = |call: &ToolCall| {
+            run.waited_for_approval(call) && run.approval_of(call) == ApprovalState::Approved
+        };
+        let stores = self.open_calls == OpenCallAction::Report || run.stores_per_call();
+        if !stores || !run.pending_calls().iter().any(is_new) {
+            return Ok(());
+        }
+        match run.store_now().await {
+            Err(RunError::Providers(failures)) => Err(ended_by(run, updates, failures, None).await),
+            stored => stored,
+        }
+    }
+
     /// Whether the call can be answered here, now.
     fn can_answer(&self, run: &Run<'_>, call: &ToolCall) -> bool {
         match run.approval_of(call) {
@@ -195,7 +211,7 @@ impl Agent {
         report(run, updates, denied, DENIED)?;
         let (own, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| run.answers_call(call));
         if !calls.is_empty() {
-            self.run_own_tools(run, calls, updates).await?;
+            self.run_own_tools(run, calls, updates, own.len()).await?;
         }
         if !own.is_empty() {
             let results = unless_stopped(updates, run.run_own_calls()).await.unwrap_or(Ok(Vec::new()))?;
@@ -206,14 +222,16 @@ impl Agent {
         Ok(())
     }
 
+    /// Runs calls by the tool runner. `later` is the number of calls of the same answer that are answered after them.
     async fn run_own_tools(
         &self,
         run: &mut Run<'_>,
         calls: Vec<ToolCall>,
         updates: Option<&Updates>,
+        later: usize,
     ) -> Result<(), RunError> {
         let Some(tool_runner) = &self.tool_runner else { return Err(RunError::pending(calls)) };
-        let count = calls.len();
+        let count = calls.len().saturating_add(later);
         let results = calls.into_iter().enumerate().map(|(at, call)| async move {
             let id = call.id.clone();
             // A tool that panics has failed, as far as the model is told.

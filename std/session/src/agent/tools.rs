@@ -22,8 +22,9 @@ pub type ToolFuture = Pin<Box<dyn Future<Output = ToolOutput> + Send>>;
 /// assert!(!ToolOutput::new("forty-two").is_error);
 /// assert!(ToolOutput::failed("there is no such file").is_error);
 ///
+/// use epitome_core::message::MediaKind;
 /// use epitome_std::message::{Media, MediaSource, Part};
-/// let screenshot = Media::new("image/png", MediaSource::Data("iVBORw0KGgo=".into()));
+/// let screenshot = Media::new(MediaKind::Image, "image/png", MediaSource::Base64("iVBORw0KGgo=".into()));
 /// assert_eq!(ToolOutput::from_parts(vec![Part::Media(screenshot)]).parts.len(), 1);
 /// ```
 #[derive(Clone, PartialEq)]
@@ -119,6 +120,7 @@ pub enum OpenCallAction {
     #[default]
     Run,
     /// Each gets [`INTERRUPTED`] as its result, and the model decides whether to call the tool again. It is for tools that must not run
-    /// twice. No tool runner is needed. A call that waited for an [approval](crate::run::ApprovalState) has not run, and is not reported.
+    /// twice. No tool runner is needed. A call whose stored
+    /// [approval](crate::run::ApprovalState) has no answer has not run, and is not reported; the answer is stored before it runs.
     Report,
 }

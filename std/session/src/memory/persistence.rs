@@ -131,11 +131,12 @@ impl MemoryPersistence {
     pub(super) async fn load_all(&self, store: &InMemoryStore) -> Result<(), SessionError> {
         let folder = self.folder.clone();
         let texts = files::off_thread(move || texts_in(&folder)).await.flatten().map_err(unavailable)?;
-        for text in texts {
-            let session = serde_json::from_str::<Owner>(&text).map(|owner| SessionId::new(owner.session_id));
-            let read = session.map_err(|_| ()).and_then(|id| self.take_in(store, &id, &text).map_err(drop));
-            if read.is_err() {
-                tracing::warn!(folder = %self.folder.display(), "a file of memories cannot be read");
+        for (path, text) in texts {
+            // A file of another name is a copy.
+            let owner = serde_json::from_str::<Owner>(&text).map(|owner| SessionId::new(owner.session_id));
+            let owner = owner.ok().filter(|owner| self.path(owner) == path);
+            if owner.and_then(|owner| self.take_in(store, &owner, &text).ok()).is_none() {
+                tracing::warn!(file = %path.display(), "a file does not hold the memories of its session");
             }
         }
         Ok(())
@@ -172,8 +173,8 @@ impl MemoryPersistence {
     }
 }
 
-/// The texts of all files of memories in a folder.
-fn texts_in(folder: &Path) -> io::Result<Vec<String>> {
+/// The files of memories in a folder, with their texts.
+fn texts_in(folder: &Path) -> io::Result<Vec<(PathBuf, String)>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -183,7 +184,9 @@ fn texts_in(folder: &Path) -> io::Result<Vec<String>> {
         let entry = entry?;
         if entry.file_name().to_string_lossy().ends_with(END) {
             // What is no text is no memory.
-            texts.push(fs::read_to_string(entry.path()).unwrap_or_default());
+            let path = entry.path();
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            texts.push((path, text));
         }
     }
     Ok(texts)

@@ -78,7 +78,8 @@ impl MemoryContextProvider {
     }
 
     /// Over memories in memory that are read before each run of a session, and written after it with those that another process has
-    /// written meanwhile. The memories of other sessions are read once.
+    /// written meanwhile. Of two processes that end a run of one session at the same moment, one can overwrite what the other wrote. The
+    /// memories of other sessions are read once.
     ///
     /// ```
     /// use epitome_std::memory::{MemoryContextProvider, MemoryPersistence};

@@ -4,10 +4,11 @@ use core::fmt;
 
 use epitome_core::message::Role;
 
-use crate::message::{Message, Part};
+use crate::message::{ApprovalAnswer, Message, Part};
 
 /// Whether a person allows a call, as the conversation says: the model's message may ask for it ([`Part::ApprovalRequest`]), and the input
-/// of a later run answers ([`Part::ApprovalResponse`]).
+/// of a later run answers ([`Part::ApprovalResponse`]). Each request for the call in the answer that makes it must be approved; the first
+/// answer to a request counts, and one of the model counts nothing.
 ///
 /// ```
 /// use epitome_core::message::Role;
@@ -56,31 +57,38 @@ impl fmt::Display for ApprovalState {
 }
 
 impl ApprovalState {
-    /// The state of the call `id`, which is made in the first of these messages. The latest request counts, and the first answer to it.
-    /// A model cannot answer.
+    /// The state of the call `id`, by the messages of its answer and those after it.
     pub(super) fn of<'a>(id: &str, messages: impl Iterator<Item = &'a Message>) -> Self {
-        let (mut state, mut latest) = (Self::NotRequested, "");
+        let (mut requests, mut unasked) = (Vec::<(&str, Option<bool>)>::new(), None);
         for message in messages {
             let is_models = message.role() == Role::Assistant;
             for part in message.parts() {
                 match part {
                     Part::ApprovalRequest(asked) if is_models && asked.call_id == *id => {
-                        (state, latest) = (Self::Requested, asked.id.as_str());
+                        let is_known = requests.iter().any(|(known, _)| asked.id == **known);
+                        requests.extend((!is_known).then_some((&*asked.id, None)));
                     }
-                    Part::ApprovalResponse(answer) if !is_models => {
-                        let is_of_call = match state {
-                            Self::Requested => answer.approval.id == *latest,
-                            Self::NotRequested => answer.approval.call_id == *id,
-                            Self::Approved | Self::Denied => false,
+                    Part::ApprovalResponse(ApprovalAnswer { approval, approved, .. }) if !is_models => {
+                        let names_call = approval.call_id == *id;
+                        let request = requests.iter_mut().find(|(known, _)| approval.id == **known);
+                        let said = match request {
+                            // Not every service names the call.
+                            Some((_, said)) if names_call || approval.call_id.is_empty() => said,
+                            None if names_call => &mut unasked,
+                            _ => continue,
                         };
-                        if is_of_call {
-                            state = if answer.approved { Self::Approved } else { Self::Denied };
-                        }
+                        said.get_or_insert(*approved);
                     }
                     _ => {}
                 }
             }
         }
-        state
+        let said: Vec<_> = requests.iter().map(|(_, said)| *said).chain(unasked.map(Some)).collect();
+        match said.as_slice() {
+            [] => Self::NotRequested,
+            said if said.contains(&Some(false)) => Self::Denied,
+            said if said.contains(&None) => Self::Requested,
+            _ => Self::Approved,
+        }
     }
 }

@@ -29,7 +29,9 @@ use crate::wire::ContextOverflow;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RunError {
-    /// Calls of the model have no result yet: answer them, or finish the run and answer them with the next one.
+    /// Calls of the model have no result yet: answer them, or finish the run and answer them with the next one. Of an
+    /// [`Agent`](crate::agent::Agent): calls that wait for the [approval](super::ApprovalState) of a person, or for a result if there is no
+    /// tool runner. The input is stored.
     PendingCalls(Vec<PendingCall>),
     /// A provider failed before the run: nothing was stored, and the model is not to be called. Begin again.
     Provider(ProviderError),
@@ -150,7 +152,8 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PendingCalls(calls) => {
-                write!(f, "{} calls have no result, or wait for an approval: answer them first; the first is ", calls.len())?;
+                let count = calls.len();
+                write!(f, "{count} calls have no result, or wait for an approval: answer them first; the first is ")?;
                 match calls.first() {
                     Some(call) => write!(f, "{:?} of tool {:?}", call.id.as_str(), call.name.as_str()),
                     None => f.write_str("unknown"),

@@ -248,7 +248,7 @@ impl<'a> Run<'a> {
         self.working.approval_of(&call.id, false)
     }
 
-    /// Whether the call has not run before this run: an approval was requested then, and there was no answer.
+    /// Whether the call waited for an approval when this run began.
     pub(crate) fn waited_for_approval(&self, call: &ToolCall) -> bool {
         self.working.approval_of(&call.id, true) == ApprovalState::Requested
     }
@@ -380,6 +380,11 @@ impl<'a> Run<'a> {
     pub(super) fn say(&mut self, messages: Vec<Message>) {
         self.context.response_mut().messages.extend(messages.iter().cloned());
         self.working.push(messages);
+    }
+
+    /// Whether the answer that makes the call was cut off.
+    pub(crate) fn is_cut_off(&self, call: &ToolCall) -> bool {
+        self.working.is_cut_off(&call.id)
     }
 
     /// Whether what is said is stored before each call of the model.

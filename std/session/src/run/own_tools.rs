@@ -7,7 +7,7 @@ use epitome_core::{Pass, TriggerView, count_message};
 use super::due;
 use super::live::Run;
 use super::pass::Setup;
-use super::{Point, RecallTool, RunError, RunEvent};
+use super::{ApprovalState, Point, RecallTool, RunError, RunEvent};
 use crate::compaction::{AutoCompaction, CompactTool, CompactionOutcome, OWN_TOOLS};
 use crate::message::{Message, Part, Str, ToolCall, ToolResult};
 use crate::session::Tool;
@@ -29,7 +29,7 @@ impl Run<'_> {
     }
 
     /// Answers the calls of [`CompactTool`] and [`RecallTool`] that wait for a result, and returns the results.
-    /// [`Agent`](crate::agent::Agent) does it by itself.
+    /// [`Agent`](crate::agent::Agent) does it by itself. A call that a person must allow, and does not, is left out.
     ///
     /// *Compaction*: all that would be sent is compacted, and the model is told how large it was and is. The goal is that of the options,
     /// or half of the size of the request, if that is less. The group of the call stays. If the last compaction was a moment ago
@@ -44,7 +44,11 @@ impl Run<'_> {
         self.check_idle()?;
         let mut results = Vec::new();
         let mut calls = self.pending_calls();
-        calls.retain(|call| self.answers_call(call));
+        calls.retain(|call| {
+            let must_not_run =
+                [ApprovalState::Requested, ApprovalState::Denied].contains(&self.approval_of(call));
+            self.answers_call(call) && !must_not_run
+        });
         let mut was_compacted = false;
         for call in calls {
             let done = match call.name.as_str() {

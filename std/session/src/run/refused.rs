@@ -60,11 +60,12 @@ impl Run<'_> {
         }
         // A limit that cannot be reached may be a wrong one; and a short answer is better than none.
         let (reserve, unknown) = (setup.auto.options.reserve(), ContextOverflow::default());
-        let tries = [(overflow, reserve), (unknown, reserve), (overflow, Some(0))];
-        let tries = if overflow.limit.is_some() { &tries[..] } else { &tries[1..] };
+        let told = Some((overflow, reserve)).filter(|_| overflow.limit.is_some());
+        // An enforced limit leaves the reserve free.
+        let whole = Some((overflow, Some(0))).filter(|_| !self.settings.is_limit_enforced);
         let mut failed = None;
-        for (overflow, reserve) in tries {
-            let budget = self.overflow_budget(&setup, size, *overflow, *reserve);
+        for (overflow, reserve) in told.into_iter().chain([(unknown, reserve)]).chain(whole) {
+            let budget = self.overflow_budget(&setup, size, overflow, reserve);
             match self.pass_over_request(&setup, budget, Pass::Overflow).await {
                 Ok((compacted, outcome, remarks)) => {
                     self.note(point, compacted, Ok(outcome), remarks);

@@ -33,7 +33,9 @@ pub enum Persistence {
     #[default]
     PerRun,
     /// Before and after each call of the model: what was said before a crash is there after it. The calls of a crashed run
-    /// that have no result are known to the next run: see [`Run::unfinished_calls`](super::Run::unfinished_calls).
+    /// that have no result are known to the next run: see [`Run::unfinished_calls`](super::Run::unfinished_calls). An
+    /// [`Agent`](crate::agent::Agent) also stores the result of a tool while others of the same answer still run: the results then stand in
+    /// the order in which the tools ended.
     PerModelCall,
 }
 

@@ -205,12 +205,34 @@ impl Working {
 
     /// Whether a person allows the call `id`; before the input of the run, or after it.
     pub(super) fn approval_of(&self, id: &str, before_input: bool) -> ApprovalState {
-        let is_call = |part: &Part| matches!(part, Part::ToolCall(call) if call.id == *id);
-        let calls = |live: &Live| live.entry.message.parts().iter().any(is_call);
-        let first = self.visible.live().iter().rposition(calls).unwrap_or_default();
         let counts = |live: &&Live| !before_input || live.key.0 < self.places.input;
-        let since = self.visible.live().iter().skip(first).filter(counts);
-        ApprovalState::of(id, since.map(|live| &live.entry.message))
+        ApprovalState::of(id, self.since_call(id).filter(counts).map(|live| &live.entry.message))
+    }
+
+    /// Whether the answer that makes the call `id` was cut off: what followed the call is not known.
+    pub(super) fn is_cut_off(&self, id: &str) -> bool {
+        let is_call = |part: &Part| matches!(part, Part::ToolCall(call) if call.id == *id);
+        let mut messages = self.since_call(id).map(|live| &live.entry.message);
+        messages.any(|message| message.is_incomplete() && message.parts().iter().any(is_call))
+    }
+
+    /// The messages from the answer on that makes the call `id`. Of several open calls of this id the first counts.
+    fn since_call(&self, id: &str) -> impl Iterator<Item = &Live> {
+        let mut anchor = None::<Seq>;
+        self.visible.for_each_open_call(&mut |open, call| {
+            if open == id.as_bytes() && call.span != OpenCall::HIDDEN {
+                anchor = Some(anchor.map_or(call.anchor, |first| first.min(call.anchor)));
+            }
+        });
+        let live = self.visible.live();
+        let mut first = anchor.map_or(live.len(), |anchor| live.partition_point(|live| live.key < anchor));
+        // An answer may be several messages.
+        let is_models =
+            |at: &usize| live.get(*at).is_some_and(|live| live.entry.message.role() == Role::Assistant);
+        while let Some(before) = first.checked_sub(1).filter(is_models) {
+            first = before;
+        }
+        live.iter().skip(first)
     }
 
     fn call(&self, id: &[u8], open: OpenCall) -> Option<ToolCall> {
