@@ -76,7 +76,7 @@ test("a session is shown as it grows, with what each revision changed", async ()
   await page.waitForFunction((count) => document.querySelectorAll("#list details").length === count, listed().live_messages);
   run("uncompact");
   await page.waitForFunction(() => document.querySelectorAll("#revisions tr").length === 3);
-  assert.ok((await page.locator("#revisions tr.undone").textContent()).includes("rewind, undone by 3"));
+  assert.ok((await page.locator("#revisions tr.undone").textContent()).includes("rewind:at=75, undone by 3"));
 
   // Two revisions that are not neighbours, words, a role, and the strip.
   await page.selectOption("#view", "difference");

@@ -6,7 +6,8 @@ use epitome::agent::{Agent, DENIED, INTERRUPTED, Input, OpenCallAction, ToolOutp
 use epitome::core::message::Role;
 use epitome::history::MemoryStore;
 use epitome::message::{Approval, ApprovalAnswer, Message, Part, ToolCall};
-use epitome::run::{Delta, ModelResponse, PendingCall, Persistence, Run, RunError, RunOptions};
+use epitome::run::{Delta, ModelResponse, PendingCall, Persistence, RecallTool, Run, RunError, RunOptions};
+use epitome::session::AgentSession;
 use futures::FutureExt;
 use futures::executor::block_on;
 
@@ -220,6 +221,33 @@ fn a_call_of_an_answer_that_was_cut_off_does_not_run() {
     let said = texts(&log(&*store, "s"));
     assert!(said.iter().any(|said| said.ends_with(&format!("result c1: {INTERRUPTED}"))), "{said:#?}");
     assert!(ran.lock().unwrap().is_empty());
+}
+
+/// Calls of the run's own tools too.
+#[test]
+fn a_run_does_not_answer_its_own_tools_before_a_person_allows_it() {
+    let store = Arc::new(MemoryStore::new());
+    let (settings, options) = (settings(&store).with_recall(), RunOptions::default());
+    let mut session = AgentSession::with_id("s");
+    block_on(async {
+        let mut run =
+            Run::begin(&settings, &mut session, vec![Message::user("Look.")], &options).await.unwrap();
+        let prompt = run.prompt().await.unwrap();
+        let call = |id: &str| Part::ToolCall(ToolCall::new(id, RecallTool::NAME, r#"{"query": "tea"}"#));
+        let asked = ["c1", "c2"].map(|id| Part::ApprovalRequest(approval(id)));
+        let parts = ["c1", "c2", "c3"].map(call).into_iter().chain(asked).collect();
+        run.record(prompt.handle, ModelResponse::new(vec![Message::new(Role::Assistant, parts)]))
+            .await
+            .unwrap();
+        run.answer(vec![answers("c2", false)]).unwrap();
+        let answered = |results: Vec<Message>| {
+            texts(&results).iter().map(|said| said[..15].to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(answered(run.run_own_calls().await.unwrap()), ["tool: result c3"]);
+        run.answer(vec![answers("c1", true)]).unwrap();
+        assert_eq!(answered(run.run_own_calls().await.unwrap()), ["tool: result c1"]);
+        assert!(run.pending_calls().iter().map(|call| call.id.as_str()).eq(["c2"]));
+    });
 }
 
 /// Ids that are there twice: the strictest of what they can mean holds.
