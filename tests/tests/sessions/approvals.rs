@@ -184,8 +184,15 @@ fn an_allowed_call_whose_process_ends_is_reported() {
         let agent = Agent::with_settings(settings(&store).with_persistence(persistence), client)
             .with_open_calls(OpenCallAction::Report)
             .with_tool_runner(move |_| {
-                *counted.lock().unwrap() += 1;
-                Box::pin(core::future::pending())
+                let mut ran = counted.lock().unwrap();
+                *ran += 1;
+                let is_first = *ran == 1;
+                Box::pin(async move {
+                    if is_first {
+                        core::future::pending::<()>().await;
+                    }
+                    ToolOutput::new("ran")
+                })
             });
         let (options, input) = (RunOptions::default(), || answers("c1", true));
         block_on(agent.run(&mut agent.create_session(Some("s"), None), "Pay.", &options)).unwrap();
