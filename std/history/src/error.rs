@@ -119,3 +119,18 @@ impl Error for HistoryError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn the_cause_of_a_failed_store_is_told() {
+        let store =
+            StoreError::new(StoreErrorKind::Unavailable, "append").with_source(io::Error::other("no room"));
+        let error = HistoryError::from(store);
+        assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("no room"));
+    }
+}

@@ -35,6 +35,7 @@
 mod call;
 mod client;
 mod input;
+mod open_calls;
 mod shared;
 mod stream;
 mod tools;

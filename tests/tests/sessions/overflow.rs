@@ -123,6 +123,33 @@ fn what_is_protected_may_take_the_place_of_the_answer() {
     }
 }
 
+/// With an enforced limit nothing is hidden in vain: what fits only without the reserve is not sent.
+#[test]
+fn an_enforced_limit_keeps_the_place_of_the_answer() {
+    let (store, strict) = (Arc::new(MemoryStore::new()), Strict::new(WINDOW * 4 / 5));
+    let settings = settings(&store)
+        .with_model_row(Model::new("small", WINDOW))
+        .with_compaction(compaction().with_trigger(Trigger::never()));
+    let agent = agent(settings.with_enforced_limit(), &strict);
+    let (mut session, options) = (agent.create_session(Some("s"), None), RunOptions::default());
+    block_on(agent.run(&mut session, "word ".repeat(2_850), &options)).unwrap();
+    let mut events = Vec::new();
+    let error = (0..12).find_map(|run| {
+        match block_on(agent.run(&mut session, format!("{run}: where is it?"), &options)) {
+            Ok(outcome) => {
+                events.extend(outcome.events);
+                None
+            }
+            Err(error) => Some(error),
+        }
+    });
+    assert!(
+        matches!(error, Some(RunError::ContextOverflow { compactions: 0, cause: Some(_), .. })),
+        "{error:?}"
+    );
+    assert_eq!(compactions(&events), 0, "{events:?}");
+}
+
 /// Whatever a run compacts at and by, and whether it can: no request is larger than the limit, and what is said is stored.
 #[test]
 fn an_enforced_limit_is_kept_or_told() {

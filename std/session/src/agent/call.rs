@@ -2,20 +2,16 @@
 
 use core::future::Future;
 use core::panic::AssertUnwindSafe;
-use core::pin::pin;
 
-use futures::{FutureExt, StreamExt, stream};
+use futures::FutureExt;
 
 use super::stream::{RunUpdate, Updates};
 use super::{
-    Agent, ChatRequest, ClientError, DENIED, INTERRUPTED, Input, OVERFLOW_COMPACTIONS_MAX, OpenCallAction,
-    SessionForgotten, SharedSession, ToolOutput,
+    Agent, ChatRequest, ClientError, Input, OVERFLOW_COMPACTIONS_MAX, SessionForgotten, SharedSession,
 };
-use crate::message::{Message, Part, ToolCall};
+use crate::message::{Message, Part};
 use crate::provider::Failures;
-use crate::run::{
-    ApprovalState, Delta, Prompt, RequestHandle, Run, RunError, RunEvent, RunOptions, RunOutcome,
-};
+use crate::run::{Delta, Prompt, RequestHandle, Run, RunError, RunEvent, RunOptions, RunOutcome};
 use crate::session::AgentSession;
 use crate::wire::ContextOverflow;
 
@@ -27,9 +23,9 @@ impl Agent {
     /// [`OVERFLOW_COMPACTIONS_MAX`] times.
     ///
     /// # Errors
-    /// [`RunError::PendingCalls`] if calls of the turn have no result and cannot be answered here: there is no tool runner, or a person must
-    /// allow them; the input is stored. [`RunError::Model`] if the client failed, [`RunError::ContextOverflow`] if the request could not be made to fit, and
-    /// [`RunError::ToolRounds`] if the model does not stop calling tools: what was said is stored, as it is with
+    /// [`RunError::PendingCalls`] if calls of the turn have no result and cannot be answered here: there is no tool runner, or a person
+    /// must allow them. [`RunError::Model`] if the client failed, [`RunError::ContextOverflow`] if the request could not be made to
+    /// fit, and [`RunError::ToolRounds`] if the model does not stop calling tools: what was said is stored, as it is with
     /// [`RunError::OverLimit`]. [`RunError::EndFailed`], with the answer, if a provider failed after it; a run with the same token then
     /// says [`RunError::AlreadyStored`], with the answer, if the history that loads has stored it. Otherwise as [`Run::begin`] and
     /// [`Run::prompt`].
@@ -116,23 +112,14 @@ impl Agent {
         let Some(run) = unless_stopped(updates, begun).await else { return Ok(RunOutcome::default()) };
         let mut run = run?;
         tell(updates, run.events());
-        let mut calls = run.pending_calls();
-        // Without the rest of an answer it is not known whether a person must allow its calls. A call that waited for an approval, or got
-        // none, has not run.
-        calls.retain(|call| {
-            let reports = self.open_calls == OpenCallAction::Report;
-            let is_unrun = run.waited_for_approval(call) || run.approval_of(call) == ApprovalState::Denied;
-            run.is_cut_off(call) || reports && !is_unrun
-        });
-        report(&mut run, updates, calls, INTERRUPTED)?;
-        self.store_approvals(&mut run, updates).await?;
+        self.settle_open_calls(&mut run, updates).await?;
         let is_stopped = || updates.is_some_and(Updates::is_stopped);
         let mut rounds = 0_u32;
         loop {
             let calls = run.pending_calls();
             if !calls.is_empty() {
-                let waiting: Vec<_> =
-                    calls.iter().filter(|call| !self.can_answer(&run, call)).cloned().collect();
+                let waiting = calls.iter().filter(|call| !self.can_answer(&run, call));
+                let waiting: Vec<_> = waiting.cloned().collect();
                 if !waiting.is_empty() {
                     return Err(failed(&mut run, updates, RunError::pending(waiting)).await);
                 }
@@ -174,86 +161,6 @@ impl Agent {
                 Err(error) => Err(error),
             };
         }
-    }
-
-    /// Stores the approvals of the input before their calls run, if no call may run twice or no more than a call is to be lost.
-    async fn store_approvals(&self, run: &mut Run<'_>, updates: Option<&Updates>) -> Result<(), RunError> {
-        let is_new = |call: &ToolCall| {
-            run.waited_for_approval(call) && run.approval_of(call) == ApprovalState::Approved
-        };
-        let stores = self.open_calls == OpenCallAction::Report || run.stores_per_call();
-        if !stores || !run.pending_calls().iter().any(is_new) {
-            return Ok(());
-        }
-        match run.store_now().await {
-            Err(RunError::Providers(failures)) => Err(ended_by(run, updates, failures, None).await),
-            stored => stored,
-        }
-    }
-
-    /// Whether the call can be answered here, now.
-    fn can_answer(&self, run: &Run<'_>, call: &ToolCall) -> bool {
-        match run.approval_of(call) {
-            ApprovalState::Requested => false,
-            ApprovalState::Denied => true,
-            _ => self.tool_runner.is_some() || run.answers_call(call),
-        }
-    }
-
-    async fn run_tools(
-        &self,
-        run: &mut Run<'_>,
-        calls: Vec<ToolCall>,
-        updates: Option<&Updates>,
-    ) -> Result<(), RunError> {
-        let is_denied = |call: &ToolCall| run.approval_of(call) == ApprovalState::Denied;
-        let (denied, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(is_denied);
-        report(run, updates, denied, DENIED)?;
-        let (own, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| run.answers_call(call));
-        if !calls.is_empty() {
-            self.run_own_tools(run, calls, updates, own.len()).await?;
-        }
-        if !own.is_empty() {
-            let results = unless_stopped(updates, run.run_own_calls()).await.unwrap_or(Ok(Vec::new()))?;
-            if let Some(updates) = updates {
-                results.into_iter().for_each(|result| updates.push(RunUpdate::ToolResult(result)));
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs calls by the tool runner. `later` is the number of calls of the same answer that are answered after them.
-    async fn run_own_tools(
-        &self,
-        run: &mut Run<'_>,
-        calls: Vec<ToolCall>,
-        updates: Option<&Updates>,
-        later: usize,
-    ) -> Result<(), RunError> {
-        let Some(tool_runner) = &self.tool_runner else { return Err(RunError::pending(calls)) };
-        let count = calls.len().saturating_add(later);
-        let results = calls.into_iter().enumerate().map(|(at, call)| async move {
-            let id = call.id.clone();
-            // A tool that panics has failed, as far as the model is told.
-            let output = AssertUnwindSafe(async { tool_runner(call).await }).catch_unwind().await;
-            (at, output.unwrap_or_else(|_| ToolOutput::failed("the tool panicked")).into_message(id))
-        });
-        let mut results = pin!(stream::iter(results).buffer_unordered(self.parallel_calls_max));
-        let (mut done, mut left) = (Vec::new(), count);
-        while let Some(Some((at, result))) = unless_stopped(updates, results.next()).await {
-            if let Some(updates) = updates {
-                updates.push(RunUpdate::ToolResult(result.clone()));
-            }
-            left = left.saturating_sub(1);
-            done.push((at, result));
-            // Other tools may run for long: what is there is not lost with them.
-            if left > 0 && run.stores_per_call() {
-                run.answer(done.drain(..).map(|(_, result)| result).collect())?;
-                recorded(run.store_now().await)?;
-            }
-        }
-        done.sort_unstable_by_key(|(at, _)| *at);
-        run.answer(done.into_iter().map(|(_, result)| result).collect())
     }
 
     /// Asks the model for one answer. A request that a service refuses in a way that can be helped is made again.
@@ -383,23 +290,11 @@ fn tell(updates: Option<&Updates>, events: &[RunEvent]) {
     }
 }
 
-/// Gives this failure to the calls as their result.
-fn report(
-    run: &mut Run<'_>,
-    updates: Option<&Updates>,
-    calls: Vec<ToolCall>,
-    failure: &str,
-) -> Result<(), RunError> {
-    let told = |call: ToolCall| ToolOutput::failed(failure).into_message(call.id);
-    let results: Vec<_> = calls.into_iter().map(told).collect();
-    if let Some(updates) = updates {
-        results.iter().cloned().for_each(|result| updates.push(RunUpdate::ToolResult(result)));
-    }
-    run.answer(results)
-}
-
 /// Output of the future; `None` if its stream is stopped before.
-async fn unless_stopped<T>(updates: Option<&Updates>, future: impl Future<Output = T>) -> Option<T> {
+pub(super) async fn unless_stopped<T>(
+    updates: Option<&Updates>,
+    future: impl Future<Output = T>,
+) -> Option<T> {
     match updates {
         Some(updates) => updates.unless_stopped(future).await,
         None => Some(future.await),
@@ -430,7 +325,7 @@ async fn after(
 }
 
 /// Ends a run at whose end providers have failed.
-async fn ended_by(
+pub(super) async fn ended_by(
     run: &mut Run<'_>,
     updates: Option<&Updates>,
     failures: Failures,
@@ -444,7 +339,7 @@ async fn ended_by(
 }
 
 /// An answer that could not be stored at once is recorded, and stored with what comes next.
-fn recorded(done: Result<(), RunError>) -> Result<(), RunError> {
+pub(super) fn recorded(done: Result<(), RunError>) -> Result<(), RunError> {
     match done {
         Err(RunError::Providers(_)) => Ok(()),
         done => done,

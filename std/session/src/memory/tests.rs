@@ -162,6 +162,14 @@ fn processes_lose_no_memory_of_each_other() {
     let kept = InMemoryStore::default();
     let files = MemoryPersistence::new(root.path());
     assert_eq!(block_on(files.load(&kept, session.session_id())).unwrap(), 8);
+    // A run of the other process ends while one goes on here.
+    let agent = NamedAgent::new("a");
+    let mut context = SessionContext::new(&session, "run-5", vec![Message::user("And my cat?")]);
+    block_on(one.before_run(&agent, &mut session, &mut context)).unwrap();
+    run(&other, &mut session, "run-6", "My cat is called Tom.", "A fine name too.");
+    let mut context = context.with_response(AgentResponse::new(vec![Message::assistant("No idea.")]));
+    block_on(one.after_run(&agent, &mut session, &mut context)).unwrap();
+    assert_eq!(block_on(files.load(&kept, session.session_id())).unwrap(), 12);
 
     std::fs::write(files.path(&SessionId::new("damaged")), "{").unwrap();
     let copy = std::fs::read_to_string(files.path(session.session_id())).unwrap().replace("Rex", "Max");

@@ -1,10 +1,9 @@
-//! Approvals: whether a person allows a call.
-
-use core::fmt;
+//! Approvals: whether a person allows a call. What becomes of a call that waits, or is denied, is the caller's to decide.
 
 use epitome_core::message::Role;
 
-use crate::message::{ApprovalAnswer, Message, Part};
+use super::live::Run;
+use crate::message::{ApprovalAnswer, Message, Part, ToolCall};
 
 /// Whether a person allows a call, as the conversation says: the model's message may ask for it ([`Part::ApprovalRequest`]), and the input
 /// of a later run answers ([`Part::ApprovalResponse`]). Each request for the call in the answer that makes it must be approved; the first
@@ -45,20 +44,9 @@ pub enum ApprovalState {
     Denied,
 }
 
-impl fmt::Display for ApprovalState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotRequested => "no approval is requested",
-            Self::Requested => "the approval is open",
-            Self::Approved => "approved",
-            Self::Denied => "denied",
-        })
-    }
-}
-
 impl ApprovalState {
     /// The state of the call `id`, by the messages of its answer and those after it.
-    pub(super) fn of<'a>(id: &str, messages: impl Iterator<Item = &'a Message>) -> Self {
+    fn of<'a>(id: &str, messages: impl Iterator<Item = &'a Message>) -> Self {
         let (mut requests, mut unasked) = (Vec::<(&str, Option<bool>)>::new(), None);
         for message in messages {
             let is_models = message.role() == Role::Assistant;
@@ -90,5 +78,28 @@ impl ApprovalState {
             said if said.contains(&None) => Self::Requested,
             _ => Self::Approved,
         }
+    }
+}
+
+impl Run<'_> {
+    /// Whether a person allows the call. A call whose approval is requested or denied must not run: an [`Agent`](crate::agent::Agent) ends
+    /// its run for the first, and answers the second with [`DENIED`](crate::agent::DENIED).
+    #[must_use]
+    pub fn approval_of(&self, call: &ToolCall) -> ApprovalState {
+        ApprovalState::of(&call.id, self.working.since_call(&call.id).map(|(_, message)| message))
+    }
+
+    /// Whether the call waited for an approval when this run began.
+    pub(crate) fn waited_for_approval(&self, call: &ToolCall) -> bool {
+        let since = self.working.since_call(&call.id);
+        let before = since.filter(|(number, _)| self.working.is_before_input(*number));
+        ApprovalState::of(&call.id, before.map(|(_, message)| message)) == ApprovalState::Requested
+    }
+
+    /// Whether the answer that makes the call was cut off: a request for its approval may be missing.
+    pub(crate) fn is_cut_off(&self, call: &ToolCall) -> bool {
+        let is_call = |part: &Part| matches!(part, Part::ToolCall(made) if made.id == call.id);
+        let mut since = self.working.since_call(&call.id);
+        since.any(|(_, message)| message.is_incomplete() && message.parts().iter().any(is_call))
     }
 }

@@ -1,4 +1,4 @@
-//! The ways in which a run ends.
+//! The ways in which a run is stored and ends.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use epitome_core::Size;
 use tracing::{Instrument, debug, debug_span};
 
 use super::live::Run;
-use super::{Point, RunError, RunEvent};
+use super::{Persistence, Point, RunError, RunEvent};
 use crate::provider::Failures;
 use crate::session::AgentResponse;
 
@@ -115,6 +115,20 @@ impl Run<'_> {
     pub fn abort(mut self) {
         drop(self.take_partial());
         debug!(run = self.context.run_token(), "aborted");
+    }
+
+    /// Whether what is said is stored before each call of the model.
+    pub(crate) fn stores_per_call(&self) -> bool {
+        self.persistence == Persistence::PerModelCall
+    }
+
+    /// Stores what was said.
+    pub(crate) async fn store_now(&mut self) -> Result<(), RunError> {
+        Ok(self.providers.store(self.session, &mut self.context).await?)
+    }
+
+    pub(super) async fn store_if_per_call(&mut self) -> Result<(), RunError> {
+        if self.stores_per_call() { self.store_now().await } else { Ok(()) }
     }
 
     async fn store_and_end(&mut self, how: &'static str) -> Result<RunOutcome, RunError> {

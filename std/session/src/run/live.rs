@@ -12,8 +12,8 @@ use super::partial::Left;
 use super::served::Served;
 use super::working::Working;
 use super::{
-    ApprovalState, ModelResponse, Persistence, Point, Prompt, RequestHandle, RunError, RunEvent, RunOptions,
-    RunSettings, render,
+    ModelResponse, Persistence, Point, Prompt, RequestHandle, RunError, RunEvent, RunOptions, RunSettings,
+    render,
 };
 use crate::compaction::AutoCompaction;
 use crate::message::{Message, Part, Str, ToolCall};
@@ -47,7 +47,7 @@ pub struct Run<'a> {
     pub(super) context: SessionContext,
     pub(super) providers: Providers,
     pub(super) compaction: Option<AutoCompaction>,
-    persistence: Persistence,
+    pub(super) persistence: Persistence,
     pub(super) working: Working,
     pub(super) events: Vec<RunEvent>,
     pub(super) partial: Option<RequestHandle>,
@@ -241,18 +241,6 @@ impl<'a> Run<'a> {
         self.working.calls_without_result(true)
     }
 
-    /// Whether a person allows the call. A call whose approval is requested or denied must not run: an [`Agent`](crate::agent::Agent) ends
-    /// its run for the first, and answers the second with [`DENIED`](crate::agent::DENIED).
-    #[must_use]
-    pub fn approval_of(&self, call: &ToolCall) -> ApprovalState {
-        self.working.approval_of(&call.id, false)
-    }
-
-    /// Whether the call waited for an approval when this run began.
-    pub(crate) fn waited_for_approval(&self, call: &ToolCall) -> bool {
-        self.working.approval_of(&call.id, true) == ApprovalState::Requested
-    }
-
     /// The calls of earlier turns that never got a result: of a run that crashed, or was left. The model is told that they
     /// were aborted; a result that comes after all may be given to [`Run::answer`].
     #[must_use]
@@ -380,25 +368,6 @@ impl<'a> Run<'a> {
     pub(super) fn say(&mut self, messages: Vec<Message>) {
         self.context.response_mut().messages.extend(messages.iter().cloned());
         self.working.push(messages);
-    }
-
-    /// Whether the answer that makes the call was cut off.
-    pub(crate) fn is_cut_off(&self, call: &ToolCall) -> bool {
-        self.working.is_cut_off(&call.id)
-    }
-
-    /// Whether what is said is stored before each call of the model.
-    pub(crate) fn stores_per_call(&self) -> bool {
-        self.persistence == Persistence::PerModelCall
-    }
-
-    /// Stores what was said.
-    pub(crate) async fn store_now(&mut self) -> Result<(), RunError> {
-        Ok(self.providers.store(self.session, &mut self.context).await?)
-    }
-
-    async fn store_if_per_call(&mut self) -> Result<(), RunError> {
-        if self.stores_per_call() { self.store_now().await } else { Ok(()) }
     }
 
     pub(super) fn check_idle(&self) -> Result<(), RunError> {

@@ -20,8 +20,9 @@ impl Run<'_> {
     /// `overflow` is what the refusal says: see [`context_overflow`](crate::wire::context_overflow). A limit that is smaller than the
     /// known window is kept in mind for the later runs of the session with this model, until a request that was larger is answered.
     /// Where the refusal names no limit, or one that cannot be reached, it is taken to be less than was sent. What is left is half of
-    /// the limit at most, if that can be reached. If what is protected does not fit beside the reserve of the answer, the reserve is given up. After each further refusal of the request, the limit is taken to be half of what was
-    /// sent. It needs a compactor, and does not ask at which points it runs. If a service keeps the conversation and can compact it, it
+    /// the limit at most, if that can be reached. If the protected messages do not fit beside the reserve for the answer, the reserve is
+    /// given up, unless the settings [enforce the limit](super::RunSettings::with_enforced_limit). After each further refusal of the
+    /// request, the limit is taken to be half of what was sent. It needs a compactor, and does not ask at which points it runs. If a service keeps the conversation and can compact it, it
     /// is asked to.
     ///
     /// # Errors

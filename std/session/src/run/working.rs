@@ -10,7 +10,6 @@ use epitome_core::attribution::SeqRange;
 use epitome_core::message::{CallKind, Role};
 use epitome_core::{Group, Index, OpenCall, Revision, Seq, Stamp, TokenCounter, Turn};
 
-use super::ApprovalState;
 use crate::history::inner::{
     Beside, Exchange, PendingEdit, PendingRecord, VisibleIndex, covered, exchange, joined,
 };
@@ -203,21 +202,8 @@ impl Working {
         open.iter().filter_map(|(id, call)| self.call(id, *call)).collect()
     }
 
-    /// Whether a person allows the call `id`; before the input of the run, or after it.
-    pub(super) fn approval_of(&self, id: &str, before_input: bool) -> ApprovalState {
-        let counts = |live: &&Live| !before_input || live.key.0 < self.places.input;
-        ApprovalState::of(id, self.since_call(id).filter(counts).map(|live| &live.entry.message))
-    }
-
-    /// Whether the answer that makes the call `id` was cut off: what followed the call is not known.
-    pub(super) fn is_cut_off(&self, id: &str) -> bool {
-        let is_call = |part: &Part| matches!(part, Part::ToolCall(call) if call.id == *id);
-        let mut messages = self.since_call(id).map(|live| &live.entry.message);
-        messages.any(|message| message.is_incomplete() && message.parts().iter().any(is_call))
-    }
-
     /// The messages from the answer on that makes the call `id`. Of several open calls of this id the first counts.
-    fn since_call(&self, id: &str) -> impl Iterator<Item = &Live> {
+    pub(super) fn since_call(&self, id: &str) -> impl Iterator<Item = (Seq, &Message)> {
         let mut anchor = None::<Seq>;
         self.visible.for_each_open_call(&mut |open, call| {
             if open == id.as_bytes() && call.span != OpenCall::HIDDEN {
@@ -232,7 +218,12 @@ impl Working {
         while let Some(before) = first.checked_sub(1).filter(is_models) {
             first = before;
         }
-        live.iter().skip(first)
+        live.iter().skip(first).map(|live| (live.key, &live.entry.message))
+    }
+
+    /// Whether this is the number of a message that was there before the run.
+    pub(super) const fn is_before_input(&self, number: Seq) -> bool {
+        number.0 < self.places.input
     }
 
     fn call(&self, id: &[u8], open: OpenCall) -> Option<ToolCall> {
