@@ -16,6 +16,7 @@ use epitome::history::{History, HistoryStore, MemoryStore};
 use epitome::message::Message;
 use epitome::session::SessionError;
 use epitome_tests::around::StoreWith;
+use futures::future::join_all;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
@@ -43,7 +44,7 @@ impl Tasks {
     async fn end_within(&self, deadline: Duration) {
         let tasks = core::mem::take(&mut *self.0.lock().unwrap());
         assert!(!tasks.is_empty());
-        let over = tokio::time::timeout(deadline, futures::future::join_all(tasks)).await;
+        let over = tokio::time::timeout(deadline, join_all(tasks)).await;
         over.expect("it ends").into_iter().for_each(|ended| ended.unwrap());
     }
 }
@@ -191,57 +192,52 @@ fn what_has_come_takes_the_place_of_what_was_sent() {
 #[test]
 fn what_fails_is_discarded_and_the_history_is_as_it_was() {
     // What happens, and whether the next request is answered.
-    for faults in ["503,503,503", "401", "context", "none", "garbage", "disconnect,disconnect,disconnect"] {
-        block_on(async {
-            let tasks = Tasks::default();
-            let managed = tasks.watch(managed(failing(faults)));
-            let mut session = Session::new(Arc::new(MemoryStore::new())).await;
-            let before = session.shown().await;
-            assert_eq!(session.begin(&managed).0, Began::Now);
-            tasks.end_within(Duration::from_secs(20)).await;
-            // Until it is due nothing is said of it, and it is not tried again.
-            assert_eq!(session.begin(&managed), (Began::Earlier, None), "{faults}");
-            assert_eq!(session.shown().await, before, "{faults}");
-            // The service is well again by now: what is due is compacted as ever.
-            let (outcome, discarded) = session.compact(&managed).await;
-            assert_eq!(discarded, Some(Discarded::Failed), "{faults}");
-            assert!(matches!(outcome, Ok(CompactionOutcome::Compacted(_))), "{faults}: {outcome:?}");
-            let after = session.shown().await;
-            assert!(after.len() < before.len(), "{faults}");
-        });
-    }
+    let faults = ["503,503,503", "401", "context", "none", "garbage", "disconnect,disconnect,disconnect"];
+    block_on(join_all(faults.map(|faults| async move {
+        let tasks = Tasks::default();
+        let managed = tasks.watch(managed(failing(faults)));
+        let mut session = Session::new(Arc::new(MemoryStore::new())).await;
+        let before = session.shown().await;
+        assert_eq!(session.begin(&managed).0, Began::Now);
+        tasks.end_within(Duration::from_secs(20)).await;
+        // Until it is due nothing is said of it, and it is not tried again.
+        assert_eq!(session.begin(&managed), (Began::Earlier, None), "{faults}");
+        assert_eq!(session.shown().await, before, "{faults}");
+        // The service is well again by now: what is due is compacted as ever.
+        let (outcome, discarded) = session.compact(&managed).await;
+        assert_eq!(discarded, Some(Discarded::Failed), "{faults}");
+        assert!(matches!(outcome, Ok(CompactionOutcome::Compacted(_))), "{faults}: {outcome:?}");
+        let after = session.shown().await;
+        assert!(after.len() < before.len(), "{faults}");
+    })));
 }
 
 #[test]
 fn what_is_not_well_again_leaves_the_history_to_the_fallback_or_as_it_was() {
     let hopeless = "503,503,503,503,503,503";
-    block_on(async {
-        for with_fallback in [false, true] {
-            let managed = match with_fallback {
-                true => {
-                    Managed::or_else(Arc::new(failing(hopeless)), Arc::new(Engine::new(Truncation::new())))
+    block_on(join_all([false, true].map(|with_fallback| async move {
+        let managed = match with_fallback {
+            true => Managed::or_else(Arc::new(failing(hopeless)), Arc::new(Engine::new(Truncation::new()))),
+            false => managed(failing(hopeless)),
+        };
+        let managed = ahead(managed);
+        let mut session = Session::new(Arc::new(MemoryStore::new())).await;
+        let before = session.shown().await;
+        assert_eq!(session.begin(&managed).0, Began::Now);
+        let outcome = loop {
+            match session.compact(&managed).await {
+                (Ok(CompactionOutcome::UnderWay), None) => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
                 }
-                false => managed(failing(hopeless)),
-            };
-            let managed = ahead(managed);
-            let mut session = Session::new(Arc::new(MemoryStore::new())).await;
-            let before = session.shown().await;
-            assert_eq!(session.begin(&managed).0, Began::Now);
-            let outcome = loop {
-                match session.compact(&managed).await {
-                    (Ok(CompactionOutcome::UnderWay), None) => {
-                        tokio::time::sleep(Duration::from_millis(20)).await;
-                    }
-                    (outcome, discarded) => {
-                        assert_eq!(discarded, Some(Discarded::Failed));
-                        break outcome;
-                    }
+                (outcome, discarded) => {
+                    assert_eq!(discarded, Some(Discarded::Failed));
+                    break outcome;
                 }
-            };
-            assert_eq!(outcome.is_ok(), with_fallback, "{outcome:?}");
-            assert_eq!(session.shown().await == before, !with_fallback);
-        }
-    });
+            }
+        };
+        assert_eq!(outcome.is_ok(), with_fallback, "{outcome:?}");
+        assert_eq!(session.shown().await == before, !with_fallback);
+    })));
 }
 
 #[test]

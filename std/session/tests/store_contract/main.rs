@@ -35,8 +35,7 @@ mod every_store;
 mod failing_disk;
 mod faults;
 mod jsonl_files;
-#[cfg(feature = "postgres")]
-#[path = "../shared/killed_server.rs"]
+#[cfg(any(feature = "postgres", feature = "redis"))]
 mod killed_server;
 mod moving;
 #[cfg(feature = "postgres")]
@@ -51,8 +50,9 @@ mod postgres_server;
 mod postgres_tables;
 #[cfg(target_os = "linux")]
 mod power;
-#[cfg(feature = "postgres")]
-#[path = "../shared/remote.rs"]
+#[cfg(feature = "redis")]
+mod redis_store;
+#[cfg(any(feature = "postgres", feature = "redis"))]
 mod remote;
 mod retention;
 mod rewind;

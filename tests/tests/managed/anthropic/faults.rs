@@ -11,7 +11,7 @@ use epitome::core::message::Role;
 use epitome::history::{HistoryStore, MemoryStore};
 use epitome::message::{Message, Part};
 use epitome::wire::{Format, convert};
-use futures::future::{Either, select};
+use futures::future::{Either, join_all, select};
 use serde_json::Value;
 
 use super::client::post;
@@ -51,45 +51,39 @@ fn what_goes_wrong_leaves_the_history_as_it_was() {
         ("unsigned", Kind::Malformed, paid[1]),
         ("empty", Kind::Malformed, paid[1]),
     ];
-    for (faults, kind, paid) in cases {
-        block_on(async {
-            let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
-            let mut history = ten_turns(&store).await;
-            let before = shown(&history, &store).await;
-            let (outcome, usage) = compact(&mut history, &managed(failing(faults))).await;
-            let error = outcome.unwrap_err();
-            let own = error.source().and_then(<dyn Error>::downcast_ref::<ServiceError>);
-            assert_eq!(own.map(ServiceError::kind), Some(&kind), "{faults}: {error}");
-            assert_eq!(shown(&history, &store).await, before, "{faults}");
-            assert_eq!(usage.len(), usize::from(paid), "{faults}");
-            let told = format!("{error} {error:?} {error:#?}");
-            assert!(
-                !told.contains(KEY) && !told.contains("SECRET-WORDS") && !told.contains("FACT-"),
-                "{told}"
-            );
-        });
-    }
+    // All at once: most of them wait.
+    block_on(join_all(cases.map(|(faults, kind, paid)| async move {
+        let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+        let mut history = ten_turns(&store).await;
+        let before = shown(&history, &store).await;
+        let (outcome, usage) = compact(&mut history, &managed(failing(faults))).await;
+        let error = outcome.unwrap_err();
+        let own = error.source().and_then(<dyn Error>::downcast_ref::<ServiceError>);
+        assert_eq!(own.map(ServiceError::kind), Some(&kind), "{faults}: {error}");
+        assert_eq!(shown(&history, &store).await, before, "{faults}");
+        assert_eq!(usage.len(), usize::from(paid), "{faults}");
+        let told = format!("{error} {error:?} {error:#?}");
+        assert!(!told.contains(KEY) && !told.contains("SECRET-WORDS") && !told.contains("FACT-"), "{told}");
+    })));
 }
 
 #[test]
 fn what_passes_is_tried_again_and_leaves_the_new_history_whole() {
-    for faults in ["ok", "503", "unavailable,429", "disconnect,503"] {
-        block_on(async {
-            let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
-            let mut history = ten_turns(&store).await;
-            let (outcome, usage) = compact(&mut history, &managed(failing(faults))).await;
-            assert!(matches!(outcome, Ok(CompactionOutcome::Compacted(_))), "{faults}: {outcome:?}");
-            assert_eq!(usage.len(), 1, "{faults}");
-            let shown = shown(&history, &store).await;
-            let [system, left, rest @ ..] = &*shown else { panic!("{} messages", shown.len()) };
-            let [Part::Compaction(left)] = left.parts() else { panic!("{faults}") };
-            assert_eq!((system.role(), &*left.provider, &*left.model), (Role::System, "anthropic", MODEL));
-            assert_eq!(rest.first().map(Message::role), Some(Role::User), "the cut is before a turn");
-            // What was left is what the API takes back, and it knows all.
-            let (accepted, answer) = post(&request(&shown), &[ON_DEMAND_BETA], None).await;
-            assert!(accepted && answer.contains(" 10 facts"), "{answer}");
-        });
-    }
+    block_on(join_all(["ok", "503", "unavailable,429", "disconnect,503"].map(|faults| async move {
+        let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+        let mut history = ten_turns(&store).await;
+        let (outcome, usage) = compact(&mut history, &managed(failing(faults))).await;
+        assert!(matches!(outcome, Ok(CompactionOutcome::Compacted(_))), "{faults}: {outcome:?}");
+        assert_eq!(usage.len(), 1, "{faults}");
+        let shown = shown(&history, &store).await;
+        let [system, left, rest @ ..] = &*shown else { panic!("{} messages", shown.len()) };
+        let [Part::Compaction(left)] = left.parts() else { panic!("{faults}") };
+        assert_eq!((system.role(), &*left.provider, &*left.model), (Role::System, "anthropic", MODEL));
+        assert_eq!(rest.first().map(Message::role), Some(Role::User), "the cut is before a turn");
+        // What was left is what the API takes back, and it knows all.
+        let (accepted, answer) = post(&request(&shown), &[ON_DEMAND_BETA], None).await;
+        assert!(accepted && answer.contains(" 10 facts"), "{answer}");
+    })));
 }
 
 #[test]

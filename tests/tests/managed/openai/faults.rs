@@ -20,7 +20,7 @@ use epitome::history::{HistoryStore, JsonlStore, MemoryStore, SqliteStore};
 use epitome::message::{Attribution, CompactionPart, Media, MediaSource, Message, Part, ToolCall};
 use epitome::session::{SessionError, SessionErrorKind};
 use epitome::wire::{ConversionLoss, ConversionLossKind, Format, convert};
-use futures::future::{Either, select};
+use futures::future::{Either, join_all, select};
 
 use super::sessions::Chat;
 use super::{KEY, service};
@@ -75,29 +75,28 @@ fn what_goes_wrong_leaves_the_history_as_it_was() {
         ("two", Kind::Malformed, 1, 1),
         ("503,other", Kind::Malformed, 2, 1),
     ];
-    block_on(async {
-        for (faults, kind, requests, paid) in cases {
-            let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
-            let mut history = ten_turns(&store).await;
-            let before = (shown(&history, &store).await, history.revision());
-            let managed = managed(failing(&format!("{faults},503,503,503")));
-            let (outcome, usage) = compact(&mut history, &managed).await;
-            let error = outcome.unwrap_err();
-            assert_eq!(service_error(&error).kind(), &kind, "{faults}");
-            assert_eq!(usage.len(), paid, "{faults}");
-            assert_eq!((shown(&history, &store).await, history.revision()), before, "{faults}");
-            let said = format!("{}{managed:?}{managed:#?}", all_of(&error));
-            assert!(!said.contains(KEY) && !said.contains("SECRET-WORDS"), "{said}");
-            // The three behind it are still to come, but for those that were asked again.
-            let (again, _) = compact(&mut history, &managed).await;
-            assert_eq!(service_error(&again.unwrap_err()).kind(), &Kind::Overloaded, "{faults}");
-            let (done, _) = compact(&mut history, &managed).await;
-            assert!(
-                matches!(done, Ok(CompactionOutcome::Compacted(_))),
-                "{faults}: {requests} requests, {done:?}"
-            );
-        }
-    });
+    // All at once: most of them wait.
+    block_on(join_all(cases.map(|(faults, kind, requests, paid)| async move {
+        let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+        let mut history = ten_turns(&store).await;
+        let before = (shown(&history, &store).await, history.revision());
+        let managed = managed(failing(&format!("{faults},503,503,503")));
+        let (outcome, usage) = compact(&mut history, &managed).await;
+        let error = outcome.unwrap_err();
+        assert_eq!(service_error(&error).kind(), &kind, "{faults}");
+        assert_eq!(usage.len(), paid, "{faults}");
+        assert_eq!((shown(&history, &store).await, history.revision()), before, "{faults}");
+        let said = format!("{}{managed:?}{managed:#?}", all_of(&error));
+        assert!(!said.contains(KEY) && !said.contains("SECRET-WORDS"), "{said}");
+        // The three behind it are still to come, but for those that were asked again.
+        let (again, _) = compact(&mut history, &managed).await;
+        assert_eq!(service_error(&again.unwrap_err()).kind(), &Kind::Overloaded, "{faults}");
+        let (done, _) = compact(&mut history, &managed).await;
+        assert!(
+            matches!(done, Ok(CompactionOutcome::Compacted(_))),
+            "{faults}: {requests} requests, {done:?}"
+        );
+    })));
 }
 
 #[test]

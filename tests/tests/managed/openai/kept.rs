@@ -6,6 +6,7 @@ use epitome::compactors::managed::openai::OpenAiCompaction;
 use epitome::provider::{HistoryProvider, Providers};
 use epitome::run::{Persistence, Point, RunError, RunEvent, RunOptions, RunSettings};
 use epitome::session::{AgentSession, ServiceSessionId, SessionErrorKind};
+use futures::future::join_all;
 use serde_json::Value;
 
 use super::service;
@@ -157,50 +158,49 @@ fn a_failure_leaves_the_old_session_or_the_new_one() {
         ("ok,401,401", Some("500"), None),
         ("ok,401,401", Some("disconnect"), None),
     ];
-    for (faults, answer, failed) in cases {
+    // All at once: most of them wait.
+    block_on(join_all(cases.map(|(faults, answer, failed)| async move {
         let name = case();
         let compaction = service("openai").with_header("x-case", &name).unwrap();
         let compaction = compaction.with_header("x-faults", faults).unwrap();
         let chat = Chat::new("openai").keeping(answer.map(|fault| (4, fault)));
         let agent = agent(&chat, compaction, true);
         let mut session = AgentSession::with_id("s");
-        block_on(async {
-            let options = RunOptions::default();
-            let alone = options.clone().with_compaction(Compaction::Off);
-            for fact in 0..4 {
-                agent.run(&mut session, long(fact), &alone).await.unwrap();
+        let options = RunOptions::default();
+        let alone = options.clone().with_compaction(Compaction::Off);
+        for fact in 0..4 {
+            agent.run(&mut session, long(fact), &alone).await.unwrap();
+        }
+        let before = session.service_session_id().cloned();
+        let run = agent.run(&mut session, long(4), &options).await;
+        let events = match (run, answer) {
+            (Ok(outcome), None) => outcome.events,
+            (Err(RunError::Model(_)), Some(_)) => {
+                assert_eq!(session.service_session_id().cloned(), before, "nothing was answered");
+                // The next one begins with what was left, which is there.
+                let outcome = agent.run(&mut session, long(4), &options).await.unwrap();
+                assert_eq!(outcome.events, [], "{faults}: it is not asked for again");
+                vec![RunEvent::Renewed { point: Point::BeforeCall }]
             }
-            let before = session.service_session_id().cloned();
-            let run = agent.run(&mut session, long(4), &options).await;
-            let events = match (run, answer) {
-                (Ok(outcome), None) => outcome.events,
-                (Err(RunError::Model(_)), Some(_)) => {
-                    assert_eq!(session.service_session_id().cloned(), before, "nothing was answered");
-                    // The next one begins with what was left, which is there.
-                    let outcome = agent.run(&mut session, long(4), &options).await.unwrap();
-                    assert_eq!(outcome.events, [], "{faults}: it is not asked for again");
-                    vec![RunEvent::Renewed { point: Point::BeforeCall }]
-                }
-                (run, _) => panic!("{faults}: {run:?}"),
-            };
-            let told = events.iter().find_map(|event| match event {
-                RunEvent::Failed { kind, .. } => Some(*kind),
-                _ => None,
-            });
-            assert_eq!(told, failed, "{faults}");
-            assert_eq!(events.iter().any(|it| matches!(it, RunEvent::Renewed { .. })), failed.is_none());
-            assert_ne!(session.service_session_id().cloned(), before);
-            let expected = if failed.is_some() { Begins::FromAnId } else { Begins::FromWhatIsLeft };
-            {
-                let sent = chat.sent.lock().unwrap();
-                assert_eq!(begins(sent.last().unwrap()), expected, "{faults}");
-                assert_eq!(count(&sent, &Begins::Whole), 1, "{faults}: the first");
-            }
-            let outcome = agent.run(&mut session, long(5), &alone).await.unwrap();
-            let last = text(outcome.response.messages.last().unwrap());
-            assert!(last.contains(" 6 facts"), "{faults}: {last}");
+            (run, _) => panic!("{faults}: {run:?}"),
+        };
+        let told = events.iter().find_map(|event| match event {
+            RunEvent::Failed { kind, .. } => Some(*kind),
+            _ => None,
         });
-    }
+        assert_eq!(told, failed, "{faults}");
+        assert_eq!(events.iter().any(|it| matches!(it, RunEvent::Renewed { .. })), failed.is_none());
+        assert_ne!(session.service_session_id().cloned(), before);
+        let expected = if failed.is_some() { Begins::FromAnId } else { Begins::FromWhatIsLeft };
+        {
+            let sent = chat.sent.lock().unwrap();
+            assert_eq!(begins(sent.last().unwrap()), expected, "{faults}");
+            assert_eq!(count(&sent, &Begins::Whole), 1, "{faults}: the first");
+        }
+        let outcome = agent.run(&mut session, long(5), &alone).await.unwrap();
+        let last = text(outcome.response.messages.last().unwrap());
+        assert!(last.contains(" 6 facts"), "{faults}: {last}");
+    })));
 }
 
 /// A history that nobody keeps here cannot be sent: the run fails with what the client said.

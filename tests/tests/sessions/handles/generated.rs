@@ -178,10 +178,14 @@ fn check_case(
         followed.add(live, &log, census)?;
     }
     // Planning again changes nothing. A summary that is shorter than its allowance may leave room for another one, with and without
-    // handles.
-    prop_assert!(compacts().is_ok());
+    // handles, or for one that would be too short.
+    let summarizes = strategy.ends_with("summarize");
+    if let Err(error) = compacts() {
+        let has_no_room = summarizes && error.to_string().contains("too few for a summary");
+        prop_assert!(has_no_room, "a second pass: {}", error);
+    }
     let again = open(&store).revision();
-    prop_assert!(again == made || strategy.ends_with("summarize"), "a second pass toward the same goal");
+    prop_assert!(again == made || summarizes, "a second pass toward the same goal");
     follow(settings, session, followed)
 }
 

@@ -10,7 +10,7 @@ use epitome_std::history::{
 use futures::executor::block_on;
 use redis::cmd;
 
-use crate::server::{Room, append, fill, session};
+use super::server::{Room, append, fill, session};
 
 #[track_caller]
 fn fails<T: core::fmt::Debug>(result: Result<T, StoreError>, kind: StoreErrorKind) -> String {
@@ -100,7 +100,7 @@ fn a_session_without_its_messages_or_places_is_corrupt_for_everyone() {
         let (key, mut connection) = (room.key(kind), room.connection());
         let kept: Vec<u8> = cmd("DUMP").arg(&key).query(&mut connection).unwrap();
         cmd("DEL").arg(&key).exec(&mut connection).unwrap();
-        let mut late = crate::server::user(3);
+        let mut late = super::server::user(3);
         late.anchor = Seq(1);
         let joins = |head: u64| {
             let token = epitome_std::history::AppendToken::new("joins");
@@ -186,7 +186,7 @@ fn a_list_of_many_sessions_has_pages() {
     let all = names.iter().map(|name| async {
         let session = epitome_std::history::SessionId::new(&**name);
         let token = epitome_std::history::AppendToken::new("t");
-        let entries = [crate::server::user(0)];
+        let entries = [super::server::user(0)];
         store.append(&session, &epitome_std::history::Append::new(&token, Seq(0), &entries)).await.unwrap();
     });
     block_on(futures::future::join_all(all));
@@ -211,7 +211,7 @@ fn a_list_of_many_sessions_has_pages() {
 #[test]
 fn a_user_with_the_documented_rights_can_do_everything() {
     let Some(room) = Room::new() else { return };
-    let text = include_str!("../../../../docs/redis.md");
+    let text = include_str!("../../../../../docs/redis.md");
     let rights = text.split_once("A user needs `").unwrap().1.split_once('`').unwrap().0;
     let rights = rights.replace("PREFIX", &room.prefix);
     let user = room.prefix.replace('-', "");

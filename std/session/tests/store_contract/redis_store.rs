@@ -2,11 +2,6 @@
 //!
 //! `EPITOME_TEST_REDIS` is the url of a server, `EPITOME_TEST_REDIS_CLUSTER` those of some of a cluster's, with commas;
 //! `tests/servers.sh` starts both. What has no server is skipped, and says so, unless `EPITOME_REQUIRE` names `redis`.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "tests: a failed expectation ends the test"
-)]
 
 #[cfg(feature = "redis-cluster")]
 mod cluster;
@@ -14,10 +9,6 @@ mod contract;
 mod crash;
 mod faults;
 mod keys;
-#[path = "../shared/killed_server.rs"]
-mod killed_server;
 mod mock;
 mod passwords;
-#[path = "../shared/remote.rs"]
-mod remote;
 mod server;

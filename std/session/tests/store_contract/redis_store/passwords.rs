@@ -15,9 +15,9 @@ use epitome_std::session::{AgentResponse, AgentSession, SessionContext};
 use futures::executor::block_on;
 use uuid::Uuid;
 
-use crate::mock::Mock;
+use super::mock::Mock;
+use super::server::{Room, append, session};
 use crate::remote::patient;
-use crate::server::{Room, append, session};
 
 /// A user of the server whose password changes.
 struct Account {

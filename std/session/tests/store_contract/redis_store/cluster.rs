@@ -12,7 +12,7 @@ use futures::executor::block_on;
 use tokio::runtime::{Builder, Runtime};
 use uuid::Uuid;
 
-use crate::server::{options, suite, user, variable};
+use super::server::{options, suite, user, variable};
 
 /// A prefix of keys for each place, on a cluster.
 struct Cluster {

@@ -10,9 +10,9 @@ use epitome_std::history::{HistoryStore, RedisOptions, RedisStore, RemoteOptions
 use futures::executor::block_on;
 use tempfile::TempDir;
 
+use super::server::{append, pause, session, url};
 use crate::killed_server::{Killable, keeps_what_it_acknowledged};
 use crate::remote::{patient, port};
-use crate::server::{append, pause, session, url};
 
 /// A server of its own, whose acknowledged writes are on the disk.
 struct Server {

@@ -14,9 +14,9 @@ use futures::FutureExt;
 use futures::executor::block_on;
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 
-use crate::mock::{Line, Mock};
+use super::mock::{Line, Mock};
+use super::server::{Room, append, fill, pause, session, user};
 use crate::remote::{patient, port};
-use crate::server::{Room, append, fill, pause, session, user};
 
 /// The error of opening the store, in which there is no secret.
 fn refused(url: &str) -> StoreError {
@@ -33,7 +33,7 @@ fn refused_with(url: &str, remote: RemoteOptions) -> StoreError {
 
 #[test]
 fn what_a_server_answers_has_a_kind_and_no_secret() {
-    for (answer, kind, tries, advice) in [
+    let cases = [
         ("-NOPERM User user has no permissions SECRET\r\n", Invalid, 1, "may not"),
         ("-READONLY You can't write against a replica. SECRET\r\n", Unavailable, 4, "replica"),
         ("-LOADING Redis is loading the dataset SECRET\r\n", Unavailable, 4, "loading"),
@@ -54,21 +54,27 @@ fn what_a_server_answers_has_a_kind_and_no_secret() {
         ("-SECRET is here\r\n", Unavailable, 4, "failed"),
         ("$3\r\n\u{1}\u{2}\u{3}\r\n", Corrupt, 1, "something else"),
         // Nothing at all: each attempt takes up its time.
-        ("", Unavailable, 4, "did not answer"),
-    ] {
-        let mock = Mock::new(answer);
-        // A tenth of it is for the connection.
-        let short = RemoteOptions::default().with_timeout(Duration::from_secs(4));
-        let error = refused_with(&mock.url, if answer.is_empty() { short } else { patient() });
-        let said = format!("{error} {error:?}");
-        assert_eq!(error.kind(), kind, "{answer}: {said}");
-        assert!(said.contains(advice), "{answer}: {said}");
-        assert!(
-            !answer.contains(" SECRET") && !answer.contains("'SECRET") || !said.contains("SECRET"),
-            "{said}"
-        );
-        assert_eq!(mock.asked.load(Ordering::SeqCst), tries, "{answer}");
-    }
+        ("", Unavailable, 2, "did not answer"),
+    ];
+    // All at once: most of them wait.
+    std::thread::scope(|scope| {
+        for (answer, kind, tries, advice) in cases {
+            scope.spawn(move || {
+                let mock = Mock::new(answer);
+                // A tenth of it is for the connection.
+                let short = patient().with_timeout(Duration::from_secs(4)).with_retries(1);
+                let error = refused_with(&mock.url, if answer.is_empty() { short } else { patient() });
+                let said = format!("{error} {error:?}");
+                assert_eq!(error.kind(), kind, "{answer}: {said}");
+                assert!(said.contains(advice), "{answer}: {said}");
+                assert!(
+                    !answer.contains(" SECRET") && !answer.contains("'SECRET") || !said.contains("SECRET"),
+                    "{said}"
+                );
+                assert_eq!(mock.asked.load(Ordering::SeqCst), tries, "{answer}");
+            });
+        }
+    });
 }
 
 #[test]

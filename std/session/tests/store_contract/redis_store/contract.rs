@@ -5,7 +5,7 @@ use std::sync::Arc;
 use epitome_conformance::OneStore;
 use futures::executor::block_on;
 
-use crate::server::{Room, suite};
+use super::server::{Room, suite};
 
 /// A test for each scenario.
 macro_rules! tests {
@@ -30,7 +30,7 @@ fn passes(scenario: &str) {
 fn one_store_passes_beside_others() {
     let Some(room) = Room::new() else { return };
     let store = room.store();
-    crate::server::fill(&store, 3);
+    super::server::fill(&store, 3);
     let report = block_on(suite().with_cases(10).run(&OneStore::new(Arc::new(room.store()))));
     report.assert_passed();
     assert!(report.passed() >= 100, "{report}");
