@@ -5,6 +5,7 @@ use std::format;
 use std::string::String;
 use std::vec::Vec;
 
+use epitome_http::Address;
 use epitome_std::message::Str;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
@@ -19,7 +20,7 @@ use super::{ServiceError, ServiceErrorKind};
 pub(super) struct Endpoint {
     http: Client,
     provider: Str,
-    base_url: Str,
+    address: Address,
     auth: Auth,
     key: SecretString,
     headers: HeaderMap,
@@ -53,12 +54,17 @@ impl Endpoint {
             let context = format!("{provider}: there is no HTTP client");
             ServiceError::new(ServiceErrorKind::Unavailable, context).with_source(error)
         })?;
-        let (provider, base_url) = (provider.into(), base_url.trim_end_matches('/').into());
-        Ok(Self { http, provider, base_url, auth, key, headers: HeaderMap::new() })
+        let (provider, address) = (provider.into(), Address::new(base_url));
+        Ok(Self { http, provider, address, auth, key, headers: HeaderMap::new() })
     }
 
     pub(super) fn with_base_url(mut self, base_url: &str) -> Self {
-        self.base_url = base_url.trim_end_matches('/').into();
+        self.address = self.address.moved(base_url);
+        self
+    }
+
+    pub(super) fn with_plain_http(mut self) -> Self {
+        self.address = self.address.with_plain_http();
         self
     }
 
@@ -76,8 +82,7 @@ impl Endpoint {
     pub(super) fn with_header(mut self, name: &str, value: &str) -> Result<Self, ServiceError> {
         let (name, value) = (HeaderName::try_from(name), HeaderValue::try_from(value));
         let (Ok(name), Ok(mut value)) = (name, value) else {
-            let context = format!("{}: a header has a wrong name or value", &*self.provider);
-            return Err(ServiceError::new(ServiceErrorKind::Invalid("header".into()), context));
+            return Err(self.invalid("header", "a header has a wrong name or value"));
         };
         value.set_sensitive(true);
         self.headers.insert(name, value);
@@ -91,7 +96,8 @@ impl Endpoint {
         query: Option<(&str, &str)>,
         body: String,
     ) -> Result<String, ServiceError> {
-        let mut request = self.http.post(format!("{}{path}", &*self.base_url));
+        let base = self.address.url(true).map_err(|what| self.invalid("address", what))?;
+        let mut request = self.http.post(format!("{base}{path}"));
         if let Some(query) = query {
             request = request.query(&[query]);
         }
@@ -140,6 +146,10 @@ impl Endpoint {
         };
         // A URL may hold credentials.
         ServiceError::new(kind, format!("{}: {what}", &*self.provider)).with_source(error.without_url())
+    }
+
+    fn invalid(&self, code: &str, what: &str) -> ServiceError {
+        ServiceError::new(ServiceErrorKind::Invalid(code.into()), format!("{}: {what}", &*self.provider))
     }
 
     fn malformed(&self, what: &str) -> ServiceError {

@@ -1,18 +1,17 @@
 //! The endpoint of a service: its address, key, time limit and repetitions.
 
 use core::hash::BuildHasher as _;
-use core::net::IpAddr;
 use core::time::Duration;
 use std::hash::RandomState;
 
 use epitome_std::session::{SessionError, SessionErrorKind};
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use secrecy::SecretString;
 use serde_json::Value;
 
-use crate::{Key, KeyHeader};
+use crate::{Address, Key, KeyHeader};
 
 /// Default timeout of a request: the model of a service may be at work.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -49,9 +48,7 @@ const PREFER: HeaderName = HeaderName::from_static("prefer");
 pub struct Endpoint {
     name: &'static str,
     http: Client,
-    base_url: Result<Box<str>, &'static str>,
-    is_plain: bool,
-    is_plain_allowed: bool,
+    address: Address,
     key: Option<KeyHeader>,
     timeout: Duration,
     delay: Duration,
@@ -88,18 +85,8 @@ impl Endpoint {
             let context = format!("{name}: there is no HTTP client");
             SessionError::new(SessionErrorKind::Unavailable, context).with_source(error)
         })?;
-        let base_url = checked(base_url);
-        let is_plain = is_plain(base_url.as_deref().unwrap_or_default());
-        let endpoint = Self {
-            name,
-            http,
-            base_url,
-            is_plain,
-            is_plain_allowed: false,
-            key: None,
-            timeout: TIMEOUT,
-            delay: DELAY,
-        };
+        let address = Address::new(base_url);
+        let endpoint = Self { name, http, address, key: None, timeout: TIMEOUT, delay: DELAY };
         endpoint.url("").map(|_| ())?;
         Ok(endpoint)
     }
@@ -108,15 +95,14 @@ impl Endpoint {
     /// `Invalid`.
     #[must_use]
     pub fn with_base_url(mut self, base_url: &str) -> Self {
-        self.base_url = checked(base_url);
-        self.is_plain = is_plain(self.base_url.as_deref().unwrap_or_default());
+        self.address = self.address.moved(base_url);
         self
     }
 
     /// Lets the key be sent without encryption to another machine: within a network that you trust.
     #[must_use]
-    pub const fn with_plain_http(mut self) -> Self {
-        self.is_plain_allowed = true;
+    pub fn with_plain_http(mut self) -> Self {
+        self.address = self.address.with_plain_http();
         self
     }
 
@@ -218,15 +204,9 @@ impl Endpoint {
     }
 
     fn url(&self, path: &str) -> Result<String, SessionError> {
-        let invalid =
-            |what: &str| SessionError::new(SessionErrorKind::Invalid, format!("{}: {what}", self.name));
-        let base = self.base_url.as_deref().map_err(|what| invalid(what))?;
-        match self.key.is_some() && self.is_plain && !self.is_plain_allowed {
-            true => Err(invalid(
-                "the key would go to another machine without encryption: give https://, or with_plain_http",
-            )),
-            false => Ok(format!("{base}{path}")),
-        }
+        let base = self.address.url(self.key.is_some());
+        let invalid = |what| SessionError::new(SessionErrorKind::Invalid, format!("{}: {what}", self.name));
+        base.map(|base| format!("{base}{path}")).map_err(invalid)
     }
 
     async fn repeated(
@@ -320,31 +300,6 @@ impl Failed {
     const fn for_good(error: SessionError) -> Self {
         Self { error, repeat: None, wait: None }
     }
-}
-
-/// The address without a slash at its end, or what is wrong with it.
-fn checked(base_url: &str) -> Result<Box<str>, &'static str> {
-    let is_of_a_service = Url::parse(base_url).is_ok_and(|url| {
-        let has_more = url.query().is_some() || url.fragment().is_some();
-        let has_user = !url.username().is_empty() || url.password().is_some();
-        matches!(url.scheme(), "http" | "https") && url.has_host() && !has_more && !has_user
-    });
-    // What is wrong with it may be a password in it.
-    match is_of_a_service {
-        true => Ok(base_url.trim_end_matches('/').into()),
-        false => {
-            Err("the address is http:// or https:// with a host, and without a user, a query or a fragment")
-        }
-    }
-}
-
-/// Whether what is sent there can be read on the way.
-fn is_plain(base_url: &str) -> bool {
-    Url::parse(base_url).is_ok_and(|url| {
-        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        let is_here = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|host| host.is_loopback());
-        url.scheme() == "http" && !is_here
-    })
 }
 
 /// The header of that name, if it is in seconds.

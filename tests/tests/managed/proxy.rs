@@ -68,11 +68,13 @@ fn asks_where_nobody_is() {
     let told: Vec<_> = messages.iter().collect();
     let request = ServiceRequest::new(&told);
     block_on(async {
-        let openai =
-            OpenAiCompaction::new("sk-test".into()).unwrap().with_base_url("http://openai.invalid/v1");
+        let openai = OpenAiCompaction::new("sk-test".into())
+            .unwrap()
+            .with_base_url("http://openai.invalid/v1")
+            .with_plain_http();
         assert_eq!(openai.compact(&request).await.unwrap().part.opaque.as_deref(), Some("s"));
         let anthropic = AnthropicCompaction::new("m", "sk-test".into()).unwrap();
-        let anthropic = anthropic.with_base_url("http://anthropic.invalid");
+        let anthropic = anthropic.with_base_url("http://anthropic.invalid").with_plain_http();
         assert_eq!(anthropic.compact(&request).await.unwrap().text().as_str(), "So far.");
     });
 }

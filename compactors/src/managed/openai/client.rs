@@ -94,10 +94,18 @@ impl OpenAiCompaction {
         })
     }
 
-    /// Sets the base URL, to which `/responses/compact` is added.
+    /// Sets the base URL, to which `/responses/compact` is added: `http://` or `https://` with a host, without a user, a query or a fragment. With
+    /// another one each compaction is `Invalid`, and so it is where the key would go to another machine without encryption.
     #[must_use]
     pub fn with_base_url(mut self, base_url: &str) -> Self {
         self.endpoint = self.endpoint.with_base_url(base_url);
+        self
+    }
+
+    /// Lets the key be sent without encryption to another machine: within a network that you trust.
+    #[must_use]
+    pub fn with_plain_http(mut self) -> Self {
+        self.endpoint = self.endpoint.with_plain_http();
         self
     }
 

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use epitome::compaction::{CompactionCx, CompactionOutcome, Compactor as _};
+use epitome::compactors::managed::anthropic::AnthropicCompaction;
 use epitome::compactors::managed::openai::OpenAiCompaction;
 use epitome::compactors::managed::{
     Artefact, Capabilities, CompactionService, Cut, Position, ServiceError, ServiceErrorKind, ServiceRequest,
@@ -156,6 +157,38 @@ fn a_wrong_key_is_not_told() {
         assert_eq!(error.kind(), &ServiceErrorKind::Unavailable);
         let said = format!("{}{service:?}", all_of(&error));
         assert!(!said.contains("1234") && !said.contains(KEY), "{said}");
+    });
+}
+
+#[test]
+fn a_key_goes_to_another_machine_only_with_encryption() {
+    let openai = |at: &str| OpenAiCompaction::new(KEY.into()).unwrap().with_base_url(at);
+    let anthropic = |at: &str| AnthropicCompaction::new("m", KEY.into()).unwrap().with_base_url(at);
+    let services =
+        |at: &str| -> [Arc<dyn CompactionService>; 2] { [Arc::new(openai(at)), Arc::new(anthropic(at))] };
+    let said = [Message::user("Hi"), Message::assistant("Hello.")];
+    let told: Vec<_> = said.iter().collect();
+    let request = ServiceRequest::new(&told);
+    block_on(async {
+        for (at, why) in [
+            ("http://gateway.invalid/v1", "without encryption"),
+            ("gateway.invalid", "the address is http:// or https://"),
+            ("https://user:SECRET@gateway.invalid", "the address is http:// or https://"),
+        ] {
+            for service in services(at) {
+                let error = service.compact(&request).await.unwrap_err();
+                assert_eq!(error.kind(), &ServiceErrorKind::Invalid("address".into()));
+                let said = all_of(&error);
+                assert!(said.contains(why) && !said.contains(KEY) && !said.contains("SECRET"), "{said}");
+            }
+        }
+        // Where it may go, nobody is.
+        let openai = openai("http://gateway.invalid").with_plain_http();
+        let anthropic = anthropic("http://gateway.invalid").with_plain_http();
+        for service in [&openai as &dyn CompactionService, &anthropic] {
+            let error = service.compact(&request).await.unwrap_err();
+            assert_eq!(error.kind(), &ServiceErrorKind::Unavailable, "{error}");
+        }
     });
 }
 
