@@ -20,7 +20,7 @@ pub struct Address {
     url: Result<Box<str>, &'static str>,
     /// Whether what is sent there can be read on the way.
     is_plain: bool,
-    is_plain_allowed: bool,
+    pub(crate) is_plain_allowed: bool,
 }
 
 impl Address {

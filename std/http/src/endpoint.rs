@@ -101,8 +101,8 @@ impl Endpoint {
 
     /// Lets the key be sent without encryption to another machine: within a network that you trust.
     #[must_use]
-    pub fn with_plain_http(mut self) -> Self {
-        self.address = self.address.with_plain_http();
+    pub const fn with_plain_http(mut self) -> Self {
+        self.address.is_plain_allowed = true;
         self
     }
 
