@@ -10,6 +10,7 @@
 mod anthropic;
 mod background;
 mod commits;
+mod keys;
 mod late;
 mod openai;
 mod proxy;

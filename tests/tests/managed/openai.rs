@@ -10,7 +10,7 @@ use epitome::compactors::managed::openai::{OpenAiCompaction, ResponsesVendor};
 use crate::managed::support::server;
 
 /// The key that the server takes.
-const KEY: &str = "sk-test-4711";
+pub(crate) const KEY: &str = "sk-test-4711";
 
 /// The service of a vendor on the server.
 pub(crate) fn service(vendor: &str) -> OpenAiCompaction {

@@ -1,5 +1,6 @@
 //! The server, and sessions that are stored.
 
+use core::error::Error;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -96,4 +97,14 @@ pub(crate) async fn shown(history: &History, store: &Arc<dyn HistoryStore>) -> V
     let fresh: Vec<Message> = open(store).await.projection().cloned().collect();
     assert_eq!(shown, fresh, "what a fresh process shows");
     shown
+}
+
+/// All texts of an error and its sources.
+pub(crate) fn all_of(error: &(dyn Error + 'static)) -> String {
+    let (mut said, mut next) = (String::new(), Some(error));
+    while let Some(error) = next {
+        said += &format!("{error} {error:?} {error:#?}\n");
+        next = error.source();
+    }
+    said
 }

@@ -20,7 +20,7 @@ fn child(url: &str, paths: &[PathBuf], call: &str, fault: &str, number: usize) -
     let log = tempfile::NamedTempFile::new().unwrap();
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-e", &format!("trace={call}"), "-o"]).arg(log.path());
-    // Only those calls stop, which takes half of the time. A signal is not delivered then.
+    // Then other calls do not stop, which takes three quarters of the time. A signal would not be delivered.
     if !fault.starts_with("signal") {
         command.arg("--seccomp-bpf");
     }

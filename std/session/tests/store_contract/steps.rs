@@ -128,7 +128,8 @@ pub(crate) fn child(mut tracer: Command, url: &str, from: usize) -> Output {
 /// # Panics
 /// If it may not, and `EPITOME_REQUIRE` names `strace`.
 pub(crate) fn can_trace() -> bool {
-    let traced = Command::new("strace").args(["-qq", "-e", "trace=none", "true"]).output();
+    let traced =
+        Command::new("strace").args(["-f", "--seccomp-bpf", "-qq", "-e", "trace=none", "true"]).output();
     let why = if cfg!(target_pointer_width = "32") {
         "the system calls of a 32-bit process have other names"
     } else if traced.is_ok_and(|traced| traced.status.success()) {
