@@ -15,6 +15,7 @@ use super::record::{StoredRecord, pruned_text};
 use super::row::{self, Row};
 use super::script::{Args, Call, SCRIPTS};
 use super::survey::Survey;
+use super::words;
 
 impl Survey<'_> {
     /// Writes the changes, if nothing has come between that could have led to another decision.
@@ -70,6 +71,8 @@ impl Survey<'_> {
             before.head.to_string(),
         ]);
         args.list(groups.iter().map(ToString::to_string));
+        let pruned = changes.pruned.as_ref().map_or(&[][..], |prune| prune.messages);
+        args.list(words::blocks_of(pruned).into_iter().map(words::name));
         // Messages may have come since: what is told is the difference. Counters come first: they alone could fail on what
         // is there.
         let more = |name: &str, after: u64, before: u64| {

@@ -37,6 +37,8 @@ pub(super) enum Key {
     Appends,
     /// A hash: hidden calls without an answer.
     Open,
+    /// A hash: the index of words, by blocks of messages.
+    Words,
 }
 
 /// All keys of a session, in the order of their numbers, and that of the index in which its id stands.
@@ -48,7 +50,7 @@ pub(super) struct SessionKeys(Vec<String>);
 /// list must ask for. 256 are even to a tenth on a hundred servers, and asked for in one go.
 pub(super) const BUCKETS: u16 = 256;
 
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "session",
     "log",
     "places",
@@ -61,6 +63,7 @@ const NAMES: [&str; 12] = [
     "receipts",
     "appends",
     "open",
+    "words",
 ];
 
 impl Prefix {
@@ -123,7 +126,7 @@ mod tests {
         assert_eq!(keys.one(Key::Hidden), "app:{2a}:hidden:demo");
         assert_eq!(keys.one(Key::Open), "app:{2a}:open:demo");
         assert_eq!(keys.all().last().map(String::as_str), Some("app:{2a}:index"));
-        assert_eq!(keys.all().len(), 13);
+        assert_eq!(keys.all().len(), 14);
         assert!(Prefix::new("a{b}c").is_err());
         let all: BTreeSet<String> = Prefix::new("").unwrap().indexes().collect();
         assert_eq!((all.len(), all.first().unwrap().as_str()), (256, ":{00}:index"));
@@ -136,7 +139,7 @@ mod tests {
             other in "[a-cA-C{}:\u{0}é ]{0,4}",
         ) {
             let prefix = Prefix::new("epitome").unwrap();
-            let keys = |id: &str| prefix.keys(&SessionId::new(id)).all()[..12].to_vec();
+            let keys = |id: &str| prefix.keys(&SessionId::new(id)).all()[..13].to_vec();
             let (first, second) = (keys(&one), keys(&other));
             prop_assert_eq!(one == other, first.iter().any(|key| second.contains(key)));
             // What stands between the first brace and the next closing one.

@@ -22,6 +22,7 @@ mod row;
 mod script;
 mod server;
 mod survey;
+mod words;
 
 use core::fmt;
 use core::ops::Range;
@@ -31,9 +32,10 @@ use ::redis::aio::ConnectionManager;
 use epitome_core::{Revision, Seq};
 use epitome_history::kernel::{Extent, Op, Reply, Tables};
 use epitome_history::remote::{Home, retry};
+use epitome_history::words::search_sessions;
 use epitome_history::{
-    AppendToken, Appended, Committed, KeptState, Loaded, LogPage, LoggedAppend, Pruned, RemoteOptions,
-    SessionId, SessionInfo, StoreError,
+    AppendToken, Appended, Committed, FoundMessage, KeptState, Loaded, LogPage, LogSearch, LoggedAppend,
+    Pruned, RemoteOptions, SessionId, SessionInfo, StoreError,
 };
 
 pub use epitome_history::Password;
@@ -308,6 +310,25 @@ impl Tables for RedisStore {
             async move { list::list(&shared, after.as_ref(), limit).await }
         };
         self.run("list", list).await
+    }
+
+    async fn search(&self, search: &LogSearch) -> Result<Vec<FoundMessage>, StoreError> {
+        search_sessions(self, search).await
+    }
+
+    /// Removes the index of all sessions: the searches make it anew.
+    async fn reindex(&self) -> Result<(), StoreError> {
+        let mut after = None;
+        loop {
+            let page = self.list(after.as_ref(), list::PAGE_SESSIONS_MAX as u32).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            for info in &page {
+                let forget =
+                    |shared: Arc<_>, keys: Arc<_>| async move { words::forget(&shared, &keys).await };
+                self.read("reindex", &info.id, forget).await?;
+            }
+            after = Some(last.id.clone());
+        }
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {

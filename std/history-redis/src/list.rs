@@ -78,7 +78,7 @@ async fn info(store: &Shared, id: &SessionId) -> Result<Option<SessionInfo>, Sto
 const FIELDS: [&str; 6] = ["head", "revision", "live_messages", "live_tokens", "created", "appended"];
 
 /// Number of ids that are looked at together: so many that the requests for them are worth their number.
-const PAGE_SESSIONS_MAX: usize = 1_000;
+pub(super) const PAGE_SESSIONS_MAX: usize = 1_000;
 
 /// Number of ids beyond its share that a part of the index is asked for: parts are not quite even.
 const SHARE_SPARE: usize = 8;

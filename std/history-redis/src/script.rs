@@ -15,6 +15,7 @@ pub(super) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
         change: script(include_str!("lua/change.lua")),
         delete: script(include_str!("lua/delete.lua")),
         forget: script(include_str!("lua/forget.lua")),
+        keep_words: script(include_str!("lua/keep_words.lua")),
         load: script(include_str!("lua/load.lua")),
         log: script(include_str!("lua/log.lua")),
         prune: script(include_str!("lua/prune.lua")),
@@ -23,6 +24,7 @@ pub(super) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
         save_state: script(include_str!("lua/save_state.lua")),
         survey: script(include_str!("lua/survey.lua")),
         undo: script(include_str!("lua/undo.lua")),
+        words: script(include_str!("lua/words.lua")),
     }
 });
 
@@ -33,6 +35,7 @@ pub(super) struct Scripts {
     pub(super) change: Script,
     pub(super) delete: Script,
     pub(super) forget: Script,
+    pub(super) keep_words: Script,
     pub(super) load: Script,
     pub(super) log: Script,
     pub(super) prune: Script,
@@ -41,6 +44,7 @@ pub(super) struct Scripts {
     pub(super) save_state: Script,
     pub(super) survey: Script,
     pub(super) undo: Script,
+    pub(super) words: Script,
 }
 
 /// A script with the keys of a session and its arguments.
@@ -53,7 +57,7 @@ pub(super) struct Call<'a> {
 
 /// Arguments of a script, as it reads them.
 #[derive(Default)]
-pub(super) struct Args(Vec<String>);
+pub(super) struct Args(Vec<Vec<u8>>);
 
 impl core::fmt::Debug for Args {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -63,21 +67,26 @@ impl core::fmt::Debug for Args {
 
 impl Args {
     pub(super) fn of<const N: usize>(args: [String; N]) -> Self {
-        Self(args.into())
+        Self(args.map(String::into_bytes).into())
     }
 
-    pub(super) fn as_slice(&self) -> &[String] {
+    pub(super) fn as_slice(&self) -> &[Vec<u8>] {
         &self.0
     }
 
     /// Adds these arguments, behind their number.
     pub(super) fn list(&mut self, args: impl IntoIterator<Item = String>) {
+        self.bytes(args.into_iter().map(String::into_bytes));
+    }
+
+    /// Adds these arguments, behind their number.
+    pub(super) fn bytes(&mut self, args: impl IntoIterator<Item = Vec<u8>>) {
         let at = self.0.len();
-        self.0.push(String::new());
+        self.0.push(Vec::new());
         self.0.extend(args);
         let count = self.0.len().saturating_sub(at).saturating_sub(1);
         if let Some(place) = self.0.get_mut(at) {
-            *place = count.to_string();
+            *place = count.to_string().into_bytes();
         }
     }
 
@@ -85,7 +94,7 @@ impl Args {
     pub(super) fn command(&mut self, key: Key, name: &str, args: impl IntoIterator<Item = String>) {
         let mut args = args.into_iter().peekable();
         if args.peek().is_some() {
-            self.0.extend([(key as usize).to_string(), name.to_owned()]);
+            self.0.extend([(key as usize).to_string(), name.to_owned()].map(String::into_bytes));
             self.list(args);
         }
     }
@@ -102,7 +111,8 @@ mod tests {
         args.list(["b".to_owned(), "c".to_owned()]);
         args.command(Key::Live, "ZREM", []);
         args.command(Key::Live, "ZADD", ["1".to_owned(), "m".to_owned()]);
-        assert_eq!(args.as_slice(), ["a", "0", "2", "b", "c", "4", "ZADD", "2", "1", "m"]);
+        let texts = ["a", "0", "2", "b", "c", "4", "ZADD", "2", "1", "m"];
+        assert!(args.as_slice().iter().eq(&texts.map(|text| text.as_bytes().to_vec())));
         assert!(!format!("{args:?}").contains('m'));
     }
 }

@@ -14,10 +14,11 @@ use async_trait::async_trait;
 use epitome_core::{Revision, Seq};
 
 pub use self::export::{Exported, check_export};
-pub(crate) use self::hide::taken_back;
 use self::hide::{Hide, hide};
 pub use self::hide::{Keep, Retained};
+pub(crate) use self::hide::{before, taken_back};
 pub use self::search::scan;
+pub(crate) use self::search::{SearchedSessions, unless_gone};
 use super::{Committed, HistoryStore, LogPage, SessionId, SessionInfo, StoreError, rules};
 
 /// Number of messages, records or appends that are read at once.

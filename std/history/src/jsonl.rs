@@ -14,6 +14,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod words;
 mod worker;
 mod write;
 
@@ -24,6 +25,7 @@ use std::path::Path;
 use epitome_core::{Revision, Seq};
 
 use self::directory::Directory;
+use self::failure::Here;
 pub use self::options::{Fsync, JsonlOptions};
 pub use self::report::CutTail;
 use self::report::Cuts;
@@ -32,9 +34,10 @@ use self::worker::Worker;
 use super::StoreKey;
 use super::encryption::Vault;
 use super::kernel::{Extent, Op, OwnedOp, Reply, Tables};
+use super::words::search_sessions;
 use super::{
-    AppendToken, Appended, Committed, KeptState, Loaded, LogPage, LoggedAppend, Pruned, SessionId,
-    SessionInfo, StoreError,
+    AppendToken, Appended, Committed, FoundMessage, KeptState, Loaded, LogPage, LogSearch, LoggedAppend,
+    Pruned, SessionId, SessionInfo, StoreError, ext::scan,
 };
 
 /// Keeps sessions in a directory, each in a file of JSON lines that is only ever added to, but for a prune, on any executor. The files are
@@ -91,6 +94,8 @@ pub struct JsonlStore {
     worker: Worker,
     options: JsonlOptions,
     cuts: Cuts,
+    /// Whether the sessions are encrypted. An index would name the words.
+    is_encrypted: bool,
 }
 
 impl JsonlStore {
@@ -145,9 +150,9 @@ impl JsonlStore {
     }
 
     fn open_in(folder: &Path, options: JsonlOptions, vault: Vault) -> Result<Self, StoreError> {
-        let cuts = Cuts::default();
+        let (cuts, is_encrypted) = (Cuts::default(), !vault.is_plain());
         let directory = Directory::open(folder, options, vault, cuts.clone())?;
-        Ok(Self { worker: Worker::start(directory)?, options, cuts })
+        Ok(Self { worker: Worker::start(directory)?, options, cuts, is_encrypted })
     }
 
     /// The torn ends that this store has cut off files since it was opened, oldest first: the latest thousand. Each is
@@ -242,6 +247,19 @@ impl Tables for JsonlStore {
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
         let after = after.cloned();
         self.worker.call("list", move |directory| read::list(directory, after.as_ref(), limit)).await
+    }
+
+    async fn search(&self, search: &LogSearch) -> Result<Vec<FoundMessage>, StoreError> {
+        if self.is_encrypted { scan(self, search).await } else { search_sessions(self, search).await }
+    }
+
+    /// Removes the index of all sessions: the searches make it anew.
+    async fn reindex(&self) -> Result<(), StoreError> {
+        let remove = |directory: &mut Directory| {
+            let here = Here { operation: "reindex", path: directory.folder() };
+            words::remove_all(directory.folder()).map_err(|error| here.failed(error))
+        };
+        self.worker.call("reindex", remove).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {

@@ -12,17 +12,20 @@ mod places;
 mod read;
 mod session;
 mod snapshot;
+mod words;
 
 pub use snapshot::{Snapshot, Step};
 
 use self::places::{Place, Places};
+use self::words::Words;
 use super::kernel::{Counters, Extent, Op, Reply, Tables, run_now};
 use super::rules::{self, Restored};
 use super::{
-    Append, AppendToken, Appended, Committed, Entry, KeptState, Loaded, LogPage, LoggedAppend, Pruned,
-    RecordId, SessionId, SessionInfo, StoreError, TokenCount, UnansweredCall,
+    Append, AppendToken, Appended, Committed, Entry, FoundMessage, KeptState, Loaded, LogPage, LogSearch,
+    LoggedAppend, Pruned, RecordId, SessionId, SessionInfo, StoreError, TokenCount, UnansweredCall,
 };
 use crate::stored;
+use crate::words::search_sessions;
 
 /// Keeps sessions in memory, on any executor: every method is done when its future is first polled.
 ///
@@ -148,6 +151,15 @@ impl Tables for MemoryStore {
         Ok(page.take(limit as usize).map(|(id, session)| session.info(id)).collect())
     }
 
+    async fn search(&self, search: &LogSearch) -> Result<Vec<FoundMessage>, StoreError> {
+        search_sessions(self, search).await
+    }
+
+    async fn reindex(&self) -> Result<(), StoreError> {
+        self.sessions().values_mut().for_each(|session| session.words.forget_all());
+        Ok(())
+    }
+
     async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
         Ok(self.sessions().remove(session).is_some())
     }
@@ -173,6 +185,7 @@ pub(super) struct Session {
     prunes: Vec<Pruned>,
     unanswered: BTreeMap<(Seq, u32), UnansweredCall>,
     state: Option<KeptState>,
+    words: Words,
 }
 
 /// A logged message; its sequence number is its index.

@@ -292,19 +292,20 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
     /// can choose and order them differently. Of equally near messages in one session the newest comes first; the order between
     /// sessions is not defined.
     ///
-    /// This default reads every message that is searched. A store with an index of words overrides it.
+    /// This default reads every message that is searched. A store with an index of words overrides it. In memory, in JSONL files and in
+    /// Redis a search writes the index of the messages that it is the first to read.
     ///
     /// # Errors
     /// `Unsupported` if the search has a time and the store cannot list its appends, or if the scope is not one session and the store
     /// cannot list its sessions. `Unavailable` or `Corrupt`, as any operation.
     ///
     /// # Cancel safety
-    /// It only reads.
+    /// It changes no session.
     async fn search(&self, search: &LogSearch) -> Result<Vec<FoundMessage>, StoreError> {
         ext::scan(self, search).await
     }
 
-    /// Rebuilds the index of words. Call it if [`HistoryStore::search`] fails with `Corrupt`. If it fails with `Corrupt` as well, a
+    /// Rebuilds the index of words, or removes it where the searches write it. Call it if [`HistoryStore::search`] fails with `Corrupt`. If it fails with `Corrupt` as well, a
     /// stored message is damaged: restore a backup. A store without an index does nothing.
     ///
     /// # Errors

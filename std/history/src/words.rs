@@ -8,6 +8,7 @@
 //! of their words are read, and ranked as every store ranks them.
 
 mod indexed;
+mod sessions;
 
 use core::cell::Cell;
 use core::ops::Range;
@@ -16,10 +17,12 @@ use epitome_core::Seq;
 use epitome_core::message::Role;
 use epitome_message::search::{MessageSearch, Postings, Term, TornRow, query_terms, rarity};
 
+use super::rows::int;
 use super::rules::corrupt;
 use super::{FoundMessage, LogSearch, StoreError};
 
 pub use indexed::Indexed;
+pub use sessions::{BlockRows, KeptWords, SessionWords, search_sessions};
 
 /// Number of messages of a new block.
 pub const SPAN: i64 = 256;
@@ -68,9 +71,26 @@ impl Block {
         (number < ends(last, span)).then_some(Self { first: number - number % span, span })
     }
 
+    /// The blocks of both sizes that a message can be in.
+    pub fn all_of(seq: Seq) -> [Self; 2] {
+        let number = int(seq.0);
+        [SPAN, WIDE_SPAN].map(|span| Self { first: number - number % span, span })
+    }
+
     /// The number behind its last message.
     pub const fn end(self) -> i64 {
         self.first + self.span
+    }
+
+    /// Whether it has one of these messages, which ascend.
+    pub fn has_one(self, seqs: &[Seq]) -> bool {
+        let next = seqs.partition_point(|seq| i128::from(seq.0) < i128::from(self.first));
+        seqs.get(next).is_some_and(|seq| i128::from(seq.0) < i128::from(self.end()))
+    }
+
+    /// Whether it has all messages of another one.
+    pub const fn holds(self, other: Self) -> bool {
+        self.first <= other.first && other.end() <= self.end()
     }
 
     /// The place of a message in it.
@@ -135,8 +155,12 @@ pub fn places_in_row(row: &[u8], term: Term) -> Result<Vec<u32>, StoreError> {
 /// # Errors
 /// `Corrupt` if a row is torn.
 pub fn places_in_rows(rows: &[(Term, Vec<u8>)], term: Term) -> Result<Vec<u32>, StoreError> {
-    let row = rows.partition_point(|(first, _)| *first <= term).checked_sub(1).and_then(|at| rows.get(at));
-    row.map_or(Ok(Vec::new()), |(_, row)| places_in_row(row, term))
+    row_with(rows, |row| row.0, term).map_or(Ok(Vec::new()), |(_, row)| places_in_row(row, term))
+}
+
+/// The row that can have a term, of rows in the order of their first terms.
+pub(crate) fn row_with<R>(rows: &[R], first: impl Fn(&R) -> Term, term: Term) -> Option<&R> {
+    rows.get(rows.partition_point(|row| first(row) <= term).checked_sub(1)?)
 }
 
 /// By place in a block of so many messages, whether it is one of these.

@@ -1,12 +1,14 @@
 -- Does what was decided on a survey, if nothing has come between that could have led to another decision.
 -- ARGV: what tells this life of the session from others, how long it lasts, the revision and the head of the survey; the
--- groups that must not have grown since; commands. No group that is hidden may have grown either.
+-- groups that must not have grown since; the blocks of the index of words that are to go; commands. No group that is hidden may have grown either.
 local born, ttl, revision, head = unpack(ARGV, 1, 4)
 local session = redis.call('HMGET', SESSION, 'born', 'revision', 'head')
 if session[1] ~= born or session[2] ~= revision then return 'moved' end
 local damaged = lost(session[3])
 if damaged then return damaged end
 local groups, at = list(5)
+local blocks
+blocks, at = list(at)
 if session[3] ~= head then
   local guarded = {}
   for _, anchor in ipairs(groups) do
@@ -22,6 +24,11 @@ end
 local wrong = foreign()
 if wrong then return wrong end
 if not whole(at) then return 'damaged' end
+local is_indexed = redis.call('HGET', WORDS, 'of') == stamp_now()
 apply(at)
+if is_indexed then
+  drop_words(blocks)
+  redis.call('HSET', WORDS, 'of', stamp_now())
+end
 touch(ttl)
 return 'done'

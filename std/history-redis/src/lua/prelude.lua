@@ -1,12 +1,12 @@
 -- What every script begins with: the keys by name, and what several of them do.
-local SESSION, LOG, PLACES, LIVE, HIDDEN, SUMMARIES, EDITS, RECORDS, PRUNES, RECEIPTS, APPENDS, OPEN, INDEX =
+local SESSION, LOG, PLACES, LIVE, HIDDEN, SUMMARIES, EDITS, RECORDS, PRUNES, RECEIPTS, APPENDS, OPEN, WORDS, INDEX =
   unpack(KEYS)
 
 -- How many arguments a command gets at most: Lua's stack is not endless. It is even, so that pairs stay together.
 local ARGS_MAX = 1000
 
 local KINDS = {
-  'hash', 'hash', 'hash', 'zset', 'zset', 'hash', 'hash', 'zset', 'zset', 'hash', 'zset', 'hash', 'zset',
+  'hash', 'hash', 'hash', 'zset', 'zset', 'hash', 'hash', 'zset', 'zset', 'hash', 'zset', 'hash', 'hash', 'zset',
 }
 
 -- The first key that holds something of another type than ours. Asked before anything is written: what a script has
@@ -73,6 +73,23 @@ local function apply(at)
     for first = 1, #args, ARGS_MAX do
       redis.call(command, key, unpack(args, first, math.min(first + ARGS_MAX - 1, #args)))
     end
+  end
+end
+
+-- What the index of words of the session rests on: another text for another life of the session, and after each prune.
+local function stamp_now()
+  local born = redis.call('HGET', SESSION, 'born')
+  return born and born .. ' ' .. redis.call('ZCARD', PRUNES)
+end
+
+-- Takes blocks off the index of words.
+local function drop_words(blocks)
+  for _, block in ipairs(blocks) do
+    local firsts = redis.call('HGET', WORDS, block)
+    for row = 1, firsts and #firsts / 4 or 0 do
+      redis.call('HDEL', WORDS, block .. '.' .. row)
+    end
+    redis.call('HDEL', WORDS, block)
   end
 end
 

@@ -201,7 +201,7 @@ fn behind_newest(visible: &VisibleIndex, count: u64) -> Seq {
 
 /// The head after the appends before `time`, from the first visible message on. An append without a time only counts as earlier than those
 /// behind it that have one.
-pub(super) async fn before<S: HistoryStore + ?Sized>(
+pub(crate) async fn before<S: HistoryStore + ?Sized>(
     store: &S,
     session: &SessionId,
     first: Seq,

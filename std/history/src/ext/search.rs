@@ -37,29 +37,52 @@ pub async fn scan<S: HistoryStore + ?Sized>(
     if scan.nearest.is_blank() || search.limit == 0 {
         return Ok(Vec::new());
     }
-    let mut after = match &search.scope {
-        SearchScope::Session(session) => {
-            scan.session(store, session).await?;
-            return scan.found(store).await;
-        }
-        SearchScope::Prefix(prefix) => shortened(prefix),
-        SearchScope::All => None,
-    };
-    loop {
-        let page = sessions(store, after.as_ref(), PAGE).await?;
-        let Some(last) = page.last() else { break };
-        let is_searched = |info: &&SessionInfo| {
-            info.damage.is_none() && search.has_session(&info.id) && is_recent(info, search)
-        };
-        for info in page.iter().filter(is_searched) {
+    if let SearchScope::Session(session) = &search.scope {
+        scan.session(store, session).await?;
+        return scan.found(store).await;
+    }
+    let mut pages = SearchedSessions::of(search);
+    while let Some(page) = pages.next(store).await? {
+        for info in page {
             scan.session(store, &info.id).await?;
-        }
-        after = Some(last.id.clone());
-        if is_behind(&last.id, search) {
-            break;
         }
     }
     scan.found(store).await
+}
+
+/// The sessions of a search of several sessions, page by page.
+pub(crate) struct SearchedSessions<'s> {
+    search: &'s LogSearch,
+    after: Option<SessionId>,
+    is_done: bool,
+}
+
+impl<'s> SearchedSessions<'s> {
+    pub(crate) fn of(search: &'s LogSearch) -> Self {
+        let after = match &search.scope {
+            SearchScope::Prefix(prefix) => shortened(prefix),
+            _ => None,
+        };
+        Self { search, after, is_done: false }
+    }
+
+    /// The next of them; `None` behind the last page.
+    pub(crate) async fn next<S: HistoryStore + ?Sized>(
+        &mut self,
+        store: &S,
+    ) -> Result<Option<Vec<SessionInfo>>, StoreError> {
+        if self.is_done {
+            return Ok(None);
+        }
+        let mut page = sessions(store, self.after.as_ref(), PAGE).await?;
+        let Some(last) = page.last() else { return Ok(None) };
+        self.is_done = is_behind(&last.id, self.search);
+        self.after = Some(last.id.clone());
+        page.retain(|info| {
+            info.damage.is_none() && self.search.has_session(&info.id) && is_recent(info, self.search)
+        });
+        Ok(Some(page))
+    }
 }
 
 /// A session id before all those that begin with `prefix`.
@@ -224,7 +247,7 @@ impl Scan<'_> {
 }
 
 /// `None` where there is no such session.
-fn unless_gone<T>(result: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+pub(crate) fn unless_gone<T>(result: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
     match result {
         Err(error) if error.kind() == StoreErrorKind::NotFound => Ok(None),
         result => result.map(Some),

@@ -47,7 +47,7 @@ fn line<'b>(
 }
 
 /// Reads a session that is there, with `read`.
-fn with<T>(
+pub(super) fn with<T>(
     directory: &mut Directory,
     operation: &'static str,
     session: &SessionId,

@@ -14,6 +14,7 @@ use super::known::{self, Known};
 use super::lines::{Lines, Next};
 use super::options::Fsync;
 use super::undo::is_pruned;
+use super::words;
 use crate::files;
 use crate::line::{self, AppendLine, CommitLine, Line, MessageLine, StateLine};
 use crate::stored;
@@ -37,6 +38,8 @@ pub(super) fn rewrite(
     let durable = directory.options.fsync != Fsync::Never;
     let written = write(directory, &beside, opened, session, through, last).and_then(|file| {
         let done = if durable { file.sync_all() } else { Ok(()) };
+        // What is deleted is in the index too.
+        let done = done.and_then(|()| words::remove(&opened.path));
         let done = done.and_then(|()| fs::rename(&beside, &opened.path));
         let done = done.and_then(|()| if durable { files::sync_folder(directory.folder()) } else { Ok(()) });
         done.map_err(|error| here.failed(error))

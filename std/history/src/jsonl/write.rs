@@ -9,7 +9,7 @@ use super::frame::{self, Origin, Sum};
 use super::index::Span;
 use super::known::{self, Known};
 use super::options::Fsync;
-use super::rewrite;
+use super::{rewrite, words};
 use crate::files;
 use crate::line::{SEALED_VERSION, VERSION};
 use crate::{SessionId, StoreError, StoreErrorKind};
@@ -28,7 +28,8 @@ pub(super) fn delete(directory: &mut Directory, session: &SessionId) -> Result<b
         }
         Err(error) => return Err(error),
     };
-    rewrite::remove_rest(&path).map_err(|error| here.failed(error))?;
+    let removed = rewrite::remove_rest(&path).and_then(|()| words::remove(&path));
+    removed.map_err(|error| here.failed(error))?;
     let existed = match fs::remove_file(&path) {
         Ok(()) => existed,
         Err(error) if error.kind() == ErrorKind::NotFound => false,

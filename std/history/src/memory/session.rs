@@ -243,6 +243,7 @@ impl Session {
         for seq in prune.messages {
             self.change(*seq, |slot| slot.prune(number));
         }
+        self.words.forget(prune.messages);
         for place in prune.summaries {
             self.change_summary(*place, KeptSummary::prune);
         }

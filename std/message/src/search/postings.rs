@@ -17,6 +17,12 @@ impl Term {
         Self((hash ^ (hash >> 32)) as u32)
     }
 
+    /// The term with these bits, as a store has kept it.
+    #[must_use]
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
     /// A term of the words `text` that no other text has as a word. A store marks messages with it.
     #[must_use]
     pub fn mark(kind: &str, text: &str) -> Self {

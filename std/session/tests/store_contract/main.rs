@@ -64,3 +64,4 @@ mod steps;
 mod subjects;
 mod support;
 mod urls;
+mod words;

@@ -11,4 +11,4 @@ mod faults;
 mod keys;
 mod mock;
 mod passwords;
-mod server;
+pub(crate) mod server;

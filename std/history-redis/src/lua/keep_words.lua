@@ -1,0 +1,19 @@
+-- Writes a block of the index of words, if the session still has this stamp. ARGV: the stamp; the blocks that it replaces; its
+-- name and the first terms of its rows; the rows.
+if stamp_now() ~= ARGV[1] then return redis.status_reply('MOVED') end
+local wrong = foreign()
+if wrong then return wrong end
+local replaced, at = list(2)
+if redis.call('HGET', WORDS, 'of') ~= ARGV[1] then redis.call('UNLINK', WORDS) end
+drop_words(replaced)
+local rows = list(at + 3)
+redis.call('HSET', WORDS, 'of', ARGV[1], ARGV[at + 1], ARGV[at + 2])
+for i, row in ipairs(rows) do
+  redis.call('HSET', WORDS, ARGV[at + 1] .. '.' .. i, row)
+end
+local left = redis.call('PTTL', SESSION)
+if left >= 0 then
+  local now = redis.call('TIME')
+  redis.call('PEXPIREAT', WORDS, string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000) + left))
+end
+return redis.status_reply('OK')

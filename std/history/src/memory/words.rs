@@ -1,0 +1,82 @@
+//! The index of words of a session in memory.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
+
+use epitome_core::{Head, Seq};
+use epitome_message::search::Term;
+
+use super::{MemoryStore, Session};
+use crate::words::{Block, BlockRows, KeptWords, SessionWords, row_with};
+use crate::{SessionId, StoreError};
+
+/// The blocks of a session that searches have indexed.
+pub(super) struct Words {
+    blocks: BTreeMap<Block, BlockRows>,
+    /// Another number for each session of the process.
+    born: u64,
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        static SESSIONS: AtomicU64 = AtomicU64::new(0);
+        Self { blocks: BTreeMap::new(), born: SESSIONS.fetch_add(1, Ordering::Relaxed) }
+    }
+}
+
+impl Words {
+    /// Removes the blocks of these messages, which ascend.
+    pub(super) fn forget(&mut self, seqs: &[Seq]) {
+        self.blocks.retain(|block, _| !block.has_one(seqs));
+    }
+
+    pub(super) fn forget_all(&mut self) {
+        self.blocks.clear();
+    }
+}
+
+impl Session {
+    fn stamp(&self) -> String {
+        format!("{} {}", self.words.born, self.prunes.len())
+    }
+}
+
+impl SessionWords for MemoryStore {
+    async fn head(&self, session: &SessionId) -> Result<Option<Head>, StoreError> {
+        Ok(self.sessions().get(session).map(Session::head))
+    }
+
+    async fn words(
+        &self,
+        session: &SessionId,
+        blocks: &[Block],
+        terms: &[Term],
+    ) -> Result<Option<KeptWords>, StoreError> {
+        let sessions = self.sessions();
+        let Some(session) = sessions.get(session) else { return Ok(None) };
+        let rows = |block| {
+            let rows = session.words.blocks.get(block)?;
+            let mut own: BlockRows =
+                terms.iter().filter_map(|term| row_with(rows, |row| row.0, *term)).cloned().collect();
+            own.dedup_by_key(|row| row.0);
+            Some(own)
+        };
+        Ok(Some(KeptWords { stamp: session.stamp(), rows: blocks.iter().map(rows).collect() }))
+    }
+
+    async fn keep_words(
+        &self,
+        session: &SessionId,
+        stamp: &str,
+        block: Block,
+        rows: BlockRows,
+    ) -> Result<(), StoreError> {
+        let mut sessions = self.sessions();
+        if let Some(session) = sessions.get_mut(session).filter(|session| session.stamp() == stamp) {
+            let blocks = &mut session.words.blocks;
+            blocks.retain(|other, _| !block.holds(*other));
+            blocks.insert(block, rows);
+        }
+        Ok(())
+    }
+}
