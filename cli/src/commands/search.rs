@@ -14,7 +14,7 @@ use epitome::core::message::Role;
 use epitome::core::{Basis, TokenCounter, Tokens};
 use epitome::history::Timestamp;
 use epitome::message::{Message, Part, Str};
-use epitome::search::{Hit, Record, Search, nearest_piece, said, text_of, without_role};
+use epitome::search::{MessageSearch, Record, nearest_piece, said, text_of};
 use serde::Serialize;
 
 use crate::amount::counted;
@@ -175,7 +175,7 @@ fn search(
     mut redactor: Option<&mut Redactor>,
 ) -> Result<(Vec<Shown>, String)> {
     let query = args.words.join(" ");
-    let mut search = Search::new(&query);
+    let mut search = MessageSearch::new(&query);
     if search.is_blank() {
         return Err(Failure::input("WORDS: nothing to search for: give a word or a number"));
     }
@@ -194,8 +194,10 @@ fn search(
     }
     // The newest is looked at last: of texts that are equally near, and of places of one text, that is the one which is shown.
     sessions.reverse();
-    let (hashes, mut known) = (RandomState::new(), HashMap::<u64, Option<usize>>::new());
-    let (mut places, mut looked) = (Vec::<(u64, usize, u64)>::new(), Looked::default());
+    let (hashes, mut known) = (RandomState::new(), HashMap::<u64, Option<u64>>::new());
+    // By a number for each message, of which those of neighbours in one session are neighbours too, where it is shown.
+    let (mut places, mut begin, mut end) = (HashMap::<u64, (usize, u64)>::new(), 0, 0);
+    let mut looked = Looked::default();
     let bytes = |session: &&Session| session.file().map_or(0, |found| found.bytes);
     let (mut progress, mut done) = (Progress::new("searching", sessions.iter().map(bytes).sum()), 0);
     for (at, session) in sessions.iter().enumerate() {
@@ -207,31 +209,30 @@ fn search(
             }
             match known.entry(hashes.hash_one(&text)) {
                 Entry::Vacant(free) => {
-                    let is_found = search.add(without_role(&text));
-                    free.insert(is_found.then_some(places.len()));
+                    let own = begin + number;
+                    end = own;
+                    let is_found = search.add_said(own, &text);
+                    free.insert(is_found.then_some(own));
                     if is_found {
-                        places.push((search.len() - 1, at, number));
+                        places.insert(own, (at, number));
                     }
                 }
                 Entry::Occupied(again) => {
-                    if let Some((_, session, earlier)) = again.get().and_then(|place| places.get_mut(place)) {
-                        (*session, *earlier) = (at, number);
+                    if let Some(place) = again.get().and_then(|own| places.get_mut(&own)) {
+                        *place = (at, number);
                     }
                 }
             }
             Ok(ControlFlow::Continue(()))
         }));
+        begin = end + 2;
         done += bytes(session);
         progress.reach(done);
     }
     drop(progress);
-    let hits = search.nearest(args.limit.get());
-    let place = |hit: &Hit| {
-        let at = places.binary_search_by_key(&hit.text, |(text, ..)| *text).ok()?;
-        places.get(at).map(|(_, session, number)| (*session, *number))
-    };
+    let nearest = search.nearest(args.limit.get());
     let mut wanted = BTreeMap::<usize, Vec<(u64, usize)>>::new();
-    for (rank, (session, number)) in hits.iter().filter_map(place).enumerate() {
+    for (rank, (session, number)) in nearest.iter().filter_map(|own| places.get(own).copied()).enumerate() {
         wanted.entry(session).or_default().push((number, rank));
     }
     let mut shown = Vec::new();
@@ -254,7 +255,7 @@ fn search(
     }
     shown.sort_unstable_by_key(|(rank, _)| *rank);
     let shown: Vec<_> = shown.into_iter().map(|(_, shown)| shown).collect();
-    let about = looked.about(args, shown.len(), search.len())?;
+    let about = looked.about(args, shown.len(), search.messages())?;
     Ok((shown, about))
 }
 

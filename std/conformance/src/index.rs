@@ -219,7 +219,35 @@ pub async fn assert_rare_first<S: HistoryStore>(store: &S, session: &SessionId) 
         let token = AppendToken::new(format!("at {first}"));
         store.append(session, &Append::new(&token, Seq(first), &entries)).await.unwrap();
     }
-    let search = LogSearch::new("zebra okapi").in_session(session.clone()).with_limit(2);
+    let search = LogSearch::new("zebra okapi").in_session(session.clone()).with_limit(3);
     let found: Vec<_> = store.search(&search).await.unwrap().iter().map(|it| it.logged.seq.0).collect();
-    assert_eq!(found, [0, 7_499], "the rarest first, then the newest");
+    assert_eq!(found, [0, 1, 7_499], "the rarest first, then its neighbour, then the newest");
+}
+
+/// Appends a group with two calls of one id on both sides of the first 256 messages, and searches for each of the two tools.
+///
+/// # Panics
+/// If the store fails, or finds other messages than those that reading every message finds.
+pub async fn assert_reused_id_found<S: HistoryStore>(store: &S, session: &SessionId) {
+    let size = TokenCount::new(Tokens(1), Basis::Estimated, "test".into());
+    let call =
+        |tool: &str| Message::new(Role::Assistant, vec![Part::ToolCall(ToolCall::new("c0", tool, "{}"))]);
+    let entry = |seq: u64| {
+        let (message, anchor) = match seq {
+            254 => (call("first_tool"), 254),
+            256 => (call("second_tool"), 254),
+            255 | 257 => (Message::tool("c0", "zebra"), 254),
+            _ => (Message::user("zebra"), seq),
+        };
+        Entry::new(message, Seq(anchor), Turn(1), size.clone())
+    };
+    let entries: Vec<Entry> = (0..1_300).map(entry).collect();
+    store.append(session, &Append::new(&AppendToken::new("all"), Seq(0), &entries)).await.unwrap();
+    for (tool, expected) in [("first_tool", [255, 257].as_slice()), ("second_tool", &[257])] {
+        let search = LogSearch::new("zebra").in_session(session.clone()).of_tool(tool);
+        for found in [store.search(&search).await.unwrap(), scan(store, &search).await.unwrap()] {
+            let found: BTreeSet<u64> = found.iter().map(|it| it.logged.seq.0).collect();
+            assert!(found.iter().eq(expected), "{tool}: {found:?}");
+        }
+    }
 }

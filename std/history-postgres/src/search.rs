@@ -3,7 +3,7 @@
 use epitome_core::Seq;
 use epitome_history::rows::{StoredPage, int};
 use epitome_history::words::{
-    Block, Candidates, Indexed, Queue, READ_MAX, blocks, places_in_row, places_in_rows, searched,
+    Block, Candidates, Indexed, Queue, READ_MAX, blocks, count, places_in_row, places_in_rows, searched,
 };
 use epitome_history::{FoundMessage, LogSearch, SearchScope, SessionId};
 use epitome_message::search::{Term, query_terms};
@@ -66,17 +66,6 @@ struct Searched {
     begin: Seq,
 }
 
-impl Searched {
-    /// By place in a block, whether the message is searched by its number; `None` if all are.
-    fn admitted(&self, search: &LogSearch, block: Block) -> Option<Vec<bool>> {
-        if search.ranges.is_none() && int(self.begin.0) <= block.first {
-            return None;
-        }
-        let seqs = (block.first..block.end()).map(|number| Seq(number.unsigned_abs()));
-        Some(seqs.map(|seq| seq >= self.begin && search.has_number(seq)).collect())
-    }
-}
-
 /// The sessions that are searched, by their ids. `None` if they are too many, or have so few messages that all are read.
 async fn sessions(
     lease: &Lease<'_>,
@@ -106,9 +95,9 @@ async fn sessions(
     let messages = messages.fold(0, u64::saturating_add);
     let (mut rows, mut behind) = (0_u64, 0_u64);
     for session in &sessions {
-        let (own, rest) = blocks(int(session.head.0) - 1);
-        rows = rows.saturating_add((own.count() as u64).saturating_mul(terms));
-        behind = behind.saturating_add(rest.end.abs_diff(rest.start));
+        let (own, rest) = count(int(session.head.0) - 1);
+        rows = rows.saturating_add(own.saturating_mul(terms));
+        behind = behind.saturating_add(rest);
     }
     // A row of the index takes about as long as a message.
     if messages <= READ_MAX || rows.saturating_add(behind) > messages || behind > BEHIND_MAX {
@@ -204,8 +193,7 @@ async fn of_blocks(
     let mut looked = Vec::new();
     for session in sessions {
         for block in blocks(int(session.head.0) - 1).0 {
-            let admitted = session.admitted(search, block);
-            if admitted.as_ref().is_none_or(|admitted| admitted.contains(&true)) {
+            if let Some(admitted) = search.admitted(block, session.begin) {
                 looked.push((session.id, block, admitted));
             }
         }
@@ -275,7 +263,9 @@ async fn behind_blocks(
         for ((session, block), indexed) in some.iter().zip(found) {
             let rows = indexed.finish().into_rows();
             let find = |term| places_in_rows(&rows, term).map_err(Failure::from);
-            candidates.add((session.id, *block), block.span, session.admitted(search, *block), find)?;
+            if let Some(admitted) = search.admitted(*block, session.begin) {
+                candidates.add((session.id, *block), block.span, admitted, find)?;
+            }
         }
     }
     Ok(())

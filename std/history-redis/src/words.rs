@@ -6,13 +6,11 @@ use epitome_core::{Head, Seq};
 use epitome_history::words::{Block, BlockRows, KeptWords, SPAN, SessionWords};
 use epitome_history::{SessionId, StoreError};
 use epitome_message::search::Term;
+use sha2::{Digest, Sha256};
 
 use super::keys::{Key, SessionKeys};
 use super::script::{Args, Call, SCRIPTS};
 use super::{RedisStore, Shared};
-
-/// Maximum number of rows that are read at once: each has some thousand bytes, and the server does nothing else meanwhile.
-const ROWS_MAX: usize = 512;
 
 /// The name of a block, under which its first terms are. A row has the name, a point and its number.
 pub(super) fn name(block: Block) -> String {
@@ -27,7 +25,7 @@ pub(super) fn blocks_of(seqs: &[Seq]) -> Vec<Block> {
     blocks
 }
 
-/// By block its rows: each first term, as four bytes, and the row behind it.
+/// By block the first terms of its rows, and the number and the bytes of each row.
 type Reply = Option<(String, Vec<Option<Vec<Option<Vec<u8>>>>>)>;
 
 async fn words(
@@ -36,51 +34,65 @@ async fn words(
     blocks: &[Block],
     terms: &[Term],
 ) -> Result<Option<KeptWords>, StoreError> {
-    let mut kept: Option<KeptWords> = None;
-    for some in blocks.chunks((ROWS_MAX / terms.len().max(1)).max(1)) {
-        let mut args = Args::default();
-        args.list(some.iter().map(|block| name(*block)));
-        args.list(terms.iter().map(|term| term.0.to_string()));
-        let call = Call { script: &SCRIPTS.words, keys, args };
-        let found: Reply = store.connections.call("search", &call).await?;
-        let Some((stamp, rows)) = found else { return Ok(None) };
-        let rows = rows.into_iter().map(|rows| block_rows(rows?));
-        match &mut kept {
-            None => kept = Some(KeptWords { stamp, rows: rows.collect() }),
-            // The rows before a prune are of another time.
-            Some(kept) if kept.stamp != stamp => kept.rows.extend(some.iter().map(|_| None)),
-            Some(kept) => kept.rows.extend(rows),
-        }
+    let mut args = Args::default();
+    args.list(blocks.iter().map(|block| name(*block)));
+    args.list(terms.iter().map(|term| term.0.to_string()));
+    let call = Call { script: &SCRIPTS.words, keys, args };
+    let found: Reply = store.connections.call("search", &call).await?;
+    let Some((stamp, found)) = found else { return Ok(None) };
+    let rows = blocks.iter().zip(found).map(|(block, found)| rows(&stamp, *block, found?)).collect();
+    Ok(Some(KeptWords { stamp, rows }))
+}
+
+/// The rows of a block; `None` if a row is missing or damaged.
+fn rows(stamp: &str, block: Block, found: Vec<Option<Vec<u8>>>) -> Option<BlockRows> {
+    let mut found = found.into_iter();
+    let firsts = opened(stamp, block, 0, found.next()??)?;
+    let mut rows = BlockRows::new();
+    while let Some(number) = found.next() {
+        let number: u32 = core::str::from_utf8(&number?).ok()?.parse().ok()?;
+        let row = opened(stamp, block, number, found.next()??)?;
+        let (first, _) = firsts.as_chunks::<4>().0.get((number as usize).checked_sub(1)?..)?.split_first()?;
+        rows.push((Term::from_bits(u32::from_be_bytes(*first)), row));
     }
-    Ok(kept)
+    Some(rows)
 }
 
-/// `None` if a row is missing.
-fn block_rows(found: Vec<Option<Vec<u8>>>) -> Option<BlockRows> {
-    let row = |own: &[Option<Vec<u8>>]| match own {
-        [Some(first), Some(row)] => {
-            let first = u32::from_be_bytes(first.as_slice().try_into().ok()?);
-            Some((Term::from_bits(first), row.clone()))
-        }
-        _ => None,
-    };
-    found.chunks(2).map(row).collect()
+const SUM_BYTES: usize = 8;
+
+/// The checksum of the row `number` of a block, or of its first terms, which are number 0. A row that was kept stays as it is in a prune of
+/// other blocks.
+fn sum(stamp: &str, block: Block, number: u32, bytes: &[u8]) -> [u8; SUM_BYTES] {
+    let born = stamp.split(' ').next().unwrap_or_default();
+    let mut hash = Sha256::new();
+    hash.update(format!("{born} {} {number} ", name(block)));
+    hash.update(bytes);
+    let digest: [u8; 32] = hash.finalize().into();
+    digest.first_chunk().copied().unwrap_or_default()
 }
 
-async fn keep(
-    store: &Shared,
-    keys: &SessionKeys,
-    stamp: &str,
-    block: Block,
-    rows: &BlockRows,
-) -> Result<(), StoreError> {
+/// Bytes with their checksum behind them.
+fn sealed(stamp: &str, block: Block, number: u32, mut bytes: Vec<u8>) -> Vec<u8> {
+    let sum = sum(stamp, block, number, &bytes);
+    bytes.extend_from_slice(&sum);
+    bytes
+}
+
+/// Bytes without their checksum; `None` if they are not those that were written.
+fn opened(stamp: &str, block: Block, number: u32, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
+    let own: [u8; SUM_BYTES] = *bytes.last_chunk()?;
+    bytes.truncate(bytes.len() - SUM_BYTES);
+    (own == sum(stamp, block, number, &bytes)).then_some(bytes)
+}
+
+fn keeping(stamp: &str, block: Block, rows: BlockRows) -> Args {
     let mut args = Args::of([stamp.to_owned()]);
-    let inner = (block.first..block.end()).step_by(SPAN as usize);
-    args.list(inner.map(|first| name(Block { first, span: SPAN })).chain([name(block)]));
+    let inner = (block.first..block.end()).step_by(SPAN as usize).map(|first| Block { first, span: SPAN });
+    args.list(inner.filter(|inner| *inner != block).chain([block]).map(name));
     let firsts = rows.iter().flat_map(|(first, _)| first.0.to_be_bytes()).collect();
-    args.bytes([name(block).into_bytes(), firsts]);
-    args.bytes(rows.iter().map(|(_, row)| row.clone()));
-    store.connections.call("search", &Call { script: &SCRIPTS.keep_words, keys, args }).await
+    args.bytes([name(block).into_bytes(), sealed(stamp, block, 0, firsts)]);
+    args.bytes((1..).zip(rows).map(|(number, (_, row))| sealed(stamp, block, number, row)));
+    args
 }
 
 impl SessionWords for RedisStore {
@@ -115,12 +127,13 @@ impl SessionWords for RedisStore {
         block: Block,
         rows: BlockRows,
     ) -> Result<(), StoreError> {
-        let (stamp, rows) = (stamp.to_owned(), Arc::new(rows));
-        let write = move |shared: Arc<Shared>, keys: Arc<SessionKeys>| {
-            let (stamp, rows) = (stamp.clone(), Arc::clone(&rows));
-            async move { keep(&shared, &keys, &stamp, block, &rows).await }
+        let (shared, keys) = (Arc::clone(&self.shared), self.shared.prefix.keys(session));
+        let args = keeping(stamp, block, rows);
+        // One attempt: a search does not wait for a server that cannot write.
+        let keep = async move {
+            shared.connections.call("search", &Call { script: &SCRIPTS.keep_words, keys: &keys, args }).await
         };
-        self.read("search", session, write).await
+        self.home.run(keep).await
     }
 }
 

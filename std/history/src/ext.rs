@@ -18,7 +18,7 @@ use self::hide::{Hide, hide};
 pub use self::hide::{Keep, Retained};
 pub(crate) use self::hide::{before, taken_back};
 pub use self::search::scan;
-pub(crate) use self::search::{SearchedSessions, unless_gone};
+pub(crate) use self::search::{NEAR, SearchedSessions, unless_gone};
 use super::{Committed, HistoryStore, LogPage, SessionId, SessionInfo, StoreError, rules};
 
 /// Number of messages, records or appends that are read at once.

@@ -284,9 +284,9 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
     /// `Unavailable` or `Corrupt`, as any operation.
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError>;
 
-    /// Finds the messages that are nearest to the words of `search`, the nearest first, by BM25. A message is found if it has at least
-    /// one of the words; it need not have all of them. A search text without letters and digits finds nothing, and a session that is
-    /// not there has no messages. A search of several sessions passes over those that [`HistoryStore::list`] says are damaged.
+    /// Finds the messages that are nearest to the words of `search`, the nearest first, by BM25 and the messages beside them. A message is
+    /// found if it has at least one of the words; it need not have all of them. A search text without letters and digits finds nothing, and a
+    /// session that is not there has no messages. A search of several sessions passes over those that [`HistoryStore::list`] says are damaged.
     ///
     /// If no more messages match than the limit allows, every store returns the same messages. If more match, a store with an index
     /// can choose and order them differently. Of equally near messages in one session the newest comes first; the order between
@@ -305,8 +305,8 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
         ext::scan(self, search).await
     }
 
-    /// Rebuilds the index of words, or removes it where the searches write it. Call it if [`HistoryStore::search`] fails with `Corrupt`. If it fails with `Corrupt` as well, a
-    /// stored message is damaged: restore a backup. A store without an index does nothing.
+    /// Rebuilds the index of words. Where the searches write the index, this removes it. Call it if [`HistoryStore::search`] fails with
+    /// `Corrupt`. If it fails with `Corrupt` as well, a stored message is damaged: restore a backup. A store without an index does nothing.
     ///
     /// # Errors
     /// `Unavailable`, as any operation, also for a store that is open for reading only; `Corrupt` if a message cannot be read.

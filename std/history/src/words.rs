@@ -12,10 +12,11 @@ mod sessions;
 
 use core::cell::Cell;
 use core::ops::Range;
+use std::collections::HashMap;
 
 use epitome_core::Seq;
 use epitome_core::message::Role;
-use epitome_message::search::{MessageSearch, Postings, Term, TornRow, query_terms, rarity};
+use epitome_message::search::{MessageSearch, Postings, Term, TornRow, beside, query_terms, rarity};
 
 use super::rows::int;
 use super::rules::corrupt;
@@ -114,6 +115,26 @@ pub fn blocks(last: i64) -> (impl Iterator<Item = Block> + Clone, Range<i64>) {
         (0..(to - from) / span).map(move |at| Block { first: from + at * span, span })
     };
     (of(0, wide, WIDE_SPAN).chain(of(wide, all, SPAN)), all..last.saturating_add(1))
+}
+
+/// How many blocks there are, and how many messages behind them.
+pub fn count(last: i64) -> (u64, u64) {
+    let (wide, all) = (ends(last, WIDE_SPAN), ends(last, SPAN));
+    let blocks = wide / WIDE_SPAN + (all - wide) / SPAN;
+    (blocks.unsigned_abs(), last.saturating_add(1).abs_diff(all))
+}
+
+impl LogSearch {
+    /// By place in a block, whether the message is searched by its number, from the number `begin` on: `Some(None)` if all are, `None` if
+    /// none is.
+    pub fn admitted(&self, block: Block, begin: Seq) -> Option<Option<Vec<bool>>> {
+        if self.ranges.is_none() && int(begin.0) <= block.first {
+            return Some(None);
+        }
+        let seqs = (block.first..block.end()).map(|number| Seq(number.unsigned_abs()));
+        let admitted: Vec<bool> = seqs.map(|seq| seq >= begin && self.has_number(seq)).collect();
+        admitted.contains(&true).then_some(Some(admitted))
+    }
 }
 
 /// The mark of the messages of a role.
@@ -270,7 +291,8 @@ impl<K: Copy + Ord> Candidates<K> {
         at.and_then(|at| self.terms.get(at)).map_or(0, |(_, with)| *with)
     }
 
-    /// The `count` messages whose words are rarest together, the best first, of equal ones the newest; and whether these are all.
+    /// The `count` messages whose words are rarest together, with the words beside them, the best first, of equal ones the newest; and
+    /// whether these are all.
     fn best(&self, count: usize) -> (Vec<(K, u32)>, bool) {
         let rarities: Vec<u64> = self.terms.iter().map(|(_, with)| rarity(self.messages, *with)).collect();
         let (mut best, mut least, mut is_all) = (Vec::<(u64, K, u32)>::new(), None::<(u64, K, u32)>, true);
@@ -281,8 +303,8 @@ impl<K: Copy + Ord> Candidates<K> {
         for Found { block, span, places, admitted } in self.blocks.iter().rev() {
             let own = places.iter().zip(&rarities).filter(|(own, _)| !own.is_empty());
             let most = own.fold(0_u64, |most, (_, rarity)| most.saturating_add(worth(rarity)));
-            // Not even a message with all words of the block is among the best.
-            if least.is_some_and(|least| (most, *block, u32::MAX) < least) {
+            // Not even a message with all words of the block, beside another one, is among the best.
+            if least.is_some_and(|least| (beside(most, most, most), *block, u32::MAX) < least) {
                 is_all = false;
                 continue;
             }
@@ -295,13 +317,17 @@ impl<K: Copy + Ord> Candidates<K> {
                     }
                 }
             }
-            for (place, score) in scores.iter().enumerate().rev().filter(|(_, score)| **score > 0) {
-                let is_admitted =
-                    admitted.as_ref().is_none_or(|own| own.get(place).copied().unwrap_or_default());
-                if !is_admitted {
-                    continue;
-                }
-                let own = (*score, *block, place as u32);
+            let is_admitted = |place: usize| {
+                admitted.as_ref().is_none_or(|own| own.get(place).copied().unwrap_or_default())
+            };
+            let score = |place: Option<usize>| {
+                let place = place.filter(|place| is_admitted(*place));
+                place.and_then(|place| scores.get(place)).copied().unwrap_or_default()
+            };
+            for place in (0..scores.len()).rev().filter(|place| score(Some(*place)) > 0) {
+                let score =
+                    beside(score(Some(place)), score(place.checked_sub(1)), score(place.checked_add(1)));
+                let own = (score, *block, place as u32);
                 if least.is_some_and(|least| own < least) {
                     is_all = false;
                     continue;
@@ -379,12 +405,31 @@ impl<'s, K: Copy + Ord> Queue<'s, K> {
         let Candidates { messages, .. } = self.candidates;
         let mut nearest =
             MessageSearch::of_collection(&self.search.words, *messages, |term| self.candidates.with(term));
-        for ((_, found), number) in self.read.iter().zip(0..) {
-            nearest.add(number, &found.logged.entry.message);
+        let numbers = numbers(&self.read);
+        for ((_, found), number) in self.read.iter().zip(&numbers) {
+            nearest.add(*number, &found.logged.entry.message);
         }
         let limit = self.limit();
-        let mut found: Vec<_> = self.read.into_iter().map(|(_, found)| Some(found)).collect();
-        let take = |number| found.get_mut(usize::try_from(number).ok()?)?.take();
-        nearest.nearest(limit).into_iter().filter_map(take).collect()
+        let mut found: HashMap<u64, FoundMessage> =
+            numbers.into_iter().zip(self.read.into_iter().map(|(_, found)| found)).collect();
+        nearest.nearest(limit).into_iter().filter_map(|number| found.remove(&number)).collect()
     }
+}
+
+/// A number for each message: two have neighbouring numbers if they are neighbours in one session.
+fn numbers<K>(read: &[(K, FoundMessage)]) -> Vec<u64> {
+    let mut order: Vec<(&FoundMessage, usize)> = read.iter().map(|(_, found)| found).zip(0..).collect();
+    order.sort_unstable_by_key(|(found, _)| (&found.session, found.logged.seq));
+    let (mut numbers, mut number, mut last) = (vec![0; read.len()], 0_u64, None::<&FoundMessage>);
+    for (found, at) in order {
+        let is_next = |last: &FoundMessage| {
+            last.session == found.session && last.logged.seq.0.checked_add(1) == Some(found.logged.seq.0)
+        };
+        number += if last.is_some_and(is_next) { 1 } else { 2 };
+        last = Some(found);
+        if let Some(own) = numbers.get_mut(at) {
+            *own = number;
+        }
+    }
+    numbers
 }

@@ -32,7 +32,7 @@ use vocabulary::Vocabulary;
 
 pub use bm25::rarity;
 pub use conversation::ConversationIndex;
-pub use messages::MessageSearch;
+pub use messages::{MessageSearch, beside};
 pub use once::{Hit, Search};
 pub use postings::{Postings, Term, TornRow, query_terms};
 pub use record::{RECALL, Record, nearest_piece, nearest_record, said, text_of, without_role};

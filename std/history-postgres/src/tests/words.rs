@@ -1,7 +1,7 @@
 //! The index of words is at any time the one that is made anew of the texts, and finds what reading all of them finds.
 
 use epitome_conformance::index::{
-    Dice, append_some, assert_found, assert_rare_first, change, hide_some, prune_some,
+    Dice, append_some, assert_found, assert_rare_first, assert_reused_id_found, change, hide_some, prune_some,
 };
 use epitome_history::{HistoryStore, LogSearch, SessionId, StoreErrorKind};
 use epitome_message::search::{Postings, Term};
@@ -125,6 +125,7 @@ fn the_texts_behind_the_blocks_of_many_sessions_are_searched() {
 fn a_rare_word_is_found_behind_thousands_of_a_common_one() {
     let Some(server) = Server::new("rare") else { return };
     futures::executor::block_on(assert_rare_first(&server.store, &SessionId::new("s")));
+    futures::executor::block_on(assert_reused_id_found(&server.store, &SessionId::new("other")));
 }
 
 #[test]

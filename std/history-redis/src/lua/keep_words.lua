@@ -1,11 +1,11 @@
 -- Writes a block of the index of words, if the session still has this stamp. ARGV: the stamp; the blocks that it replaces; its
 -- name and the first terms of its rows; the rows.
 if stamp_now() ~= ARGV[1] then return redis.status_reply('MOVED') end
-local wrong = foreign()
-if wrong then return wrong end
 local replaced, at = list(2)
-if redis.call('HGET', WORDS, 'of') ~= ARGV[1] then redis.call('UNLINK', WORDS) end
-drop_words(replaced)
+local of = indexed_at()
+-- A server without memory refuses this command, and none after the first one.
+if of then redis.call('HSET', WORDS, 'of', of) end
+if of ~= ARGV[1] or not drop_words(replaced) then redis.call('UNLINK', WORDS) end
 local rows = list(at + 3)
 redis.call('HSET', WORDS, 'of', ARGV[1], ARGV[at + 1], ARGV[at + 2])
 for i, row in ipairs(rows) do

@@ -5,8 +5,9 @@ local SESSION, LOG, PLACES, LIVE, HIDDEN, SUMMARIES, EDITS, RECORDS, PRUNES, REC
 -- How many arguments a command gets at most: Lua's stack is not endless. It is even, so that pairs stay together.
 local ARGS_MAX = 1000
 
+-- The index of words may be anything: where it is no hash, there is none.
 local KINDS = {
-  'hash', 'hash', 'hash', 'zset', 'zset', 'hash', 'hash', 'zset', 'zset', 'hash', 'zset', 'hash', 'hash', 'zset',
+  'hash', 'hash', 'hash', 'zset', 'zset', 'hash', 'hash', 'zset', 'zset', 'hash', 'zset', 'hash', false, 'zset',
 }
 
 -- The first key that holds something of another type than ours. Asked before anything is written: what a script has
@@ -14,7 +15,7 @@ local KINDS = {
 local function foreign()
   for i, key in ipairs(KEYS) do
     local kind = redis.call('TYPE', key).ok
-    if kind ~= 'none' and kind ~= KINDS[i] then
+    if kind ~= 'none' and KINDS[i] and kind ~= KINDS[i] then
       return redis.error_reply('WRONGTYPE a key holds something of another type')
     end
   end
@@ -76,21 +77,35 @@ local function apply(at)
   end
 end
 
--- What the index of words of the session rests on: another text for another life of the session, and after each prune.
+-- The stamp of the session. It changes with each prune and with each new session of the id.
 local function stamp_now()
   local born = redis.call('HGET', SESSION, 'born')
   return born and born .. ' ' .. redis.call('ZCARD', PRUNES)
 end
 
--- Takes blocks off the index of words.
+-- The stamp that the session had when its index of words was written; false if it has none.
+local function indexed_at()
+  return redis.call('TYPE', WORDS).ok == 'hash' and redis.call('HGET', WORDS, 'of')
+end
+
+-- The number of rows of a block by its first terms, of four bytes each, with a checksum of eight behind them; nil for other bytes.
+local function rows_of(firsts)
+  if #firsts >= 8 and #firsts % 4 == 0 then return #firsts / 4 - 2 end
+end
+
+-- Takes blocks off the index of words. Answers false if one of them is damaged: then the whole index is to go.
 local function drop_words(blocks)
   for _, block in ipairs(blocks) do
     local firsts = redis.call('HGET', WORDS, block)
-    for row = 1, firsts and #firsts / 4 or 0 do
-      redis.call('HDEL', WORDS, block .. '.' .. row)
+    if firsts then
+      if not rows_of(firsts) then return false end
+      for row = 1, rows_of(firsts) do
+        redis.call('HDEL', WORDS, block .. '.' .. row)
+      end
+      redis.call('HDEL', WORDS, block)
     end
-    redis.call('HDEL', WORDS, block)
   end
+  return true
 end
 
 -- Keeps a state.

@@ -1,7 +1,7 @@
 //! The index is at any time the one that is made anew of the texts, and finds what reading all of them finds.
 
 use epitome_conformance::index::{
-    Dice, append_some, assert_found, assert_rare_first, change, hide_some, prune_some,
+    Dice, append_some, assert_found, assert_rare_first, assert_reused_id_found, change, hide_some, prune_some,
 };
 use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
 use epitome_history::kernel::scan;
@@ -96,6 +96,7 @@ fn a_damaged_row_is_noticed_and_made_anew() {
 #[test]
 fn a_rare_word_is_found_behind_thousands_of_a_common_one() {
     block_on(assert_rare_first(&SqliteStore::open_in_memory().unwrap(), &SessionId::new("s")));
+    block_on(assert_reused_id_found(&SqliteStore::open_in_memory().unwrap(), &SessionId::new("s")));
 }
 
 /// An owner with most of the messages in many sessions, beside one with few.

@@ -19,7 +19,7 @@ use crate::{
 const PAGE: u32 = 1_024;
 
 /// Maximum number of other messages between two of the nearest that are read at once.
-const NEAR: u64 = 16;
+pub(crate) const NEAR: u64 = 16;
 
 /// The nearest messages, by one pass over the logs that are searched. It keeps none of their texts.
 pub async fn scan<S: HistoryStore + ?Sized>(
@@ -104,7 +104,7 @@ fn is_recent(info: &SessionInfo, search: &LogSearch) -> bool {
 struct Scan<'s> {
     search: &'s LogSearch,
     nearest: MessageSearch,
-    /// Number of messages that were read. A message is known by the number that were read before it.
+    /// Number of messages that were read, and of ranges. A message is known by the number that were read before it.
     looked: u64,
     /// The pages that were read: the number of the first message, its session and its place there.
     pages: Vec<(u64, SessionId, Seq)>,
@@ -149,6 +149,8 @@ impl Scan<'_> {
         let mut next = Some(range.start).filter(|first| *first < range.end);
         self.calls.clear();
         self.earlier.clear();
+        // What is read next is no neighbour of the message that was read last.
+        self.looked = self.looked.saturating_add(1);
         while let Some(first) = next {
             let page = store.log(session, first..range.end, PAGE).await;
             let Some(page) = unless_gone(page)? else { return Ok(()) };

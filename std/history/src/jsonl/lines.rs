@@ -77,6 +77,11 @@ impl<'a> Lines<'a> {
         Ok(there == bytes)
     }
 
+    /// The checksum of the line at `at`, if a line begins there.
+    pub(super) fn sum(&mut self, at: u64) -> io::Result<Option<Sum>> {
+        Ok(frame::head(self.bytes(at, HEAD_BYTES_MAX as u64)?).map(|head| head.sum()))
+    }
+
     /// The data of the line at `at`, which has `len` bytes; `None` if it is not as it was written.
     pub(super) fn data(&mut self, file: &Origin, at: u64, len: u64) -> io::Result<Option<&[u8]>> {
         match self.checked(file, at, len)? {

@@ -1,8 +1,9 @@
 //! The index of words of a session, in a file beside that of the session.
 //!
-//! The file can be deleted at any time: a search makes it anew. So nothing in it is synced to the disk, and what is damaged counts as missing.
-//! It begins with a mark and the id of the session's file. Blocks follow, each with its first message, its span, the first terms and the
-//! lengths of its rows, a checksum of all this, and the rows, each with a checksum. A block replaces those before it that have a part of its messages.
+//! The file can be deleted at any time: a search writes it anew. So it is never synced to the disk, and a damaged block counts as missing.
+//! It begins with a mark and the id of the session's file. Blocks follow. A block has its first message, its span, the checksum of the line
+//! of its last message, the first terms and the lengths of its rows, a checksum of all this, and the rows, each with a checksum. A block
+//! replaces those before it whose messages it has. Once the session's file was cut and has other lines, the checksum of a line tells that.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,14 +11,16 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use epitome_core::Head;
+use epitome_core::{Head, Seq};
 use epitome_message::search::Term;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::directory::{Access, Directory, END, wait_for};
+use super::directory::{Access, END, Opened, wait_for};
+use super::frame::{self, Sum};
+use super::lines::Lines;
 use super::{JsonlStore, read};
-use crate::words::{Block, BlockRows, KeptWords, SessionWords, row_with};
+use crate::words::{Block, BlockRows, KeptWords, SPAN, SessionWords, WIDE_SPAN, row_with};
 use crate::{SessionId, StoreError};
 
 /// Suffix of the name, behind that of the session's file.
@@ -27,8 +30,8 @@ const MARK: &[u8; 8] = b"epiwords";
 
 const SUM_BYTES: usize = 8;
 
-/// Length of the beginning of a block: its first message, its span, the number of its rows.
-const BLOCK_BYTES: usize = 20;
+/// Length of the beginning of a block: its first message, its span, the checksum of a line, the number of its rows.
+const BLOCK_BYTES: usize = 20 + frame::SUM_BYTES;
 
 /// Length of the first term of a row and the length of the row.
 const ENTRY_BYTES: usize = 8;
@@ -53,10 +56,10 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
 /// Removes the indexes of all sessions of a directory.
 pub(super) fn remove_all(folder: &Path) -> io::Result<()> {
     for found in fs::read_dir(folder)? {
-        let path = found?.path();
-        let name = path.to_str().and_then(|path| path.strip_suffix(SUFFIX));
-        if let Some(session) = name.filter(|name| name.ends_with(END)) {
-            remove(Path::new(session))?;
+        let name = found?.file_name();
+        let session = name.to_str().and_then(|name| name.strip_suffix(SUFFIX));
+        if let Some(session) = session.filter(|session| session.ends_with(END)) {
+            remove(&folder.join(session))?;
         }
     }
     Ok(())
@@ -73,13 +76,16 @@ fn sum(file: Uuid, at: u64, data: &[&[u8]]) -> [u8; SUM_BYTES] {
     sum
 }
 
-/// The rows of a block: their first terms, places and lengths.
-type Rows = Vec<(Term, u64, u32)>;
+/// A block: the checksum of the line of its last message, and its rows by their first terms, places and lengths.
+struct Found {
+    line: Sum,
+    rows: Vec<(Term, u64, u32)>,
+}
 
 /// The file, as far as it is as it was written.
 struct WordsFile {
     file: Uuid,
-    blocks: BTreeMap<Block, Rows>,
+    blocks: BTreeMap<Block, Found>,
     /// Where the next block is written; 0 if the file is of another session's file, or was never begun.
     end: u64,
 }
@@ -99,17 +105,17 @@ impl WordsFile {
             return Ok(found);
         }
         found.end = begin.len() as u64;
-        while let Some((block, rows, end)) = found.block(&mut reader, size)? {
+        while let Some((block, own, end)) = found.block(&mut reader, size)? {
             reader.seek(SeekFrom::Start(end))?;
             found.blocks.retain(|other, _| !block.holds(*other));
-            found.blocks.insert(block, rows);
+            found.blocks.insert(block, own);
             found.end = end;
         }
         Ok(found)
     }
 
     /// The block at the end of those that were read, and where it ends; `None` if there is none.
-    fn block(&self, reader: &mut impl Read, size: u64) -> io::Result<Option<(Block, Rows, u64)>> {
+    fn block(&self, reader: &mut impl Read, size: u64) -> io::Result<Option<(Block, Found, u64)>> {
         let left = size.saturating_sub(self.end);
         if left < (BLOCK_BYTES + SUM_BYTES) as u64 {
             return Ok(None);
@@ -117,7 +123,8 @@ impl WordsFile {
         let mut begin = [0; BLOCK_BYTES];
         reader.read_exact(&mut begin)?;
         let mut rest = &begin[..];
-        let (first, span, count) = (long(&mut rest), long(&mut rest), int(&mut rest));
+        let (first, span) = (long(&mut rest).cast_signed(), long(&mut rest).cast_signed());
+        let (line, count) = (take(&mut rest).unwrap_or_default(), int(&mut rest));
         let entries = u64::from(count).saturating_mul(ENTRY_BYTES as u64);
         if count > ROWS_MAX || entries.saturating_add((BLOCK_BYTES + SUM_BYTES) as u64) > left {
             return Ok(None);
@@ -126,25 +133,26 @@ impl WordsFile {
         reader.read_exact(&mut directory)?;
         let mut own = [0; SUM_BYTES];
         reader.read_exact(&mut own)?;
-        if own != sum(self.file, self.end, &[&begin, &directory]) {
+        let is_block = [SPAN, WIDE_SPAN].contains(&span) && (0..i64::MAX - span).contains(&first);
+        if !is_block || first % span != 0 || own != sum(self.file, self.end, &[&begin, &directory]) {
             return Ok(None);
         }
         let mut at = self.end.saturating_add(entries).saturating_add((BLOCK_BYTES + SUM_BYTES) as u64);
-        let mut rows = Rows::with_capacity(count as usize);
+        let mut rows = Vec::with_capacity(count as usize);
         let mut rest = &directory[..];
         for _ in 0..count {
             let (term, length) = (Term::from_bits(int(&mut rest)), int(&mut rest));
             rows.push((term, at, length));
             at = at.saturating_add(u64::from(length)).saturating_add(SUM_BYTES as u64);
         }
-        let block = Block { first: first.cast_signed(), span: span.cast_signed() };
-        Ok((at <= size).then_some((block, rows, at)))
+        Ok((at <= size).then_some((Block { first, span }, Found { line, rows }, at)))
     }
 
-    /// The rows of a block that can have one of the terms; `None` if it has none, or one of them is damaged.
-    fn rows(&self, words: &mut &File, block: Block, terms: &[Term]) -> io::Result<Option<BlockRows>> {
-        let Some(rows) = self.blocks.get(&block) else { return Ok(None) };
-        let mut found = BlockRows::new();
+    /// The rows of a block that can have one of the terms; `None` if there is no such block of these lines, or one of the rows is damaged.
+    fn rows(&self, words: &File, place: Place, terms: &[Term]) -> io::Result<Option<BlockRows>> {
+        let own = self.blocks.get(&place.block).filter(|own| own.line == place.line);
+        let Some(Found { rows, .. }) = own else { return Ok(None) };
+        let (mut words, mut found) = (words, BlockRows::new());
         for (first, at, length) in terms.iter().filter_map(|term| row_with(rows, |row| row.0, *term)) {
             if found.last().is_some_and(|(last, _)| last == first) {
                 continue;
@@ -162,7 +170,7 @@ impl WordsFile {
     }
 
     /// The bytes of a block at the end of the file.
-    fn bytes(&self, block: Block, rows: &BlockRows) -> Vec<u8> {
+    fn bytes(&self, Place { block, line }: Place, rows: &BlockRows) -> Vec<u8> {
         let mut bytes = Vec::new();
         if self.end == 0 {
             bytes.extend_from_slice(MARK);
@@ -171,6 +179,7 @@ impl WordsFile {
         let (begin, from) = (bytes.len(), self.end.saturating_add(bytes.len() as u64));
         bytes.extend_from_slice(&block.first.to_le_bytes());
         bytes.extend_from_slice(&block.span.to_le_bytes());
+        bytes.extend_from_slice(&line);
         bytes.extend_from_slice(&(rows.len() as u32).to_le_bytes());
         for (first, row) in rows {
             bytes.extend_from_slice(&first.0.to_le_bytes());
@@ -201,51 +210,62 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     Some(*taken)
 }
 
-/// The rows that the file beside `path` has of these blocks. A file that cannot be read has none.
-fn kept(path: &Path, file: Uuid, blocks: &[Block], terms: &[Term]) -> Vec<Option<BlockRows>> {
-    let read = || -> io::Result<Vec<Option<BlockRows>>> {
-        let words = File::open(beside(path))?;
-        wait_for(&words, Access::Read)?;
-        let found = WordsFile::read(&words, file)?;
-        blocks.iter().map(|block| found.rows(&mut &words, *block, terms)).collect()
-    };
-    read().unwrap_or_else(|_| vec![None; blocks.len()])
+/// A block, and the checksum of the line of its last message.
+#[derive(Clone, Copy)]
+struct Place {
+    block: Block,
+    line: Sum,
 }
 
-/// Writes a block to the end of the file beside `path`.
-fn write(path: &Path, file: Uuid, block: Block, rows: &BlockRows) -> io::Result<()> {
+impl Place {
+    /// `None` if the session has not so many messages.
+    fn of(block: Block, opened: &Opened, lines: &mut Lines<'_>) -> Option<Self> {
+        let last = Seq((block.end() - 1).unsigned_abs());
+        let line = opened.known.index.slot(last).ok()?.line;
+        Some(Self { block, line: lines.sum(line.at).ok()?? })
+    }
+}
+
+/// Opens the file beside `path`, if it is a file.
+fn open(path: &Path, options: &OpenOptions, access: Access) -> io::Result<File> {
+    let path = beside(path);
+    if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::other("the index of words is no file"));
+    }
+    let words = options.open(path)?;
+    wait_for(&words, access)?;
+    Ok(words)
+}
+
+/// The rows that the file beside that of a session has of these blocks. A file that cannot be read has none.
+fn kept(opened: &Opened, places: &[Option<Place>], terms: &[Term]) -> Vec<Option<BlockRows>> {
+    let read = || -> io::Result<Vec<Option<BlockRows>>> {
+        let words = open(&opened.path, OpenOptions::new().read(true), Access::Read)?;
+        let found = WordsFile::read(&words, opened.known.file.id)?;
+        places.iter().map(|place| place.map_or(Ok(None), |place| found.rows(&words, place, terms))).collect()
+    };
+    read().unwrap_or_else(|_| vec![None; places.len()])
+}
+
+/// Writes a block to the end of the file beside that of a session, unless another search has done so.
+fn write(opened: &Opened, place: Place, rows: &BlockRows) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut words = options.open(beside(path))?;
-    wait_for(&words, Access::Write)?;
-    let found = WordsFile::read(&words, file)?;
+    let mut words = open(&opened.path, &options, Access::Write)?;
+    let found = WordsFile::read(&words, opened.known.file.id)?;
+    let terms: Vec<Term> = rows.iter().map(|(first, _)| *first).collect();
+    if found.rows(&words, place, &terms)?.is_some_and(|own| own == *rows) {
+        return Ok(());
+    }
     words.set_len(found.end)?;
     words.seek(SeekFrom::Start(found.end))?;
-    words.write_all(&found.bytes(block, rows))
+    words.write_all(&found.bytes(place, rows))
 }
 
-fn stamp(file: Uuid) -> String {
-    file.simple().to_string()
-}
-
-fn keep(
-    directory: &mut Directory,
-    session: &SessionId,
-    expected: &str,
-    block: Block,
-    rows: &BlockRows,
-) -> Result<(), StoreError> {
-    // The lock of the session's file keeps a prune from replacing that file meanwhile.
-    let done = read::with(directory, "search", session, |opened, _, here| {
-        let file = opened.known.file.id;
-        if stamp(file) != expected {
-            return Ok(());
-        }
-        write(&opened.path, file, block, rows).map_err(|error| here.failed(error))
-    });
-    done.map(|_| ())
+fn stamp(opened: &Opened) -> String {
+    opened.known.file.id.simple().to_string()
 }
 
 impl SessionWords for JsonlStore {
@@ -264,9 +284,9 @@ impl SessionWords for JsonlStore {
     ) -> Result<Option<KeptWords>, StoreError> {
         let (blocks, terms) = (blocks.to_vec(), terms.to_vec());
         let words = move |directory: &mut _, session: &_| {
-            read::with(directory, "search", session, |opened, _, _| {
-                let file = opened.known.file.id;
-                Ok(KeptWords { stamp: stamp(file), rows: kept(&opened.path, file, &blocks, &terms) })
+            read::with(directory, "search", session, |opened, lines, _| {
+                let places: Vec<_> = blocks.iter().map(|block| Place::of(*block, opened, lines)).collect();
+                Ok(KeptWords { stamp: stamp(opened), rows: kept(opened, &places, &terms) })
             })
         };
         self.read("search", session, words).await
@@ -275,12 +295,21 @@ impl SessionWords for JsonlStore {
     async fn keep_words(
         &self,
         session: &SessionId,
-        stamp: &str,
+        expected: &str,
         block: Block,
         rows: BlockRows,
     ) -> Result<(), StoreError> {
-        let stamp = stamp.to_owned();
-        let keep = move |directory: &mut _, session: &_| keep(directory, session, &stamp, block, &rows);
+        let expected = expected.to_owned();
+        // The lock of the session's file keeps a prune from replacing that file meanwhile.
+        let keep = move |directory: &mut _, session: &_| {
+            let written = read::with(directory, "search", session, |opened, lines, here| {
+                let place = Place::of(block, opened, lines).filter(|_| stamp(opened) == expected);
+                let written = place.map_or(Ok(()), |place| write(opened, place, &rows));
+                // The file of the session was read: what is known of it holds.
+                Ok(written.map_err(|error| here.failed(error)))
+            });
+            written?.unwrap_or(Ok(()))
+        };
         self.read("search", session, keep).await
     }
 }

@@ -1,7 +1,7 @@
 //! Messages on their way into the index: their terms, and the marks of their roles and tools.
 
 use core::hash::Hash;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use epitome_message::search::Postings;
 use epitome_message::{Message, Str};
@@ -16,6 +16,8 @@ pub struct Indexed<K> {
     pub postings: Postings,
     /// The calls of each group: the sequence number of the message, the id, the tool.
     calls: HashMap<K, Vec<(i64, Str, Str)>>,
+    /// The groups whose first message is indexed here.
+    begun: HashSet<K>,
     /// Each a result behind the first message of its group: its message's number and place, and the id of its call.
     results: Vec<(K, i64, u32, Str)>,
 }
@@ -23,7 +25,7 @@ pub struct Indexed<K> {
 impl<K: Copy + Eq + Ord + Hash> Indexed<K> {
     /// Without messages.
     pub fn new() -> Self {
-        Self { postings: Postings::new(), calls: HashMap::new(), results: Vec::new() }
+        Self { postings: Postings::new(), calls: HashMap::new(), begun: HashSet::new(), results: Vec::new() }
     }
 
     /// Adds the terms of a message and the mark of its role. Returns whether it says something.
@@ -44,7 +46,9 @@ impl<K: Copy + Eq + Ord + Hash> Indexed<K> {
     pub fn add_tools(&mut self, place: u32, message: &Message, group: K, (seq, first): (i64, i64)) {
         calls(message).for_each(|call| self.postings.mark(place, tool_mark(&call.name)));
         self.add_calls(message, group, seq);
-        if seq > first {
+        if seq == first {
+            self.begun.insert(group);
+        } else {
             let results = results(message).map(|result| (group, seq, place, result.call_id.clone()));
             self.results.extend(results);
         }
@@ -59,11 +63,11 @@ impl<K: Copy + Eq + Ord + Hash> Indexed<K> {
         }
     }
 
-    /// The groups whose calls are missing, each with the number of its last result here.
+    /// The groups with results here that may have calls before, each with the number of its last result here.
     pub fn missing(&self) -> BTreeMap<K, i64> {
         let mut missing = BTreeMap::new();
-        for (group, seq, _, id) in &self.results {
-            if self.tools(*group, *seq, id).next().is_none() {
+        for (group, seq, ..) in &self.results {
+            if !self.begun.contains(group) {
                 let last = missing.entry(*group).or_insert(*seq);
                 *last = (*last).max(*seq);
             }

@@ -3,26 +3,33 @@
 
 use std::collections::HashMap;
 
-use futures::future::try_join_all;
+use futures::stream::{self, StreamExt, TryStreamExt};
 
 use epitome_core::{Head, Seq};
 use epitome_message::search::{Term, query_terms};
 
-use super::{Block, Candidates, Indexed, Queue, READ_MAX, blocks, places_in_rows, searched};
-use crate::ext::{PAGE, SearchedSessions, before, scan, unless_gone};
+use super::{Block, Candidates, Indexed, Queue, READ_MAX, blocks, count, places_in_rows, searched};
+use crate::ext::{NEAR, PAGE, SearchedSessions, before, scan, unless_gone};
 use crate::rows::int;
+use crate::store::calls;
 use crate::{FoundMessage, HistoryStore, LogSearch, Logged, SearchScope, SessionId, StoreError};
 
-/// Maximum number of other messages between two candidates that are read at once.
-const NEAR: u64 = 16;
+/// Maximum number of rows of the index that are read at once: each has some thousand bytes.
+const ROWS_MAX: usize = 512;
+
+/// Maximum number of requests to the medium at once.
+const AT_ONCE: usize = 8;
+
+/// Maximum number of blocks of a session that a search makes for itself alone, where the medium cannot be written.
+const UNKEPT_MAX: usize = 16;
 
 /// The rows of a block, each with its first term.
 pub type BlockRows = Vec<(Term, Vec<u8>)>;
 
 /// A medium that keeps rows of the index for each session.
 ///
-/// A prune removes the blocks of the messages that it deletes in the same step, and a deletion removes all. Rows that are damaged are
-/// treated as rows that are missing: the next search writes them anew.
+/// A prune removes the blocks of the messages that it deletes in the same step, and a deletion removes all. A damaged row is treated as a
+/// row that is missing: the next search writes it anew.
 pub trait SessionWords: HistoryStore {
     /// The head of a session; `None` if there is none.
     fn head(&self, session: &SessionId) -> impl Future<Output = Result<Option<Head>, StoreError>> + Send;
@@ -35,7 +42,7 @@ pub trait SessionWords: HistoryStore {
         terms: &[Term],
     ) -> impl Future<Output = Result<Option<KeptWords>, StoreError>> + Send;
 
-    /// Writes the rows of a block, in place of those that it holds of smaller blocks. Does nothing if the stamp of the session has changed.
+    /// Writes the rows of a block, in place of those of the smaller blocks in it. Does nothing if the stamp of the session has changed.
     fn keep_words(
         &self,
         session: &SessionId,
@@ -49,7 +56,7 @@ pub trait SessionWords: HistoryStore {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a store fills it")]
 pub struct KeptWords {
-    /// Another text after each prune, and for another session of the same id.
+    /// The stamp of the session. It changes with each prune of messages and with each new session of the id.
     pub stamp: String,
     /// By block its rows; `None` for a block that is not indexed.
     pub rows: Vec<Option<BlockRows>>,
@@ -70,18 +77,36 @@ pub async fn search_sessions<S: SessionWords>(
     let sessions = sessions_of(store, search).await?;
     let (mut messages, mut looked_up) = (0_u64, 0_u64);
     for (_, head) in &sessions {
-        let (own, rest) = blocks(int(head.0) - 1);
+        let (own, rest) = count(int(head.0) - 1);
         messages = messages.saturating_add(searched(search, *head));
-        looked_up = looked_up.saturating_add((own.count() as u64).saturating_mul(terms));
-        looked_up = looked_up.saturating_add(rest.end.abs_diff(rest.start));
+        looked_up = looked_up.saturating_add(own.saturating_mul(terms)).saturating_add(rest);
     }
     // To look a term up in a block takes about as long as to read a message.
     if messages <= READ_MAX || looked_up >= messages {
         return scan(store, search).await;
     }
     let mut candidates = Candidates::new(search);
-    for (at, (session, head)) in sessions.iter().enumerate() {
-        Searched { store, search, session, at, groups: HashMap::new() }.add(*head, &mut candidates).await?;
+    let mut terms: Vec<Term> = candidates.looked_up().collect();
+    terms.sort_unstable();
+    terms.dedup();
+    let looks: Vec<_> = sessions
+        .iter()
+        .map(|(session, head)| {
+            let looker =
+                Looker { store, search, session, terms: &terms, groups: HashMap::new(), is_kept: true };
+            looker.look(*head)
+        })
+        .collect();
+    let mut looked = stream::iter(looks).buffered(AT_ONCE).enumerate();
+    while let Some((at, found)) = looked.next().await {
+        let Some(found) = found? else { return scan(store, search).await };
+        for Looked { block, admitted, places } in found {
+            let find = |term| {
+                let own = terms.binary_search(&term).ok().and_then(|at| places.get(at));
+                Ok::<_, StoreError>(own.cloned().unwrap_or_default())
+            };
+            candidates.add((at, block), block.span, admitted, find)?;
+        }
     }
     let mut queue = Queue::new(&candidates, search);
     loop {
@@ -90,18 +115,22 @@ pub async fn search_sessions<S: SessionWords>(
             return Ok(queue.nearest());
         }
         next.sort_unstable();
-        let near = next
-            .chunk_by(|one, other| one.0.0 == other.0.0 && number(other).saturating_sub(number(one)) < NEAR);
-        let read = near.map(|near| read(store, &sessions, near));
-        for (candidate, found) in try_join_all(read).await?.into_iter().flatten() {
-            if search.has_message(&found.logged) {
-                queue.push(candidate, found);
+        let is_near = |one: &Candidate, other: &Candidate| {
+            one.0.0 == other.0.0 && number(other).saturating_sub(number(one)) < NEAR
+        };
+        let reads: Vec<_> = next.chunk_by(is_near).map(|near| read(store, &sessions, near)).collect();
+        let mut found = stream::iter(reads).buffered(AT_ONCE);
+        while let Some(found) = found.try_next().await? {
+            for (candidate, found) in found {
+                if search.has_message(&found.logged) {
+                    queue.push(candidate, found);
+                }
             }
         }
     }
 }
 
-/// A candidate: its session, its block, and its place there.
+/// A candidate: the place of its session among those that are searched, its block, and its place there.
 type Candidate = ((usize, Block), u32);
 
 fn number(((_, block), place): &Candidate) -> u64 {
@@ -147,85 +176,84 @@ async fn sessions_of<S: SessionWords>(
     Ok(found)
 }
 
-/// A session that is searched: its place among the others.
-struct Searched<'s, S> {
+/// The places of the terms in a block.
+struct Looked {
+    block: Block,
+    /// By place, whether the message is searched by its number; `None` if all are.
+    admitted: Option<Vec<bool>>,
+    /// By the place of a term among those that are looked up, the places of the messages that have it.
+    places: Vec<Vec<u32>>,
+}
+
+/// Looks terms up in the blocks of a session, and in the messages behind them.
+struct Looker<'s, S> {
     store: &'s S,
     search: &'s LogSearch,
     session: &'s SessionId,
-    at: usize,
-    /// By group that begins before a block, the end of the messages that were read for it, and those with calls or results.
+    /// Ascending.
+    terms: &'s [Term],
+    /// By group that begins before a block, the end of the messages that were read for it, and those with calls.
     groups: HashMap<Seq, (Seq, Vec<Logged>)>,
+    /// Whether the medium takes blocks.
+    is_kept: bool,
 }
 
-impl<S: SessionWords> Searched<'_, S> {
-    /// Adds the candidates of the session. One that is gone by now has none.
-    async fn add(
-        &mut self,
-        head: Head,
-        candidates: &mut Candidates<(usize, Block)>,
-    ) -> Result<(), StoreError> {
-        let (store, session) = (self.store, self.session);
+impl<S: SessionWords> Looker<'_, S> {
+    /// The places of the terms in the session. One that is gone by now has none. `None` if the medium has too few blocks and cannot be
+    /// written.
+    async fn look(mut self, head: Head) -> Result<Option<Vec<Looked>>, StoreError> {
         let begin = match self.search.since {
-            Some(since) => unless_gone(before(store, session, Seq(0), since).await)?,
+            Some(since) => unless_gone(before(self.store, self.session, Seq(0), since).await)?,
             None => Some(Seq(0)),
         };
-        let Some(begin) = begin else { return Ok(()) };
+        let Some(begin) = begin else { return Ok(Some(Vec::new())) };
         let (whole, behind) = blocks(int(head.0) - 1);
-        let looked: Vec<_> = whole.filter_map(|block| Some((block, self.admitted(block, begin)?))).collect();
-        if !looked.is_empty() {
-            let mut terms: Vec<Term> = candidates.looked_up().collect();
-            terms.sort_unstable();
-            let wanted: Vec<Block> = looked.iter().map(|(block, _)| *block).collect();
-            let Some(kept) = store.words(session, &wanted, &terms).await? else { return Ok(()) };
-            for ((block, admitted), rows) in looked.into_iter().zip(kept.rows) {
-                let is_whole =
-                    |rows: &BlockRows| terms.iter().all(|term| places_in_rows(rows, *term).is_ok());
-                let rows = match rows.filter(is_whole) {
-                    Some(rows) => rows,
-                    None => match self.index(block).await? {
-                        Some(rows) => {
-                            self.keep(&kept.stamp, block, &rows).await;
-                            rows
-                        }
-                        None => return Ok(()),
-                    },
+        let mut wanted = whole.filter_map(|block| Some((block, self.search.admitted(block, begin)?)));
+        let (mut found, at_once) = (Vec::new(), (ROWS_MAX / self.terms.len().max(1)).max(1));
+        let mut missing = 0;
+        loop {
+            let some: Vec<_> = wanted.by_ref().take(at_once).collect();
+            let blocks: Vec<Block> = some.iter().map(|(block, _)| *block).collect();
+            if blocks.is_empty() {
+                break;
+            }
+            let kept = self.store.words(self.session, &blocks, self.terms).await?;
+            let Some(KeptWords { stamp, rows }) = kept else { return Ok(Some(Vec::new())) };
+            let known: Vec<_> = rows.iter().map(|rows| self.places(rows.as_ref()?)).collect();
+            missing += known.iter().filter(|known| known.is_none()).count();
+            for ((block, admitted), known) in some.into_iter().zip(known) {
+                let places = match known {
+                    Some(places) => Some(places),
+                    None if !self.is_kept && missing > UNKEPT_MAX => return Ok(None),
+                    None => self.index(block, Some(&stamp)).await?,
                 };
-                let find = |term| places_in_rows(&rows, term);
-                candidates.add((self.at, block), block.span, admitted, find)?;
+                let Some(places) = places else { return Ok(Some(Vec::new())) };
+                found.push(Looked { block, admitted, places });
             }
         }
-        let behind = Block { first: behind.start, span: behind.end - behind.start };
-        if behind.span > 0
-            && let Some(admitted) = self.admitted(behind, begin)
-            && let Some(rows) = self.index(behind).await?
+        let block = Block { first: behind.start, span: behind.end - behind.start };
+        if block.span > 0
+            && let Some(admitted) = self.search.admitted(block, begin)
+            && let Some(places) = self.index(block, None).await?
         {
-            let find = |term| places_in_rows(&rows, term);
-            candidates.add((self.at, behind), behind.span, admitted, find)?;
+            found.push(Looked { block, admitted, places });
         }
-        Ok(())
+        Ok(Some(found))
     }
 
-    /// By place in a block, whether the message is searched by its number: `Some(None)` if all are, `None` if none is.
-    fn admitted(&self, block: Block, begin: Seq) -> Option<Option<Vec<bool>>> {
-        if self.search.ranges.is_none() && int(begin.0) <= block.first {
-            return Some(None);
-        }
-        let seqs = (block.first..block.end()).map(|number| Seq(number.unsigned_abs()));
-        let admitted: Vec<bool> = seqs.map(|seq| seq >= begin && self.search.has_number(seq)).collect();
-        admitted.contains(&true).then_some(Some(admitted))
+    /// The places of the terms in rows; `None` if a row is damaged.
+    fn places(&self, rows: &BlockRows) -> Option<Vec<Vec<u32>>> {
+        self.terms.iter().map(|term| places_in_rows(rows, *term).ok()).collect()
     }
 
-    /// Writes the rows of a block. The answer of the search does not need them: a store that cannot be written is searched all the same.
-    async fn keep(&self, stamp: &str, block: Block, rows: &BlockRows) {
-        if let Err(error) = self.store.keep_words(self.session, stamp, block, rows.clone()).await {
-            tracing::debug!(session = self.session.as_str(), %error, "the index of words is not written");
-        }
-    }
-
-    /// The rows of a block, from its texts; `None` if the session is gone.
-    async fn index(&mut self, block: Block) -> Result<Option<BlockRows>, StoreError> {
+    /// The places of the terms in a block, from its texts; `None` if the session is gone. Writes the block, if there is a stamp.
+    async fn index(
+        &mut self,
+        block: Block,
+        stamp: Option<&str>,
+    ) -> Result<Option<Vec<Vec<u32>>>, StoreError> {
         let mut indexed = Indexed::new();
-        let mut next = Some(Seq(block.first.unsigned_abs()));
+        let (mut left, mut next) = (block.span, Some(Seq(block.first.unsigned_abs())));
         while let Some(first) = next {
             let page = self.store.log(self.session, first..Seq(block.end().unsigned_abs()), PAGE).await;
             let Some(page) = unless_gone(page)? else { return Ok(None) };
@@ -234,24 +262,46 @@ impl<S: SessionWords> Searched<'_, S> {
                 let place = block.place(seq)?;
                 indexed.add(place, message);
                 indexed.add_tools(place, message, group, (seq, int(group.0)));
+                left -= 1;
             }
             next = page.next;
         }
-        for group in indexed.missing().into_keys().filter(|group| int(group.0) < block.first) {
-            let (read_to, with_calls) = self.groups.entry(group).or_insert((group, Vec::new()));
-            let mut next = Some(*read_to).filter(|first| int(first.0) < block.first);
-            while let Some(first) = next {
-                let page = self.store.log(self.session, first..Seq(block.first.unsigned_abs()), PAGE).await;
-                let Some(page) = unless_gone(page)? else { return Ok(None) };
-                *read_to = Seq(first.0.saturating_add(page.messages.len() as u64));
-                let of_group = page.messages.into_iter().filter(|logged| logged.entry.anchor == group);
-                with_calls.extend(of_group.filter(|logged| Indexed::<Seq>::has_tools(&logged.entry.message)));
-                next = page.next;
-            }
-            for logged in with_calls.iter() {
-                indexed.add_calls(&logged.entry.message, group, int(logged.seq.0));
+        // A shorter session has come in the place of the one that was listed.
+        if left > 0 {
+            return Ok(None);
+        }
+        if stamp.is_some() || self.search.tool.is_some() {
+            for group in indexed.missing().into_keys() {
+                let with_calls = self.calls(group, block).await?;
+                for logged in with_calls {
+                    indexed.add_calls(&logged.entry.message, group, int(logged.seq.0));
+                }
             }
         }
-        Ok(Some(indexed.finish().into_rows()))
+        let rows = indexed.finish().into_rows();
+        let places = self.places(&rows);
+        // The answer of the search does not need the block: a medium that cannot be written is searched all the same.
+        if let Some(stamp) = stamp.filter(|_| self.is_kept)
+            && let Err(error) = self.store.keep_words(self.session, stamp, block, rows).await
+        {
+            tracing::debug!(session = self.session.as_str(), %error, "the index of words is not written");
+            self.is_kept = false;
+        }
+        Ok(places)
+    }
+
+    /// The messages of a group that stand before a block and have calls.
+    async fn calls(&mut self, group: Seq, block: Block) -> Result<&[Logged], StoreError> {
+        let (read_to, with_calls) = self.groups.entry(group).or_insert((group, Vec::new()));
+        let mut next = Some(*read_to).filter(|first| int(first.0) < block.first);
+        while let Some(first) = next {
+            let page = self.store.log(self.session, first..Seq(block.first.unsigned_abs()), PAGE).await;
+            let Some(page) = unless_gone(page)? else { break };
+            *read_to = Seq(first.0.saturating_add(page.messages.len() as u64));
+            let of_group = page.messages.into_iter().filter(|logged| logged.entry.anchor == group);
+            with_calls.extend(of_group.filter(|logged| calls(&logged.entry.message).next().is_some()));
+            next = page.next;
+        }
+        Ok(with_calls)
     }
 }

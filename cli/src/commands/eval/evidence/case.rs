@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use epitome::core::TokenCounter;
 use epitome::message::Message;
-use epitome::search::SearchIndex;
+use epitome::search::{MessageSearch, SearchIndex};
 
 use crate::commands::eval::labelled::{Labelled, LabelledMessage, LabelledQuestion};
 use crate::commands::eval::need::{Need, share};
@@ -99,10 +99,15 @@ impl QuestionedCase {
     /// The share of the evidence not shown that is among the [`BEST`] messages of a search for the question, in all that is not
     /// shown as it stood; `None` if all is shown.
     pub(super) fn found(&self, question: &Question, shown: &Shown) -> Option<f64> {
-        let hidden = |at: usize| !shown.whole.contains(&(at as u32));
-        let best = self.texts.nearest(&question.text, BEST, hidden);
+        let mut search = MessageSearch::new(&question.text);
+        for (at, message) in (0_u32..).zip(&self.messages) {
+            if !shown.whole.contains(&at) {
+                search.add(at.into(), &message.message);
+            }
+        }
+        let best = search.nearest(BEST);
         let lost = question.evidence.iter().filter(|need| !shown.has(need));
-        let found = lost.map(|need| need.stands_in.iter().any(|at| best.contains(&(*at as usize))));
+        let found = lost.map(|need| need.stands_in.iter().any(|at| best.contains(&u64::from(*at))));
         let (all, found) = found.fold((0_u32, 0_u32), |(all, sum), one| (all + 1, sum + u32::from(one)));
         (all > 0).then(|| f64::from(found) / f64::from(all))
     }
