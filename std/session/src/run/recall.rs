@@ -2,7 +2,7 @@
 
 use core::ops::{Range, RangeInclusive};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use epitome_core::Seq;
 use epitome_core::message::Role;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::live::Run;
 use crate::compaction::OWN_TOOLS;
 use crate::history::Unseen;
-use crate::message::{Message, Str, ToolCall};
+use crate::message::{Message, Part, Str, ToolCall};
 use crate::provider::ContextProvider;
 use crate::search::{MessageSearch, RECALL, Record, nearest_record, text_of};
 use crate::session::{CONTEXT_SOURCE, SessionError, Tool};
@@ -22,6 +22,8 @@ use crate::session::{CONTEXT_SOURCE, SessionError, Tool};
 /// - `{"query": "the port of the test server"}` shows the messages that are nearest to the words, by BM25.
 /// - `{"messages": "120-124"}` shows messages by their numbers. With `"from": 1600` the first of them begins at that byte of its text.
 /// - Both together search among these messages only: of a long one the piece that is nearest to the words is shown.
+/// - `{"file": "src/lib.rs"}` shows the calls whose arguments name a file, and their results, the newest as far as there is room. The end of
+///   a path is enough. With a query, the nearest of them.
 ///
 /// The numbers stand in what a compaction leaves: `[cleared; #57]` in the place of a result, `[12 lines cut; #57]` in an excerpt,
 /// `[In full: recall_history, messages 12-80]` in a summary, a digest or a ledger. A search names them too. They are those of the log, so
@@ -61,6 +63,7 @@ impl RecallTool {
             "properties": {
                 "query": { "type": "string", "description": "Words of what was said, called or returned: names, paths, values." },
                 "messages": { "type": "string", "description": "A number, 120, or a range, 120-124. With a query: where to search." },
+                "file": { "type": "string", "description": "A path or its end: what calls read of this file, wrote to it or said of it." },
                 "from": { "type": "integer", "description": "Where to begin in the first of these messages, in bytes." },
             },
             "additionalProperties": false,
@@ -80,6 +83,8 @@ enum Asked {
     Query(String, RangeInclusive<u64>),
     /// Numbers, and from which byte of the first of these messages.
     Messages(RangeInclusive<u64>, usize),
+    /// A path, perhaps words, and the numbers of the messages that are looked at.
+    File(String, Option<String>, RangeInclusive<u64>),
 }
 
 /// Text of a message that is read by number: also earlier calls of this tool and their records, but no instructions.
@@ -106,10 +111,11 @@ impl Run<'_> {
         match asked(&call.arguments) {
             Some(Asked::Query(query, numbers)) => self.search(&query, numbers).await.map_err(failed),
             Some(Asked::Messages(numbers, from)) => self.read(numbers, from).await.map_err(failed),
-            None => {
-                Err("Give \"query\", words to search for, or \"messages\", a number or a range like 120-124."
-                    .into())
+            Some(Asked::File(path, query, numbers)) => {
+                self.of_file(&path, query.as_deref(), numbers).await.map_err(failed)
             }
+            None => Err("Give \"query\", words to search for, \"messages\", a number or a range like 120-124, or \"file\", a path."
+                .into()),
         }
     }
 
@@ -144,6 +150,52 @@ impl Run<'_> {
         Ok(match record.is_empty() {
             true => format!("No message from {first} to {last} is hidden.").into(),
             false => record.into_text(&format!("messages {first} to {last}")).into(),
+        })
+    }
+
+    /// Shows the calls that name a file, and their results: the newest, or those that are nearest to words.
+    async fn of_file(
+        &self,
+        path: &str,
+        query: Option<&str>,
+        numbers: RangeInclusive<u64>,
+    ) -> Result<Str, SessionError> {
+        let mut calls = FileCalls::of(path);
+        // A call can be visible while its result is hidden.
+        let logged = self.log_numbers();
+        for live in self.working.visible().live() {
+            let number = self.working.stored_number(live.key).or_else(|| logged.get(&live.key).copied());
+            if let Some(number) = number {
+                calls.add(number.0, &live.entry.message);
+            }
+        }
+        let mut found = BTreeMap::new();
+        self.for_each_left(&self.left().await?, 0..=*numbers.end(), |number, message| {
+            if calls.add(number, message) && numbers.contains(&number) {
+                found.insert(number, message.clone());
+            }
+            true
+        })
+        .await?;
+        let counter = &**self.settings.counter();
+        if let Some(query) = query {
+            let mut search = MessageSearch::new(query);
+            found.iter().for_each(|(number, message)| search.add(*number, message));
+            let nearest = search.nearest(FOUND_MAX as usize);
+            let nearest = nearest.iter().filter_map(|number| Some((*number, found.get(number)?)));
+            let record = nearest_record(query, nearest, counter, RecallTool::TOKENS_MAX);
+            return Ok(record
+                .map_or_else(|| format!("No hidden call of {path:?} has these words.").into(), Into::into));
+        }
+        let mut record = Record::new(counter, RecallTool::TOKENS_MAX);
+        for (number, message) in found.iter().rev() {
+            if !record.push(*number, &format!("#{number}"), &text_by_number(message), 0..usize::MAX) {
+                break;
+            }
+        }
+        Ok(match record.is_empty() {
+            true => format!("No hidden call names {path:?}.").into(),
+            false => record.into_text(&format!("calls of {path:?}")).into(),
         })
     }
 
@@ -213,8 +265,12 @@ fn asked(arguments: &str) -> Option<Asked> {
         _ => None,
     };
     let query = text("query").filter(|query| !query.is_empty());
+    let file = text("file").filter(|path| !path.is_empty());
     let Some(messages) = text("messages").filter(|text| !text.is_empty()) else {
-        return query.map(|query| Asked::Query(query, 0..=u64::MAX));
+        return match (file, query) {
+            (Some(file), query) => Some(Asked::File(file, query, 0..=u64::MAX)),
+            (None, query) => query.map(|query| Asked::Query(query, 0..=u64::MAX)),
+        };
     };
     let (first, last) = messages.split_once('-').unwrap_or((&messages, &messages));
     // Notes and records name a message `#57`.
@@ -224,8 +280,80 @@ fn asked(arguments: &str) -> Option<Asked> {
         return None;
     }
     let from = text("from").and_then(|from| from.parse().ok()).unwrap_or_default();
-    Some(match query {
-        Some(query) => Asked::Query(query, numbers),
-        None => Asked::Messages(numbers, from),
+    Some(match (file, query) {
+        (Some(file), query) => Asked::File(file, query, numbers),
+        (None, Some(query)) => Asked::Query(query, numbers),
+        (None, None) => Asked::Messages(numbers, from),
     })
+}
+
+/// The calls whose arguments name a file.
+struct FileCalls<'p> {
+    path: &'p str,
+    /// The path as it stands in JSON.
+    escaped: String,
+    /// By id and by the number of the message, whether a call names the file.
+    calls: HashMap<Str, BTreeMap<u64, bool>>,
+}
+
+impl<'p> FileCalls<'p> {
+    fn of(path: &'p str) -> Self {
+        let escaped = Value::from(path).to_string();
+        Self { path, escaped: escaped.trim_matches('"').to_owned(), calls: HashMap::new() }
+    }
+
+    /// Adds the calls of a message. Returns whether one of them names the file, or one of its results answers such a call.
+    fn add(&mut self, number: u64, message: &Message) -> bool {
+        let mut is_of_file = false;
+        for part in message.parts() {
+            match part {
+                Part::ToolCall(call) => {
+                    // A call of this tool names the file that it asks for.
+                    let names = &*call.name != RecallTool::NAME
+                        && [self.path, &self.escaped].iter().any(|path| names_file(&call.arguments, path));
+                    self.calls.entry(call.id.clone()).or_default().insert(number, names);
+                    is_of_file |= names;
+                }
+                Part::ToolResult(result) => {
+                    // An id may be there again: the latest call before the result.
+                    let calls = self.calls.get(&result.call_id);
+                    let latest = calls.and_then(|calls| calls.range(..=number).next_back());
+                    is_of_file |= latest.is_some_and(|(_, names)| *names);
+                }
+                _ => {}
+            }
+        }
+        is_of_file
+    }
+}
+
+/// Whether arguments have a path, or one that ends with it: `lib.rs` is in `src/lib.rs`, but not in `mylib.rs` or `lib.rs.bak`.
+fn names_file(arguments: &str, path: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    arguments.match_indices(path).any(|(at, _)| {
+        let before = arguments.get(..at).and_then(|before| before.chars().next_back());
+        let mut after = arguments.get(at.saturating_add(path.len())..).unwrap_or_default().chars();
+        let (next, behind) = (after.next(), after.next());
+        let goes_on = next.is_some_and(is_name) || (next == Some('.') && behind.is_some_and(is_name));
+        !goes_on && !before.is_some_and(|c| is_name(c) || c == '.')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names_file;
+
+    #[test]
+    fn a_path_is_named_whole_or_from_a_folder_on() {
+        let arguments = r#"{"path":"./src/lib.rs","command":"cat src/main.rs; ls docs/"}"#;
+        for path in ["src/lib.rs", "lib.rs", "./src/lib.rs", "main.rs", "docs", "src", "docs/"] {
+            assert!(names_file(arguments, path), "{path}");
+        }
+        for path in ["ib.rs", "src/lib", "lib.r", "rs", "main.rs.bak", "doc", "/lib.rsx"] {
+            assert!(!names_file(arguments, path), "{path}");
+        }
+        assert!(
+            !names_file(r#"{"path":"src/lib.rs.bak"}"#, "lib.rs") && names_file("Read lib.rs.", "lib.rs")
+        );
+    }
 }
