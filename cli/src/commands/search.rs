@@ -195,7 +195,7 @@ fn search(
     // The newest is looked at last: of texts that are equally near, and of places of one text, that is the one which is shown.
     sessions.reverse();
     let (hashes, mut known) = (RandomState::new(), HashMap::<u64, Option<u64>>::new());
-    // By a number for each message, of which those of neighbours in one session are neighbours too, where it is shown.
+    // Each message has a number of its own, and neighbours in one session have neighbouring numbers. By it, the place that is shown.
     let (mut places, mut begin, mut end) = (HashMap::<u64, (usize, u64)>::new(), 0, 0);
     let mut looked = Looked::default();
     let bytes = |session: &&Session| session.file().map_or(0, |found| found.bytes);

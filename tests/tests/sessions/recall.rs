@@ -156,7 +156,10 @@ fn what_was_hidden_in_the_run_is_read_again_in_it() {
 /// The calls that name a file, and their results: where both are hidden, and where the call is visible and its result is cleared.
 #[test]
 fn what_was_read_of_a_file_is_shown_by_its_path() {
-    for strategy in ["truncate", "tool-results:keep=1"] {
+    let stores = [true, false];
+    for (strategy, is_stored) in
+        ["truncate", "tool-results:keep=1"].into_iter().flat_map(|it| stores.map(|at| (it, at)))
+    {
         let client = Scripted::new(|asked, _| {
             // The fifth file is read twice, and so is one whose name ends as its own.
             let path = [5, 1, 2, 3, 5, 4, 15, 6, 7, 8, 9, 10].get(asked - 1).map(|n| format!("src/f{n}.rs"));
@@ -165,7 +168,7 @@ fn what_was_read_of_a_file_is_shown_by_its_path() {
                 Some(read) => Message::new(Role::Assistant, vec![Part::ToolCall(read)]),
                 None if asked == 13 => calls([
                     json!({"file": "f5.rs"}),
-                    json!({"file": "./src/f5.rs"}),
+                    json!({"file": "./other/f5.rs"}),
                     json!({"file": "src/f5.rs", "query": "port"}),
                     json!({"file": "f5.rs", "messages": "4-900"}),
                     json!({"file": "src/f5.rs", "query": "zeppelin"}),
@@ -176,14 +179,18 @@ fn what_was_read_of_a_file_is_shown_by_its_path() {
         let options = CompactionOptions::default().with_goal(1_500).with_min_reclaim(0);
         let mut compaction = auto().with_options(options);
         compaction.compactor = Arc::new(Engine::new(strategy.parse::<StrategySpec>().unwrap()));
-        let settings = settings(HistoryProvider::in_memory()).with_compaction(compaction);
-        let agent = Agent::with_settings(settings, client).with_tool_runner(|call| {
-            Box::pin(async move {
-                let path: serde_json::Value = serde_json::from_str(&call.arguments).unwrap();
-                let path = path["path"].as_str().unwrap().to_owned();
-                ToolOutput::new(format!("{path} has a port. {}", "a line of it; ".repeat(100)))
-            })
-        });
+        let settings = match is_stored {
+            true => settings(HistoryProvider::in_memory()),
+            false => RunSettings::new("a").with_recall(),
+        };
+        let agent =
+            Agent::with_settings(settings.with_compaction(compaction), client).with_tool_runner(|call| {
+                Box::pin(async move {
+                    let path: serde_json::Value = serde_json::from_str(&call.arguments).unwrap();
+                    let path = path["path"].as_str().unwrap().to_owned();
+                    ToolOutput::new(format!("{path} has a port. {}", "a line of it; ".repeat(100)))
+                })
+            });
         let mut session = AgentSession::with_id("s");
         let outcome = block_on(agent.run(&mut session, "Read.", &RunOptions::default())).unwrap();
         assert!(compactions(&outcome.events) > 0);
@@ -199,8 +206,8 @@ fn what_was_read_of_a_file_is_shown_by_its_path() {
         assert!(
             told.iter().rev().take(5).all(|text| !text.contains("f15.rs has") && !text.contains("f4.rs has"))
         );
-        assert!(none.contains("No hidden call names \"./src/f5.rs\"."), "{none}");
-        assert!(nothing.contains("No hidden call of \"src/f5.rs\" has these words."), "{nothing}");
+        assert!(none.contains("No hidden call names this file."), "{none}");
+        assert!(nothing.contains("No hidden call of this file has these words."), "{nothing}");
     }
 }
 

@@ -24,7 +24,7 @@ end
 local wrong = foreign()
 if wrong then return wrong end
 if not whole(at) then return 'damaged' end
-local is_indexed = #blocks > 0 and indexed_at() == stamp_now()
+local is_indexed = indexed_at() == stamp_now()
 apply(at)
 if is_indexed and drop_words(blocks) then
   redis.call('HSET', WORDS, 'of', stamp_now())

@@ -2,12 +2,11 @@
 -- name and the first terms of its rows; the rows.
 if stamp_now() ~= ARGV[1] then return redis.status_reply('MOVED') end
 local replaced, at = list(2)
-local of = indexed_at()
--- A server without memory refuses this command, and none after the first one.
-if of then redis.call('HSET', WORDS, 'of', of) end
-if of ~= ARGV[1] or not drop_words(replaced) then redis.call('UNLINK', WORDS) end
+-- A server without memory refuses the first command of a script alone, if that takes memory. This one changes nothing.
+redis.call('HSET', SESSION, 'born', redis.call('HGET', SESSION, 'born'))
+if indexed_at() ~= ARGV[1] or not drop_words(replaced) then redis.call('UNLINK', WORDS) end
 local rows = list(at + 3)
-redis.call('HSET', WORDS, 'of', ARGV[1], ARGV[at + 1], ARGV[at + 2])
+redis.call('HSET', WORDS, 'of', ARGV[1], ARGV[at + 1], ARGV[at + 2], ARGV[at + 1] .. '.rows', #rows)
 for i, row in ipairs(rows) do
   redis.call('HSET', WORDS, ARGV[at + 1] .. '.' .. i, row)
 end

@@ -96,13 +96,14 @@ end
 -- Takes blocks off the index of words. Answers false if one of them is damaged: then the whole index is to go.
 local function drop_words(blocks)
   for _, block in ipairs(blocks) do
-    local firsts = redis.call('HGET', WORDS, block)
-    if firsts then
-      if not rows_of(firsts) then return false end
-      for row = 1, rows_of(firsts) do
+    local firsts, count = unpack(redis.call('HMGET', WORDS, block, block .. '.rows'))
+    if firsts or count then
+      local rows = firsts and rows_of(firsts)
+      if not rows or tonumber(count) ~= rows then return false end
+      for row = 1, rows do
         redis.call('HDEL', WORDS, block .. '.' .. row)
       end
-      redis.call('HDEL', WORDS, block)
+      redis.call('HDEL', WORDS, block, block .. '.rows')
     end
   end
   return true

@@ -104,7 +104,7 @@ fn is_recent(info: &SessionInfo, search: &LogSearch) -> bool {
 struct Scan<'s> {
     search: &'s LogSearch,
     nearest: MessageSearch,
-    /// Number of messages that were read, and of ranges. A message is known by the number that were read before it.
+    /// The next number. Each message takes one, and each range skips one.
     looked: u64,
     /// The pages that were read: the number of the first message, its session and its place there.
     pages: Vec<(u64, SessionId, Seq)>,

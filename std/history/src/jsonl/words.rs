@@ -1,8 +1,8 @@
 //! The index of words of a session, in a file beside that of the session.
 //!
 //! The file can be deleted at any time: a search writes it anew. So it is never synced to the disk, and a damaged block counts as missing.
-//! It begins with a mark and the id of the session's file. Blocks follow. A block has its first message, its span, the checksum of the line
-//! of its last message, the first terms and the lengths of its rows, a checksum of all this, and the rows, each with a checksum. A block
+//! It begins with a mark and the id of the session's file. Blocks follow. A block has its first message, its span, the checksum of the line of
+//! the append of its last message, the first terms and the lengths of its rows, a checksum of all this, and the rows, each with a checksum. A block
 //! replaces those before it whose messages it has. Once the session's file was cut and has other lines, the checksum of a line tells that.
 
 use std::collections::BTreeMap;
@@ -76,7 +76,7 @@ fn sum(file: Uuid, at: u64, data: &[&[u8]]) -> [u8; SUM_BYTES] {
     sum
 }
 
-/// A block: the checksum of the line of its last message, and its rows by their first terms, places and lengths.
+/// A block: the checksum of the line of the append of its last message, and its rows by their first terms, places and lengths.
 struct Found {
     line: Sum,
     rows: Vec<(Term, u64, u32)>,
@@ -210,7 +210,7 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     Some(*taken)
 }
 
-/// A block, and the checksum of the line of its last message.
+/// A block, and the checksum of the line of the append of its last message.
 #[derive(Clone, Copy)]
 struct Place {
     block: Block,
@@ -218,10 +218,11 @@ struct Place {
 }
 
 impl Place {
-    /// `None` if the session has not so many messages.
+    /// `None` if the session has not so many messages. The line of an append has its token.
     fn of(block: Block, opened: &Opened, lines: &mut Lines<'_>) -> Option<Self> {
         let last = Seq((block.end() - 1).unsigned_abs());
-        let line = opened.known.index.slot(last).ok()?.line;
+        let line = opened.known.index.appends(last).first()?.line;
+        lines.read_ahead_to(0);
         Some(Self { block, line: lines.sum(line.at).ok()?? })
     }
 }

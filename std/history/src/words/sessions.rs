@@ -1,6 +1,7 @@
 //! A search in the index of a medium that keeps it session by session. The searches make the index: an append costs nothing more, and a
 //! session that nobody searches has no index.
 
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::collections::HashMap;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -19,9 +20,6 @@ const ROWS_MAX: usize = 512;
 
 /// Maximum number of requests to the medium at once.
 const AT_ONCE: usize = 8;
-
-/// Maximum number of blocks of a session that a search makes for itself alone, where the medium cannot be written.
-const UNKEPT_MAX: usize = 16;
 
 /// The rows of a block, each with its first term.
 pub type BlockRows = Vec<(Term, Vec<u8>)>;
@@ -89,11 +87,13 @@ pub async fn search_sessions<S: SessionWords>(
     let mut terms: Vec<Term> = candidates.looked_up().collect();
     terms.sort_unstable();
     terms.dedup();
+    let unkept =
+        Unkept { is_refused: AtomicBool::new(false), missing: AtomicU64::new(0), most: messages / 2 };
     let looks: Vec<_> = sessions
         .iter()
         .map(|(session, head)| {
             let looker =
-                Looker { store, search, session, terms: &terms, groups: HashMap::new(), is_kept: true };
+                Looker { store, search, session, terms: &terms, groups: HashMap::new(), unkept: &unkept };
             looker.look(*head)
         })
         .collect();
@@ -194,13 +194,30 @@ struct Looker<'s, S> {
     terms: &'s [Term],
     /// By group that begins before a block, the end of the messages that were read for it, and those with calls.
     groups: HashMap<Seq, (Seq, Vec<Logged>)>,
-    /// Whether the medium takes blocks.
-    is_kept: bool,
+    unkept: &'s Unkept,
+}
+
+/// The blocks that a search makes for itself alone, because the medium refuses them.
+struct Unkept {
+    is_refused: AtomicBool,
+    /// Number of messages in the blocks that are missing, as far as the sessions were looked at.
+    missing: AtomicU64,
+    /// Of more it reads all messages instead.
+    most: u64,
+}
+
+impl Unkept {
+    fn is_refused(&self) -> bool {
+        self.is_refused.load(Ordering::Relaxed)
+    }
+
+    fn are_too_many(&self) -> bool {
+        self.is_refused() && self.missing.load(Ordering::Relaxed) > self.most
+    }
 }
 
 impl<S: SessionWords> Looker<'_, S> {
-    /// The places of the terms in the session. One that is gone by now has none. `None` if the medium has too few blocks and cannot be
-    /// written.
+    /// The places of the terms in the session. One that is gone by now has none. `None` if the medium has too few blocks and refuses others.
     async fn look(mut self, head: Head) -> Result<Option<Vec<Looked>>, StoreError> {
         let begin = match self.search.since {
             Some(since) => unless_gone(before(self.store, self.session, Seq(0), since).await)?,
@@ -210,7 +227,6 @@ impl<S: SessionWords> Looker<'_, S> {
         let (whole, behind) = blocks(int(head.0) - 1);
         let mut wanted = whole.filter_map(|block| Some((block, self.search.admitted(block, begin)?)));
         let (mut found, at_once) = (Vec::new(), (ROWS_MAX / self.terms.len().max(1)).max(1));
-        let mut missing = 0;
         loop {
             let some: Vec<_> = wanted.by_ref().take(at_once).collect();
             let blocks: Vec<Block> = some.iter().map(|(block, _)| *block).collect();
@@ -220,11 +236,13 @@ impl<S: SessionWords> Looker<'_, S> {
             let kept = self.store.words(self.session, &blocks, self.terms).await?;
             let Some(KeptWords { stamp, rows }) = kept else { return Ok(Some(Vec::new())) };
             let known: Vec<_> = rows.iter().map(|rows| self.places(rows.as_ref()?)).collect();
-            missing += known.iter().filter(|known| known.is_none()).count();
+            let missing = some.iter().zip(&known).filter(|(_, known)| known.is_none());
+            let missing = missing.map(|((block, _), _)| block.span.unsigned_abs()).sum();
+            self.unkept.missing.fetch_add(missing, Ordering::Relaxed);
             for ((block, admitted), known) in some.into_iter().zip(known) {
                 let places = match known {
                     Some(places) => Some(places),
-                    None if !self.is_kept && missing > UNKEPT_MAX => return Ok(None),
+                    None if self.unkept.are_too_many() => return Ok(None),
                     None => self.index(block, Some(&stamp)).await?,
                 };
                 let Some(places) = places else { return Ok(Some(Vec::new())) };
@@ -281,11 +299,11 @@ impl<S: SessionWords> Looker<'_, S> {
         let rows = indexed.finish().into_rows();
         let places = self.places(&rows);
         // The answer of the search does not need the block: a medium that cannot be written is searched all the same.
-        if let Some(stamp) = stamp.filter(|_| self.is_kept)
+        if let Some(stamp) = stamp.filter(|_| !self.unkept.is_refused())
             && let Err(error) = self.store.keep_words(self.session, stamp, block, rows).await
         {
             tracing::debug!(session = self.session.as_str(), %error, "the index of words is not written");
-            self.is_kept = false;
+            self.unkept.is_refused.store(true, Ordering::Relaxed);
         }
         Ok(places)
     }

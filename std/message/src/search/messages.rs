@@ -164,7 +164,7 @@ mod tests {
         for (number, text) in (1..).zip(said) {
             search.add(number, &Message::user(text));
         }
-        assert_eq!(search.nearest(2), [3, 4], "the last one, which is longer than the first");
+        assert_eq!(search.nearest(2), [3, 4], "the answer comes before the message that has only `the`");
         assert_eq!((beside(0, 9, 9), beside(4, 9, 3), beside(4, 0, 0)), (0, 8, 4));
     }
 }

@@ -33,7 +33,7 @@ use crate::session::{CONTEXT_SOURCE, SessionError, Tool};
 /// later compaction may clear it. What was pruned is gone, and is not found; nor is what was taken back
 /// ([`rewind`](super::rewind), `clear`).
 ///
-/// *Cost*: a search is one search of the store ([`HistoryStore::search`](crate::history::HistoryStore::search)).
+/// *Cost*: a search is one search of the store ([`HistoryStore::search`](crate::history::HistoryStore::search)). `file` reads the log.
 ///
 /// ```
 /// use epitome_std::run::{RecallTool, RunSettings};
@@ -57,7 +57,7 @@ impl RecallTool {
     #[must_use]
     pub fn definition() -> Tool {
         let description = "Reads the earlier part of this conversation that is no longer shown, or only in short. Give the number of a \
-             message, which stands in the note in its place (57 for [cleared; #57]) or in a summary; or words to search for; or both.";
+             message, which stands in the note in its place (57 for [cleared; #57]) or in a summary; or words to search for; or both; or the path of a file.";
         let parameters = json!({
             "type": "object",
             "properties": {
@@ -164,15 +164,18 @@ impl Run<'_> {
         // A call can be visible while its result is hidden.
         let logged = self.log_numbers();
         for live in self.working.visible().live() {
-            let number = self.working.stored_number(live.key).or_else(|| logged.get(&live.key).copied());
-            if let Some(number) = number {
+            if let Some(number) = self.working.stored_number(live.key) {
                 calls.add(number.0, &live.entry.message);
             }
         }
+        for (_, number, entry) in self.working.own(&logged) {
+            calls.add(number, &entry.message);
+        }
         let mut found = BTreeMap::new();
         self.for_each_left(&self.left().await?, 0..=*numbers.end(), |number, message| {
-            if calls.add(number, message) && numbers.contains(&number) {
-                found.insert(number, message.clone());
+            let parts = calls.add(number, message);
+            if !parts.is_empty() && numbers.contains(&number) {
+                found.insert(number, Message::new(message.role(), parts));
             }
             true
         })
@@ -184,8 +187,9 @@ impl Run<'_> {
             let nearest = search.nearest(FOUND_MAX as usize);
             let nearest = nearest.iter().filter_map(|number| Some((*number, found.get(number)?)));
             let record = nearest_record(query, nearest, counter, RecallTool::TOKENS_MAX);
-            return Ok(record
-                .map_or_else(|| format!("No hidden call of {path:?} has these words.").into(), Into::into));
+            return Ok(
+                record.map_or_else(|| "No hidden call of this file has these words.".into(), Into::into)
+            );
         }
         let mut record = Record::new(counter, RecallTool::TOKENS_MAX);
         for (number, message) in found.iter().rev() {
@@ -194,8 +198,8 @@ impl Run<'_> {
             }
         }
         Ok(match record.is_empty() {
-            true => format!("No hidden call names {path:?}.").into(),
-            false => record.into_text(&format!("calls of {path:?}")).into(),
+            true => "No hidden call names this file.".into(),
+            false => record.into_text("calls of this file").into(),
         })
     }
 
@@ -290,70 +294,107 @@ fn asked(arguments: &str) -> Option<Asked> {
 /// The calls whose arguments name a file.
 struct FileCalls<'p> {
     path: &'p str,
-    /// The path as it stands in JSON.
-    escaped: String,
     /// By id and by the number of the message, whether a call names the file.
     calls: HashMap<Str, BTreeMap<u64, bool>>,
 }
 
 impl<'p> FileCalls<'p> {
     fn of(path: &'p str) -> Self {
-        let escaped = Value::from(path).to_string();
-        Self { path, escaped: escaped.trim_matches('"').to_owned(), calls: HashMap::new() }
+        let path = path.strip_prefix("./").unwrap_or(path).trim_end_matches('/');
+        Self { path, calls: HashMap::new() }
     }
 
-    /// Adds the calls of a message. Returns whether one of them names the file, or one of its results answers such a call.
-    fn add(&mut self, number: u64, message: &Message) -> bool {
-        let mut is_of_file = false;
+    /// Adds the calls of a message. Returns those that name the file, and the results that answer such calls.
+    fn add(&mut self, number: u64, message: &Message) -> Vec<Part> {
+        let mut of_file = Vec::new();
         for part in message.parts() {
-            match part {
+            let is_of_file = match part {
                 Part::ToolCall(call) => {
                     // A call of this tool names the file that it asks for.
-                    let names = &*call.name != RecallTool::NAME
-                        && [self.path, &self.escaped].iter().any(|path| names_file(&call.arguments, path));
+                    let names = &*call.name != RecallTool::NAME && self.is_named_in(&call.arguments);
                     self.calls.entry(call.id.clone()).or_default().insert(number, names);
-                    is_of_file |= names;
+                    names
                 }
                 Part::ToolResult(result) => {
                     // An id may be there again: the latest call before the result.
                     let calls = self.calls.get(&result.call_id);
                     let latest = calls.and_then(|calls| calls.range(..=number).next_back());
-                    is_of_file |= latest.is_some_and(|(_, names)| *names);
+                    latest.is_some_and(|(_, names)| *names)
                 }
-                _ => {}
+                _ => false,
+            };
+            if is_of_file {
+                of_file.push(part.clone());
             }
         }
-        is_of_file
+        of_file
+    }
+
+    /// Whether a text in the arguments of a call names the file.
+    fn is_named_in(&self, arguments: &str) -> bool {
+        match serde_json::from_str(arguments) {
+            Ok(arguments) => self.is_in(&arguments),
+            Err(_) => names_file(arguments, self.path),
+        }
+    }
+
+    fn is_in(&self, value: &Value) -> bool {
+        match value {
+            Value::String(text) => names_file(text, self.path),
+            Value::Array(values) => values.iter().any(|value| self.is_in(value)),
+            Value::Object(members) => members.values().any(|value| self.is_in(value)),
+            _ => false,
+        }
     }
 }
 
-/// Whether arguments have a path, or one that ends with it: `lib.rs` is in `src/lib.rs`, but not in `mylib.rs` or `lib.rs.bak`.
-fn names_file(arguments: &str, path: &str) -> bool {
+/// Whether a text has a path, one that ends with it or one within it: `lib.rs` is in `src/lib.rs`, but not in `mylib.rs` or `lib.rs.bak`.
+fn names_file(text: &str, path: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    arguments.match_indices(path).any(|(at, _)| {
-        let before = arguments.get(..at).and_then(|before| before.chars().next_back());
-        let mut after = arguments.get(at.saturating_add(path.len())..).unwrap_or_default().chars();
+    let mut from = 0;
+    while let Some(at) = text.get(from..).and_then(|rest| rest.find(path)).filter(|_| !path.is_empty()) {
+        let (begin, end) = (from.saturating_add(at), from.saturating_add(at).saturating_add(path.len()));
+        let before = text.get(..begin).and_then(|before| before.chars().next_back());
+        let mut after = text.get(end..).unwrap_or_default().chars();
         let (next, behind) = (after.next(), after.next());
         let goes_on = next.is_some_and(is_name) || (next == Some('.') && behind.is_some_and(is_name));
-        !goes_on && !before.is_some_and(|c| is_name(c) || c == '.')
-    })
+        let is_dotted = before == Some('.') || before.is_some_and(is_name);
+        if !goes_on && !is_dotted {
+            return true;
+        }
+        from = begin.saturating_add(path.chars().next().map_or(1, char::len_utf8));
+    }
+    false
 }
 
 #[cfg(test)]
 mod tests {
-    use super::names_file;
+    use super::FileCalls;
 
     #[test]
     fn a_path_is_named_whole_or_from_a_folder_on() {
-        let arguments = r#"{"path":"./src/lib.rs","command":"cat src/main.rs; ls docs/"}"#;
-        for path in ["src/lib.rs", "lib.rs", "./src/lib.rs", "main.rs", "docs", "src", "docs/"] {
-            assert!(names_file(arguments, path), "{path}");
+        let is_named = |arguments: &str, path: &str| FileCalls::of(path).is_named_in(arguments);
+        let arguments = r#"{"path":"./src/lib.rs","command":"cat\tsrc/main.rs; ls docs/","all":["a\nb.rs", "caf\u00e9.md"]}"#;
+        let named = [
+            "src/lib.rs",
+            "lib.rs",
+            "./src/lib.rs",
+            "main.rs",
+            "docs",
+            "src",
+            "docs/",
+            "b.rs",
+            "caf\u{e9}.md",
+        ];
+        for path in named {
+            assert!(is_named(arguments, path), "{path}");
         }
-        for path in ["ib.rs", "src/lib", "lib.r", "rs", "main.rs.bak", "doc", "/lib.rsx"] {
-            assert!(!names_file(arguments, path), "{path}");
+        for path in
+            ["ib.rs", "src/lib", "lib.r", "rs", "main.rs.bak", "doc", "/lib.rsx", "path", "command", "", "."]
+        {
+            assert!(!is_named(arguments, path), "{path}");
         }
-        assert!(
-            !names_file(r#"{"path":"src/lib.rs.bak"}"#, "lib.rs") && names_file("Read lib.rs.", "lib.rs")
-        );
+        assert!(is_named("xa/a/a", "a/a") && !is_named(r#"{"path":"src/lib.rs.bak"}"#, "lib.rs"));
+        assert!(is_named("Read lib.rs.", "lib.rs") && is_named(r"C:\src\lib.rs", r"src\lib.rs"));
     }
 }
