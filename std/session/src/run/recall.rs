@@ -390,7 +390,7 @@ mod tests {
             assert!(is_named(arguments, path), "{path}");
         }
         for path in
-            ["ib.rs", "src/lib", "lib.r", "rs", "main.rs.bak", "doc", "/lib.rsx", "path", "command", "", "."]
+            ["ib.rs", "src/lib", "lib.r", "rs", "main.rs.bak", "doc", "/lib.rsx", "path", "command", ""]
         {
             assert!(!is_named(arguments, path), "{path}");
         }
