@@ -7,6 +7,7 @@ use epitome_history::StoreError;
 use epitome_history::kernel::{Attempt, Changes, NewRecord, Prune, SummaryPlace};
 use epitome_history::rules::{self, Restored, Standing, corrupt};
 use epitome_history::stored;
+use epitome_history::words::blocks_of;
 
 use super::failure::LOST;
 use super::keys::Key;
@@ -72,7 +73,7 @@ impl Survey<'_> {
         ]);
         args.list(groups.iter().map(ToString::to_string));
         let pruned = changes.pruned.as_ref().map_or(&[][..], |prune| prune.messages);
-        args.list(words::blocks_of(pruned).into_iter().map(words::name));
+        args.list(blocks_of(pruned).into_iter().map(words::name));
         // Messages may have come since: what is told is the difference. Counters come first: they alone could fail on what
         // is there.
         let more = |name: &str, after: u64, before: u64| {

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use epitome_core::{Head, Seq};
-use epitome_history::words::{Block, BlockRows, KeptWords, SPAN, SessionWords};
+use epitome_history::words::{Block, BlockRows, KeptWords, SPAN, SUM_BYTES, SessionWords, checksum};
 use epitome_history::{SessionId, StoreError};
 use epitome_message::search::Term;
-use sha2::{Digest, Sha256};
 
 use super::keys::{Key, SessionKeys};
 use super::script::{Args, Call, SCRIPTS};
@@ -15,14 +14,6 @@ use super::{RedisStore, Shared};
 /// The name of a block, under which its first terms are. A row has the name, a point and its number.
 pub(super) fn name(block: Block) -> String {
     format!("{}.{}", block.first, block.span)
-}
-
-/// The blocks that may have one of these messages, in both sizes.
-pub(super) fn blocks_of(seqs: &[Seq]) -> Vec<Block> {
-    let mut blocks: Vec<Block> = seqs.iter().flat_map(|seq| Block::all_of(*seq)).collect();
-    blocks.sort_unstable();
-    blocks.dedup();
-    blocks
 }
 
 /// By block the first terms of its rows, and the number and the bytes of each row.
@@ -58,17 +49,11 @@ fn rows(stamp: &str, block: Block, found: Vec<Option<Vec<u8>>>) -> Option<BlockR
     Some(rows)
 }
 
-const SUM_BYTES: usize = 8;
-
 /// The checksum of the row `number` of a block, or of its first terms, which are number 0. A row that was kept stays as it is in a prune of
 /// other blocks.
 fn sum(stamp: &str, block: Block, number: u32, bytes: &[u8]) -> [u8; SUM_BYTES] {
     let born = stamp.split(' ').next().unwrap_or_default();
-    let mut hash = Sha256::new();
-    hash.update(format!("{born} {} {number} ", name(block)));
-    hash.update(bytes);
-    let digest: [u8; 32] = hash.finalize().into();
-    digest.first_chunk().copied().unwrap_or_default()
+    checksum(&[format!("{born} {} {number} ", name(block)).as_bytes(), bytes])
 }
 
 /// Bytes with their checksum behind them.

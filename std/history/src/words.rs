@@ -12,13 +12,15 @@ mod sessions;
 
 use core::cell::Cell;
 use core::ops::Range;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use epitome_core::Seq;
 use epitome_core::message::Role;
 use epitome_message::search::{MessageSearch, Postings, Term, TornRow, beside, query_terms, rarity};
 
 use super::rows::int;
+use sha2::{Digest, Sha256};
+
 use super::rules::corrupt;
 use super::{FoundMessage, LogSearch, StoreError};
 
@@ -72,21 +74,9 @@ impl Block {
         (number < ends(last, span)).then_some(Self { first: number - number % span, span })
     }
 
-    /// The blocks of both sizes that a message can be in.
-    pub fn all_of(seq: Seq) -> [Self; 2] {
-        let number = int(seq.0);
-        [SPAN, WIDE_SPAN].map(|span| Self { first: number - number % span, span })
-    }
-
     /// The number behind its last message.
     pub const fn end(self) -> i64 {
         self.first + self.span
-    }
-
-    /// Whether it has one of these messages, which ascend.
-    pub fn has_one(self, seqs: &[Seq]) -> bool {
-        let next = seqs.partition_point(|seq| i128::from(seq.0) < i128::from(self.first));
-        seqs.get(next).is_some_and(|seq| i128::from(seq.0) < i128::from(self.end()))
     }
 
     /// Whether it has all messages of another one.
@@ -180,8 +170,34 @@ pub fn places_in_rows(rows: &[(Term, Vec<u8>)], term: Term) -> Result<Vec<u32>, 
 }
 
 /// The row that can have a term, of rows in the order of their first terms.
-pub(crate) fn row_with<R>(rows: &[R], first: impl Fn(&R) -> Term, term: Term) -> Option<&R> {
+fn row_with<R>(rows: &[R], first: impl Fn(&R) -> Term, term: Term) -> Option<&R> {
     rows.get(rows.partition_point(|row| first(row) <= term).checked_sub(1)?)
+}
+
+/// The rows that can have one of these terms, both in their order.
+pub(crate) fn rows_with<'r, R>(rows: &'r [R], first: impl Fn(&R) -> Term, terms: &[Term]) -> Vec<&'r R> {
+    let mut found: Vec<&R> = terms.iter().filter_map(|term| row_with(rows, &first, *term)).collect();
+    found.dedup_by_key(|row| first(row));
+    found
+}
+
+/// The blocks of both sizes that can have one of these messages.
+pub fn blocks_of(seqs: &[Seq]) -> BTreeSet<Block> {
+    let numbers = seqs.iter().map(|seq| int(seq.0));
+    numbers
+        .flat_map(|number| [SPAN, WIDE_SPAN].map(|span| Block { first: number - number % span, span }))
+        .collect()
+}
+
+/// Length of the checksum of a row, for media that have none of their own.
+pub const SUM_BYTES: usize = 8;
+
+/// The first bytes of the SHA-256 of all this together.
+pub fn checksum(data: &[&[u8]]) -> [u8; SUM_BYTES] {
+    let mut hash = Sha256::new();
+    data.iter().for_each(|data| hash.update(data));
+    let digest: [u8; 32] = hash.finalize().into();
+    digest.first_chunk().copied().unwrap_or_default()
 }
 
 /// By place in a block of so many messages, whether it is one of these.

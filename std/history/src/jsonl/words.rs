@@ -13,22 +13,21 @@ use std::path::{Path, PathBuf};
 
 use epitome_core::{Head, Seq};
 use epitome_message::search::Term;
-use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::directory::{Access, END, Opened, wait_for};
 use super::frame::{self, Sum};
 use super::lines::Lines;
 use super::{JsonlStore, read};
-use crate::words::{Block, BlockRows, KeptWords, SPAN, SessionWords, WIDE_SPAN, row_with};
+use crate::words::{
+    Block, BlockRows, KeptWords, SPAN, SUM_BYTES, SessionWords, WIDE_SPAN, checksum, rows_with,
+};
 use crate::{SessionId, StoreError};
 
 /// Suffix of the name, behind that of the session's file.
 const SUFFIX: &str = ".words";
 
 const MARK: &[u8; 8] = b"epiwords";
-
-const SUM_BYTES: usize = 8;
 
 /// Length of the beginning of a block: its first message, its span, the checksum of a line, the number of its rows.
 const BLOCK_BYTES: usize = 20 + frame::SUM_BYTES;
@@ -65,15 +64,13 @@ pub(super) fn remove_all(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// The checksum of what stands at a place of the file.
 fn sum(file: Uuid, at: u64, data: &[&[u8]]) -> [u8; SUM_BYTES] {
-    let mut hash = Sha256::new();
-    hash.update(file.as_bytes());
-    hash.update(at.to_le_bytes());
-    data.iter().for_each(|data| hash.update(data));
-    let digest: [u8; 32] = hash.finalize().into();
-    let mut sum = [0; SUM_BYTES];
-    sum.copy_from_slice(digest.first_chunk::<SUM_BYTES>().unwrap_or(&[0; SUM_BYTES]));
-    sum
+    let mut all: Vec<&[u8]> = vec![file.as_bytes()];
+    let at = at.to_le_bytes();
+    all.push(&at);
+    all.extend(data);
+    checksum(&all)
 }
 
 /// A block: the checksum of the line of the append of its last message, and its rows by their first terms, places and lengths.
@@ -153,10 +150,7 @@ impl WordsFile {
         let own = self.blocks.get(&place.block).filter(|own| own.line == place.line);
         let Some(Found { rows, .. }) = own else { return Ok(None) };
         let (mut words, mut found) = (words, BlockRows::new());
-        for (first, at, length) in terms.iter().filter_map(|term| row_with(rows, |row| row.0, *term)) {
-            if found.last().is_some_and(|(last, _)| last == first) {
-                continue;
-            }
+        for (first, at, length) in rows_with(rows, |row| row.0, terms) {
             let (mut row, mut own) = (vec![0; *length as usize], [0; SUM_BYTES]);
             words.seek(SeekFrom::Start(*at))?;
             words.read_exact(&mut row)?;

@@ -7,7 +7,7 @@ use epitome_core::{Head, Seq};
 use epitome_message::search::Term;
 
 use super::{MemoryStore, Session};
-use crate::words::{Block, BlockRows, KeptWords, SessionWords, row_with};
+use crate::words::{Block, BlockRows, KeptWords, SessionWords, blocks_of, rows_with};
 use crate::{SessionId, StoreError};
 
 /// The blocks of a session that searches have indexed.
@@ -25,9 +25,11 @@ impl Default for Words {
 }
 
 impl Words {
-    /// Removes the blocks of these messages, which ascend.
+    /// Removes the blocks of these messages.
     pub(super) fn forget(&mut self, seqs: &[Seq]) {
-        self.blocks.retain(|block, _| !block.has_one(seqs));
+        for block in blocks_of(seqs) {
+            self.blocks.remove(&block);
+        }
     }
 
     pub(super) fn forget_all(&mut self) {
@@ -56,10 +58,7 @@ impl SessionWords for MemoryStore {
         let Some(session) = sessions.get(session) else { return Ok(None) };
         let rows = |block| {
             let rows = session.words.blocks.get(block)?;
-            let mut own: BlockRows =
-                terms.iter().filter_map(|term| row_with(rows, |row| row.0, *term)).cloned().collect();
-            own.dedup_by_key(|row| row.0);
-            Some(own)
+            Some(rows_with(rows, |row| row.0, terms).into_iter().cloned().collect())
         };
         Ok(Some(KeptWords { stamp: session.stamp(), rows: blocks.iter().map(rows).collect() }))
     }
