@@ -179,6 +179,11 @@ fn only_neighbours_raise_each_other() {
         let token = AppendToken::new("all");
         block_on(store.append(&SessionId::new(name), &Append::new(&token, Seq(0), &entries))).unwrap();
     };
+    // The next number, but in another session.
+    fill("a/0", &|seq| match seq {
+        1_298 => Message::user("zebra one two three four"),
+        _ => Message::user("and so on"),
+    });
     fill("a/1", &|seq| match seq {
         1_299 => Message::user("zebra one two"),
         _ => Message::user("and so on"),
@@ -201,11 +206,11 @@ fn only_neighbours_raise_each_other() {
     };
     let place = |session: &str, seq: u64| (session.to_owned(), seq);
     let all = found(LogSearch::new("zebra quagga okapi"));
-    let expected = [(2, 700), (2, 0), (2, 701), (2, 600), (1, 1_299)];
+    let expected = [(2, 700), (2, 0), (2, 701), (2, 600), (1, 1_299), (0, 1_298)];
     assert_eq!(all, expected.map(|(session, seq)| place(&format!("a/{session}"), seq)));
     let by_users = found(LogSearch::new("zebra quagga okapi").of_role(Role::User));
-    assert_eq!(by_users.last(), Some(&place("a/1", 1_299)));
-    assert_eq!(by_users.len(), 4);
+    assert_eq!(by_users.last(), Some(&place("a/0", 1_298)));
+    assert_eq!(by_users.len(), 5);
     let by_model = found(LogSearch::new("zebra quagga okapi").of_role(Role::Assistant));
     assert_eq!(by_model, [place("a/2", 701)]);
 }
