@@ -6,26 +6,26 @@ use epitome_tests::invariants::Subject;
 use epitome_tests::live::{self, Heap};
 use epitome_tests::naive::Outcome;
 use epitome_tests::scenario::Scenario;
-use epitome_tests::spec::Spec;
+use epitome_tests::strategy::TestStrategy;
 use libfuzzer_sys::fuzz_target;
 
 const STRATEGIES: &[&str] = &[
     "truncate",
-    "truncate recent=0 system=leading first_user=free",
-    "truncate recent=1 strength=aggressive",
-    "window turns=1",
-    "window turns=3 first_user=free",
-    "window groups=5",
-    "window tokens=300",
-    "window goal first_user=free",
-    "window turns=2 | truncate",
-    "truncate | window goal",
-    "clear keep=1 inputs=cleared",
-    "reasoning target=anthropic | clear | truncate",
-    "summarize recent=1 tokens=5",
-    "clear keep=1 | summarize recent=0 tokens=9",
-    "newest | ledger share=60",
-    "media keep=1 | salience recent=1 | ledger share=90",
+    "truncate:preserve-recent=0:preserve-system=false:preserve-first-user=false",
+    "truncate:preserve-recent=1:strength=aggressive",
+    "window:keep-turns=1",
+    "window:keep-turns=3:preserve-first-user=false",
+    "window:keep-groups=5",
+    "window:keep-tokens=300",
+    "window:preserve-first-user=false",
+    "window:keep-turns=2 | truncate",
+    "truncate | window",
+    "tool-results:keep=1:clear-inputs=true",
+    "reasoning:profile=anthropic | tool-results | truncate",
+    "fixed-summary:preserve-recent=1:tokens=5",
+    "tool-results:keep=1 | fixed-summary:preserve-recent=0:tokens=9",
+    "truncate:walk=newest-first | ledger:share=60",
+    "media:keep-turns=1 | salience:preserve-recent=1 | ledger:share=90",
 ];
 
 fuzz_target!(|bytes: &[u8]| {
@@ -34,9 +34,9 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let [limit, trigger, goal, reclaim, pass, strategy] = *head;
-    let spec: Spec = STRATEGIES[usize::from(strategy) % STRATEGIES.len()].parse().unwrap();
+    let strategy: TestStrategy = STRATEGIES[usize::from(strategy) % STRATEGIES.len()].parse().unwrap();
     let messages = epitome_tests::generate::from_bytes(rest);
-    let scenario = Scenario::new(messages, [limit, trigger, goal, reclaim, pass], spec);
+    let scenario = Scenario::new(messages, [limit, trigger, goal, reclaim, pass], strategy);
     let (index, placed) = live::index_of(&scenario.messages);
     let all: Vec<usize> = (0..placed.len()).collect();
     let reloaded: Heap = live::restored(&scenario.messages, index.open_calls(), &placed, &all).unwrap();

@@ -30,7 +30,7 @@ pub struct Applied {
 #[must_use]
 pub fn applied(messages: &[Message], index: Index<'_>, request: &Request, half: bool) -> Option<Applied> {
     let mut planner = Planner::new();
-    let outcome = planner.plan(index, &request.budget, request.pass, &request.spec);
+    let outcome = planner.plan(index, &request.budget, request.pass, &request.strategy);
     let Ok(Outcome::Planned(plan)) = outcome else { return None };
     let size = |tokens: Tokens| if half { Tokens(tokens.0 / 2) } else { tokens };
     let note = |kind| StandIn::new("[-]", size(smallest(&plan, kind)));

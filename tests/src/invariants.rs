@@ -10,7 +10,7 @@ use crate::live;
 use crate::message::{Message, Part, repaired};
 use crate::naive::{Group, Naive, Planned, Protected, Request, begins_turn, claims_to_answer};
 use crate::scenario::Scenario;
-use crate::spec::Spec;
+use crate::strategy::TestStrategy;
 
 /// A plan, and what it was made from.
 #[derive(Debug, Clone)]
@@ -165,8 +165,8 @@ fn order(subject: &Subject<'_>) -> Result<(), String> {
 
 /// Results are cut only where what is protected does not fit, and not to nothing.
 fn open_work(subject: &Subject<'_>) -> Result<(), String> {
-    let Request { budget, spec, .. } = &subject.scenario.request;
-    let protected = Protected::new(&subject.naive, &subject.groups, spec);
+    let Request { budget, strategy, .. } = &subject.scenario.request;
+    let protected = Protected::new(&subject.naive, &subject.groups, strategy);
     let hard = subject.groups.iter().zip(&protected.hard).filter(|(_, hard)| **hard);
     let hard: u64 = hard.map(|(group, _)| subject.naive.tokens(group)).sum();
     let may_be_cut = |(at, part, left): &(usize, usize, u32)| {
@@ -219,7 +219,7 @@ fn reasoning(subject: &Subject<'_>) -> Result<(), String> {
     let gone: Vec<usize> = gone.map(|(at, ..)| *at).collect();
     let now = gone.iter().find(|at| subject.naive.turns[**at] == subject.naive.turn);
     ensure(now.is_none(), || format!("{now:?} is of the current turn"))?;
-    for (target, keep) in targets(&subject.scenario.request.spec) {
+    for (target, keep) in targets(&subject.scenario.request.strategy) {
         ensure(target != Profile::OpenaiResponses || gone.is_empty(), || {
             format!("{gone:?} are wanted back")
         })?;
@@ -238,10 +238,10 @@ fn reasoning(subject: &Subject<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn targets(spec: &Spec) -> Vec<(Profile, u32)> {
-    match spec {
-        Spec::Reasoning { target, keep } => vec![(*target, *keep)],
-        Spec::Pipeline(stages) => stages.iter().flat_map(targets).collect(),
+fn targets(strategy: &TestStrategy) -> Vec<(Profile, u32)> {
+    match strategy {
+        TestStrategy::Reasoning { target, keep } => vec![(*target, *keep)],
+        TestStrategy::Pipeline(stages) => stages.iter().flat_map(targets).collect(),
         _ => Vec::new(),
     }
 }
@@ -289,7 +289,7 @@ fn user_message(subject: &Subject<'_>) -> Result<(), String> {
 
 /// The instructions of the caller stay; with `preserve_system(false)` only those that stand first.
 fn instructions(subject: &Subject<'_>) -> Result<(), String> {
-    let all = subject.scenario.request.spec.protection().system;
+    let all = subject.scenario.request.strategy.protection().system;
     let visible = subject.groups.iter().filter(|group| group.kind != GroupKind::Orphan);
     let leading = visible.take_while(|group| group.kind == GroupKind::System).count();
     let of_caller =
@@ -305,7 +305,7 @@ fn task(subject: &Subject<'_>) -> Result<(), String> {
         (0..subject.scenario.messages.len()).filter(|at| begins_turn(&subject.scenario.messages[*at]));
     let first = users.next();
     let last = users.next_back().or(first);
-    let first = first.filter(|_| subject.scenario.request.spec.protection().first_user);
+    let first = first.filter(|_| subject.scenario.request.strategy.protection().first_user);
     let kept = [first, last].into_iter().flatten().all(|at| subject.holds_whole(at));
     ensure(kept, || format!("{first:?} or {last:?} is lost"))
 }
@@ -329,7 +329,7 @@ fn summaries(subject: &Subject<'_>) -> Result<(), String> {
             *first == 'R' && *second != 'R' && loose(right) || *second == 'R' && *first != 'R' && loose(left);
         ensure(!nests, || format!("a summary stands beside a new one: {left:?}, {right:?}"))?;
     }
-    let has_ledger = subject.scenario.request.spec.leaves_a_ledger();
+    let has_ledger = subject.scenario.request.strategy.leaves_a_ledger();
     let is_news = |(group, letter): &(&Group, char)| {
         has_ledger && group.kind != GroupKind::Summary && matches!(letter, 'D' | 'E')
     };
@@ -395,7 +395,7 @@ fn floors(subject: &Subject<'_>) -> Result<(), String> {
     let (hard, soft) = subject.plan.floors;
     let (budget, after) = (subject.scenario.request.budget, subject.plan.tokens_after);
     ensure(hard <= soft && hard <= after, || format!("floors {hard} and {soft}, but {after} after"))?;
-    if !subject.scenario.request.spec.goes_all_the_way() {
+    if !subject.scenario.request.strategy.goes_all_the_way() {
         return Ok(());
     }
     ensure(after <= budget.limit(), || format!("{after} of {} does not fit", budget.limit()))?;

@@ -22,5 +22,5 @@ pub mod naive;
 pub mod notation;
 pub mod scenario;
 pub mod script;
-pub mod spec;
+pub mod strategy;
 pub mod summarize;

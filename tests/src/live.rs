@@ -9,7 +9,7 @@ use epitome_core::{
 
 use crate::message::Message;
 use crate::naive::{self, Request};
-use crate::spec::Spec;
+use crate::strategy::TestStrategy;
 
 /// The index on the heap.
 pub type Heap = IndexBuf<Vec<Span>, OpenCallTree, Vec<PartSpan>>;
@@ -96,11 +96,11 @@ pub fn everything<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>>(index: &Inde
 /// Outcome of a plan, in the form of the naive twin.
 #[must_use]
 pub fn plan(index: Index<'_>, request: &Request) -> naive::Outcome {
-    let Request { budget, pass, spec } = request;
+    let Request { budget, pass, strategy } = request;
     let mut planner = Planner::new();
     // What an earlier plan has left in the memory is nothing to the next.
-    let _ = planner.plan(index, budget, *pass, &Spec::Digest { keep: 0, chars: 4_096 });
-    match planner.plan(index, budget, *pass, spec) {
+    let _ = planner.plan(index, budget, *pass, &TestStrategy::Digest { keep: 0, chars: 4_096 });
+    match planner.plan(index, budget, *pass, strategy) {
         Ok(Outcome::Unchanged(why)) => naive::Outcome::Unchanged(why.as_str()),
         Ok(Outcome::Planned(plan)) => naive::Outcome::Planned(naive::Planned {
             verdicts: plan.verdicts().to_string(),

@@ -35,7 +35,7 @@ impl Strategy for Script<'_> {
     }
 
     fn protection(&self) -> Protection {
-        NaiveDraft::spec().protection()
+        NaiveDraft::strategy().protection()
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {

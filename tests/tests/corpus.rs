@@ -18,7 +18,7 @@ use epitome_tests::live::{self, Fixed, Heap};
 use epitome_tests::message::Message;
 use epitome_tests::naive::{self, Naive, Outcome, Request};
 use epitome_tests::notation;
-use epitome_tests::spec::Spec;
+use epitome_tests::strategy::TestStrategy;
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -150,7 +150,7 @@ fn run<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>>(
     let mut planner = Planner::new();
     let outcome = live::plan(view, &request);
     same("twin", &format!("{outcome:?}"), &format!("{:?}", naive::plan(&Naive::new(messages), &request)))?;
-    let planned = planner.plan(view, &request.budget, request.pass, &request.spec);
+    let planned = planner.plan(view, &request.budget, request.pass, &request.strategy);
     match (&outcome, planned) {
         (Outcome::Planned(plan), Ok(_)) => {
             same("verdicts", &plan.verdicts, expected)?;
@@ -182,8 +182,8 @@ impl Case {
         let by_default = if self.min_reclaim.is_some() { Pass::Proactive } else { Pass::Manual };
         let named = |name: &String| Pass::ALL.into_iter().find(|pass| pass.as_str() == name).unwrap();
         let pass = self.pass.as_ref().map_or(by_default, named);
-        let spec: Spec = self.strategy.as_deref().unwrap_or("truncate").parse().unwrap();
-        Request { budget: budget.build().unwrap(), pass, spec }
+        let strategy: TestStrategy = self.strategy.as_deref().unwrap_or("truncate").parse().unwrap();
+        Request { budget: budget.build().unwrap(), pass, strategy }
     }
 }
 

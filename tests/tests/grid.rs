@@ -12,36 +12,36 @@ use epitome_tests::generate::{Scale, seeded};
 use epitome_tests::live::{self, GroupFacts};
 use epitome_tests::message::Message;
 use epitome_tests::naive::{Outcome, Request, begins_turn};
-use epitome_tests::spec::Spec;
+use epitome_tests::strategy::TestStrategy;
 
 const STRATEGIES: &[&str] = &[
     "truncate",
-    "truncate recent=0",
-    "truncate system=leading first_user=free",
-    "truncate strength=light",
-    "truncate strength=aggressive",
-    "window turns=4",
-    "window groups=20",
-    "window tokens=1000",
-    "window goal",
-    "window turns=8 | truncate",
-    "clear",
-    "clear keep=0 inputs=cleared",
-    "clear at_least=100",
-    "reasoning target=gemini",
-    "reasoning target=anthropic",
-    "reasoning target=deepseek",
+    "truncate:preserve-recent=0",
+    "truncate:preserve-system=false:preserve-first-user=false",
+    "truncate:strength=light",
+    "truncate:strength=aggressive",
+    "window:keep-turns=4",
+    "window:keep-groups=20",
+    "window:keep-tokens=1000",
+    "window",
+    "window:keep-turns=8 | truncate",
+    "tool-results",
+    "tool-results:keep=0:clear-inputs=true",
+    "tool-results:clear-at-least=100",
+    "reasoning:profile=gemini",
+    "reasoning:profile=anthropic",
+    "reasoning:profile=deepseek",
     "ephemeral",
-    "clamp max=100",
-    "clear | truncate",
-    "drop-exchanges",
-    "digest",
-    "digest keep=4 chars=1000",
+    "clamp:max-part-tokens=100",
+    "tool-results | truncate",
+    "tool-drop",
+    "tool-digest",
+    "tool-digest:keep=4:chars-max=1000",
     "supersede",
-    "supersede | clear | truncate",
-    "context-window window=4000 output=500",
-    "summarize recent=3 tokens=200",
-    "clear | summarize recent=3 tokens=200",
+    "supersede | tool-results | truncate",
+    "context-window:window=4000:max-output=500",
+    "fixed-summary:preserve-recent=3:tokens=200",
+    "tool-results | fixed-summary:preserve-recent=3:tokens=200",
 ];
 
 /// Limit and goal, in percent of the size of the conversation; without a goal the strategy's own measure decides.
@@ -92,7 +92,7 @@ fn grid() -> String {
             .expect("a string grows");
         for strategy in STRATEGIES {
             for (limit, goal) in BUDGETS {
-                let spec: Spec = strategy.parse().expect("a strategy");
+                let parsed: TestStrategy = strategy.parse().expect("a strategy");
                 let limit_tokens = tokens * limit / 100;
                 let budget =
                     Budget::builder().window(limit_tokens).reserve(0).trigger(limit_tokens).min_reclaim(0);
@@ -101,10 +101,10 @@ fn grid() -> String {
                     None => budget.without_goal(),
                 };
                 let budget = budget.build().expect("a goal under the limit");
-                let outcome = live::plan(view, &Request { budget, pass: Pass::Manual, spec });
+                let outcome = live::plan(view, &Request { budget, pass: Pass::Manual, strategy: parsed });
                 let goal = goal.map_or("-".to_owned(), |goal| goal.to_string());
                 let row = row(&messages, &live::groups(view), &outcome);
-                writeln!(grid, "{strategy:<40} {limit:>3} {goal:>3}  {row}").expect("a string grows");
+                writeln!(grid, "{strategy:<57} {limit:>3} {goal:>3}  {row}").expect("a string grows");
             }
         }
     }

@@ -12,7 +12,7 @@ use epitome_tests::naive::{Naive, Outcome, Planned};
 use epitome_tests::scenario::{
     KINDS, REPLACING, Scenario, continued, crowded_scenario, late_scenario, pair_scenario, scenario,
 };
-use epitome_tests::spec::Spec;
+use epitome_tests::strategy::TestStrategy;
 use proptest::prelude::*;
 
 /// Least number of plans with each outcome, in a thousand cases.
@@ -128,7 +128,7 @@ fn is_idempotent(scenario: Scenario, census: &Census) -> Result<(), TestCaseErro
     prop_assert_eq!(stored.tokens, exact);
     // Without a goal what drops takes its share each time; what only clears has nothing more to clear.
     let goal = scenario.request.budget.goal();
-    if goal.is_none() && scenario.request.spec.takes_a_share() {
+    if goal.is_none() && scenario.request.strategy.takes_a_share() {
         return Ok(());
     }
     let missed = goal.is_some_and(|goal| plan.tokens_after > goal);
@@ -238,7 +238,7 @@ fn a_reload_of_what_is_visible_goes_on_as_live() {
 
 fn planned(scenario: &Scenario, census: &Census) -> Option<Planned> {
     let (index, _) = live::index_of(&scenario.messages);
-    let truncates = matches!(scenario.request.spec, Spec::Truncate { .. });
+    let truncates = matches!(scenario.request.strategy, TestStrategy::Truncate { .. });
     match live::plan(index.view(), &scenario.request) {
         Outcome::Infeasible { .. } => census.count("infeasible", true),
         Outcome::Unchanged(why) => census.count(why, true),

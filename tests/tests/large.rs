@@ -9,12 +9,13 @@ use epitome_tests::generate::{Scale, seeded};
 use epitome_tests::live;
 use epitome_tests::message::{Message, Part};
 use epitome_tests::naive::{Outcome, Request};
-use epitome_tests::spec::Spec;
+use epitome_tests::strategy::TestStrategy;
 
 fn aggressive(limit: u64) -> Request {
     let budget = Budget::builder().window(limit).reserve(0).without_goal().min_reclaim(0).build().unwrap();
-    let spec = Spec::Truncate { recent: 0, system: true, first_user: true, strength: Strength::Aggressive };
-    Request { budget, pass: Pass::Manual, spec }
+    let strategy =
+        TestStrategy::Truncate { recent: 0, system: true, first_user: true, strength: Strength::Aggressive };
+    Request { budget, pass: Pass::Manual, strategy }
 }
 
 #[test]

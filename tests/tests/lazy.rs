@@ -12,7 +12,7 @@ use epitome_tests::live;
 use epitome_tests::message::{Message, Part};
 use epitome_tests::naive::{Outcome, Request};
 use epitome_tests::scenario::{Scenario, scenario};
-use epitome_tests::spec::Spec;
+use epitome_tests::strategy::TestStrategy;
 use proptest::prelude::*;
 
 /// The exact counts, and which of them were asked for.
@@ -56,7 +56,7 @@ fn lazily(messages: &[Message], slack: &[u8]) -> LazyIndex {
 
 fn settled(lazy: &mut LazyIndex, request: &Request, oracle: &Oracle<'_>) {
     let count = |position| oracle.count(position);
-    let Ok(()) = lazy.settle(&request.budget, request.pass, &request.spec, count);
+    let Ok(()) = lazy.settle(&request.budget, request.pass, &request.strategy, count);
 }
 
 /// The part of an outcome that must be equal. It lacks the floor of the goal, which may lie under groups that are dropped uncounted. It
@@ -81,8 +81,9 @@ fn plans_are_those_of_exact_sizes() {
     let cases = (scenario(60), proptest::collection::vec(any::<u8>(), 1..80));
     cases::check("lazy plans", cases, &minimums, |(Scenario { messages, request }, slack), census| {
         // What shortens parts needs their exact sizes.
-        let spec = if request.spec.is_monotone() { request.spec } else { Spec::truncate() };
-        let request = Request { spec, ..request };
+        let strategy =
+            if request.strategy.is_monotone() { request.strategy } else { TestStrategy::truncate() };
+        let request = Request { strategy, ..request };
         let exact = comparable(live::plan(live::index_of(&messages).0.view(), &request), &messages);
         let (mut lazy, oracle) = (lazily(&messages, &slack), Oracle::new(&messages));
         settled(&mut lazy, &request, &oracle);
@@ -136,9 +137,9 @@ fn a_long_conversation_is_hardly_counted() {
     let messages: Vec<_> = (0..20_000).map(said).collect();
     let total: u64 = messages.iter().map(|message| u64::from(message.tokens)).sum();
     let budget = Budget::builder().window(total / 20).reserve(0).trigger(total / 25).goal(total / 50).build();
-    for spec in ["truncate", "window", "window tokens=200"] {
-        let spec: Spec = spec.parse().unwrap();
-        let request = Request { budget: budget.unwrap(), pass: Pass::Manual, spec };
+    for strategy in ["truncate", "window", "window:keep-tokens=200"] {
+        let strategy: TestStrategy = strategy.parse().unwrap();
+        let request = Request { budget: budget.unwrap(), pass: Pass::Manual, strategy };
         let exact = comparable(live::plan(live::index_of(&messages).0.view(), &request), &messages);
         let (mut lazy, oracle) = (lazily(&messages, &[200]), Oracle::new(&messages));
         settled(&mut lazy, &request, &oracle);

@@ -9,7 +9,7 @@ use epitome_tests::live;
 use epitome_tests::message::repaired;
 use epitome_tests::naive::{Outcome, Planned, begins_turn, is_answer, violations};
 use epitome_tests::scenario::Scenario;
-use epitome_tests::spec::Spec;
+use epitome_tests::strategy::TestStrategy;
 
 type Mutant = fn(&Subject<'_>, &mut Planned);
 
@@ -129,10 +129,12 @@ fn every_check_catches_its_mutants() {
     let mut caught = vec![0_u32; MUTANTS.len()];
     for seed in 1..100_u64 {
         let messages = seeded(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15), 40, Scale::Small);
-        let specs =
-            ["clear keep=0 placeholder=1 | truncate", "clear keep=0 placeholder=1 | summarize recent=1"];
-        let spec: Spec = specs[usize::from(seed % 3 == 0)].parse().unwrap();
-        let scenario = Scenario::new(messages, [255, 0, 100, 0, 0], spec);
+        let strategies = [
+            "tool-results:keep=0:placeholder=1 | truncate",
+            "tool-results:keep=0:placeholder=1 | fixed-summary:preserve-recent=1",
+        ];
+        let strategy: TestStrategy = strategies[usize::from(seed % 3 == 0)].parse().unwrap();
+        let scenario = Scenario::new(messages, [255, 0, 100, 0, 0], strategy);
         let (index, _) = live::index_of(&scenario.messages);
         let Outcome::Planned(plan) = live::plan(index.view(), &scenario.request) else { continue };
         let subject = Subject::new(&scenario, plan);

@@ -19,7 +19,7 @@ use epitome::wire::document::{Pointer, conversation, each, utf8};
 use epitome::wire::openai_chat::ChatView;
 use epitome_tests::message::{Message, Part, repaired};
 use epitome_tests::naive::{Naive, Outcome, Request, plan};
-use epitome_tests::spec::Spec;
+use epitome_tests::strategy::TestStrategy;
 use epitome_tests::{live, naive};
 
 /// Figures of the runs so far.
@@ -103,7 +103,7 @@ fn check(messages: &[Message], seen: &RefCell<Seen>) {
 
 fn check_plan(messages: &[Message], budget: Budget, pass: Pass, seen: &RefCell<Seen>) {
     let (index, _) = live::index_of(messages);
-    let request = Request { budget, pass, spec: Spec::truncate() };
+    let request = Request { budget, pass, strategy: TestStrategy::truncate() };
     let found = live::plan(index.view(), &request);
     assert_eq!(found, plan(&Naive::new(messages), &request));
     let mut seen = seen.borrow_mut();

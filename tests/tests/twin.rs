@@ -118,7 +118,7 @@ fn results_that_do_not_fit() {
     cases::check("results that do not fit", crowded_scenario(20), &minimums, |scenario, census| {
         let Scenario { messages, request } = &scenario;
         let index = live::index_of(messages).0;
-        let floors = epitome_core::floors(index.view(), request.spec.protection());
+        let floors = epitome_core::floors(index.view(), request.strategy.protection());
         if let naive::Outcome::Planned(plan) = naive::plan(&Naive::new(messages), request) {
             let is_cut = floors.hard > request.budget.limit();
             let missed = request.budget.goal().is_some_and(|goal| plan.tokens_after > goal);
@@ -199,7 +199,7 @@ fn plans_alike(scenario: &Scenario, census: &Census) -> Result<(), TestCaseError
             census.count("nothing stands as it stood", plan.stable == 0);
         }
     }
-    prop_assert_eq!(live::plan(index.view(), &scenario.request), expected, "{}", scenario.request.spec);
+    prop_assert_eq!(live::plan(index.view(), &scenario.request), expected, "{}", scenario.request.strategy);
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use epitome_core::{Budget, GroupKind, Pass};
 use epitome_tests::live;
 use epitome_tests::message::{Message, Part};
 use epitome_tests::naive::{Outcome, Request};
-use epitome_tests::spec::Spec;
+use epitome_tests::strategy::TestStrategy;
 
 const TURNS: usize = 60;
 const LIMITS: core::ops::Range<u64> = 0..57;
@@ -26,9 +26,9 @@ fn conversation() -> Vec<Message> {
     messages
 }
 
-fn request(limit: u64, spec: Spec) -> Request {
+fn request(limit: u64, strategy: TestStrategy) -> Request {
     let budget = Budget::builder().window(limit).reserve(0).trigger(limit).goal(limit / 2).min_reclaim(0);
-    Request { budget: budget.build().expect("half of it is less"), pass: Pass::Manual, spec }
+    Request { budget: budget.build().expect("half of it is less"), pass: Pass::Manual, strategy }
 }
 
 #[test]
@@ -37,14 +37,14 @@ fn every_limit_leaves_a_legal_request() {
     let (index, _) = live::index_of(&messages);
     let groups = live::groups(index.view());
     assert_eq!(index.view().tokens(), 16_250);
-    println!("  limit  strategy        tokens  groups  turns  stable");
+    println!("  limit  strategy             tokens  groups  turns  stable");
     for limit in LIMITS.map(|nth| 400 + 285 * nth) {
-        for (name, spec) in [
-            ("truncate", Spec::truncate()),
-            ("window turns=8", Spec::window(Window::Turns(8))),
-            ("window goal", Spec::window(Window::Goal)),
+        for (name, strategy) in [
+            ("truncate", TestStrategy::truncate()),
+            ("window:keep-turns=8", TestStrategy::window(Window::Turns(8))),
+            ("window", TestStrategy::window(Window::Goal)),
         ] {
-            let Outcome::Planned(plan) = live::plan(index.view(), &request(limit, spec)) else {
+            let Outcome::Planned(plan) = live::plan(index.view(), &request(limit, strategy)) else {
                 panic!("{name} at {limit}: {} tokens are more than half of it", index.view().tokens())
             };
             let left: Vec<Message> = plan.projection.iter().map(|at| messages[*at].clone()).collect();
@@ -64,7 +64,7 @@ fn every_limit_leaves_a_legal_request() {
             let kept: Vec<_> = kept.map(|(group, _)| group).collect();
             let turns = kept.iter().filter(|group| group.kind == GroupKind::User).count();
             let (tokens, count, stable) = (plan.tokens_after, kept.len(), plan.stable);
-            println!("{limit:>7}  {name:<14} {tokens:>7} {count:>7} {turns:>6} {stable:>7}");
+            println!("{limit:>7}  {name:<19} {tokens:>7} {count:>7} {turns:>6} {stable:>7}");
         }
     }
 }

@@ -16,7 +16,7 @@ use epitome_core::{Budget, GroupKind, Pass};
 use super::verdicts::parts_of;
 use super::{Group, Naive, Protected, Shortened, Summary, begins_turn};
 use crate::message::Message;
-use crate::spec::Spec;
+use crate::strategy::TestStrategy;
 use ledger::lower;
 
 /// A request for a plan.
@@ -27,7 +27,7 @@ pub struct Request {
     /// Why the pass is made.
     pub pass: Pass,
     /// The rule.
-    pub spec: Spec,
+    pub strategy: TestStrategy,
 }
 
 /// The outcome of a request.
@@ -87,7 +87,7 @@ impl Planned {
 #[must_use]
 pub fn plan(naive: &Naive<'_>, request: &Request) -> Outcome {
     let groups = naive.groups();
-    let protected = Protected::new(naive, &groups, &request.spec);
+    let protected = Protected::new(naive, &groups, &request.strategy);
     let dropped = groups.iter().map(|group| group.kind == GroupKind::Orphan).collect();
     let parts = (0..naive.messages.len()).flat_map(|at| parts_of(naive, at)).collect();
     let mut draft = Draft {
@@ -113,7 +113,7 @@ pub fn plan(naive: &Naive<'_>, request: &Request) -> Outcome {
         return Outcome::Unchanged("at_goal");
     }
     if !is_met {
-        draft.run(&request.spec);
+        draft.run(&request.strategy);
         draft.release();
         draft.join_summaries();
     }
@@ -146,16 +146,16 @@ struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    fn run(&mut self, spec: &Spec) {
-        match spec {
-            Spec::Truncate { recent, strength, .. } => {
+    fn run(&mut self, strategy: &TestStrategy) {
+        match strategy {
+            TestStrategy::Truncate { recent, strength, .. } => {
                 let spared = (self.naive.turn + 1).saturating_sub(*recent);
                 if self.budget.goal().is_none() {
                     self.drop_share(spared, *strength);
                 }
                 self.run_oldest(*recent);
             }
-            Spec::Newest => {
+            TestStrategy::Newest => {
                 match self.budget.goal() {
                     None => self.drop_share((self.naive.turn + 1).saturating_sub(2), Strength::Moderate),
                     Some(goal) => self.newest(goal),
@@ -163,7 +163,7 @@ impl Draft<'_> {
                 self.run_oldest(2);
                 self.squeeze();
             }
-            Spec::Salience { recent, updates } => {
+            TestStrategy::Salience { recent, updates } => {
                 match self.budget.goal() {
                     None => {
                         self.drop_share((self.naive.turn + 1).saturating_sub(*recent), Strength::Moderate)
@@ -172,8 +172,8 @@ impl Draft<'_> {
                 }
                 self.run_oldest(*recent);
             }
-            Spec::Ledger { share } => self.ledger(u64::from(*share)),
-            Spec::Window { window, .. } => {
+            TestStrategy::Ledger { share } => self.ledger(u64::from(*share)),
+            TestStrategy::Window { window, .. } => {
                 let inside = self.window(*window);
                 for at in 0..self.groups.len() {
                     let stays = matches!(self.groups[at].kind, GroupKind::System | GroupKind::Summary);
@@ -185,22 +185,22 @@ impl Draft<'_> {
                 self.drop_oldest();
                 self.fit();
             }
-            Spec::Clear { keep, at_least, exclude, inputs, placeholder } => {
+            TestStrategy::Clear { keep, at_least, exclude, inputs, placeholder } => {
                 let exclude = exclude.as_deref();
                 self.clear_results((*keep, *inputs, *placeholder), u64::from(*at_least), exclude);
             }
-            Spec::Media { keep } => self.clear_media(*keep),
-            Spec::Reasoning { target, keep } => self.clear_reasoning(*target, *keep),
-            Spec::Clamp { max } => self.clamp_oversized(*max),
-            Spec::Ephemeral => self.drop_ephemeral(),
-            Spec::Summarize(summarize) => self.summarize(summarize.recent, summarize.tokens),
-            Spec::Summarization { recent, max, users } => {
+            TestStrategy::Media { keep } => self.clear_media(*keep),
+            TestStrategy::Reasoning { target, keep } => self.clear_reasoning(*target, *keep),
+            TestStrategy::Clamp { max } => self.clamp_oversized(*max),
+            TestStrategy::Ephemeral => self.drop_ephemeral(),
+            TestStrategy::FixedSummary(summarize) => self.summarize(summarize.recent, summarize.tokens),
+            TestStrategy::Summarization { recent, max, users } => {
                 self.summarization(*recent, u64::from(*max), u64::from(*users));
             }
-            Spec::Exchanges { keep } => self.drop_exchanges(*keep as usize),
-            Spec::Digest { keep, chars } => self.digest(*keep as usize, u64::from(*chars)),
-            Spec::Supersede { placeholder } => self.supersede(*placeholder),
-            Spec::ContextWindow { window, output } => {
+            TestStrategy::Exchanges { keep } => self.drop_exchanges(*keep as usize),
+            TestStrategy::Digest { keep, chars } => self.digest(*keep as usize, u64::from(*chars)),
+            TestStrategy::Supersede { placeholder } => self.supersede(*placeholder),
+            TestStrategy::ContextWindow { window, output } => {
                 let share =
                     |percent: u32| u64::from(window.saturating_sub(*output)) * u64::from(percent) / 100;
                 for again in [false, true] {
@@ -210,11 +210,11 @@ impl Draft<'_> {
                     self.clear_results((3, false, 9), share(5), None);
                     let goes_on = self.budget.goal().is_none() || !self.is_goal_met();
                     if goes_on && self.tokens() > share(80) {
-                        self.run(&Spec::truncate());
+                        self.run(&TestStrategy::truncate());
                     }
                 }
             }
-            Spec::Pipeline(stages) => {
+            TestStrategy::Pipeline(stages) => {
                 let whole = self.budget;
                 let reserve: u64 = stages.iter().map(|stage| self.reserve(stage)).sum();
                 self.budget = lower(whole, reserve);
@@ -232,7 +232,7 @@ impl Draft<'_> {
         }
     }
 
-    fn run_without_reserve(&mut self, stages: &[Spec]) {
+    fn run_without_reserve(&mut self, stages: &[TestStrategy]) {
         self.run_stages(stages);
         // What is left of a missed goal may have waited for what a later stage dropped.
         for _ in 1..stages.len() {
@@ -242,7 +242,7 @@ impl Draft<'_> {
         }
     }
 
-    fn run_stages(&mut self, stages: &[Spec]) {
+    fn run_stages(&mut self, stages: &[TestStrategy]) {
         for (at, stage) in stages.iter().enumerate() {
             let goes_on = at == 0 || self.budget.goal().is_none() || !self.is_goal_met();
             if goes_on && self.reserve(stage) == 0 {

@@ -4,7 +4,7 @@ use epitome_core::attribution::SourceKind;
 use epitome_core::{GroupKind, Strategy};
 
 use super::{Group, Naive, begins_turn};
-use crate::spec::Spec;
+use crate::strategy::TestStrategy;
 
 /// The protection of each group.
 #[derive(Debug, Clone)]
@@ -18,10 +18,10 @@ pub struct Protected {
 }
 
 impl Protected {
-    /// The groups that `spec` protects.
+    /// The groups that `strategy` protects.
     #[must_use]
-    pub fn new(naive: &Naive<'_>, groups: &[Group], spec: &Spec) -> Self {
-        let protection = spec.protection();
+    pub fn new(naive: &Naive<'_>, groups: &[Group], strategy: &TestStrategy) -> Self {
+        let protection = strategy.protection();
         let steps: Vec<usize> = (0..groups.len()).filter(|at| is_step(&groups[*at])).collect();
         let begins = |at: &usize| begins_turn(&naive.messages[groups[*at].members[0]]);
         let first_user = (0..groups.len()).find(begins).filter(|_| protection.first_user);

@@ -10,7 +10,7 @@ use epitome_core::{Clamp, ELIDED_TOKENS_MAX, GroupKind, PartKind, Refusal, Token
 use super::join::joined;
 use super::{Group, Naive, Protected, Summary, answers};
 use crate::message::Part;
-use crate::spec::Spec;
+use crate::strategy::TestStrategy;
 
 /// A verdict that somebody tries to write; groups and parts by their numbers, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,15 +74,15 @@ pub struct NaiveDraft<'a> {
 impl<'a> NaiveDraft<'a> {
     /// A strategy that protects little: as much as possible is to be tried.
     #[must_use]
-    pub const fn spec() -> Spec {
-        Spec::Truncate { recent: 0, system: false, first_user: false, strength: Strength::Light }
+    pub const fn strategy() -> TestStrategy {
+        TestStrategy::Truncate { recent: 0, system: false, first_user: false, strength: Strength::Light }
     }
 
     /// Everything is kept but orphans.
     #[must_use]
     pub fn new(naive: &'a Naive<'a>) -> Self {
         let groups = naive.groups();
-        let protected = Protected::new(naive, &groups, &Self::spec());
+        let protected = Protected::new(naive, &groups, &Self::strategy());
         let verdicts = groups.iter().map(|group| if group.kind == GroupKind::Orphan { 'D' } else { 'K' });
         let verdicts = verdicts.collect();
         let parts = (0..naive.messages.len()).flat_map(|at| parts_of(naive, at)).collect();

@@ -3,7 +3,7 @@
 use epitome_core::{Budget, GroupKind};
 
 use super::{Draft, Summary};
-use crate::spec::Spec;
+use crate::strategy::TestStrategy;
 
 /// Half of what it replaces, and no less than this.
 const LEAST: u64 = 80;
@@ -22,9 +22,9 @@ pub(super) fn lower(budget: Budget, by: u64) -> Budget {
 
 impl Draft<'_> {
     /// Tokens of the goal that a stage needs for itself.
-    pub(super) fn reserve(&self, stage: &Spec) -> u64 {
+    pub(super) fn reserve(&self, stage: &TestStrategy) -> u64 {
         match stage {
-            Spec::Ledger { share } => {
+            TestStrategy::Ledger { share } => {
                 let Some(goal) = self.budget.goal() else { return 0 };
                 let has = self.ledger_has(u64::from(*share));
                 let summaries: u64 = self.old_summaries().map(|at| self.size_of(at)).sum();
@@ -35,7 +35,7 @@ impl Draft<'_> {
                     _ => beside,
                 }
             }
-            Spec::Pipeline(stages) => stages.iter().map(|stage| self.reserve(stage)).sum(),
+            TestStrategy::Pipeline(stages) => stages.iter().map(|stage| self.reserve(stage)).sum(),
             _ => 0,
         }
     }

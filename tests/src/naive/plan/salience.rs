@@ -3,7 +3,7 @@
 use epitome_core::GroupKind;
 
 use super::{Draft, begins_turn};
-use crate::spec::{is_updated, worth};
+use crate::strategy::{is_updated, worth};
 
 impl Draft<'_> {
     /// Keeps the groups that update a group that stays anyway; then the newest turns in a quarter of the room; then one group after
