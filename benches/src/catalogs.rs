@@ -1,4 +1,4 @@
-//! Many languages to measure on: the translated messages of the programs that are installed (gettext's `.mo` files).
+//! Input texts in many languages: the translated messages of the installed programs (gettext's `.mo` files).
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,9 +6,9 @@ use std::path::Path;
 
 use crate::corpus::{File, Kind, hash};
 
-/// Reads catalogs under `root`, laid out as `LANGUAGE/LC_MESSAGES/PROGRAM.mo`: of each of [`LANGUAGES`] at most
-/// `LANGUAGE_BYTES_MAX`. A file's source is its program, so that no program is on both sides of a split. A file that cannot be
-/// read is left out; on a system without catalogs there are none.
+/// Reads catalogs under `root`, in the layout `LANGUAGE/LC_MESSAGES/PROGRAM.mo`: at most `LANGUAGE_BYTES_MAX` for each
+/// of [`LANGUAGES`]. The source of a file is its program, so that no program is on both sides of a split. Unreadable
+/// files are left out; on a system without catalogs the result is empty.
 #[must_use]
 pub fn read(root: &Path) -> Vec<File> {
     let mut files = Vec::new();
@@ -22,7 +22,7 @@ pub fn read(root: &Path) -> Vec<File> {
                 path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
             let texts = fs::read(&path).ok().and_then(|bytes| messages(&bytes)).unwrap_or_default();
             let size: usize = texts.iter().map(String::len).sum();
-            // Lists of names are no language.
+            // Lists of names are not natural language.
             if size < FILE_BYTES_MIN || program.starts_with("iso_") || program.starts_with("xkeyboard") {
                 continue;
             }
@@ -71,7 +71,7 @@ fn messages(bytes: &[u8]) -> Option<Vec<String>> {
     )
 }
 
-/// Sentences: mostly letters, and some of them.
+/// Whether a text is a sentence: mostly letters, and long enough.
 fn is_language(text: &str) -> bool {
     let letters = text.chars().filter(|letter| letter.is_alphabetic() || *letter == ' ').count();
     text.len() >= TEXT_BYTES_MIN && letters * 100 >= text.chars().count() * 85
@@ -87,6 +87,6 @@ pub const LANGUAGES: &[&str] = &[
 const MAGIC: usize = 0x9504_12DE;
 const TEXT_BYTES_MIN: usize = 30;
 const FILE_BYTES_MIN: usize = 1_500;
-/// Maximum size of one program: its messages are alike.
+/// Maximum size of the messages of one program, in bytes, because its messages are similar.
 const FILE_BYTES_MAX: usize = 12_000;
 const LANGUAGE_BYTES_MAX: usize = 150_000;

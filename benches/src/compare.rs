@@ -1,7 +1,9 @@
-//! Comparison of Epitome with others at the same work: one piece of code judges the input and output of each, then times it.
+//! Comparison of Epitome with other libraries at the same work: the same code checks the input and output of each
+//! library, then measures its time.
 //!
-//! `beside_others` compares with Python's packages; `benches/compare/rust`, a workspace of its own because its dependencies
-//! are heavy, adds the crates. A rival is a [`Rival`](contender::Rival): its messages, its call, its own count.
+//! `beside_others` compares with Python packages; `benches/compare/rust`, a separate workspace because its dependencies
+//! are heavy, adds the crates. The trait [`Rival`](contender::Rival) describes another library: its messages, its call,
+//! its own count.
 #![expect(
     clippy::exhaustive_enums,
     clippy::exhaustive_structs,

@@ -1,4 +1,4 @@
-//! Texts to measure on: the files under given folders, as the strings an agent's history would hold.
+//! Input texts: the files under given folders, as the strings of an agent's history.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -29,21 +29,21 @@ pub enum Kind {
 #[derive(Debug)]
 #[expect(clippy::exhaustive_structs, reason = "of a tool, not of a library")]
 pub struct File {
-    /// Its path below the folder that was given.
+    /// Path of the file below the given folder.
     pub name: String,
-    /// Author of the file: files of one source look alike and must not be on both sides of a split.
+    /// Origin of the file: files of one source are similar and must not be on both sides of a split.
     pub source: String,
-    /// Kind of its texts.
+    /// Kind of the texts.
     pub kind: Kind,
-    /// Its texts.
+    /// The texts.
     pub texts: Vec<String>,
 }
 
-/// Reads every text and JSON file under `root`, in an order that depends on their names alone, equal files once. At most
-/// `source_bytes_max` bytes are taken of one source.
+/// Reads every text and JSON file under `root`, in an order that depends only on file names; equal files are read once.
+/// At most `source_bytes_max` bytes are taken from each source.
 ///
 /// # Errors
-/// When a folder cannot be listed. Files that are not UTF-8 are skipped.
+/// An error occurs if a folder cannot be listed. Files that are not UTF-8 are skipped.
 pub fn read(root: &Path, source_bytes_max: usize) -> io::Result<Vec<File>> {
     let mut paths = Vec::new();
     list(root, &mut paths)?;
@@ -93,8 +93,8 @@ fn list(folder: &Path, paths: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// `source__file.json` names its source; any other file belongs to the first folder below the root, and two versions of
-/// a crate (`name-1.2.3`) are one source.
+/// The source of a file: the prefix of a name like `source__file.json`, otherwise the first folder below the root. Two
+/// versions of a crate (`name-1.2.3`) are one source.
 fn source_of(name: &str) -> String {
     let file = name.rsplit('/').next().unwrap_or(name);
     let folder = name.split('/').next().unwrap_or(name);
@@ -140,7 +140,7 @@ fn collect(value: &serde_json::Value, strings: &mut Vec<String>) {
     }
 }
 
-/// `text` cut at ends of lines into pieces of about [`PIECE_BYTES`].
+/// Splits `text` at line ends into pieces of about [`PIECE_BYTES`].
 fn pieces(text: &str) -> Vec<String> {
     let mut pieces = vec![String::new()];
     for line in text.split_inclusive('\n') {
@@ -154,9 +154,10 @@ fn pieces(text: &str) -> Vec<String> {
     pieces
 }
 
-/// A smaller file says more about its first line than about its source.
+/// Minimum size of a file in bytes. A smaller file shows more about its first line than about its source.
 const FILE_BYTES_MIN: usize = 200;
-/// Maximum size of a file as it is, enough to know it; all strings of a JSON file are taken.
+/// Maximum number of bytes of a file that is read as a whole, enough to represent it. All strings of a JSON file are
+/// taken.
 const RAW_BYTES_MAX: usize = 400_000;
-/// The size of a long message.
+/// The size of a long message, in bytes.
 const PIECE_BYTES: usize = 4000;

@@ -1,9 +1,10 @@
-//! A made-up history of an agent at work, the same for the same seed.
+//! A generated history of an agent; the same seed gives the same history.
 //!
-//! It opens with instructions of 500 bytes. Then turns repeat: the user (200 to 400 bytes); the model calls a tool, in
-//! every fifth turn two (ids of 29 bytes, arguments of about 100); each call's result (500 to 2,300); the model's answer
-//! (400 to 800). That is 700 bytes of Chat Completions JSON a message, 70 MB for 100,000. The texts are cut from a pool
-//! of 4 MB: English prose, Rust, logs, JSON records, sentences in seven other languages, base64.
+//! The history begins with instructions of 500 bytes. Then turns repeat: a user message (200 to 400 bytes); one tool
+//! call of the model, in every fifth turn two (ids of 29 bytes, arguments of about 100); a result for each call (500 to
+//! 2,300); the answer of the model (400 to 800). A message has about 700 bytes of Chat Completions JSON, and 100,000
+//! messages have 70 MB. The texts are cut from a pool of 4 MB: English prose, Rust, logs, JSON records, sentences in
+//! seven other languages, base64.
 
 mod pool;
 mod write;
@@ -15,7 +16,7 @@ use epitome_core::attribution::AttributionView;
 use epitome_core::message::{MessageView, PartView, Parts, Role, Text, ToolCallView, ToolResultView};
 use epitome_core::{ClassEstimator, Tokens, count_message};
 
-/// One made-up message.
+/// One generated message.
 #[derive(Debug)]
 pub struct Message<'p> {
     role: Role,
@@ -32,24 +33,24 @@ struct Call {
 }
 
 impl<'p> Message<'p> {
-    /// Role of the speaker.
+    /// Role of the message.
     #[must_use]
     pub const fn role(&self) -> Role {
         self.role
     }
 
-    /// Text of the message, or of the tool's result; empty for a message that only calls.
+    /// Text of the message or of the tool result; empty for a message that has only calls.
     #[must_use]
     pub const fn text(&self) -> &'p str {
         self.text
     }
 
-    /// Id, tool and arguments of its calls.
+    /// Id, tool name and arguments of each tool call.
     pub fn calls(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.calls.iter().map(|call| (call.id.as_str(), call.name, call.arguments.as_str()))
     }
 
-    /// The id of the call that it answers.
+    /// Id of the tool call, if the message is a tool result.
     #[must_use]
     pub fn answers(&self) -> Option<&str> {
         self.answers.as_deref()
@@ -79,20 +80,20 @@ impl MessageView for Message<'_> {
     }
 }
 
-/// Makes the messages of one history, without end.
+/// Endless iterator over the messages of one history.
 #[derive(Debug)]
 pub struct Messages<'p> {
     pool: &'p Pool,
     random: Random,
     turn: u32,
-    /// In every turn of so many the model calls two tools at once.
+    /// The model makes two calls at once in every turn whose number is a multiple of this one.
     two_calls_every: u32,
-    /// The rest of the turn, its last message first.
+    /// The remaining messages of the turn, in reverse order.
     rest: Vec<Message<'p>>,
 }
 
 impl<'p> Messages<'p> {
-    /// The history of this seed.
+    /// Creates the history of a seed.
     #[must_use]
     pub fn new(pool: &'p Pool, seed: u64) -> Self {
         let mut messages = Self { pool, random: Random(seed), turn: 0, two_calls_every: 5, rest: Vec::new() };
@@ -154,13 +155,13 @@ impl<'p> Iterator for Messages<'p> {
     }
 }
 
-/// The sizes of messages, as [`ClassEstimator`] says.
+/// The sizes of messages, estimated by [`ClassEstimator`].
 #[must_use]
 pub fn sizes(messages: &[Message<'_>]) -> Vec<Tokens> {
     messages.iter().map(|message| count_message(message, &ClassEstimator::new())).collect()
 }
 
-/// `splitmix64`: numbers that depend on the seed alone.
+/// Random numbers by `splitmix64`, which depend on the seed alone.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
@@ -173,7 +174,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`; 0 if that is 0.
+    /// A random number below `end`; 0 if `end` is 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() >> 1).unwrap_or(0).checked_rem(end).unwrap_or(0)
     }

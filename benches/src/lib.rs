@@ -1,4 +1,4 @@
-//! Texts and histories to measure on, which the measurements share.
+//! Input texts and histories that the measurements share.
 #![expect(
     clippy::indexing_slicing,
     clippy::panic,

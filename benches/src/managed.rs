@@ -1,4 +1,5 @@
-//! The conversation that a provider compacts, and its answer: shared by the programs `managed` and `managed_memory`.
+//! A conversation that a model provider compacts, and the response of the provider, for the programs `managed` and
+//! `managed_memory`.
 
 use epitome::core::message::Role;
 use epitome::message::{Message, Part, ToolCall};
@@ -10,7 +11,7 @@ pub fn conversation(turns: usize) -> Vec<Message> {
     (0..turns).flat_map(turn).collect()
 }
 
-/// One of its turns.
+/// One turn of the conversation.
 #[must_use]
 pub fn turn(at: usize) -> [Message; 4] {
     let id = format!("call_{at:024}");
@@ -23,7 +24,7 @@ pub fn turn(at: usize) -> [Message; 4] {
     ]
 }
 
-/// The answer of OpenAI's service to a request with this body.
+/// The response of OpenAI's service to a request with this body.
 #[must_use]
 pub fn openai_answer(body: &str, sealed: &str) -> String {
     let body: Value = serde_json::from_str(body).unwrap();

@@ -1,17 +1,17 @@
-//! Texts that tell tokenizers apart, generated from a seed.
+//! Texts on which tokenizers differ, generated from a seed.
 
-/// Made-up texts, the same for the same seed.
+/// Generator of texts; the same seed gives the same texts.
 #[derive(Debug)]
 pub struct Nasty(u64);
 
 impl Nasty {
-    /// From this seed.
+    /// Creates a generator from a seed.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed | 1)
     }
 
-    /// A number under `end`.
+    /// A random number below `end`.
     pub fn below(&mut self, end: usize) -> usize {
         // Xorshift: Marsaglia, "Xorshift RNGs", 2003.
         self.0 ^= self.0 << 13;
@@ -20,7 +20,7 @@ impl Nasty {
         (self.0 >> 16) as usize % end
     }
 
-    /// A short text of fragments, words, runs and any characters.
+    /// A short text of fragments, words, runs and arbitrary characters.
     pub fn text(&mut self) -> String {
         let mut text = String::new();
         for _ in 0..self.below(24) {
@@ -35,7 +35,7 @@ impl Nasty {
         text
     }
 
-    /// A text of about `bytes` of one kind, by its name in [`Nasty::LONG`]; by any other, of mixed scripts.
+    /// A text of about `bytes` bytes of one kind, by its name in [`Nasty::LONG`]; any other name gives mixed scripts.
     pub fn long(&mut self, kind: &str, bytes: usize) -> String {
         const BASE64: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         let mut text = String::with_capacity(bytes + 64);
@@ -70,7 +70,7 @@ impl Nasty {
     ];
 }
 
-/// Every kind of character that the patterns of the encodings name, and the seams between them.
+/// Every kind of character in the patterns of the encodings, and the boundaries between these kinds.
 #[rustfmt::skip]
 const FRAGMENTS: &[&str] = &[
     // Words, contractions and look-alikes of these.

@@ -1,6 +1,6 @@
-//! The measured steps: steps of the engine on generated messages, in a form that instructions can be counted of.
+//! The measured steps of the engine on generated messages, in a form in which their instructions can be counted.
 //!
-//! None of them is inlined: callgrind collects inside of them, by their names.
+//! None of these functions is inlined: callgrind selects them by name.
 
 use epitome::compactors::{ToolResultClearing, Truncation};
 use epitome::core::message::{MessageView, Role};
@@ -29,7 +29,8 @@ pub fn group(messages: &[Message<'_>], tokens: &[Tokens]) -> Grouped {
     index
 }
 
-/// Groups messages, with a row for each part that a plan may shorten. Their sizes are known, as those of the messages are.
+/// Groups messages, with a row for each part that a plan may shorten. The sizes of the parts are known, as the sizes of
+/// the messages are.
 #[inline(never)]
 #[must_use]
 pub fn group_with_parts(messages: &[Message<'_>], tokens: &[Tokens]) -> Parted {
@@ -51,7 +52,7 @@ pub fn cleared(index: Index<'_>) -> u64 {
     }
 }
 
-/// Plans as a caller does, with cells of its own, and asks something of the plan.
+/// Plans as a caller does, with memory of its own, and passes the plan to `ask`.
 #[inline(never)]
 pub fn planned<T>(index: Index<'_>, ask: impl FnOnce(&Plan<'_>) -> T) -> T {
     let mut cells = vec![Cell::default(); index.span_count()];
@@ -61,7 +62,7 @@ pub fn planned<T>(index: Index<'_>, ask: impl FnOnce(&Plan<'_>) -> T) -> T {
     }
 }
 
-/// Counts violations. A history may end between a call and its result.
+/// Counts protocol violations. A history may end between a call and its result.
 #[inline(never)]
 #[must_use]
 pub fn violations<'m>(messages: impl Iterator<Item = &'m (impl MessageView + 'm)>) -> usize {
@@ -75,7 +76,7 @@ pub fn violations<'m>(messages: impl Iterator<Item = &'m (impl MessageView + 'm)
     found
 }
 
-/// The messages as a history appends them: owned, grouped and counted.
+/// The messages as entries of a history: owned, grouped and counted.
 #[must_use]
 pub fn entries(history: &[Message<'_>]) -> Vec<Entry> {
     let mut index = IndexBuf::<Vec<Span>, OpenCallTree>::new();

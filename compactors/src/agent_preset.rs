@@ -1,13 +1,16 @@
-//! A preset for the work of agents.
+//! A preset for agents that work with tools.
 
 use epitome_core::{Draft, Protection, Strategy};
 
 use crate::{Ledger, NewestFirst, Pipeline};
 
-/// Keeps the newest work that fits, calls longer than their results, and a [`Ledger`] of the identifiers in all that goes.
+/// Keeps the newest work that fits, and a [`Ledger`] of the identifiers in the hidden messages.
 ///
-/// *Keeps*, *drops* and *stable prefix*: as its stages, [`NewestFirst`] and the ledger, with their defaults. *Cost*: that of its stages. It is for agents that read, write and search with tools: most of what they write next they
-/// have named before, in calls first of all. `docs/what-is-kept.md` has the measurements.
+/// For agents that read, write and search with tools: such an agent writes mostly what it has named before, above
+/// all in its calls. Calls therefore stay longer than their results. `docs/what-is-kept.md` has the measurements.
+///
+/// *Keeps*, *drops*, *stable prefix* and *cost*: those of its stages, [`NewestFirst`] and the ledger, with their
+/// defaults.
 ///
 /// ```
 /// # #[cfg(feature = "std")] {
@@ -30,20 +33,21 @@ impl Default for AgentPreset {
 }
 
 impl AgentPreset {
-    /// With the defaults of its stages.
+    /// A preset with the defaults of its stages.
     #[must_use]
     pub fn new() -> Self {
         Self { newest: NewestFirst::new(), ledger: Ledger::new() }
     }
 
-    /// The share of the goal that the ledger may have, in percent.
+    /// Sets the ledger's share of the goal, in percent.
     #[must_use]
     pub const fn share(mut self, percent: u32) -> Self {
         self.ledger = self.ledger.share(percent);
         self
     }
 
-    /// The share of the room for requests of which no step stays, in percent: [`NewestFirst::keep_user_messages`].
+    /// Sets the share of the room for requests of turns without a kept step, in percent:
+    /// [`NewestFirst::keep_user_messages`].
     #[must_use]
     pub const fn keep_user_messages(mut self, percent: u32) -> Self {
         self.newest = self.newest.keep_user_messages(percent);

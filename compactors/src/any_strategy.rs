@@ -1,4 +1,4 @@
-//! A strategy of the caller's own, or strategies that a text names.
+//! A strategy of the caller's own type, or one that a text describes.
 
 use core::fmt;
 use core::str::FromStr;
@@ -9,8 +9,10 @@ use epitome_std::message::Message;
 
 use crate::{SpecError, StrategySpec};
 
-/// The strategy of an [`Engine`](crate::Engine) or of [`compact_messages`](crate::compact_messages): any type that implements [`Strategy`],
-/// or a [`StrategySpec`]. A specification may need the texts of the messages. Its strategy is then made anew for each pass.
+/// The strategy of an [`Engine`](crate::Engine) or of [`compact_messages`](crate::compact_messages).
+///
+/// It is any type that implements [`Strategy`], or a [`StrategySpec`]. If a specification needs the texts of the
+/// messages, its strategy is made anew for each pass.
 ///
 /// ```
 /// use epitome_compactors::{AnyStrategy, StrategySpec, Truncation};
@@ -27,12 +29,12 @@ pub struct AnyStrategy(Made);
 enum Made {
     /// A strategy that needs no texts.
     Once(Box<dyn Strategy + Send + Sync>),
-    /// A specification whose strategy is made for the messages of a pass.
+    /// A specification. Its strategy is made anew for the messages of each pass.
     PerPass(StrategySpec),
 }
 
 impl AnyStrategy {
-    /// The name of the strategy, for people and records.
+    /// The name of the strategy, for display and for compaction records.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match &self.0 {

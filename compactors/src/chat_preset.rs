@@ -1,4 +1,4 @@
-//! A preset for conversations of people.
+//! A preset for conversations between people and a model.
 
 use std::vec::Vec;
 
@@ -8,11 +8,14 @@ use crate::{Pipeline, Salience, ToolResultClearing, Truncation};
 
 /// Clears the results of older tool uses, then keeps the groups of the highest worth.
 ///
-/// *Keeps*, *drops* and *stable prefix*: as its stages, [`ToolResultClearing`] and [`Salience`], with their defaults. *Cost*: that
-/// of its stages. It is for conversations of people with now and then a tool: facts stand early and anywhere in them.
-/// `docs/what-is-kept.md` has the measurements.
+/// For conversations of people with occasional tool calls: important facts occur early, and anywhere in the
+/// conversation. `docs/what-is-kept.md` has the measurements.
 ///
-/// As a [`StrategySpec`](crate::StrategySpec), `chat`, the worth is that of [`SpecTexts::worths`](crate::SpecTexts::worths).
+/// *Keeps*, *drops*, *stable prefix* and *cost*: those of its stages, [`ToolResultClearing`] and [`Salience`], with
+/// their defaults.
+///
+/// In the [`StrategySpec`](crate::StrategySpec) `chat`, the worth of a group comes from
+/// [`SpecTexts::worths`](crate::SpecTexts::worths).
 ///
 /// ```
 /// use epitome_compactors::{ChatPreset, Salience};
@@ -32,13 +35,13 @@ where
     W: Fn(&Draft<'_>) -> Vec<u64>,
     U: Fn(&Draft<'_>) -> Vec<(u32, u32)>,
 {
-    /// With the defaults of the clearing, and this choice of groups.
+    /// A preset with the defaults of the clearing, and this choice of groups.
     #[must_use]
     pub const fn new(salience: Salience<W, U>) -> Self {
         Self { clearing: ToolResultClearing::new(), salience }
     }
 
-    /// The groups it protects, the number of newest turns, and the rule without a goal.
+    /// Sets the protected groups, the number of newest turns, and the rule without a goal.
     #[must_use]
     pub fn truncation(mut self, truncation: Truncation) -> Self {
         self.salience = self.salience.truncation(truncation);

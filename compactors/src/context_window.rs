@@ -4,15 +4,15 @@ use epitome_core::{Budget, BudgetError, Draft, Protection, Strategy};
 
 use crate::{Pipeline, Summarization, ToolResultClearing, Truncation};
 
-/// Clears old tool results when half of the window is full, and goes on to truncation, or to a summary, when four fifths
-/// are: down to half.
+/// Clears old tool results when half of the window is full, and truncates or summarizes when four fifths of it are
+/// full.
 ///
-/// *Keeps*, *drops* and *stable prefix*: as its stages, [`ToolResultClearing`] and [`Truncation`] or [`Summarization`], with
-/// their defaults. Results are only cleared if that frees a twentieth of the window, because each clearing voids the
-/// provider's cache from there on. *Cost*: that of its stages.
+/// Both stages reduce the request to half of the window. The window here is the model's window less the tokens of
+/// its answer. Use it with the budget of [`ContextWindow::budget`], which has the matching trigger and goal.
 ///
-/// The window is what the model takes less what it may answer. It is meant for [`ContextWindow::budget`], which says when
-/// to plan and what to reach.
+/// *Keeps*, *drops*, *stable prefix* and *cost*: those of its stages, [`ToolResultClearing`] and [`Truncation`] or
+/// [`Summarization`], with their defaults. Results are only cleared if this frees a twentieth of the window,
+/// because each clearing voids the provider's cache from the first cleared result on.
 ///
 /// ```
 /// use epitome_compactors::ContextWindow;
@@ -29,41 +29,42 @@ pub struct ContextWindow {
     then: Then,
 }
 
-/// Stage that follows when clearing is not enough.
+/// The stage that runs when the clearing of results is not enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     Truncate(Truncation),
     Summarize(Summarization),
 }
 
-/// From this share of the window on results are cleared, and down to it the rest goes: `tool_eviction_threshold` of the
+/// Trigger of the clearing, and goal of both stages, in percent of the window: `tool_eviction_threshold` of the
 /// preset of this name in Microsoft Agent Framework.
 const CLEAR_PERCENT: u64 = 50;
 
-/// From this share on more than results has to go: its `truncation_threshold`.
+/// Trigger of the second stage, in percent of the window: `truncation_threshold` of the same preset.
 const CUT_PERCENT: u64 = 80;
 
-/// Less than this share is not worth the cache.
+/// Least amount that a clearing must free, in percent of the window: less is not worth the loss of the cache.
 const CLEAR_AT_LEAST_PERCENT: u64 = 5;
 
 impl ContextWindow {
-    /// For a model with a window of `window` tokens that answers with `output_max` of them at most. It truncates.
+    /// A preset that truncates, for a model with a window of `window` tokens and answers of at most `output_max`
+    /// tokens.
     #[must_use]
     pub fn new(window: u64, output_max: u64) -> Self {
         Self { window, output_max, then: Then::Truncate(Truncation::new()) }
     }
 
-    /// Writes a summary in the place of the groups that truncation would drop. The engine needs a summarizer for that.
+    /// Replaces the groups that truncation would drop by a summary. The engine needs a summarizer for this.
     #[must_use]
     pub fn summarize(mut self) -> Self {
         self.then = Then::Summarize(Summarization::new());
         self
     }
 
-    /// When it plans, and what is to be reached.
+    /// The budget with the trigger and the goal of this preset.
     ///
     /// # Errors
-    /// [`BudgetError`] if there is no window left beside the answer.
+    /// [`BudgetError`] if the answer leaves no part of the window.
     pub fn budget(&self) -> Result<Budget, BudgetError> {
         let half = self.share(CLEAR_PERCENT);
         let budget = Budget::builder().window(self.window).reserve(self.output_max);
@@ -102,7 +103,7 @@ impl Strategy for ContextWindow {
     }
 }
 
-/// A stage that is for large requests only.
+/// A stage that runs only if the request has more than `tokens` tokens.
 struct Above<'a> {
     tokens: u64,
     stage: &'a dyn Strategy,

@@ -32,31 +32,33 @@ use written::Written;
 
 pub use background::{Background, BackgroundTask};
 
-/// Makes a compactor of a strategy: plans, has summaries written, checks them, and commits, in one step.
+/// A compactor that applies a strategy: it makes a plan, requests the summaries, checks them, and commits.
 ///
-/// *If somebody else changes the session meanwhile*: an append does not matter. After another compaction or a late answer, the plan and
-/// its summaries are used again if the groups that they are about are unchanged; otherwise the engine plans anew. After three such conflicts
-/// the next is an error.
+/// *Concurrent changes of the session*: an append is no conflict. After another compaction or a late answer, the
+/// engine uses the plan and its summaries again if their groups are unchanged; otherwise it makes a new plan. After
+/// three such conflicts, the next one is an error.
 ///
-/// *If a summary cannot be had* (the summarizer fails, panics, does not answer in time, or writes something that cannot stand
-/// there), or the strategy finds nothing to take, or the request would not fit after it, the next of the fallbacks is tried. One that
-/// stands in for a summary that could not be had leaves a [`Ledger`]: the next summary finds in it the identifiers of what went, and
-/// what the summary before said.
-/// Without a fallback the error is returned and the history is as it was; what would not fit is committed all the same.
+/// *Fallbacks*: the engine tries the next fallback in three cases. The strategy finds nothing to compact. The
+/// request would still not fit. There is no summary: the summarizer fails, panics, exceeds its deadline, or writes
+/// a text that cannot be used. A fallback for a missing summary leaves a [`Ledger`], in which the next summary
+/// finds the identifiers of the hidden messages and the text of the summary before.
 ///
-/// *If the provider has refused the request*, what is committed fits; or there is an error that says by how much it would not.
+/// *Without a successful fallback*, the engine returns the error and the history is unchanged. A result that does
+/// not fit is committed all the same.
 ///
-/// *Another strategy for one pass*: a [`StrategySpec`] as the
-/// [own options](epitome_std::compaction::CompactionOptions::with_own) of the pass stands in the place of the engine's strategy. The
+/// *After the provider refused the request as too large*, the committed result fits; otherwise the error contains
+/// the size and the limit.
+///
+/// *Another strategy for one pass*: a [`StrategySpec`] in the [own
+/// options](epitome_std::compaction::CompactionOptions::with_own) of the pass replaces the engine's strategy. The
 /// summarizer and the fallbacks stay.
 ///
-/// *Proactively* it does nothing that frees less than
-/// [`CompactionOptions::min_reclaim`](epitome_std::compaction::CompactionOptions::min_reclaim). Where that is not set, it does nothing that
-/// frees less than a twentieth of what there is, either: each pass voids the
-/// provider's cache. Under a
-/// [`PaybackRule`](epitome_std::compaction::PaybackRule) it does nothing that does not pay within the requests that are expected: the
-/// outcome is [`CompactionOutcome::DoesNotPay`], no summary is written, and no fallback is tried. The price of a summary is
-/// [`Summarizer::price`] at its greatest length.
+/// *A proactive pass* must free at least
+/// [`CompactionOptions::min_reclaim`](epitome_std::compaction::CompactionOptions::min_reclaim). Where this is not
+/// set, it must free at least a twentieth of the request, because each pass voids the provider's cache. Under a
+/// [`PaybackRule`](epitome_std::compaction::PaybackRule), a pass must also pay off within the expected number of
+/// requests. If it does not, the outcome is [`CompactionOutcome::DoesNotPay`], no summary is written, and no
+/// fallback is tried. The price of a summary is [`Summarizer::price`] at its greatest length.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -75,19 +77,19 @@ pub struct Engine {
     /// The strategies that the engine tries, in this order.
     strategies: Vec<AnyStrategy>,
     texts: TextFiller,
-    /// The filler of gaps in the place of `texts`, if there is one.
+    /// The filler of gaps that replaces `texts`, if there is one.
     filler: Option<Arc<dyn FillGap>>,
     notes: Notes,
 }
 
-/// A strategy has found nothing to take.
+/// The outcome of a strategy that finds nothing to compact.
 const NOTHING: UnchangedReason = UnchangedReason::Plan(Unchanged::NothingToDrop);
 
-/// Maximum number of new attempts after another writer has changed the session.
+/// Maximum number of retries after another writer has changed the session.
 const CONFLICTS_MAX: usize = 3;
 
 impl Engine {
-    /// A compactor that follows `strategy`. It has no summarizer.
+    /// A compactor that applies `strategy`. It has no summarizer.
     ///
     /// ```
     /// use epitome_compactors::{AnyStrategy, Engine, Truncation};
@@ -109,14 +111,14 @@ impl Engine {
         }
     }
 
-    /// Sets the summarizer: it writes the summaries that the strategy asks for.
+    /// Sets the summarizer, which writes the summaries that the strategy requests.
     #[must_use]
     pub fn with_summarizer(mut self, summarizer: Arc<dyn Summarizer>) -> Self {
         self.texts.summarizer = Some(summarizer);
         self
     }
 
-    /// Sets another filler of the gaps that the strategy leaves.
+    /// Replaces the filler of the gaps that the strategy leaves.
     pub(crate) fn with_filler(mut self, filler: Arc<dyn FillGap>) -> Self {
         self.filler = Some(filler);
         self
@@ -126,15 +128,15 @@ impl Engine {
         self.filler.as_deref().unwrap_or(&self.texts)
     }
 
-    /// Adds a strategy that is tried when those before it have failed.
+    /// Adds a strategy that is tried after those before it have failed.
     #[must_use]
     pub fn with_fallback(mut self, strategy: impl Into<AnyStrategy>) -> Self {
         self.strategies.push(strategy.into());
         self
     }
 
-    /// Sets the time limit of one summary, which may take several calls: ten minutes by default. What was paid until then
-    /// brings nothing; as far as the summarizer has told of it, the session's ledger counts it as spent.
+    /// Sets the time limit of one summary, which may take several calls: ten minutes by default. Calls before a
+    /// timeout produce no summary; the session's costs include them, as far as the summarizer has reported them.
     #[must_use]
     pub const fn with_deadline(mut self, deadline: Duration) -> Self {
         self.texts.deadline = deadline;
@@ -148,13 +150,14 @@ impl Engine {
         self
     }
 
-    /// The strategy that the caller names for this pass. Another filler is for the gaps of the engine's own strategy.
+    /// The strategy that the caller sets for this pass; none if another filler is set, which fills only the gaps of
+    /// the engine's own strategy.
     fn own_strategy(&self, cx: &CompactionCx<'_>) -> Option<AnyStrategy> {
         let own = cx.options().own::<StrategySpec>().filter(|_| self.filler.is_none())?;
         Some(own.clone().into())
     }
 
-    /// The record of the first strategy that leads to a request that fits; if none does, of the first that leads to any.
+    /// The record of the first strategy whose request fits; if there is none, the first record of any strategy.
     async fn ready(&self, cx: &CompactionCx<'_>, written: &mut Written) -> Result<Attempted, SessionError> {
         let (budget, pass) = (*cx.budget(), cx.pass());
         let mut too_large = None::<Ready>;
@@ -164,7 +167,7 @@ impl Engine {
             let strategy = tried.for_messages(cx.live().iter().map(|live| &live.entry.message));
             let attempt = Attempt { engine: self, cx };
             let recorded = Recorded(&*strategy);
-            // A fallback of a summary that could not be had leaves a record of what it hides.
+            // A fallback for a missing summary leaves a ledger of the hidden messages.
             let strategy: &(dyn Strategy + Send + Sync) = match failed.is_some() && !strategy.replaces() {
                 true => &recorded,
                 false => &*strategy,
@@ -181,9 +184,10 @@ impl Engine {
                     debug!(strategy = strategy.name(), tokens, "the request would not fit");
                     too_large = too_large.or(Some(ready));
                 }
-                // It has nothing to take; another one may have.
+                // This strategy has nothing to compact; the next one may have.
                 Ok(Attempted::Ended(CompactionOutcome::Unchanged(NOTHING))) => {}
-                // What has failed is told, so that it is not tried before each request.
+                // The error is returned in the end, so that the failed strategy is not tried again before each
+                // request.
                 Ok(Attempted::Ended(CompactionOutcome::DoesNotPay(_))) if failed.is_some() => {}
                 Ok(ended) => return Ok(ended),
                 Err(error) => {
@@ -201,7 +205,7 @@ impl Engine {
     }
 }
 
-/// A strategy that stands in for one whose summaries cannot be had: a ledger stands where they would.
+/// A fallback for a strategy without its summaries: a ledger replaces the missing summary.
 struct Recorded<'a>(&'a (dyn Strategy + Send + Sync));
 
 impl Strategy for Recorded<'_> {
@@ -222,12 +226,14 @@ impl Strategy for Recorded<'_> {
     }
 }
 
-/// A text that is read again has at most this share of what its compaction frees: most of the room stays.
+/// Divisor of the freed tokens: a reloaded text has at most this share of them, so that most of the freed tokens
+/// stay free.
 const RELOADED_SHARE: u64 = 4;
 
-/// The record with the text that the hook of the options has the model read again, and the tokens of that.
+/// Adds the text that the hook of the options reloads for the model to the record; returns the record, and the
+/// tokens of the text.
 ///
-/// The text has a share of what the compaction frees, and leaves the request below the trigger.
+/// The text has at most a share of the freed tokens, and leaves the request below the trigger.
 async fn reloaded(
     cx: &mut CompactionCx<'_>,
     mut record: CompactionRecord,
@@ -261,7 +267,7 @@ impl Compactor for Engine {
 }
 
 impl Engine {
-    /// Compacts, by verdicts that were given before if there are any and they hold.
+    /// Compacts; uses the verdicts `again` if there are any and they still apply.
     async fn compact_from(
         &self,
         cx: &mut CompactionCx<'_>,

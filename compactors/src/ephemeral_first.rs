@@ -1,11 +1,11 @@
-//! Drop what was meant for one run only.
+//! Drop messages that are for one run only.
 
 use epitome_core::{Draft, Strategy};
 
 /// Drops ephemeral groups, oldest first, until the goal is met; without a goal all of them.
 ///
-/// *Keeps*: everything that is not ephemeral, and what is protected. *Cost*: one pass over the groups. *Stable prefix*: up
-/// to the first ephemeral group. It is meant as the first stage of a [`Pipeline`](crate::Pipeline).
+/// For the first stage of a [`Pipeline`](crate::Pipeline). *Keeps*: everything that is not ephemeral, and protected
+/// groups. *Cost*: one pass over the groups. *Stable prefix*: up to the first ephemeral group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::exhaustive_structs, reason = "it has no parameters")]
 pub struct EphemeralFirst;
@@ -21,7 +21,7 @@ impl Strategy for EphemeralFirst {
             if toward_goal && draft.is_goal_met() {
                 return;
             }
-            // What is protected stays.
+            // A protected group stays.
             let _ = draft.drop_group(group.leader());
         }
     }

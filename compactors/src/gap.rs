@@ -19,14 +19,15 @@ use epitome_std::wire::ConversionLoss;
 use crate::summary::DEADLINE;
 use crate::{Summarizer, SummaryError, SummaryWriter};
 
-/// Fills a gap of a plan with a message. [`Engine`](crate::Engine) calls it for each gap of a plan that it carries out.
+/// Fills a gap of a plan with a message. [`Engine`](crate::Engine) calls it for each gap of a plan that it carries
+/// out.
 #[async_trait]
 pub(crate) trait FillGap: Send + Sync + fmt::Debug {
-    /// Writes the message of the gap, which has at most the gap's allowance.
+    /// Writes the message of the gap, of at most the gap's allowance.
     async fn fill(&self, cx: GapCx<'_, '_>) -> Result<GapFilling, SessionError>;
 
-    /// The price of a filling of `tokens` tokens for groups of `covered` tokens, in thousandths of an input token of the conversation's
-    /// model: as [`Summarizer::price`].
+    /// The price of a filling of `tokens` tokens for groups of `covered` tokens, in thousandths of an input token
+    /// of the conversation's model: as [`Summarizer::price`].
     fn price(&self, prices: &Prices, covered: u64, tokens: u64, cached: Option<u64>) -> u64;
 }
 
@@ -34,13 +35,14 @@ pub(crate) trait FillGap: Send + Sync + fmt::Debug {
 #[derive(Clone, Copy)]
 pub(crate) struct GapCx<'a, 'c> {
     pub(crate) gap: SummaryGap<'a>,
-    /// The compaction that the plan is for, with the history that it was made of.
+    /// The compaction of the plan, with the history that the plan was made for.
     pub(crate) compaction: &'a CompactionCx<'c>,
     /// The visible messages of the history, by position.
     pub(crate) messages: &'a [&'a Message],
     /// The name of the strategy, for errors.
     pub(crate) rule: &'a str,
-    /// Exchanges that are in no message of the span and belong to it: late answers, and messages that a ledger stands for.
+    /// Exchanges that belong to the span but are not in its messages: late answers, and messages that a ledger
+    /// covers.
     pub(crate) late: &'a [Vec<Message>],
 }
 
@@ -51,18 +53,18 @@ impl GapCx<'_, '_> {
     }
 }
 
-/// The message that stands in the place of groups.
+/// The message that replaces groups.
 #[derive(Clone)]
 pub(crate) struct GapFilling {
     /// Its parts.
     pub(crate) parts: Vec<Part>,
     /// Its size.
     pub(crate) tokens: Tokens,
-    /// Parts of the conversation that its writer has not seen.
+    /// Parts of the conversation that its writer did not receive.
     pub(crate) losses: Vec<ConversionLoss>,
 }
 
-/// The text, in a plan, of a filling without a text.
+/// Text of a filling in a plan if its parts have no text.
 const SEALED: &str = "[compaction]";
 
 impl GapFilling {
@@ -77,10 +79,10 @@ impl GapFilling {
     }
 }
 
-/// Fills gaps with texts: the prose of a summarizer, digests and ledgers.
+/// Fills gaps with texts: summaries of a summarizer, digests and ledgers.
 #[derive(Debug, Clone)]
 pub(crate) struct TextFiller {
-    /// Without a summarizer there are only digests and ledgers.
+    /// The summarizer. Without one there are only digests and ledgers.
     pub(crate) summarizer: Option<Arc<dyn Summarizer>>,
     pub(crate) deadline: Duration,
 }

@@ -1,17 +1,19 @@
-//! Leave the identifiers of what goes.
+//! Leave the identifiers of hidden messages.
 
 use epitome_core::{Draft, Group, GroupKind, Strategy, Tokens, Verdict};
 
 use crate::newest_first::always;
 
-/// Lets one message stand for all that the stages before it hide or shorten: it lists the identifiers in that, and nothing else.
+/// Adds one message with the identifiers from all messages that the stages before it hide or shorten.
 ///
-/// *Keeps*: everything else. *Replaces*: an earlier ledger, so that there is one, with the hidden groups beside it; else the oldest run
-/// of hidden groups behind the first message that stays. *Cost*: four passes over the groups, and two more each time that its share is
-/// asked for. *Stable prefix*: up to what it replaces.
+/// Identifiers are the words that a model must write letter by letter and needs to find anything again: paths,
+/// addresses, ids, names in code, amounts. No model is called. Use it as the last stage of a
+/// [`Pipeline`](crate::Pipeline): the stages before it leave its share of the goal free.
 ///
-/// Identifiers are what a model must write letter by letter, and needs to find anything again: paths, addresses, ids, names
-/// in code, amounts. No model is asked. The stages before it in a [`Pipeline`](crate::Pipeline) leave its share of the goal free.
+/// *Keeps*: everything else. *Replaces*: an earlier ledger together with the hidden groups next to it, so that
+/// there is only one; otherwise the oldest run of hidden groups behind the first message that stays. *Cost*: four
+/// passes over the groups, and two more for each query of its share. *Stable prefix*: up to the groups that it
+/// replaces.
 ///
 /// ```
 /// use epitome_compactors::{Ledger, NewestFirst, Pipeline};
@@ -27,17 +29,18 @@ pub struct Ledger {
 /// The share of the goal that measured best on recorded work of agents (docs/benchmarks).
 const SHARE: u32 = 15;
 
-/// Below this there is no room for a name besides what every ledger says, whatever the tokenizer.
+/// Minimum size of a ledger: with any tokenizer, a smaller one has no room for a name beside its fixed text.
 const LEDGER_TOKENS_MIN: u64 = 80;
 
-/// Divisor of the tokens that go for the first time: a ledger has at most a tenth of them. Recorded work of agents has no larger share of
-/// identifiers. Tokens that a ledger does not need are lost to the stages before it.
+/// Divisor of the tokens that are hidden for the first time: a ledger has at most a tenth of them. Recorded work of
+/// agents has no larger share of identifiers. The stages before the ledger cannot use tokens that it reserves and
+/// does not need.
 const GONE_SHARE: u64 = 10;
 
-/// A ledger has at most half of what it stands for.
+/// Divisor of the hidden tokens: a ledger has at most half of them.
 const SHRINKS_TO: u64 = 2;
 
-/// A ledger has at most twice its share, where the stages before it leave room.
+/// Factor of the ledger's share: it may have twice its share, if the stages before it leave room.
 const WITH_UNUSED_ROOM: u64 = 2;
 
 impl Default for Ledger {
@@ -47,14 +50,15 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    /// With 15 % of the goal.
+    /// A ledger with 15 % of the goal.
     #[must_use]
     pub const fn new() -> Self {
         Self { share: SHARE }
     }
 
-    /// The share of the goal that the stages before it leave free for it, in percent. It may have twice that where these stages leave more.
-    /// Without a goal, it is a share of what these stages leave.
+    /// Sets the share of the goal that the stages before the ledger leave free for it, in percent. The ledger may
+    /// have twice this share if these stages leave more. Without a goal, it is a share of the tokens that these
+    /// stages leave.
     #[must_use]
     pub const fn share(mut self, percent: u32) -> Self {
         self.share = if percent > 100 { 100 } else { percent };
@@ -66,13 +70,13 @@ impl Ledger {
         let all = draft.index().tokens();
         let goal = draft.budget().goal().unwrap_or(draft.tokens());
         let share = goal.saturating_mul(u64::from(self.share)) / 100;
-        // A summary stands for more than there is now.
+        // A summary covers more messages than the current index has.
         let was_compacted = draft.index().groups().any(|group| group.kind() == GroupKind::Summary);
         if was_compacted { share } else { share.min(all.saturating_sub(goal) / GONE_SHARE) }
     }
 }
 
-/// Tokens of the summaries that may go: the stages before the ledger leave their place to it.
+/// Tokens of the summaries that may be replaced: their room is also free for the ledger.
 fn summaries(draft: &Draft<'_>) -> u64 {
     let mut tokens = 0_u64;
     for group in draft.index().groups() {
@@ -83,23 +87,23 @@ fn summaries(draft: &Draft<'_>) -> u64 {
     tokens
 }
 
-/// Groups that follow each other, or would without those that are never seen: what the ledger replaces.
+/// Adjacent groups that the ledger replaces. Groups that are never sent to a model do not count between them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Run {
     first: u32,
     last: u32,
-    /// Whether a summary in it is shown.
+    /// Whether it contains a visible summary.
     has_summary: bool,
     /// Whether a message that is no instruction stays before it.
     is_behind: bool,
     /// Tokens of these summaries.
     summaries: u64,
-    /// Tokens of all groups in it that are shown.
+    /// Tokens of all visible groups in it.
     shown: u64,
 }
 
 impl Run {
-    /// This group alone, or behind those of a run.
+    /// The run with this group added; a new run if there is none.
     fn with(run: Option<Self>, draft: &Draft<'_>, group: &Group<'_>, is_behind: bool) -> Self {
         let mut run = run.unwrap_or(Self { first: group.leader(), is_behind, ..Self::default() });
         run.last = group.leader();
@@ -114,9 +118,10 @@ impl Run {
         run
     }
 
-    /// The one with a summary in it, so that there are not two; else the oldest of hidden groups; else the oldest group of which
-    /// parts are shortened. Those before the first message that stays come last: some providers refuse a conversation that the model
-    /// begins. None where a summary is written in the same pass.
+    /// Chooses the run with a summary, so that there is only one summary; otherwise the oldest run of hidden
+    /// groups; otherwise the oldest group with shortened parts. Runs before the first message that stays come last,
+    /// because some providers refuse a conversation that begins with the model. `None` if the same pass writes a
+    /// summary.
     fn choose(draft: &Draft<'_>) -> Option<Self> {
         let (mut best, mut shortened, mut run) = (None, None, None);
         let mut is_behind = false;
@@ -139,7 +144,7 @@ impl Run {
         Self::better(Self::better(best, run), shortened)
     }
 
-    /// The older of two, unless the other ranks higher.
+    /// The older of two runs, unless the newer one ranks higher.
     fn better(older: Option<Self>, newer: Option<Self>) -> Option<Self> {
         match (older, newer) {
             (Some(older), Some(newer)) if older.rank() >= newer.rank() => Some(older),
@@ -186,10 +191,10 @@ impl Strategy for Ledger {
         let Some(run) = Run::choose(draft) else { return };
         let free = goal.saturating_sub(draft.tokens()).saturating_add(run.shown);
         let most = draft.budget().goal().map_or(share, |_| share.saturating_mul(WITH_UNUSED_ROOM));
-        // What a summary in the run says stays.
+        // The content of a summary in the run stays.
         let allowance = most.min(free).min(taken / SHRINKS_TO).max(run.summaries);
         if allowance >= LEDGER_TOKENS_MIN {
-            // Where there is no room for it, what goes leaves nothing.
+            // If the record is refused, the hidden groups have no ledger.
             let _ = draft.record(run.first, run.last, Tokens::from_u64(allowance));
         }
     }

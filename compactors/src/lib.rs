@@ -1,7 +1,7 @@
-//! Rules that decide what an LLM conversation keeps when it has outgrown its budget.
+//! Strategies that decide which messages of an LLM conversation stay when it exceeds its budget.
 //!
-//! Each is a [`Strategy`](epitome_core::Strategy): a pure rule over the sizes and kinds of groups. It never sees text and
-//! never splits a call from its result.
+//! A [`Strategy`](epitome_core::Strategy) is a pure rule over the sizes and kinds of groups. It never sees text,
+//! and never separates a call from its result.
 //!
 //! ```
 //! use epitome_compactors::Truncation;
@@ -22,8 +22,8 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
-//! A strategy has no model to ask: [`Summarization`] chooses what to summarize. With the feature `std`, an `Engine` makes a
-//! compactor of any strategy, which a run calls; it has summaries written, and commits.
+//! A strategy calls no model: [`Summarization`] only chooses the groups to summarize. With the feature `std`, an
+//! `Engine` turns any strategy into a compactor for runs: it requests the summaries and commits the plan.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![warn(clippy::arithmetic_side_effects)]

@@ -1,8 +1,9 @@
-//! Compaction by the provider: what it leaves in the place of messages goes back to it byte for byte, and to nobody else.
+//! Compaction by a model provider. The result goes back to this provider byte for byte, and to no other one.
 //!
-//! [`Managed`] is the compactor, a [`CompactionService`] whom it asks; another provider is another implementation of that trait. What a
-//! service leaves is an [`Artefact`]: a [`CompactionPart`](epitome_std::message::CompactionPart) with the name of its provider. Where a
-//! conversation is written for another provider, the text beside it stands in its place; if it has none, nothing does.
+//! [`Managed`] is the compactor. It calls a [`CompactionService`]; each provider has its own implementation of this
+//! trait. The result of a service is an [`Artefact`]: a [`CompactionPart`](epitome_std::message::CompactionPart)
+//! with the name of its provider. In requests to another provider, the text of the artefact replaces it; an
+//! artefact without a text is left out.
 
 pub mod anthropic;
 mod error;
@@ -40,23 +41,27 @@ pub use error::{ServiceError, ServiceErrorKind};
 pub use server::ServerCompaction;
 pub use service::{Artefact, Capabilities, CompactionService, Cut, Position, ServiceRequest};
 
-/// Compacts with a [`CompactionService`].
+/// A compactor that uses the compaction of a model provider, through a [`CompactionService`].
 ///
-/// What is replaced is chosen as [`Summarization`] chooses it, within what the service asks for: whole groups, no open work,
-/// no pins, no instructions. In its place stands one message of the model that holds what the service left. It has the
-/// least authority of what it stands for, and says what that is. Conflicts are resolved as [`Engine`] does.
+/// The replaced span is chosen as by [`Summarization`], within the limits of the service: whole groups, no open
+/// calls, no pins, no instructions. One message of the model, which contains the artefact of the service, replaces
+/// the span. It has the lowest authority of the replaced messages, and records which messages it covers. Conflicts
+/// are resolved as by [`Engine`].
 ///
-/// *If the service fails*: what may pass is tried again, twice at most and within the deadline, as late as the service asks; then the
-/// fallback compacts, if there is one, and otherwise the error is returned. The history is as it was. The error's source is a
-/// [`ServiceError`]. What was paid is told to the session all the same.
+/// *If the service fails*: a transient error is retried at most twice, within the deadline and after the pause that
+/// the service asks for. Then the fallback compacts, if there is one; otherwise the error is returned and the
+/// history is unchanged. The source of the error is a [`ServiceError`]. The usage of failed requests is added to
+/// the session's costs.
 ///
-/// *If the service keeps the session* (OpenAI's `previous_response_id`), and its [`Capabilities`] say that it can, it compacts
-/// what it keeps: the run begins a new session of the service with what is left. See [`Compactor::compact_kept`].
+/// *If the service keeps the session* (OpenAI's `previous_response_id`), and its [`Capabilities`] allow it, the
+/// service compacts its own copy: the run starts a new session of the service with the result. See
+/// [`Compactor::compact_kept`].
 ///
-/// *If the provider changes*: the text beside what the service left is what others read. A service that writes none needs
-/// [`Managed::with_portable_text`] for that.
+/// *If the provider changes*: other providers read the text of the artefact. A service that writes no text needs
+/// [`Managed::with_portable_text`] for this.
 ///
-/// *Cancel safety*: as [`Compactor`]. The request ends where the future is dropped; the service may ask for its price.
+/// *Cancel safety*: as [`Compactor`]. If the future is dropped, the request ends; the service may still charge for
+/// it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -107,22 +112,22 @@ pub use service::{Artefact, Capabilities, CompactionService, Cut, Position, Serv
 /// ```
 pub struct Managed {
     name: Str,
-    /// Asks the service; none where the endpoint compacts nothing.
+    /// Sends the requests to the service; `None` if the endpoint has no compaction.
     writer: Option<Arc<ServiceWriter>>,
-    /// Chooses the messages for which the service is to stand.
+    /// Chooses the messages that the service compacts.
     rule: Summarization,
-    /// The executor of requests that are made before they are due, if any are.
+    /// The executor of early requests, if there are any.
     spawn: Option<Arc<dyn Fn(BackgroundTask) + Send + Sync>>,
-    /// Plans, has the writer ask, and commits.
+    /// Makes plans, requests the artefacts through the writer, and commits.
     engine: Option<Background>,
     fallback: Option<Arc<dyn Compactor>>,
 }
 
 impl Managed {
-    /// A compactor that asks `service`.
+    /// A compactor that calls `service`.
     ///
     /// # Errors
-    /// `Unsupported` if the service's endpoint compacts nothing: see [`Managed::or_else`].
+    /// `Unsupported` if the service's endpoint has no compaction: see [`Managed::or_else`].
     pub fn new(service: Arc<dyn CompactionService>) -> Result<Self, ServiceError> {
         let name = Str::from(format!("managed:{}", service.provider()));
         let Some(able) = service.capabilities() else {
@@ -147,8 +152,7 @@ impl Managed {
         Ok(Self { name, writer, rule, spawn: None, engine: None, fallback: None }.built())
     }
 
-    /// A compactor that asks `service`, and lets `fallback` compact where it cannot: where its endpoint compacts nothing, and
-    /// where it fails.
+    /// A compactor that calls `service`, and `fallback` if the endpoint has no compaction or the service fails.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -172,17 +176,19 @@ impl Managed {
         }
     }
 
-    /// Spares this many of the newest turns, if the goal can be met without them: three by default.
+    /// Preserves this number of the newest turns, if the goal can be met without them: three by default.
     #[must_use]
     pub fn preserve_recent(mut self, turns: u32) -> Self {
         self.rule = self.rule.preserve_recent(turns);
         self.built()
     }
 
-    /// Asks before it is due, while the conversation goes on: at a line below the trigger
-    /// ([`AutoCompaction::early`](epitome_std::compaction::AutoCompaction::early)) the request is given to `spawn`, as
-    /// [`Background`] does it. What comes is put in place in the first request after that, whether it is due or not; behind
-    /// it stands all that was said meanwhile. If what it stands for was changed, or the model, it is discarded, which is told.
+    /// Sends the request before the compaction is due, while the conversation continues.
+    ///
+    /// At a line below the trigger ([`AutoCompaction::early`](epitome_std::compaction::AutoCompaction::early)) the
+    /// request is given to `spawn`, as by [`Background`]. The artefact is committed before the first request after
+    /// its arrival, due or not; the messages since then stay behind it. If its messages or the model have changed
+    /// meanwhile, it is discarded, and this is reported.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -199,8 +205,8 @@ impl Managed {
         self.built()
     }
 
-    /// Has a text written beside what the service leaves: what other providers read in its place. It costs a call of the
-    /// summarizer for each pass, and the pass fails if there is no text.
+    /// Adds a text to each artefact, for other providers. It costs a call of the summarizer for each pass, and the
+    /// pass fails if there is no text.
     #[must_use]
     pub fn with_portable_text(self, summarizer: Arc<dyn Summarizer>) -> Self {
         let text = TextFiller { summarizer: Some(summarizer), ..TextFiller::default() };
@@ -213,8 +219,8 @@ impl Managed {
         self.asking(|writer| writer.deadline = deadline)
     }
 
-    /// The conversation's instructions, tools and model, for passes over what is stored: the service is told of them as
-    /// the conversation's requests are. Before a call of the model, the request says so itself.
+    /// Sets the instructions, tools and model of the conversation, for passes over a stored history. The service
+    /// receives them as the conversation's requests do. Before a call of the model they come from the request.
     #[must_use]
     pub fn with_conversation(
         self,
@@ -234,7 +240,7 @@ impl Managed {
     fn built(mut self) -> Self {
         let Some(writer) = &self.writer else { return self };
         let engine = Engine::new(self.rule).with_filler(Arc::<ServiceWriter>::clone(writer));
-        // Without an executor it begins nothing early.
+        // Without an executor, no compaction starts early.
         let spawn = self.spawn.clone().unwrap_or_else(|| Arc::new(drop));
         self.engine = Some(Background::new(engine, move |task| spawn(task)).at_once());
         self
@@ -248,8 +254,8 @@ impl Compactor for Managed {
     }
 
     /// # Errors
-    /// As [`Engine`], with a [`ServiceError`] as the source if the service has failed: `Invalid` if another try fails alike,
-    /// `Unavailable` otherwise.
+    /// As [`Engine`], with a [`ServiceError`] as the source if the service failed: `Invalid` if a retry would fail
+    /// too, `NotFound` if the service does not know its session, `Unavailable` otherwise.
     async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
         let error = match &self.engine {
             Some(engine) => match engine.compact(cx).await {
@@ -263,7 +269,7 @@ impl Compactor for Managed {
                 let kind = error.map(|error| error.kind());
                 debug!(compactor = &*self.name, fallback = fallback.name(), ?kind, "the fallback compacts");
                 let outcome = fallback.compact(cx).await;
-                // Who stood in for the fallback has told so.
+                // A fallback of the fallback has already reported itself.
                 if let (Some(kind), None) = (kind, cx.fell_back()) {
                     cx.fall_back(FellBack::new(&*self.name, kind, fallback.name()));
                 }

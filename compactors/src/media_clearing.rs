@@ -1,15 +1,15 @@
-//! Clear old pictures.
+//! Clear old media.
 
 use epitome_core::{Draft, IndexedPart, PartKind, Strategy, Verdict};
 
 use crate::tool_result_clearing::PLACEHOLDER_TOKENS;
 
-/// Lets a note stand in the place of old pictures, sounds, videos and documents; the words beside them stay.
+/// Replaces old images, sounds, videos and documents by a note. The texts in the same messages stay.
 ///
-/// *Keeps*: all groups, and the media of the newest turns. *Clears*: all older media that users or the model have sent; those in the
-/// result of a tool go with the result, by [`ToolResultClearing`](crate::ToolResultClearing). *Cost*: one pass over the parts.
-/// *Stable prefix*: up to the first message that loses one. What is protected keeps its media, and so does the first user message
-/// where that is.
+/// *Keeps*: all groups, and the media of the newest turns. *Clears*: all older media from users or the model. Media
+/// in a tool result are cleared with the result, by [`ToolResultClearing`](crate::ToolResultClearing). *Cost*: one
+/// pass over the parts. *Stable prefix*: up to the first message that loses media. Protected messages keep their
+/// media, and so does the first user message if it is protected.
 ///
 /// ```
 /// use epitome_compactors::MediaClearing;
@@ -21,7 +21,7 @@ pub struct MediaClearing {
     keep_turns: u32,
 }
 
-/// A picture is looked at when it is sent, and asked about in the next turn at most.
+/// An image is used when it is sent, and seldom later than in the next turn.
 const KEEP_TURNS: u32 = 2;
 
 impl Default for MediaClearing {
@@ -31,7 +31,7 @@ impl Default for MediaClearing {
 }
 
 impl MediaClearing {
-    /// With the media of the newest two turns kept.
+    /// A stage that keeps the media of the newest two turns.
     #[must_use]
     pub const fn new() -> Self {
         Self { keep_turns: KEEP_TURNS }
@@ -62,7 +62,7 @@ impl Strategy for MediaClearing {
     fn plan(&self, draft: &mut Draft<'_>) {
         for part in draft.index().parts() {
             if self.is_old(draft, &part) {
-                // What is protected, or smaller than the note, stays.
+                // A protected part stays, and so does a part that is smaller than the note.
                 let _ = draft.elide(&part, PLACEHOLDER_TOKENS);
             }
         }

@@ -1,4 +1,4 @@
-//! Compacting messages that no session keeps.
+//! Compaction of messages without a session.
 
 use std::format;
 use std::vec::Vec;
@@ -20,34 +20,36 @@ use crate::{AnyStrategy, SummaryWriter};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompactedMessages {
-    /// Tokens of the messages before.
+    /// Tokens of the messages before the compaction.
     pub tokens_before: u64,
-    /// Tokens of the messages after.
+    /// Tokens of the messages after the compaction.
     pub tokens_after: u64,
-    /// The reason why nothing was changed; `None` if something was.
+    /// The reason why the messages are unchanged; `None` if they were changed.
     pub unchanged: Option<Unchanged>,
-    /// Whether the messages have more tokens than the goal of the budget: protected messages stay.
+    /// Whether the messages have more tokens than the goal of the budget, because protected messages stay.
     pub goal_missed: bool,
 }
 
-/// Compacts the messages of a conversation in place, without a session and a store: what goes is gone. Messages that stay are moved, not
-/// copied, in the order of a request: results directly behind their calls. A result without a call goes, and is not counted. If nothing is to
-/// be compacted, all messages stay as they are.
+/// Compacts the messages of a conversation in place, without a session and a store. Removed messages cannot be
+/// restored.
 ///
-/// A message with [`Retention::Pinned`](epitome_core::attribution::Retention::Pinned) in its attribution stays, with its group.
+/// Messages that stay are moved, not copied, in the order of a request: results directly behind their calls. A
+/// result without a call is removed, and not counted. If there is nothing to compact, all messages stay unchanged.
+/// A message with [`Retention::Pinned`](epitome_core::attribution::Retention::Pinned) in its attribution stays,
+/// with its group.
 ///
-/// The writer counts the messages, and writes what the strategy puts in the place of others: ledgers and digests itself, summaries with its
-/// [`Summarizer`](crate::Summarizer). Only for a summary is anything waited for.
+/// The writer counts the messages and writes the stand-ins: ledgers and digests itself, summaries with its
+/// [`Summarizer`](crate::Summarizer). Only a summary makes the future wait.
 ///
-/// To be able to take a compaction back, and to find what it hid, keep the conversation in a
+/// To undo a compaction, and to search hidden messages, keep the conversation in a
 /// [`History`](epitome_std::history::History).
 ///
 /// # Errors
-/// `Infeasible` if the messages that always stay do not fit the window of the budget; `Unavailable` if there is no summary. The
-/// messages are then as they were.
+/// `Infeasible` if the messages that always stay do not fit the window of the budget; `Unavailable` if there is no
+/// summary. The messages are then unchanged.
 ///
 /// # Cancel safety
-/// Dropping the future leaves the messages as they were.
+/// If the future is dropped, the messages stay unchanged.
 ///
 /// ```
 /// use epitome_compactors::{SummaryWriter, compact_messages};
@@ -78,7 +80,7 @@ pub async fn compact_messages(
     let counter = writer.counter();
     let mut index = IndexBuf::with_parts(Vec::new(), OpenCallTree::new(), Vec::new());
     let sizes = measure_all_with_parts(messages, counter, |_| {});
-    // By position, each with its place among all.
+    // The messages without orphans, by position, and the index of each in `messages`.
     let mut all: Vec<&Message> = Vec::with_capacity(messages.len());
     let mut places: Vec<usize> = Vec::with_capacity(messages.len());
     for ((place, message), (size, parts)) in messages.iter().enumerate().zip(sizes) {
@@ -87,7 +89,7 @@ pub async fn compact_messages(
             continue;
         }
         let tokens = |ordinal: u32, _: PartView<'_>| parts.get(ordinal as usize).copied().unwrap_or_default();
-        // Tables on the heap have always room.
+        // A table on the heap is never full.
         let _ = index.push_with_parts(message, size.tokens, tokens);
         all.push(message);
         places.push(place);
@@ -130,17 +132,17 @@ pub async fn compact_messages(
     Ok(CompactedMessages { tokens_before, tokens_after, unchanged: None, goal_missed })
 }
 
-/// The messages that a plan leaves.
+/// The messages after a plan.
 struct Projection {
-    /// In the order of the request.
+    /// The messages in the order of the request.
     order: Vec<Projected>,
-    /// By place, the stand-ins of messages that are shortened.
+    /// Stand-ins of shortened messages, by index.
     shortened: Vec<(usize, Vec<PartStandIn>)>,
 }
 
 /// A message of the request.
 enum Projected {
-    /// The one at this place before.
+    /// The message at this index before the compaction.
     Kept(usize),
     Summary(Message),
 }
@@ -173,7 +175,7 @@ impl Projection {
         Self { order, shortened: shortened.filter_map(|(at, parts)| Some((place(at)?, parts))).collect() }
     }
 
-    /// Moves the messages that stay.
+    /// Moves the messages that stay to their new places.
     fn apply(self, messages: &mut Vec<Message>) {
         for (place, stand_ins) in &self.shortened {
             if let Some(message) = messages.get_mut(*place) {

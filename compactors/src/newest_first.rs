@@ -1,4 +1,4 @@
-//! Keep the newest that fits.
+//! Keep the newest groups that fit.
 
 use epitome_core::{
     Clamp, Draft, Group, GroupKind, IndexedPart, PartKind, Protection, Strategy, Tokens, Verdict,
@@ -7,17 +7,19 @@ use epitome_core::{
 use crate::Truncation;
 use crate::tool_result_clearing::{INPUT_TOKENS, PLACEHOLDER_TOKENS};
 
-/// Fills the goal from the newest group on, with the results of tools cleared; what room is left brings results back.
+/// Fills the goal with the newest groups, their tool results cleared; the rest of the room restores results.
 ///
-/// *Keeps*: the newest groups that fit, with the request of each turn of which a step stays; requests alone, the newest first, in a
-/// fifth of the room; summaries, if they fit the goal or a step that stays relies on them; and what [`Protection`] names. *Clears*:
-/// results, then, only where that is not enough, arguments of calls. *Shortens*: long arguments, of protected calls where these do not fit
-/// the goal, and of calls that would not fit with them. *Drops*: whole groups for which there is no room. One that is too large is passed
-/// over, and the next older one is tried. *Cost*: fourteen passes over the groups. *Stable prefix*: up to the first group that it drops,
-/// shortens or clears, which is usually in the second turn.
+/// *Keeps*: the newest groups that fit, with the request of each turn that keeps a step; other requests, the newest
+/// first, in a fifth of the room; summaries, if they fit the goal or a kept step relies on them; protected groups
+/// ([`Protection`]). *Clears*: results; then, if this is not enough, arguments of calls. *Shortens*: long
+/// arguments, of protected calls that do not fit the goal, and of other calls that would not fit otherwise.
+/// *Drops*: whole groups for which there is no room. If a group is too large, the next older one is tried. *Cost*:
+/// fourteen passes over the groups. *Stable prefix*: up to the first dropped, shortened or cleared group, which is
+/// usually in the second turn.
 ///
-/// A quarter of the room is for results: the newest stay whole, or an excerpt. Where groups have no parts in the index, nothing is
-/// cleared. Without a goal, and where all else was not enough, it does what its [`Truncation`] does.
+/// A quarter of the room is for results: the newest results stay, whole or as an excerpt. Nothing is cleared in
+/// groups without parts in the index. Without a goal, and if the goal is still missed, it applies its
+/// [`Truncation`].
 ///
 /// ```
 /// use epitome_compactors::{Ledger, NewestFirst, Pipeline};
@@ -31,7 +33,8 @@ pub struct NewestFirst {
     user_messages: u32,
 }
 
-/// The share of the room for requests without a step, in percent: Codex gives 20,000 tokens to them beside a summary.
+/// Share of the room for requests without a kept step, in percent. Codex gives such requests 20,000 tokens next to
+/// a summary.
 pub(crate) const USER_MESSAGES: u32 = 20;
 
 impl Default for NewestFirst {
@@ -41,14 +44,14 @@ impl Default for NewestFirst {
 }
 
 impl NewestFirst {
-    /// With the defaults of [`Truncation`], and a fifth of the room for requests.
+    /// A strategy with the defaults of [`Truncation`], and a fifth of the room for requests.
     #[must_use]
     pub fn new() -> Self {
         Self { truncation: Truncation::new(), user_messages: USER_MESSAGES }
     }
 
-    /// The share of the room in which requests stay also where no step of their turn does, in percent: what users ask and
-    /// rule is short, and cannot be found out again.
+    /// Sets the share of the room for requests of turns without a kept step, in percent. Requests and rules of
+    /// users are short, and cannot be found out again.
     #[must_use]
     pub const fn keep_user_messages(mut self, percent: u32) -> Self {
         self.user_messages = if percent > 100 { 100 } else { percent };
@@ -90,11 +93,12 @@ impl Strategy for NewestFirst {
     }
 }
 
-/// A quarter of the room is for results: with less the newest ones are gone too, with more the calls of a long time.
+/// Divisor of the room for results. With a smaller share the newest results are lost too, with a larger share the
+/// calls of a long time.
 const RESULTS_SHARE: u64 = 4;
 
-/// Tokens of the groups that stay in any case, with their results cleared: protected groups, with the requests of protected steps, and
-/// summaries.
+/// Tokens of the groups that stay in any case, with their results cleared: protected groups, requests of protected
+/// steps, and summaries.
 pub(crate) fn always(draft: &Draft<'_>) -> u64 {
     let (mut tokens, mut request) = (0_u64, 0);
     for group in draft.index().groups() {
@@ -118,11 +122,11 @@ pub(crate) fn always(draft: &Draft<'_>) -> u64 {
     tokens
 }
 
-/// Drops the summaries on which no step relies that stays, and the steps behind them. Returns the tokens of the summaries, which are hidden
-/// when the draft settles.
+/// Drops the summaries that no kept step relies on, and the steps behind them. Returns the tokens of these
+/// summaries, which are hidden when the draft settles.
 fn drop_summaries(draft: &mut Draft<'_>) -> u64 {
     let (mut tokens, mut goes) = (0_u64, false);
-    // The stretch up to the next request, and the last of its steps that stays.
+    // The end of the stretch up to the next request, and its last step that stays.
     let (mut end, mut stays) = (0, None);
     for group in draft.index().groups() {
         if group.is_request() {
@@ -142,7 +146,7 @@ fn drop_summaries(draft: &mut Draft<'_>) -> u64 {
     tokens
 }
 
-/// The place of the next request behind a group, and the last step before it that stays in any case.
+/// The position of the next request behind a group, and the last step before it that stays in any case.
 fn stretch(draft: &Draft<'_>, from: u32) -> (u32, Option<u32>) {
     let (index, mut stays) = (draft.index(), None);
     for at in from.saturating_add(1)..index.messages() {
@@ -157,7 +161,7 @@ fn stretch(draft: &Draft<'_>, from: u32) -> (u32, Option<u32>) {
     (index.messages(), stays)
 }
 
-/// Tokens of all requests that may go.
+/// Tokens of all requests that may be dropped.
 fn requests(draft: &Draft<'_>) -> u64 {
     let mut tokens = 0_u64;
     for group in draft.index().groups() {
@@ -168,7 +172,7 @@ fn requests(draft: &Draft<'_>) -> u64 {
     tokens
 }
 
-/// Drops what has no room, and gives what is left of both rooms.
+/// Drops the groups that have no room, and returns the rest of both rooms.
 fn fill(draft: &mut Draft<'_>, mut room: u64, mut for_requests: u64) -> u64 {
     let mut turn = None;
     let mut request = 0;
@@ -194,7 +198,7 @@ fn fill(draft: &mut Draft<'_>, mut room: u64, mut for_requests: u64) -> u64 {
             let rest = room.checked_sub(needs).or_else(|| {
                 let rest = room.checked_sub(needs.saturating_sub(argument_tokens_freed(draft, &group)))?;
                 for part in group.parts().filter(is_arguments) {
-                    // Short ones stay.
+                    // Short arguments stay.
                     let _ = draft.clamp(&part, LONG_ENDS);
                 }
                 Some(rest)
@@ -210,7 +214,7 @@ fn fill(draft: &mut Draft<'_>, mut room: u64, mut for_requests: u64) -> u64 {
     room.saturating_add(for_requests)
 }
 
-/// Tokens that the long arguments of a group's calls have over their ends.
+/// Tokens that are freed if the long arguments of a group's calls are shortened to their ends.
 fn argument_tokens_freed(draft: &Draft<'_>, group: &Group<'_>) -> u64 {
     let mut tokens = 0_u64;
     for part in group.parts().filter(is_arguments) {
@@ -222,7 +226,8 @@ fn argument_tokens_freed(draft: &Draft<'_>, group: &Group<'_>) -> u64 {
     tokens
 }
 
-/// Shortens the arguments in groups that stay in any case, the oldest first, until these groups fit the goal. Returns their tokens.
+/// Shortens the arguments in groups that stay in any case, the oldest first, until these groups fit the goal.
+/// Returns their tokens.
 fn shorten_arguments(draft: &mut Draft<'_>, mut stays: u64, goal: u64) -> u64 {
     if draft.floors().hard > goal {
         return stays;
@@ -248,7 +253,8 @@ fn is_arguments(part: &IndexedPart<'_>) -> bool {
     part.kind() == PartKind::ToolInput
 }
 
-/// Tokens of a turn's request, if it stays only with one of the turn's steps; else 0. `last` is the last group of the turn.
+/// Tokens of a turn's request if it stays only together with one of the turn's steps; otherwise 0. `last` is the
+/// last group of the turn.
 fn request_of(draft: &Draft<'_>, last: &Group<'_>) -> u64 {
     for at in (0..=last.leader()).rev() {
         let Some(group) = draft.index().group(at) else { continue };
@@ -266,7 +272,7 @@ fn request_of(draft: &Draft<'_>, last: &Group<'_>) -> u64 {
     0
 }
 
-/// Clears the results for which there is no room.
+/// Clears the results that have no room.
 fn clear(draft: &mut Draft<'_>, mut room: u64) {
     for group in draft.index().groups().rev() {
         if draft.verdict(&group) != Verdict::Keep {
@@ -287,8 +293,8 @@ fn clear(draft: &mut Draft<'_>, mut room: u64) {
     }
 }
 
-/// Clears the arguments of calls, the oldest first, where all else was not enough; and none, where what is protected alone has
-/// more than the goal.
+/// Clears the arguments of calls, the oldest first, if the goal is still missed. Clears nothing if the protected
+/// messages alone exceed the goal.
 fn squeeze(draft: &mut Draft<'_>) {
     if draft.budget().goal().is_none_or(|goal| draft.floors().hard > goal) {
         return;
@@ -298,13 +304,13 @@ fn squeeze(draft: &mut Draft<'_>) {
             return;
         }
         if is_arguments(&part) {
-            // What is protected, or small, stays.
+            // A protected or small part stays.
             let _ = draft.elide(&part, INPUT_TOKENS);
         }
     }
 }
 
-/// Shortens a result to what there is room for, and gives what is left of that.
+/// Shortens a result to the room for it, and returns the rest of the room.
 fn shorten(draft: &mut Draft<'_>, part: &IndexedPart<'_>, room: u64) -> u64 {
     for clamp in ENDS {
         let more = clamp.tokens_max().as_u64().saturating_sub(PLACEHOLDER_TOKENS.as_u64());
@@ -318,7 +324,8 @@ fn shorten(draft: &mut Draft<'_>, part: &IndexedPart<'_>, room: u64) -> u64 {
     room
 }
 
-/// The ends that may stay of a result or of arguments: two sizes, which leaves room for those of other stages.
+/// The ends of a shortened result or shortened arguments, in two sizes. Few sizes leave room for the clamps of
+/// other stages.
 const ENDS: [Clamp; 2] = [LONG_ENDS, ends(60)];
 
 const LONG_ENDS: Clamp = ends(400);
@@ -327,7 +334,7 @@ const fn ends(tokens: u32) -> Clamp {
     Clamp { head: Tokens(tokens), tail: Tokens(tokens / 2) }
 }
 
-/// Whether a group is kept now, may be hidden, and is no summary.
+/// Whether a group is kept so far, may be hidden, and is no summary.
 fn is_free(draft: &Draft<'_>, group: &Group<'_>) -> bool {
     draft.is_candidate(group) && group.kind() != GroupKind::Summary
 }

@@ -1,17 +1,18 @@
-//! Shorten single huge parts.
+//! Shorten very large parts.
 
 use epitome_core::{Clamp, Draft, ELIDED_TOKENS_MAX, PartKind, Strategy, Tokens};
 
-/// Cuts each tool result and each text that is larger than it may be.
+/// Cuts each tool result and each text that exceeds a size.
 ///
-/// *Keeps*: all groups, and of what is shortened both ends: the beginning says what it is, the end how it came out. Of a result in
-/// lines half of the room is for lines between them that report an error or name what no other line names. *Shortens*: every such
-/// part, old or new, also when less would do for the goal; but nothing of what is protected. *Cost*: one pass over the parts. *Stable prefix*: up to the first part that it shortens.
+/// *Keeps*: all groups, and both ends of each shortened part: its beginning shows the subject, its end the outcome.
+/// For a result in lines, half of the size is for lines between the ends that report an error or contain a name
+/// that no other line has. *Shortens*: every such part, old or new, even if the goal needs less; but no protected
+/// part. *Cost*: one pass over the parts. *Stable prefix*: up to the first part that it shortens.
 ///
-/// A shortened part has at most as much as is allowed, so that a second pass leaves it alone. Parts of at most
-/// [`ELIDED_TOKENS_MAX`] stay, whatever is allowed: a note that stands in the place of a part may have as much, and is not
-/// to be cut by the next pass. Texts below [`TEXT_PART_TOKENS_MIN`](epitome_core::TEXT_PART_TOKENS_MIN) have no row in an
-/// index and stay too.
+/// A shortened part has at most the allowed size, so that a second pass does not change it. Parts of at most
+/// [`ELIDED_TOKENS_MAX`] stay at any allowed size: the note of a cleared part may have this size, and must not be
+/// cut by the next pass. Texts below [`TEXT_PART_TOKENS_MIN`](epitome_core::TEXT_PART_TOKENS_MIN) have no row in an
+/// index, and stay too.
 ///
 /// ```
 /// use epitome_compactors::OversizedClamp;
@@ -25,7 +26,7 @@ pub struct OversizedClamp {
 }
 
 impl OversizedClamp {
-    /// Parts of at most this size stay as they are.
+    /// A stage with this size limit for parts.
     #[must_use]
     pub const fn new(max_part_tokens: Tokens) -> Self {
         Self { max_part_tokens }
@@ -43,7 +44,7 @@ impl Strategy for OversizedClamp {
         for part in draft.index().parts() {
             let has_ends = matches!(part.kind(), PartKind::ToolResult | PartKind::Text);
             if has_ends && draft.part_tokens_left(&part) > stays {
-                // What is protected, or as small as the marker, stays.
+                // A protected part stays, and so does a part that is not larger than the marker.
                 let _ = draft.clamp(&part, clamp);
             }
         }

@@ -1,24 +1,24 @@
-//! One strategy after another.
+//! Several strategies in order.
 
 use core::error::Error;
 use core::fmt;
 
 use epitome_core::{Draft, Protection, Strategy};
 
-/// Runs strategies in order and stops as soon as the goal is met.
+/// Runs strategies in order, and stops as soon as the goal is met.
 ///
-/// What only some of its stages protect is not protected: put the gentle ones first.
+/// A group is protected only if all stages protect it. Put the stages that preserve the most first.
 ///
-/// Where all of them miss the goal they run again: what a later stage dropped may be what an earlier one waited for (a
-/// group that held reasoning which has to go together with that of others), and the next pass would find it gone. So one
-/// pass is enough. *Cost*: that of its stages; where the goal is missed twice that, seldom more, and at most once for each
+/// If all stages miss the goal, they run again: a later stage may drop a group that an earlier stage waited for,
+/// for example a group whose reasoning must be hidden together with other reasoning. One pass is therefore enough.
+/// *Cost*: that of its stages; if the goal is missed twice that, seldom more, and at most one repetition for each
 /// stage.
 ///
-/// A stage sees what those before it have left of a part, and may shorten it further: of two stages that shorten the same
-/// parts the one that leaves less decides.
+/// A stage sees the parts as the stages before it left them, and may shorten them further. Of two stages that
+/// shorten the same part, the smaller result counts.
 ///
-/// What puts summaries in the place of what was said comes last: a stage behind it could drop them only in the pass after,
-/// which would then not be left alone. What is to happen where that is not enough is a fallback of the engine.
+/// A stage that writes summaries comes last. A stage behind it could drop the summaries only in the next pass, and
+/// would then change the result again. Use a fallback of the engine if the last stage may not be enough.
 ///
 /// ```
 /// use epitome_compactors::{Pipeline, ToolExchangeDigest, ToolResultClearing, Truncation};
@@ -43,7 +43,7 @@ impl<'a> Pipeline<'a> {
     /// Creates a pipeline of these stages, in this order.
     ///
     /// # Errors
-    /// [`NotLast`] if one that replaces ([`Strategy::replaces`]) has another behind it.
+    /// [`NotLast`] if a stage that replaces groups ([`Strategy::replaces`]) is not the last one.
     pub fn new(stages: &'a [&'a dyn Strategy]) -> Result<Self, NotLast> {
         match stages.iter().rev().skip(1).find(|stage| stage.replaces()) {
             Some(stage) => Err(NotLast { stage: stage.name() }),
@@ -51,13 +51,13 @@ impl<'a> Pipeline<'a> {
         }
     }
 
-    /// Stages that are known to be in order.
+    /// A pipeline of stages that are known to be in order.
     pub(crate) const fn of(stages: &'a [&'a dyn Strategy]) -> Self {
         Self { stages }
     }
 }
 
-/// A stage that puts summaries in the place of what was said, and is not the last.
+/// An error: a stage that replaces groups by summaries is not the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NotLast {
@@ -111,7 +111,7 @@ impl Strategy for Pipeline<'_> {
 }
 
 impl Pipeline<'_> {
-    /// Runs the stages that need nothing of the goal for themselves.
+    /// Runs the stages that reserve nothing of the goal.
     fn plan_without_reserve(&self, draft: &mut Draft<'_>) {
         let toward_goal = draft.budget().goal().is_some();
         for _ in self.stages {

@@ -1,17 +1,18 @@
-//! Take out old reasoning.
+//! Remove old reasoning.
 
 use epitome_core::{Draft, GroupKind, IndexedPart, PartKind, PartVerdict, Profile, Strategy, Verdict};
 
-/// Takes the reasoning of older turns out of the request; what it led to stays.
+/// Removes the reasoning of older turns from the request. The answers and calls after it stay.
 ///
-/// *Keeps*: all groups, and the reasoning of the newest turns; that of the current turn always. *Clears*: all older
-/// reasoning, where the target's rules allow it. *Cost*: two passes over the parts. *Stable prefix*: up to the first
-/// message that loses reasoning; put it before the clearing of tool results.
+/// *Keeps*: all groups, and the reasoning of the newest turns, always including the current turn. *Clears*: all
+/// older reasoning, as far as the rules of the target allow it. *Cost*: two passes over the parts. *Stable prefix*:
+/// up to the first message that loses reasoning. Put it before the clearing of tool results.
 ///
-/// The target decides: `openai-responses` wants each reasoning item with the item that follows it, so that nothing is
-/// cleared there. `deepseek` wants `reasoning_content` back with its call, so that steps with calls keep theirs there. For
-/// `anthropic`, whose signatures bind all that stands before them, it is all of the older reasoning or none: if a pin holds
-/// some of it, or some is all that its message holds (which [`Draft::elide`] refuses to take), nothing is cleared.
+/// The rules depend on the target. `openai-responses` requires each reasoning item together with the next item, so
+/// nothing is cleared. `deepseek` requires `reasoning_content` with its call, so steps with calls keep it. For
+/// `anthropic`, whose signatures bind all content before them, either all older reasoning is cleared or none. None
+/// is cleared if a pin holds some of it, or if it is the only content of a message, which [`Draft::elide`] refuses
+/// to clear.
 ///
 /// ```
 /// use epitome_compactors::ReasoningClearing;
@@ -26,7 +27,7 @@ pub struct ReasoningClearing {
 }
 
 impl ReasoningClearing {
-    /// For requests to this provider, with the reasoning of the current turn kept.
+    /// A stage for requests to this provider, which keeps the reasoning of the current turn.
     #[must_use]
     pub const fn new(target: Profile) -> Self {
         Self { target, keep_turns: 1 }
@@ -39,12 +40,13 @@ impl ReasoningClearing {
         self
     }
 
-    /// Number of the newest turns that keep their reasoning: the current turn always does.
+    /// Number of the newest turns that keep their reasoning, at least the current one.
     pub(crate) const fn turns_kept(self) -> u32 {
         if self.keep_turns == 0 { 1 } else { self.keep_turns }
     }
 
-    /// Whether a part is reasoning that is old enough, not wanted back, and seen: another stage may have taken it out.
+    /// Whether a part is visible reasoning that is old enough and that the provider does not require. Another stage
+    /// may have cleared it.
     fn is_old(&self, draft: &Draft<'_>, part: &IndexedPart<'_>) -> bool {
         let newest = draft.index().turn().0;
         part.kind() == PartKind::Reasoning
@@ -73,7 +75,7 @@ impl Strategy for ReasoningClearing {
         }
         for part in index.parts() {
             if old(draft, &part) {
-                // What is protected stays.
+                // A protected part stays.
                 let _ = draft.elide(&part, none);
             }
         }

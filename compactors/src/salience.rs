@@ -13,14 +13,15 @@ use crate::Truncation;
 
 /// Fills the goal with the groups of the highest worth.
 ///
-/// *Keeps*: the newest turns, in at most a quarter of the room; then the groups of the highest worth, of equal ones the newest, each
-/// step with its request, and each group that a newer one updates with that one; summaries; and what [`Protection`] names. *Drops*: the other groups, whole. One that is too large is passed
-/// over. *Cost*: one sort of the groups. *Stable prefix*: up to the first group that it drops, which is usually in the second
-/// turn. Without a goal, and where all else was not enough, it does what its [`Truncation`] does.
+/// *Keeps*: the newest turns, in at most a quarter of the room; then the groups of the highest worth, the newest
+/// first among equals; summaries; protected groups ([`Protection`]). Each step stays with its request, and each
+/// group with the newer groups that update it. *Drops*: the other groups, whole. A group that is too large is
+/// skipped. *Cost*: one sort of the groups. *Stable prefix*: up to the first dropped group, which is usually in the
+/// second turn. Without a goal, and if the goal is still missed, it applies its [`Truncation`].
 ///
-/// The worth of each group is the caller's knowledge, because a strategy sees no text. As a
-/// [`StrategySpec`](crate::StrategySpec), `salience`, it is the worth for conversations of people that
-/// [`SpecTexts::worths`](crate::SpecTexts::worths) gives.
+/// The caller computes the worth of each group, because a strategy sees no text. In the
+/// [`StrategySpec`](crate::StrategySpec) `salience` it comes from [`SpecTexts::worths`](crate::SpecTexts::worths),
+/// which is for conversations of people.
 ///
 /// ```
 /// use epitome_compactors::Salience;
@@ -42,7 +43,8 @@ impl<W> Salience<W>
 where
     W: Fn(&Draft<'_>) -> Vec<u64>,
 {
-    /// With the worth of each group of a draft's index, in their order; a group without any has 0. No group updates another.
+    /// A strategy with a function that returns the worth of each group of a draft's index, in their order. A group
+    /// without a worth has 0. No group updates another.
     pub fn new(worths: W) -> Self {
         Self { worths, updates: |_| Vec::new(), truncation: Truncation::new() }
     }
@@ -53,8 +55,9 @@ where
     W: Fn(&Draft<'_>) -> Vec<u64>,
     U: Fn(&Draft<'_>) -> Vec<(u32, u32)>,
 {
-    /// Which groups a newer one updates: pairs of leaders, the older one first. The older group stays only if the newer one does, so
-    /// that no value is shown without the one that has replaced it. A newer group that is not shown is no condition.
+    /// Sets a function that returns the updates between groups: pairs of leaders, the older one first. The older
+    /// group stays only if the newer one does, so that no outdated value is shown without its replacement. A newer
+    /// group that is not visible is no condition.
     #[must_use]
     pub fn updates<V>(self, updates: V) -> Salience<W, V>
     where
@@ -64,7 +67,7 @@ where
         Salience { worths, updates, truncation }
     }
 
-    /// The groups it protects, the number of newest turns, and the rule without a goal.
+    /// Sets the protected groups, the number of newest turns, and the rule without a goal.
     #[must_use]
     pub fn truncation(mut self, truncation: Truncation) -> Self {
         self.truncation = truncation;
@@ -99,26 +102,26 @@ where
     }
 }
 
-/// The newest turns have at most this share of the room: a long answer is not worth all that was said before.
+/// Divisor of the room for the newest turns: a long answer must not displace the whole conversation before it.
 const NEWEST_SHARE: u64 = 4;
 
-/// A group that may go.
+/// A group that may be dropped.
 struct Candidate {
     leader: u32,
     turn: Turn,
     worth: u64,
 }
 
-/// Candidates, and what stays in any case.
+/// Candidates, and the groups that stay in any case.
 #[derive(Default)]
 struct Survey {
     candidates: Vec<Candidate>,
     always: u64,
-    /// Candidates that nothing has brought yet, with their tokens.
+    /// Candidates that are not kept so far, with their tokens.
     unpaid: HashMap<u32, u64, RandomState>,
-    /// By leader, the groups that stay as long as it does: the request of a step, and the groups that update it.
+    /// By leader, the groups that must stay with it: the request of a step, and the groups that update it.
     needs: HashMap<u32, Vec<u32>, RandomState>,
-    /// The groups that update what stays in any case.
+    /// The groups that update groups which stay in any case.
     for_always: Vec<u32>,
 }
 
@@ -127,11 +130,11 @@ where
     W: Fn(&Draft<'_>) -> Vec<u64>,
     U: Fn(&Draft<'_>) -> Vec<(u32, u32)>,
 {
-    /// Drops what has no room.
+    /// Drops the groups that have no room.
     fn fill(&self, draft: &mut Draft<'_>, goal: u64) {
         let mut survey = self.survey(draft);
         let mut room = goal.saturating_sub(survey.always);
-        // What cannot go is shown with what updates it, the newest first.
+        // A group that cannot be dropped is shown with its updates, the newest first.
         let mut newer = core::mem::take(&mut survey.for_always);
         newer.sort_unstable();
         for leader in newer.into_iter().rev() {
@@ -187,7 +190,8 @@ where
 }
 
 impl Survey {
-    /// Keeps a group with all that it needs, if there is room for what of it is not kept yet, and says so.
+    /// Keeps a group with all groups that it needs, if there is room for those that are not kept so far. Returns
+    /// whether it was kept.
     fn take(&mut self, leader: u32, room: &mut u64) -> bool {
         let (mut found, mut tokens, mut next) = (vec![leader], 0_u64, 0);
         while let Some(group) = found.get(next).copied() {

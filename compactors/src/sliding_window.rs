@@ -1,14 +1,14 @@
-//! Keep the newest.
+//! Keep the newest groups.
 
 use epitome_core::{Draft, Group, GroupKind, Protection, Strategy, Turn, Verdict};
 
-/// Keeps a window of the newest groups and drops what is older.
+/// Keeps a window of the newest groups, and drops all older ones.
 ///
-/// *Keeps*: the window, and what [`Protection`] names. *Drops*: all whole groups before the window. The window opens on a
-/// turn, so it may be smaller than asked for; only where the newest turn is larger than the window, it opens on a step of
-/// that turn. Where the goal is still not met, the oldest groups of the window go too.
-/// *Cost*: at most seven passes over the groups. *Stable prefix*: the instructions and the first user message, no more: a
-/// window that slides voids the provider's cache.
+/// *Keeps*: the window, and protected groups ([`Protection`]). *Drops*: all whole groups before the window. The
+/// window begins with a turn, so it may be smaller than its size. If the newest turn is larger than the window, it
+/// begins with a step of that turn. If the goal is still missed, the oldest groups of the window are dropped too.
+/// *Cost*: at most seven passes over the groups. *Stable prefix*: only the instructions and the first user message.
+/// A sliding window voids the provider's cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlidingWindow {
     window: Window,
@@ -30,13 +30,13 @@ pub enum Window {
 }
 
 impl SlidingWindow {
-    /// A window of this size.
+    /// A strategy with a window of this size.
     #[must_use]
     pub fn new(window: Window) -> Self {
         Self { window, protection: Protection::default() }
     }
 
-    /// Preserves the first user message or not.
+    /// Sets whether the first user message is preserved.
     #[must_use]
     pub const fn preserve_first_user(mut self, stays: bool) -> Self {
         self.protection = self.protection.with_first_user(stays);
@@ -77,7 +77,7 @@ impl Strategy for SlidingWindow {
         self.protection
     }
 
-    /// The larger the groups, the later the window opens, and the further its oldest groups go.
+    /// Monotone: with larger groups the window begins later, and more of its oldest groups are dropped.
     fn is_monotone(&self) -> bool {
         true
     }
@@ -96,8 +96,8 @@ impl Strategy for SlidingWindow {
     }
 }
 
-/// The first group of the oldest turn that fits into `room` with all that is newer. Where not even the newest turn fits,
-/// the oldest group that does: an agent may work for hours on one request.
+/// The first group of the oldest turn that fits into `room` with all newer groups. If not even the newest turn
+/// fits, the oldest group that does: an agent may work for hours on one request.
 fn first_that_fits(draft: &Draft<'_>, room: u64, cost: impl Fn(&Group<'_>) -> u64) -> u32 {
     let visible =
         |group: &Group<'_>| group.kind() != GroupKind::System && draft.verdict(group) == Verdict::Keep;

@@ -23,16 +23,18 @@ pub use texts::SpecTexts;
 
 use table::{STAGES, StageRow};
 
-/// A strategy, or several one after another, as data: what a command line, a TOML file and a JSON document say alike.
+/// A strategy, or several strategies in order, as data. The same form serves command lines, TOML and JSON.
 ///
-/// As text, stages stand in order with `|` or `,` between, each a name and its parameters with `:` before each: a number
-/// (`keep=3`), a word (`strength=light`), `true` or `false` (`clear-inputs=false`; the name alone is `true`), or the name of a
-/// tool (`exclude-tools=search`, once for each). A `\` before a character takes it as it is. `_` in a name is `-`.
+/// As text, the stages are in order, separated by `|` or `,`. A stage is a name with its parameters, each after a
+/// `:`. A value is a number (`keep=3`), a word (`strength=light`), `true` or `false` (`clear-inputs=false`; the
+/// name alone means `true`), or the name of a tool (`exclude-tools=search`, once for each). A `\` escapes the next
+/// character. In names, `_` is the same as `-`.
 ///
-/// As TOML or JSON a stage is a table with the strategy's name at `strategy` and a field for each parameter (tools are a
-/// list), a pipeline a list of such tables; a string is read as text.
+/// As TOML or JSON, a stage is a table with the strategy's name at `strategy` and a field for each parameter; tools
+/// are a list. A pipeline is a list of such tables. A string is parsed as text.
 ///
-/// What is not said has the strategy's own default. What may be said is at [`StrategySpec::known`].
+/// A parameter without a value has the default of the strategy. [`StrategySpec::known`] lists all strategies and
+/// parameters.
 ///
 /// ```
 /// use epitome_compactors::StrategySpec;
@@ -53,17 +55,17 @@ pub struct StrategySpec {
     stages: Vec<Stage>,
 }
 
-/// Maximum number of stages: a line from outside does not decide how deep a pass goes.
+/// Maximum number of stages: input from outside must not decide the depth of a pass.
 pub const STAGES_MAX: usize = 16;
 
-/// One stage: its row, and what is said of its parameters, in the order of the row.
+/// One stage: its row, and the values of its parameters, in the order of the row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stage {
     row: &'static StageRow,
     said: Vec<(usize, Value)>,
 }
 
-/// Value of a parameter.
+/// The value of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Value {
     Number(u64),
@@ -84,19 +86,19 @@ impl StrategySpec {
         self.stages.iter().map(|stage| stage.to_string()).collect()
     }
 
-    /// Whether it needs [`SpecTexts`].
+    /// Whether the strategy needs [`SpecTexts`].
     #[must_use]
     pub fn needs_texts(&self) -> bool {
         self.has(table::SUPERSEDE) || self.weighs()
     }
 
-    /// For its stages, before they are shown the messages of an index.
+    /// Empty texts for the stages, to be filled with the messages of an index.
     #[must_use]
     pub fn texts(&self) -> SpecTexts {
         SpecTexts::new(self.has(table::SUPERSEDE), self.weighs())
     }
 
-    /// Whether it chooses by the worth of texts.
+    /// Whether a stage uses the worth of texts.
     fn weighs(&self) -> bool {
         [table::SALIENCE, table::CHAT].iter().any(|stage| self.has(stage))
     }
@@ -105,7 +107,7 @@ impl StrategySpec {
         self.stages.iter().any(|own| own.row.name == stage)
     }
 
-    /// Whether it asks for summaries that a summarizer has to write.
+    /// Whether a stage requests summaries from a summarizer.
     #[must_use]
     pub fn summarizes(&self) -> bool {
         let asks =
@@ -113,20 +115,21 @@ impl StrategySpec {
         self.stages.iter().any(asks)
     }
 
-    /// Whether it puts summaries or digests in the place of what was said: a plan of it needs memory for them, and somebody
-    /// who writes them.
+    /// Whether a stage replaces groups by summaries or digests. Its plans then need memory for replacements, and a
+    /// writer.
     #[must_use]
     pub fn replaces(&self) -> bool {
         self.stages.iter().any(Stage::replaces)
     }
 
-    /// The strategy, for the index whose texts these are; without any, no result is stale and no message says anything.
+    /// The strategy, with the texts of an index. With empty texts, no result is outdated and no message has a
+    /// worth.
     #[must_use]
     pub fn strategy(&self, texts: SpecTexts) -> MadeStrategy {
         MadeStrategy::new(&self.stages, texts)
     }
 
-    /// The stages, if they may stand in this order.
+    /// The specification of these stages, if their order is valid.
     fn checked(stages: Vec<Stage>) -> Result<Self, SpecError> {
         if stages.len() > STAGES_MAX {
             return Err(SpecError::TooManyStages { max: STAGES_MAX });
@@ -143,7 +146,7 @@ impl StrategySpec {
     }
 }
 
-/// The stage `early` has others behind it: says in which order they may stand.
+/// The error for the stage `early`, which is not last. It contains a valid order.
 fn not_last(early: &Stage, stages: &[Stage]) -> SpecError {
     let (replacing, others): (Vec<&Stage>, Vec<&Stage>) = stages.iter().partition(|stage| stage.replaces());
     let said = |stages: &[&Stage], between| {
@@ -168,7 +171,7 @@ impl Stage {
         if let Some(Value::Number(number)) = self.value(name) { Some(*number) } else { None }
     }
 
-    /// A number that counts something: none is larger.
+    /// The value of a count, limited to the largest `u32`.
     fn count(&self, name: &str) -> Option<u32> {
         self.number(name).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
     }
@@ -185,13 +188,13 @@ impl Stage {
         if let Some(Value::Tools(tools)) = self.value(name) { tools } else { &[] }
     }
 
-    /// Whether it puts summaries in the place of what was said. What follows could only drop them in the pass after.
+    /// Whether the stage replaces groups by summaries. A stage behind it could drop them only in the next pass.
     fn replaces(&self) -> bool {
         [table::SUMMARIZE, table::TOOL_DIGEST, table::LEDGER, table::AGENT].contains(&self.row.name)
             || self.switch("summarize") == Some(true)
     }
 
-    /// Whether everything is said that must be, and nothing that excludes something else.
+    /// Checks that all required parameters have a value, and that no two alternatives have one.
     fn check(&self) -> Result<(), SpecError> {
         let strategy = self.row.name;
         let missing = self
@@ -223,7 +226,7 @@ impl FromStr for StrategySpec {
     }
 }
 
-/// In the form that is read: parameters in the order of the table, with the names there.
+/// The form that is parsed: parameters in the order of the table, with their names in the table.
 impl fmt::Display for StrategySpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, stage) in self.stages.iter().enumerate() {
@@ -255,7 +258,7 @@ impl fmt::Display for Stage {
 }
 
 impl Default for StrategySpec {
-    /// Truncation with its defaults.
+    /// The truncation, with its defaults.
     fn default() -> Self {
         let row = STAGES.iter().find(|row| row.name == table::TRUNCATE);
         Self { stages: row.map(|row| Stage { row, said: Vec::new() }).into_iter().collect() }
@@ -267,7 +270,7 @@ fn names() -> Vec<&'static str> {
     STAGES.iter().map(|row| row.name).collect()
 }
 
-/// `_` is `-`.
+/// The name with `-` in the place of `_`.
 fn plain(name: &str) -> String {
     name.trim().to_owned().replace('_', "-")
 }

@@ -1,8 +1,8 @@
-//! Stretch of groups that one summary replaces.
+//! A stretch of groups that one summary replaces.
 
 use epitome_core::{Draft, Group, GroupKind, Turn};
 
-/// Groups that follow each other, and what they have.
+/// Adjacent groups, and their sizes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stretch {
     pub(crate) first: u32,
@@ -13,9 +13,9 @@ pub(crate) struct Stretch {
     pub(crate) work: u64,
     /// Tokens of users' messages in `work`.
     pub(crate) users: u64,
-    /// Tokens of the same messages, as items of their own.
+    /// Tokens of the same messages, as separate items.
     pub(crate) user_items: u64,
-    /// The turn that it ends in.
+    /// The turn of its last group.
     pub(crate) turn: Turn,
 }
 
@@ -42,5 +42,5 @@ impl Stretch {
     }
 }
 
-/// Tokens that are written around a text of the user when it is sent on as it was said.
+/// Tokens around a text of the user that is sent on as a separate item.
 const USER_ITEM_TOKENS: u64 = 32;

@@ -1,4 +1,4 @@
-//! Let a summary stand in the place of what was said long ago.
+//! Replace the oldest messages by a summary.
 
 use epitome_core::attribution::SourceKind;
 use epitome_core::{Draft, Group, GroupKind, Protection, Strategy, Tokens, Turn, Verdict};
@@ -6,21 +6,22 @@ use epitome_core::{Draft, Group, GroupKind, Protection, Strategy, Tokens, Turn, 
 use crate::newest_first::USER_MESSAGES;
 use crate::stretch::Stretch;
 
-/// Lets one summary stand in the place of the oldest groups.
+/// Replaces the oldest groups by one summary.
 ///
-/// *Keeps*: what [`Protection`] names, and the newest turns as long as the goal can be met without them. *Replaces*: one
-/// span, the oldest that is large enough to meet the goal, or the largest there is; a summary that is already there is part
-/// of it, so that summaries never nest. What comes again within the span is dropped: what is ephemeral, and context.
-/// Instructions are never summarized. *Cost*: two passes over the groups. *Stable prefix*: up to the span, which usually begins behind
-/// the first user message.
+/// *Keeps*: protected groups ([`Protection`]), and the newest turns as long as the goal can be met without them.
+/// *Replaces*: one span, the oldest that is large enough to meet the goal, or the largest there is. An earlier
+/// summary is part of the span, so that summaries never nest. Ephemeral messages and context within the span are
+/// dropped, because they are added again. Instructions are never summarized. *Cost*: two passes over the groups.
+/// *Stable prefix*: up to the span, which usually begins behind the first user message.
 ///
-/// What users say in the span stands below the summary word for word, as far as a share of the goal allows.
+/// Messages of users in the span are quoted word for word below the summary, within a share of the goal.
 ///
-/// It chooses the span and what the summary may have; whoever fills the plan writes it, or has a model write it. It needs
-/// memory for one replacement: see [`plan_with`](epitome_core::plan_with). Where pins and instructions cut what is old into
-/// several spans, one is replaced in a pass.
+/// The strategy chooses the span and the largest size of the summary. The program that fills the plan writes the
+/// summary, or requests it from a model. A plan needs memory for one replacement: see
+/// [`plan_with`](epitome_core::plan_with). If pins and instructions divide the old groups into several spans, one
+/// pass replaces one span.
 ///
-/// Without a goal it replaces all that is older than the newest turns, as far as that is one span.
+/// Without a goal it replaces all groups before the newest turns, as far as they are one span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Summarization {
     preserve_recent: u32,
@@ -34,26 +35,26 @@ pub struct Summarization {
 /// Further demands of services that write no text: see [`Summarization::demanding`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Demands {
-    /// The words of users in the span are said again, behind the summary or before it.
+    /// The messages of users in the span are repeated, before or behind the summary.
     pub(crate) users_stay: bool,
     /// The span ends with a turn.
     pub(crate) whole_turns: bool,
-    /// Nothing but instructions stands before the span.
+    /// No messages except instructions are before the span.
     pub(crate) from_first: bool,
 }
 
-/// Number of the newest turns that are spared as long as the goal can be met without them.
+/// Number of the newest turns that stay as long as the goal can be met without them.
 const PRESERVE_RECENT: u32 = 3;
 
-/// Maximum tokens of a summary: the structured summaries of agents that publish theirs have one to two thousand tokens, and identifiers
-/// come on top.
+/// Maximum tokens of a summary. The structured summaries that agents publish have one to two thousand tokens, and
+/// identifiers are added to these.
 const SUMMARY_TOKENS_MAX: Tokens = Tokens(4_000);
 
-/// Below this a summary has no room for a sentence in each of its sections.
+/// Minimum tokens of a summary: a smaller one has no room for a sentence in each of its sections.
 const SUMMARY_TOKENS_MIN: u64 = 48;
 
-/// Divisor of the new content of a summary: a summary has at most this share of it. The text of an earlier summary may be repeated at full
-/// length, so that it does not lose half of it with each pass.
+/// Divisor of the new content of a summary: a summary has at most this share of it. The text of an earlier summary
+/// may be repeated at full length, so that it does not shrink with each pass.
 const SHRINKS_TO: u64 = 2;
 
 impl Default for Summarization {
@@ -63,7 +64,8 @@ impl Default for Summarization {
 }
 
 impl Summarization {
-    /// With three recent turns preserved, summaries of at most 4,000 tokens, and what users say in a fifth of the goal.
+    /// A strategy with three recent turns preserved, summaries of at most 4,000 tokens, and quotes of users in a
+    /// fifth of the goal.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -76,30 +78,31 @@ impl Summarization {
         }
     }
 
-    /// Spares this many of the newest turns, if the goal can be met without them.
+    /// Preserves this number of the newest turns, if the goal can be met without them.
     #[must_use]
     pub const fn preserve_recent(mut self, turns: u32) -> Self {
         self.preserve_recent = turns;
         self
     }
 
-    /// Sets the largest size of a summary in tokens, as a message, without the words of users. It also has at most half of the messages
-    /// that it replaces, and as much as the summary among them had.
+    /// Sets the largest size of a summary message in tokens, without the quotes of users. A summary also has at
+    /// most half of the new messages that it replaces, plus the size of an earlier summary among them.
     #[must_use]
     pub const fn summary_tokens_max(mut self, tokens: Tokens) -> Self {
         self.summary_tokens_max = tokens;
         self
     }
 
-    /// The share of the goal for what users say in the span, in percent; without a goal, of the limit. Their newest messages that
-    /// have room stand word for word below the summary, and are carried from one summary to the next.
+    /// Sets the share of the goal for quotes of users in the span, in percent; without a goal, the share of the
+    /// limit. The newest messages that fit are quoted word for word below the summary, and copied from one summary
+    /// to the next.
     #[must_use]
     pub const fn keep_user_messages(mut self, percent: u32) -> Self {
         self.user_messages = if percent > 100 { 100 } else { percent };
         self
     }
 
-    /// Preserves the first user message or not.
+    /// Sets whether the first user message is preserved.
     #[must_use]
     pub const fn preserve_first_user(mut self, stays: bool) -> Self {
         self.protection = self.protection.with_first_user(stays);
@@ -118,7 +121,7 @@ impl Summarization {
         self
     }
 
-    /// Tokens that the summary of a stretch may have; `None` if it is not worth it.
+    /// The largest size of the summary of a stretch; `None` if the summary would save too little.
     fn allowance(&self, draft: &Draft<'_>, stretch: &Stretch) -> Option<Tokens> {
         let Stretch { work, summaries, users, user_items, .. } = stretch;
         let items = if self.demands.users_stay { *user_items } else { 0 };
@@ -132,13 +135,13 @@ impl Summarization {
         enough.then(|| Tokens::from_u64(prose.saturating_add(quotes).min(most)))
     }
 
-    /// Tokens that the words of users may have.
+    /// Maximum tokens of the quotes of users.
     fn quotes_max(&self, draft: &Draft<'_>) -> u64 {
         let goal = draft.budget().goal().unwrap_or(draft.budget().limit());
         goal.saturating_mul(u64::from(self.user_messages)) / 100
     }
 
-    /// The span to replace.
+    /// Chooses the span to replace.
     fn choose(&self, draft: &Draft<'_>) -> Option<Stretch> {
         let Demands { whole_turns, from_first, .. } = self.demands;
         let first_spared =
@@ -177,7 +180,7 @@ impl Summarization {
         if best.enough { stretch } else { best.largest }
     }
 
-    /// Looks whether a stretch is the largest so far, and whether it is enough.
+    /// Updates `best` with a stretch: whether it is the largest so far, and whether it meets the goal.
     fn weigh(&self, draft: &Draft<'_>, stretch: Stretch, best: &mut Best) {
         let Some(allowance) = self.allowance(draft, &stretch) else { return };
         if best.largest.is_none_or(|largest| stretch.tokens() > largest.tokens()) {
@@ -187,7 +190,7 @@ impl Summarization {
         best.enough = draft.budget().goal().is_some() && freed >= draft.must_free();
     }
 
-    /// Drops what comes again and would stand where nothing may.
+    /// Drops messages that are added again and must not stay around the span.
     fn clear_passing(&self, draft: &mut Draft<'_>, stretch: &Stretch) {
         let first = if self.demands.from_first { 0 } else { stretch.first };
         for at in first..=stretch.last {
@@ -195,18 +198,18 @@ impl Summarization {
             let before = at < stretch.first;
             if group.is_some_and(|group| is_passing(&group) && !(before && group.kind() == GroupKind::System))
             {
-                // What the stretch holds of these may be dropped; that is why they are in it.
+                // These groups may be dropped; therefore they are in the stretch.
                 let _ = draft.drop_group(at);
             }
         }
     }
 }
 
-/// Best stretch that was found so far.
+/// The best stretch so far.
 #[derive(Default)]
 struct Best {
     largest: Option<Stretch>,
-    /// Whether the latest that was weighed meets the goal.
+    /// Whether the latest weighed stretch meets the goal.
     enough: bool,
 }
 
@@ -224,7 +227,7 @@ impl Strategy for Summarization {
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {
-        // One summary in a pass, also where a pipeline comes here twice: each is paid for.
+        // One summary in a pass, even if a pipeline runs the stage twice: each summary costs a call.
         if draft.index().groups().any(|group| draft.verdict(&group) == Verdict::Replace) {
             return;
         }
@@ -232,18 +235,18 @@ impl Strategy for Summarization {
         let Some(allowance) = self.allowance(draft, &stretch) else { return };
         let quotes = Tokens::from_u64(self.quotes_max(draft));
         self.clear_passing(draft, &stretch);
-        // If it is refused, nothing is lost but the context between, which the next stretch brings again.
+        // If the replacement is refused, only the context in the span is lost, and the next run adds it again.
         if draft.replace(stretch.first, stretch.last, allowance).is_ok() {
             draft.quote(quotes, self.summary_tokens_max);
         }
     }
 }
 
-/// Place of a group in a span.
+/// The place of a group in a span.
 enum Place {
-    /// Not seen, or not needed: it may stand within a span.
+    /// Not visible, or not needed: it may be within a span.
     Unseen,
-    /// Replaceable, but not worth it alone.
+    /// Replaceable, but not reason enough for a span.
     Summary,
     /// Replaceable.
     Work,
@@ -264,7 +267,7 @@ impl Place {
     }
 }
 
-/// Whether a group is there for a while only: nothing is lost with it that does not come again.
+/// Whether a group is temporary: its content is added again in each run.
 fn is_passing(group: &Group<'_>) -> bool {
     group.kind() == GroupKind::System || group.is_ephemeral() || group.source() == SourceKind::Context
 }

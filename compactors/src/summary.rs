@@ -1,4 +1,4 @@
-//! Summaries: who writes them, of what, and what makes one good enough to stand in the place of what was said.
+//! Summaries: their writers, their input, and their checks.
 
 mod digest;
 mod handle;

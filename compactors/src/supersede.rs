@@ -1,4 +1,4 @@
-//! Keep the newest of several results of one thing.
+//! Keep the newest of several results with the same subject.
 
 use core::fmt;
 
@@ -6,16 +6,16 @@ use epitome_core::{Draft, IndexedPart, PartKind, Strategy, Tokens, Verdict};
 
 use crate::tool_result_clearing::PLACEHOLDER_TOKENS;
 
-/// Lets a note stand in the place of tool results that a newer one of the same thing has made stale: a file that was read
-/// again, a list that was asked for again.
+/// Replaces outdated tool results by a note: a result is outdated if a newer one has the same subject, for example
+/// the same file or the same list.
 ///
-/// *Keeps*: all groups, and the newest result of each thing, whatever its age. *Clears*: the older ones. *Cost*: one pass
-/// over the parts, each found by a binary search. *Stable prefix*: up to the first result that it clears.
+/// *Keeps*: all groups, and the newest result of each subject, of any age. *Clears*: the older results. *Cost*: one
+/// pass over the parts, each found by a binary search. *Stable prefix*: up to the first result that it clears.
 ///
-/// What a result is about is the caller's knowledge, because a strategy sees no text: `key` gives the same number for two
-/// results of the same thing, by their positions for example, and none for a result that no other makes stale. A result
-/// that says that the tool failed makes none stale. The newest `THINGS` are known, in memory on the stack (8 bytes each);
-/// results of more are left alone.
+/// The caller knows the subjects, because a strategy sees no text. `key` returns the same number for results with
+/// the same subject, for example by their positions, and `None` for a result that is never outdated. A failed
+/// result makes no other outdated. The newest `THINGS` subjects are stored on the stack, with 8 bytes each; results
+/// of further subjects stay.
 ///
 /// ```
 /// use epitome_compactors::Supersede;
@@ -37,7 +37,7 @@ impl<K, const THINGS: usize> Supersede<K, THINGS>
 where
     K: Fn(&IndexedPart<'_>) -> Option<u64>,
 {
-    /// Tells results apart by `key`.
+    /// A stage with a function that returns the subject of a result.
     pub const fn new(key: K) -> Self {
         Self { key, placeholder: PLACEHOLDER_TOKENS }
     }
@@ -66,12 +66,12 @@ where
 
     fn plan(&self, draft: &mut Draft<'_>) {
         let (index, mut seen) = (draft.index(), Seen::<THINGS>::default());
-        // From the newest on.
+        // From the newest part on.
         for at in (0..u32::try_from(index.part_count()).unwrap_or(u32::MAX)).rev() {
             let Some(part) = index.part(at).filter(|part| is_seen(draft, part)) else { continue };
             let Some(key) = (self.key)(&part) else { continue };
             if seen.holds(key) {
-                // What is protected, or no larger than its note, stays.
+                // A protected part stays, and so does a part that is not larger than its note.
                 let _ = draft.elide(&part, self.placeholder);
             } else if !part.is_error() {
                 seen.add(key);
@@ -80,7 +80,7 @@ where
     }
 }
 
-/// Whether a part is a tool result that will be seen.
+/// Whether a part is a tool result in a kept group.
 fn is_seen(draft: &Draft<'_>, part: &IndexedPart<'_>) -> bool {
     part.kind() == PartKind::ToolResult
         && part.group().is_some_and(|group| draft.verdict(&group) == Verdict::Keep)
@@ -98,10 +98,10 @@ impl<const THINGS: usize> Default for Seen<THINGS> {
 }
 
 impl<const THINGS: usize> Seen<THINGS> {
-    /// The slot of a key, or the first that is free behind its place; none if the table is full of others.
+    /// The slot of a key, or the first free slot from its place on; `None` if other keys fill the table.
     fn slot(&mut self, key: u64) -> Option<&mut Option<u64>> {
         let things = u64::try_from(THINGS).ok()?;
-        // Keys may be small numbers, or differ in the upper bits only (Fibonacci hashing).
+        // Fibonacci hashing, because keys may be small numbers, or differ only in the upper bits.
         let start = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32).checked_rem(things)?;
         let start = usize::try_from(start).ok()?;
         let order = (start..THINGS).chain(0..start);

@@ -1,21 +1,23 @@
-//! Let a few lines stand in the place of what was done with tools long ago.
+//! Replace old tool exchanges by a few lines.
 
 use epitome_core::{Draft, GroupKind, Strategy, Tokens, Verdict, Writer};
 
 use crate::stretch::Stretch;
 use crate::tool_exchange_drop::is_exchange;
 
-/// Lets one message of the model, put together without asking one, stand in the place of older exchanges with tools.
+/// Replaces older exchanges with tools by one message of the model, written without a call of the model.
 ///
-/// *Keeps*: everything else, the newest exchanges, and what is protected. *Replaces*: older exchanges, calls and results
-/// together, oldest first, until the goal is met; without a goal all of them. Exchanges that follow each other have one
-/// digest together, and a summary beside them is part of it, so that summaries never stand side by side. *Cost*: three
-/// passes over the groups. *Stable prefix*: up to the first exchange that it replaces.
+/// At no cost, the model still knows what it has done and the beginnings of the results: a digest contains the
+/// beginnings of calls and results.
 ///
-/// The model still knows what it has done and how that began to come out, at no cost: the digest holds the beginnings of
-/// calls and results. It needs memory for one replacement for each run of exchanges; what finds no room stays. In a
-/// [`Pipeline`](crate::Pipeline) with [`Summarization`](crate::Summarization) whichever comes first replaces: the other one
-/// leaves that pass alone.
+/// *Keeps*: everything else, the newest exchanges, and protected groups. *Replaces*: older exchanges, calls and
+/// results together, the oldest first, until the goal is met; without a goal all of them. Adjacent exchanges have
+/// one digest. A summary next to them is part of it, so that two summaries are never adjacent. *Cost*: three passes
+/// over the groups. *Stable prefix*: up to the first exchange that it replaces.
+///
+/// It needs memory for one replacement for each run of exchanges; a run without memory stays. In a
+/// [`Pipeline`](crate::Pipeline) with [`Summarization`](crate::Summarization) only the first of the two stages
+/// replaces groups in a pass.
 ///
 /// ```
 /// use epitome_compactors::ToolExchangeDigest;
@@ -35,16 +37,16 @@ const KEEP: u32 = 1;
 /// Maximum number of characters of a digest, as in Microsoft Agent Framework.
 const CHARS_MAX: u32 = 4_096;
 
-/// Number of characters of a token in prose and code, by the published rule of thumb of OpenAI. In scripts with more tokens a digest is
-/// shorter.
+/// Number of characters of a token in prose and code, by the published rule of thumb of OpenAI. In scripts with
+/// more tokens a digest has fewer characters.
 const CHARS_PER_TOKEN: u32 = 4;
 
-/// A digest has at most this share of what is new in it: there is something to gain.
+/// Divisor of the new content of a digest: a digest has at most this share of it, so that it frees tokens.
 const SHRINKS_TO: u64 = 2;
 
-/// Below this a digest could hold nothing but what every digest begins with. No tokenizer makes more tokens than there are
-/// bytes, so that by every counter there is room for its header, a message's framing and a word that something is left out: a
-/// digest that is planned can be written.
+/// Minimum size of a digest: a smaller one could hold only its fixed text. No tokenizer makes more tokens than
+/// there are bytes. By every counter there is room for the header, a message's framing and the note about missing
+/// content, so that every planned digest can be written.
 const DIGEST_TOKENS_MIN: u64 = 48;
 
 impl Default for ToolExchangeDigest {
@@ -54,7 +56,7 @@ impl Default for ToolExchangeDigest {
 }
 
 impl ToolExchangeDigest {
-    /// With the newest exchange kept, and digests of at most 4,096 characters.
+    /// A stage that keeps the newest exchange, with digests of at most 4,096 characters.
     #[must_use]
     pub const fn new() -> Self {
         Self { keep: KEEP, chars_max: CHARS_MAX }
@@ -67,15 +69,16 @@ impl ToolExchangeDigest {
         self
     }
 
-    /// Sets the largest size of a digest, in characters of which four make a token: with less than 192 there is none. It also has at
-    /// most half of the exchanges that it replaces, and as much as the summary among them had.
+    /// Sets the largest size of a digest in characters, at four characters a token. Below 192 characters there is
+    /// no digest. A digest also has at most half of the exchanges that it replaces, plus the size of the summary
+    /// among them.
     #[must_use]
     pub const fn chars_max(mut self, chars: u32) -> Self {
         self.chars_max = chars;
         self
     }
 
-    /// Tokens that the digest of a stretch may have; `None` if it is not worth it.
+    /// The largest size of the digest of a stretch; `None` if the digest would save too little.
     fn allowance(&self, stretch: &Stretch) -> Option<Tokens> {
         let most = u64::from(self.chars_max / CHARS_PER_TOKEN);
         let allowance = stretch.summaries.saturating_add(stretch.work / SHRINKS_TO).min(most);
@@ -83,11 +86,11 @@ impl ToolExchangeDigest {
         is_worth_it.then(|| Tokens::from_u64(allowance))
     }
 
-    /// Replaces a run, if it is worth it.
+    /// Replaces a run if its digest saves enough.
     fn close(&self, draft: &mut Draft<'_>, run: Option<Stretch>) {
         let Some(stretch) = run else { return };
         if let Some(allowance) = self.allowance(&stretch) {
-            // Where there is no room it stays.
+            // Without memory for a replacement, the run stays.
             let _ = draft.replace_by(Writer::Digest, stretch.first, stretch.last, allowance);
         }
     }
@@ -114,7 +117,8 @@ impl Strategy for ToolExchangeDigest {
             shown = shown.saturating_add(usize::from(is_exchange(draft, &group)));
             replaced |= draft.verdict(&group) == Verdict::Replace;
         }
-        // One who replaces in a pass: its digests and the summaries of another would stand side by side.
+        // Only one stage replaces groups in a pass. Otherwise its digests and the summaries of another stage would
+        // be adjacent.
         if replaced {
             return;
         }
@@ -122,7 +126,7 @@ impl Strategy for ToolExchangeDigest {
         let mut run = None::<Stretch>;
         for group in draft.index().groups() {
             if group.kind() == GroupKind::Orphan || draft.verdict(&group) == Verdict::Drop {
-                // What is not seen parts nothing.
+                // A hidden group does not divide a run.
                 continue;
             }
             let exchange = is_exchange(draft, &group);
@@ -138,7 +142,7 @@ impl Strategy for ToolExchangeDigest {
             }
             let grown = run.map_or_else(|| Stretch::of(draft, &group), |run| run.with(draft, &group));
             run = Some(grown);
-            // A summary that follows has to be part of it.
+            // A summary directly behind the run becomes part of it.
             if self.is_enough(draft, &grown) {
                 old = 0;
             }

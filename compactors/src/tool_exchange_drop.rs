@@ -1,15 +1,16 @@
-//! Drop what was done with tools long ago.
+//! Drop old tool exchanges.
 
 use epitome_core::{Draft, Group, GroupKind, Strategy, Verdict};
 
 /// Drops exchanges with tools, calls and results together, oldest first.
 ///
-/// *Keeps*: everything else, the newest exchanges, and what is protected. *Drops*: older exchanges, until the goal is met;
-/// without a goal all of them. *Cost*: two passes over the groups. *Stable prefix*: up to the first exchange that it drops.
+/// *Keeps*: everything else, the newest exchanges, and protected groups. *Drops*: older exchanges, until the goal
+/// is met; without a goal all of them. *Cost*: two passes over the groups. *Stable prefix*: up to the first
+/// exchange that it drops.
 ///
-/// What the provider's own tools did stands in one message with what the model says of it, and is no exchange.
+/// A use of the provider's own tools is in one message with the model's text about it, and is no exchange.
 ///
-/// The model forgets what it has done; where it need only forget what came of it, take
+/// The model no longer knows its old calls. To remove only the results, use
 /// [`ToolResultClearing`](crate::ToolResultClearing).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolExchangeDrop {
@@ -26,7 +27,7 @@ impl Default for ToolExchangeDrop {
 }
 
 impl ToolExchangeDrop {
-    /// With the newest exchange kept.
+    /// A stage that keeps the newest exchange.
     #[must_use]
     pub const fn new() -> Self {
         Self { keep: KEEP }
@@ -56,14 +57,14 @@ impl Strategy for ToolExchangeDrop {
             }
             if is_exchange(draft, &group) {
                 seen = seen.saturating_add(1);
-                // What is protected stays.
+                // A protected group stays.
                 let _ = draft.drop_group(group.leader());
             }
         }
     }
 }
 
-/// Whether a group is an exchange that is seen.
+/// Whether a group is a visible exchange.
 pub(crate) fn is_exchange(draft: &Draft<'_>, group: &Group<'_>) -> bool {
     group.kind() == GroupKind::Exchange && draft.verdict(group) == Verdict::Keep
 }

@@ -1,21 +1,22 @@
-//! Clear what tools returned long ago.
+//! Clear old tool results.
 
 use epitome_core::{Draft, Group, IndexedPart, PartKind, Strategy, Tokens, ToolName, Verdict};
 
-/// Lets a note stand in the place of old tool results; the calls stay, so that the model knows what it has done.
+/// Replaces old tool results by a note. The calls stay, so that the model knows what it has done.
 ///
-/// *Keeps*: all groups, and the results of the newest tool uses. *Clears*: the results of all older tool uses, and their
-/// arguments if it is told to. The unit is one tool use: of five parallel ones the two oldest may be cleared, and their
-/// group stays. *Cost*: one pass over the parts, two with `clear_at_least`. *Stable prefix*: up to the first result that it clears.
+/// *Keeps*: all groups, and the results of the newest tool uses. *Clears*: the results of all older tool uses, and
+/// with `clear_inputs` their arguments. The unit is one tool use: of five parallel uses the two oldest may be
+/// cleared, and their group stays. *Cost*: one pass over the parts, two with `clear_at_least`. *Stable prefix*: up
+/// to the first result that it clears.
 ///
-/// Results of the provider's own tools are uses like others, as far as they are text: see
+/// Results of the provider's own tools count as uses too, as far as they are text: see
 /// [`GroupKind::Hosted`](epitome_core::GroupKind::Hosted).
 ///
-/// It clears the tool uses that the documented context editing of Anthropic's API clears (`clear_tool_uses_20250919`):
-/// all but the newest `keep`, those of excluded tools never, and none at all if all of them together would free less than
-/// `clear_at_least`. Uses of excluded tools count among the newest. The differences: what a plan may not touch stays (the
-/// newest step, pins, groups with unanswered calls); a result that is no larger than the note stays, which would free
-/// nothing; and arguments are cleared when all results of their group are old.
+/// It clears the same tool uses as the documented context editing of Anthropic's API (`clear_tool_uses_20250919`):
+/// all but the newest `keep`, never those of excluded tools, and none if all of them together would free less than
+/// `clear_at_least`. Uses of excluded tools count among the newest. There are three differences: protected parts
+/// stay (the newest step, pins, groups with unanswered calls); a result that is not larger than the note stays,
+/// because clearing it would free nothing; arguments are cleared when all results of their group are old.
 ///
 /// ```
 /// use epitome_compactors::ToolResultClearing;
@@ -37,10 +38,11 @@ pub struct ToolResultClearing<'a> {
 /// Number of the newest tool uses that keep their results, as in the documented rules.
 const KEEP: u32 = 3;
 
-/// The note that stands for a cleared result, if the caller has no other.
+/// The default note in the place of a cleared result.
 pub const CLEARED: &str = "[cleared]";
 
-/// Default number of tokens of a note: [`CLEARED`] by any tokenizer, because none makes more tokens than there are bytes.
+/// Default number of tokens of a note: enough for [`CLEARED`] with any tokenizer, because none makes more tokens
+/// than there are bytes.
 pub(crate) const PLACEHOLDER_TOKENS: Tokens = Tokens(CLEARED.len() as u32);
 
 /// Number of tokens of cleared arguments: `{}`.
@@ -53,7 +55,7 @@ impl Default for ToolResultClearing<'_> {
 }
 
 impl<'a> ToolResultClearing<'a> {
-    /// With the three newest tool uses kept, no least amount, no tool excluded, and arguments left alone.
+    /// A stage that keeps the three newest tool uses and all arguments, without a least amount and excluded tools.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -72,22 +74,23 @@ impl<'a> ToolResultClearing<'a> {
         self
     }
 
-    /// Sets the least number of tokens that a clearing must free: each clearing voids the provider's cache from there on. A `PaybackRule`
-    /// of `epitome-std` computes that amount for each plan from the prices of the model, and makes this one needless.
+    /// Sets the least number of tokens that a clearing must free: each clearing voids the provider's cache from the
+    /// first cleared result on. A `PaybackRule` of `epitome-std` computes this amount for each plan from the prices
+    /// of the model, and replaces this setting.
     #[must_use]
     pub const fn clear_at_least(mut self, tokens: u64) -> Self {
         self.clear_at_least = tokens;
         self
     }
 
-    /// The tools whose results are never cleared.
+    /// Sets the tools whose results are never cleared.
     #[must_use]
     pub const fn exclude_tools(mut self, tools: &'a [ToolName]) -> Self {
         self.exclude_tools = tools;
         self
     }
 
-    /// Clears the arguments of the calls too, or not.
+    /// Sets whether the arguments of the calls are cleared too.
     #[must_use]
     pub const fn clear_inputs(mut self, too: bool) -> Self {
         self.clear_inputs = too;
@@ -101,10 +104,10 @@ impl<'a> ToolResultClearing<'a> {
         self
     }
 
-    /// The number of the first part that belongs to the newest tool uses; nothing if no use is older.
+    /// The number of the first part of the newest tool uses; `None` if no use is older.
     fn first_kept(&self, draft: &Draft<'_>) -> Option<u32> {
         let (index, mut kept, mut first) = (draft.index(), 0, u32::MAX);
-        // From the newest on: few have to be looked at.
+        // From the newest part on, because only few parts are read.
         for at in (0..u32::try_from(index.part_count()).unwrap_or(u32::MAX)).rev() {
             if !index.part(at).is_some_and(|part| is_use(draft, &part)) {
                 continue;
@@ -117,9 +120,9 @@ impl<'a> ToolResultClearing<'a> {
         None
     }
 
-    /// Calls `visit` for each part to clear, with what may stand in its place, as far as its tool lets it be cleared.
+    /// Calls `visit` for each old part whose tool may be cleared, with the size of its stand-in.
     ///
-    /// Written in loops, because it has to fit a device: chained iterators make it three times as large.
+    /// Loops instead of chained iterators, which make the code three times as large: it has to fit a device.
     fn for_each_old(
         &self,
         draft: &mut Draft<'_>,
@@ -175,14 +178,14 @@ impl Strategy for ToolResultClearing<'_> {
             }
         }
         self.for_each_old(draft, first_kept, &mut |draft, part, allowance| {
-            // What is protected, or no larger than its note, stays.
+            // A protected part stays, and so does a part that is not larger than its note.
             let _ = draft.elide(part, allowance);
         });
     }
 }
 
-/// Whether all results of a group are older than the newest tool uses. Of which call a result is cannot be told from the
-/// parts: a group's calls are old when all its results are.
+/// Whether all results of a group are older than the newest tool uses. The parts do not show which call a result
+/// answers, so a group's calls are old when all its results are.
 fn are_old(group: &Group<'_>, first_kept: u32) -> bool {
     let (mut old, mut new) = (false, false);
     for_each_part(group, &mut |part| {
@@ -199,7 +202,7 @@ fn for_each_part<'i>(group: &Group<'i>, visit: &mut dyn FnMut(&IndexedPart<'i>))
     }
 }
 
-/// Whether a part is the result of a tool use that is seen.
+/// Whether a part is the visible result of a tool use.
 fn is_use(draft: &Draft<'_>, part: &IndexedPart<'_>) -> bool {
     part.kind() == PartKind::ToolResult
         && part.group().is_some_and(|group| draft.verdict(&group) == Verdict::Keep)

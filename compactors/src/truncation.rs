@@ -1,14 +1,15 @@
-//! Drop the oldest.
+//! Drop the oldest groups.
 
 use epitome_core::{Draft, Group, Protection, Strategy, Turn};
 
 /// Drops the oldest groups that are not protected, until the goal is met.
 ///
-/// *Keeps*: the newest turns as long as the goal can be met without them, and what [`Protection`] names. *Drops*: whole groups, oldest
-/// first, each request with the last step of its turn; where that is not enough, the oldest of the newest turns too, and summaries last.
-/// *Cost*: at most seven passes over the groups. *Stable prefix*: up to the first dropped group, which is usually the second turn.
+/// *Keeps*: the newest turns as long as the goal can be met without them, and protected groups ([`Protection`]).
+/// *Drops*: whole groups, oldest first, each request with the last step of its turn. If this is not enough, it also
+/// drops the oldest of the newest turns, and summaries last. *Cost*: at most seven passes over the groups. *Stable
+/// prefix*: up to the first dropped group, which is usually the second turn.
 ///
-/// Without a goal its [`Strength`] decides how many messages stay.
+/// Without a goal, the [`Strength`] decides how many messages stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Truncation {
     preserve_recent: u32,
@@ -40,7 +41,7 @@ impl Strength {
     }
 }
 
-/// Number of the newest turns that are spared as long as the goal can be met without them.
+/// Number of the newest turns that stay as long as the goal can be met without them.
 const PRESERVE_RECENT: u32 = 2;
 
 impl Default for Truncation {
@@ -50,7 +51,7 @@ impl Default for Truncation {
 }
 
 impl Truncation {
-    /// With two recent turns, the system messages and the first user message preserved.
+    /// A strategy that preserves two recent turns, the system messages and the first user message.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -60,21 +61,21 @@ impl Truncation {
         }
     }
 
-    /// Spares this many of the newest turns, if the goal can be met without them.
+    /// Preserves this number of the newest turns, if the goal can be met without them.
     #[must_use]
     pub const fn preserve_recent(mut self, turns: u32) -> Self {
         self.preserve_recent = turns;
         self
     }
 
-    /// Preserves all system messages of the caller, or only the leading ones.
+    /// Sets whether all system messages of the caller are preserved, or only the leading ones.
     #[must_use]
     pub const fn preserve_system(mut self, all: bool) -> Self {
         self.protection = self.protection.with_system(all);
         self
     }
 
-    /// Preserves the first user message or not.
+    /// Sets whether the first user message is preserved.
     #[must_use]
     pub const fn preserve_first_user(mut self, stays: bool) -> Self {
         self.protection = self.protection.with_first_user(stays);
@@ -88,14 +89,14 @@ impl Truncation {
         self
     }
 
-    /// Number of the newest turns that it spares.
+    /// Number of the preserved newest turns.
     #[cfg(feature = "std")]
     pub(crate) const fn recent(&self) -> u32 {
         self.preserve_recent
     }
 
-    /// Without a goal: the newest messages that may be dropped stay, as many as the strength says, rounded down to whole
-    /// groups.
+    /// Drops groups if there is no goal: of the removable messages the newest stay, as many as the strength allows,
+    /// rounded down to whole groups.
     fn drop_by_strength(&self, draft: &mut Draft<'_>) {
         let spared = Turn(draft.index().turn().0.saturating_add(1).saturating_sub(self.preserve_recent));
         let candidate = |draft: &Draft<'_>, group: &Group<'_>| {
@@ -109,7 +110,7 @@ impl Truncation {
                 match room.checked_sub(messages_of(&group)) {
                     Some(rest) => room = rest,
                     None => {
-                        // All that is older goes too, so that what stays is one run.
+                        // All older candidates are dropped too, so that the kept ones are one run.
                         room = 0;
                         let _ = draft.drop_group(group.leader());
                     }
@@ -128,7 +129,8 @@ impl Strategy for Truncation {
         self.protection
     }
 
-    /// Truncation drops in one order, that of age, until enough is gone: the larger the groups, the further.
+    /// Monotone: groups are dropped in the order of age until the goal is met, so larger groups only mean that more
+    /// are dropped.
     fn is_monotone(&self) -> bool {
         true
     }

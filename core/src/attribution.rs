@@ -1,11 +1,12 @@
-//! Origin of a message, its authority, and how long it must stay.
+//! Origin of a message, its authority, and its retention.
 //!
-//! Attribution is a field of every message, set by the component that adds it. It is never guessed from wording, and nothing in a message's
-//! text can change it: a tool result that claims to be a system message is a tool result.
+//! Attribution is a field of every message. The component that adds the message sets it. It is never guessed from the
+//! wording, and the text of a message cannot change it: a tool result that claims to be a system message is a tool
+//! result.
 
 use crate::Seq;
 
-/// The attribution of one message, borrowed from wherever the message lives.
+/// The attribution of one message, borrowed from the storage of the message.
 ///
 /// ```
 /// use epitome_core::attribution::{AttributionView, Authority, Retention, SourceKind};
@@ -18,13 +19,13 @@ use crate::Seq;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AttributionView<'a> {
-    /// Which component added the message: a provider's source id, or empty for the caller.
+    /// The component that added the message: the source id of a provider, or empty for the caller.
     pub source_id: &'a str,
     /// The kind of the component that added the message.
     pub source: SourceKind,
-    /// The trust in its content.
+    /// The trust in the content of the message.
     pub authority: Authority,
-    /// The time that it must stay.
+    /// The retention of the message in compactions.
     pub retention: Retention,
     /// The messages that a derived message stands for, in ascending order, none overlapping; empty for an original.
     pub derived_from: &'a [SeqRange],
@@ -33,7 +34,7 @@ pub struct AttributionView<'a> {
 }
 
 impl AttributionView<'_> {
-    /// A message from the caller with this authority, to be kept as long as there is room.
+    /// The attribution of a caller's message with this authority, which is kept as long as there is room.
     #[must_use]
     pub const fn caller(authority: Authority) -> Self {
         Self {
@@ -55,9 +56,9 @@ pub enum SourceKind {
     /// The program that runs the agent: instructions, the user's input, the model's answers.
     #[default]
     Caller,
-    /// A history provider: loaded, not said now.
+    /// A history provider: the message was loaded, not written in this run.
     History,
-    /// A context provider: retrieved or injected for this run.
+    /// A context provider: the message was retrieved or injected for this run.
     Context,
     /// A tool's output.
     Tool,
@@ -91,8 +92,10 @@ pub enum Authority {
 }
 
 impl Authority {
-    /// The authority of a message that is derived from others, word for word or by a rule: the least of theirs. Of no
-    /// source, the least there is.
+    /// The authority of a message that is derived from others, word for word or by a rule: the lowest authority of the
+    /// sources.
+    ///
+    /// Without a source, it is the lowest authority.
     ///
     /// ```
     /// use epitome_core::attribution::Authority;
@@ -105,8 +108,10 @@ impl Authority {
         sources.into_iter().min().unwrap_or(Self::Retrieved)
     }
 
-    /// The authority of a summary of these sources. A model writes it, so that it never has more than a model's own
-    /// words: text of a tool that passes through a summary does not come back as the user's wish.
+    /// The authority of a summary of these sources: the lowest authority of the sources, and at most that of the model.
+    ///
+    /// A model writes the summary, so it never has more authority than the words of a model. The text of a tool that
+    /// passes through a summary does not come back as an instruction of the user.
     ///
     /// ```
     /// use epitome_core::attribution::Authority;
@@ -120,17 +125,18 @@ impl Authority {
     }
 }
 
-/// The time that a message must stay.
+/// The rule for how long a message stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
 pub enum Retention {
-    /// Never compacted, nor are the calls and results that belong to it.
+    /// The message is never compacted, and neither are the calls and results that belong to it.
     Pinned,
-    /// Kept as long as there is room.
+    /// The message is kept as long as there is room.
     #[default]
     Normal,
-    /// Useful in this run only, and not stored. The strategy `EphemeralFirst` drops it before other messages.
+    /// The message is useful in this run only, and is not stored. The strategy `EphemeralFirst` drops it before other
+    /// messages.
     Ephemeral,
 }
 
@@ -200,7 +206,7 @@ mod tests {
 
     #[test]
     fn deriving_in_steps_is_deriving_at_once() {
-        // Made once, not again for each pair: under miri that took longer than all else.
+        // The sets are made once, not again for each pair: under miri that took longer than all other steps.
         let sets: Vec<_> = every_set().filter(|set| !set.is_empty()).collect();
         let min = |set: &[Authority]| Authority::min_of(set.iter().copied());
         let summary = |set: &[Authority]| Authority::of_summary(set.iter().copied());

@@ -1,4 +1,4 @@
-//! A whole history in a fixed number of bytes, without a heap.
+//! A complete history in a fixed number of bytes, without a heap.
 
 mod bytes;
 mod clamp;
@@ -34,23 +34,27 @@ use results::{ResultTable, count_sized};
 #[cfg(feature = "suspend")]
 use stream::Suspended;
 
-/// Maximum number of calls that wait for their results at once. Models ask for one to five together; the calls of earlier turns that never
-/// got a result make room first.
+/// Maximum number of calls that wait for their results at once.
+///
+/// Models request one to five calls together. Unanswered calls of earlier turns make room first.
 pub const OPEN_CALLS_MAX: usize = 8;
 
-/// A history of at most `MESSAGES` messages in at most `BYTES` bytes of content, in place: no heap, no pointer.
+/// A history of at most `MESSAGES` messages with at most `BYTES` bytes of content, stored in place: no heap, no
+/// pointer.
 ///
-/// Texts lie one after the other in one arena of bytes; what is read back borrows from it. Grouping, budgets and
-/// strategies are those of every other history: a [`plan`](Self::plan) decides, [`compact`](Self::compact) makes it so.
-/// There is no log behind it: what a plan drops is deleted, its bytes are free at once, and nothing can bring it back.
+/// The texts lie one after the other in one arena of bytes, and messages that are read back borrow from the arena.
+/// Grouping, budgets and strategies are those of every other history: a [`plan`](Self::plan) decides, and
+/// [`compact`](Self::compact) carries out the plan. There is no log: a message that a plan drops is deleted, its bytes
+/// are free at once, and nothing can bring it back.
 ///
-/// With room for `PARTS` results of tools, plans may also elide such a result, and [`compact_with`](Self::compact_with)
-/// puts a note in its place; its call stays. Each result takes a place until it is elided or its group is dropped. Without
-/// (`PARTS` is 0 unless it is said) plans keep or drop whole groups, and no memory is taken. Other parts are never
-/// shortened, nor are results clamped: a device has no memory for such verdicts, which [`Draft`](crate::Draft) refuses.
+/// `PARTS` is the number of tool results that plans may elide. [`compact_with`](Self::compact_with) puts a note in the
+/// place of such a result; its call stays. Each result takes a place until it is elided or its group is dropped. With
+/// the default `PARTS` of 0, plans keep or drop whole groups, and no memory is taken. Other parts are never shortened,
+/// and results are never clamped: a device has no memory for such verdicts, and [`Draft`](crate::Draft) refuses them.
 ///
-/// What is not stored: answers to no call, and answers to calls that a compaction has removed. No request would ever
-/// contain them. Media are stored as what they are and how large, without their bytes.
+/// Two kinds of results are not stored, because no request would ever contain them: results that answer no call, and
+/// results whose call a compaction has removed. A media part is stored with its kind, MIME type and extent, without its
+/// bytes.
 ///
 /// An empty history is all zero bytes: in a `static` it takes no flash.
 ///
@@ -96,20 +100,20 @@ pub struct BoundedHistory<const MESSAGES: usize, const BYTES: usize, const PARTS
     len: usize,
     /// Number of bytes of the arena in use.
     used: usize,
-    /// Whether the cells hold the verdicts of a plan of what is here now.
+    /// Whether the cells hold the verdicts of a plan for the present content.
     planned: bool,
     #[cfg(feature = "suspend")]
-    /// The text in the free room that a suspended stream has left there.
+    /// The text of a suspended stream, which lies in the free room.
     suspended: Suspended,
 }
 
 type BoundedIndex<const MESSAGES: usize, const PARTS: usize> =
     IndexBuf<ArrayTable<Span, MESSAGES>, OpenCallSlots<OPEN_CALLS_MAX>, ResultTable<PARTS>>;
 
-/// Facts about a message outside its record. Its group's first message is the one whose number is `anchor`.
+/// Facts about a message outside its record. `anchor` is the number of the first message of its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Header {
-    /// Start of its record in the arena; the record ends where the next begins.
+    /// Start of the record in the arena. The record ends at the start of the next record.
     start: u32,
     tokens: Tokens,
     seq: u32,
@@ -130,14 +134,14 @@ impl Header {
         Seq(self.anchor as u64)
     }
 
-    /// Whether it is the first message of its group.
+    /// Whether the message is the first of its group.
     const fn leads(&self) -> bool {
         self.anchor == self.seq
     }
 }
 
 impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
-    /// An empty history. No room for a message, or for a byte, does not compile:
+    /// An empty history. A history without room for a message, or without room for a byte, does not compile:
     ///
     /// ```compile_fail,E0080
     /// let history = epitome_core::BoundedHistory::<0, 1024>::new();
@@ -168,7 +172,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         }
     }
 
-    /// The memory of a history of this type, in bytes: all that it takes.
+    /// The complete memory of a history of this type, in bytes.
     ///
     /// ```
     /// use epitome_core::BoundedHistory;
@@ -182,14 +186,14 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
 
     /// Adds a message.
     ///
-    /// An answer to no call is not stored and changes nothing ([`Placed::orphan`]). Nor is a late answer stored whose call
-    /// a compaction has removed ([`Placed::hidden`]): where other histories hide it with its call, this one discards it,
-    /// and only its number is taken. A result inside a result is left out.
+    /// A result that answers no call is not stored and changes nothing ([`Placed::orphan`]). A late result whose call a
+    /// compaction has removed is not stored either ([`Placed::hidden`]). Other histories hide such a result with its
+    /// call; this history discards the result and takes only its sequence number. A result inside a result is left out.
     ///
     /// # Errors
-    /// [`Full`] if there is no room for its bytes, for another message, for another result of a tool (unless `PARTS` is
-    /// 0), or for its calls: more than [`OPEN_CALLS_MAX`] that wait in this turn, or an id longer than
-    /// [`CALL_ID_MAX`](crate::CALL_ID_MAX). Nothing is changed then.
+    /// [`Full`] if there is no room for the bytes of the message, for another message, for another tool result (unless
+    /// `PARTS` is 0), or for its calls: more than [`OPEN_CALLS_MAX`] calls that wait in this turn, or an id longer than
+    /// [`CALL_ID_MAX`](crate::CALL_ID_MAX). The history is unchanged then.
     ///
     /// ```
     /// use epitome_core::message::SimpleMessage;
@@ -217,11 +221,14 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         Ok(placed)
     }
 
-    /// Decides what to keep. The verdicts stay here until something is added or [summarized](Self::summarize); [`compact`](Self::compact) acts on them, or
-    /// [`compact_with`](Self::compact_with) if results of tools are to be elided.
+    /// Decides which groups stay.
+    ///
+    /// The history stores the verdicts until a message is added or messages are [summarized](Self::summarize).
+    /// [`compact`](Self::compact) carries out the verdicts, or [`compact_with`](Self::compact_with) if tool results are
+    /// to be elided.
     ///
     /// # Errors
-    /// [`PlanError::Infeasible`] if what is protected does not fit the budget's window.
+    /// [`PlanError::Infeasible`] if the protected messages do not fit the window of the budget.
     ///
     /// ```
     /// use epitome_core::{BoundedHistory, Budget, Outcome, Pass, Unchanged};
@@ -251,7 +258,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         Ok(outcome)
     }
 
-    /// Forgets everything. The next message gets number 0.
+    /// Deletes all messages. The next message gets number 0.
     ///
     /// ```
     /// # use epitome_core::message::SimpleMessage;
@@ -271,14 +278,14 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         }
     }
 
-    /// Place of an answer to no call, which is not stored.
+    /// Place of a result that answers no call. The result is not stored.
     fn orphan(&self) -> Placed {
         let (anchor, turn) = (self.index.head(), self.index.view().turn());
         Placed { anchor, turn, late: false, orphan: true, hidden: false }
     }
 
-    /// The free bytes of the arena, if there is a header left for what they could hold. They are to be written: a suspended
-    /// text in them is lost.
+    /// The free bytes of the arena, if a header is free for a message in them. The caller will write these bytes, so
+    /// the text of a suspended stream in them is lost.
     fn free_room(&mut self) -> Result<&mut [u8], Full> {
         #[cfg(feature = "suspend")]
         {
@@ -292,7 +299,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         u32::try_from(self.index.head().0).map_err(|_| Full)
     }
 
-    /// The size of a message, and within it that of its result, if results may be elided here.
+    /// The size of a message, and the size of its first result.
     fn count<M: MessageView + ?Sized>(
         message: &M,
         counter: &(impl TokenCounter + ?Sized),
@@ -300,7 +307,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         count_sized(message, counter)
     }
 
-    /// Form of a record whose result has this size.
+    /// Form of a record whose first result has this size.
     const fn form(result: Tokens) -> Form {
         Form { text_max: usize::MAX, result: if PARTS == 0 { None } else { Some(result) } }
     }
@@ -345,7 +352,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> Default
     }
 }
 
-/// No text: a history does not leak what was said into a log.
+/// Prints no text: a history does not leak its messages into a log.
 impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> core::fmt::Debug
     for BoundedHistory<MESSAGES, BYTES, PARTS>
 {

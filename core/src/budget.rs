@@ -4,8 +4,8 @@ use core::fmt;
 
 /// The limits of requests in tokens: the largest size, the trigger of a compaction, and its goal.
 ///
-/// A budget can only be made with `goal < trigger <= window - reserve` and `min_reclaim <= trigger - goal`, so that a
-/// pass that reaches its goal ends the need for it. With the feature `serde`, what is read is checked in the same way.
+/// A budget always has `goal < trigger <= window - reserve` and `min_reclaim <= trigger - goal`: after a pass that
+/// reaches its goal, no other pass is due. With the feature `serde`, deserialization makes the same checks.
 ///
 /// ```
 /// use epitome_core::Budget;
@@ -26,9 +26,9 @@ pub struct Budget {
     min_reclaim: u64,
 }
 
-/// The window of a model that nothing is known of: that of most models in use. 128,000 tokens.
+/// The window of an unknown model, 128,000 tokens: the window of most models in use.
 pub const WINDOW_DEFAULT: u64 = 128_000;
-/// The largest reserve that is taken by default: the answer of a model, at most 8,192 tokens.
+/// The largest default reserve, 8,192 tokens: room for the answer of a model.
 pub const RESERVE_MAX: u64 = 8_192;
 
 /// Trigger of a window of 128,000. Of another window it is 78 %, which is the same share.
@@ -51,7 +51,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// A budget of defaults, to be changed.
+    /// A builder with all defaults.
     #[must_use]
     pub const fn builder() -> BudgetBuilder {
         BudgetBuilder {
@@ -81,7 +81,7 @@ impl Budget {
         self.window.saturating_sub(self.reserve)
     }
 
-    /// A size above this calls for a pass. By default 78 % of the window.
+    /// The trigger: a pass is due above this size. By default 78 % of the window.
     #[must_use]
     pub const fn trigger(&self) -> u64 {
         self.trigger
@@ -93,7 +93,7 @@ impl Budget {
         self.goal
     }
 
-    /// Sets a goal that is lower.
+    /// Sets a lower goal.
     pub(crate) const fn with_lower_goal(mut self, goal: u64) -> Self {
         self.goal = Some(goal);
         self
@@ -105,14 +105,14 @@ impl Budget {
         self.min_reclaim
     }
 
-    /// Whether a request of `size` calls for a pass.
+    /// Whether a pass is due for a request of `size`.
     #[must_use]
     pub const fn is_due(&self, size: u64) -> bool {
         size > self.trigger
     }
 }
 
-/// A budget as it is written down: its figures may contradict each other.
+/// The serialized form of a budget: its figures may contradict each other.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
 struct Figures {
@@ -137,7 +137,7 @@ impl TryFrom<Figures> for Budget {
     }
 }
 
-/// A budget in the making.
+/// Builder of a budget.
 #[derive(Debug, Clone, Copy)]
 pub struct BudgetBuilder {
     window: u64,
@@ -169,21 +169,21 @@ impl BudgetBuilder {
         self
     }
 
-    /// Above which size to compact, in tokens.
+    /// Sets the trigger: the size above which a compaction is due, in tokens.
     #[must_use]
     pub const fn trigger(mut self, tokens: u64) -> Self {
         self.trigger = Some(tokens);
         self
     }
 
-    /// The size to aim at, in tokens.
+    /// Sets the goal: the size that a pass must reach, in tokens.
     #[must_use]
     pub const fn goal(mut self, tokens: u64) -> Self {
         self.goal = Goal::Tokens(tokens);
         self
     }
 
-    /// No size to aim at: the strategy's own measure decides.
+    /// Sets no goal: the measure of the strategy decides.
     #[must_use]
     pub const fn without_goal(mut self) -> Self {
         self.goal = Goal::Strategy;
@@ -197,13 +197,15 @@ impl BudgetBuilder {
         self
     }
 
-    /// The budget.
+    /// Builds the budget.
     ///
-    /// Defaults that are not given follow from what is: from a trigger the goal, from a goal that does not lie under the
-    /// default trigger nothing, because no trigger could be guessed for it.
+    /// Defaults follow from the given values. The default goal is half of the trigger. A goal never changes the default
+    /// trigger: a goal that is not below it needs a trigger of its own.
     ///
     /// # Errors
-    /// [`BudgetError`] if the figures contradict each other.
+    /// [`BudgetError`]: `TriggerOverLimit` if the trigger is above the limit, `GoalOverTrigger` if the goal is not
+    /// below the trigger, `ReclaimOverRoom` if the least amount to free exceeds the distance from the trigger to the
+    /// goal.
     pub const fn build(self) -> Result<Budget, BudgetError> {
         let window = self.window;
         let reserve = match self.reserve {
@@ -240,25 +242,25 @@ impl BudgetBuilder {
     }
 }
 
-/// Why figures do not make a budget.
+/// The contradiction between the figures of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BudgetError {
-    /// The trigger lies above what a request may have.
+    /// The trigger is above the limit of a request.
     TriggerOverLimit {
         /// The trigger, in tokens.
         trigger: u64,
         /// The window less the reserve.
         limit: u64,
     },
-    /// The goal does not lie under the trigger, so that a pass could be due again at once.
+    /// The goal is not below the trigger, so that a pass could be due again at once.
     GoalOverTrigger {
         /// The goal, in tokens.
         goal: u64,
         /// The trigger, in tokens.
         trigger: u64,
     },
-    /// A pass from the trigger to the goal cannot free as much.
+    /// The least amount that a pass must free is larger than the distance from the trigger to the goal.
     ReclaimOverRoom {
         /// The least amount that a pass must free, in tokens.
         min_reclaim: u64,
@@ -298,7 +300,7 @@ const fn min(a: u64, b: u64) -> u64 {
     if a < b { a } else { b }
 }
 
-/// `percent` of `amount`, rounded down; of an amount too large to multiply, of its hundredth.
+/// `percent` percent of `amount`, rounded down. If the product overflows, `amount` is divided by 100 first.
 const fn percent(amount: u64, percent: u64) -> u64 {
     match amount.checked_mul(percent) {
         Some(product) => product / 100,

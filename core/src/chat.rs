@@ -1,4 +1,4 @@
-//! A request as a device sends it: JSON straight into whatever takes text, without a heap.
+//! A request in the form that a device sends: JSON, written directly to a writer of text, without a heap.
 
 use core::fmt::{self, Write};
 
@@ -6,12 +6,12 @@ use crate::message::{CallKind, MediaView, MessageView, PartView, Parts, Role, To
 
 /// Writes messages as the `messages` array of a Chat Completions request.
 ///
-/// Written are texts, calls and results; one text as a string, several as an array of text parts. A media part, whose
-/// bytes nobody has here, is a text that names it. Left out is what this wire has no place for: reasoning, hosted calls
-/// and their results, approvals, unknown parts.
+/// The function writes texts, calls and results: one text as a string, several as an array of text parts. A media part
+/// becomes a text with its MIME type, because its bytes are not available here. The wire format has no place for
+/// reasoning, hosted calls and their results, approvals and unknown parts: they are left out.
 ///
 /// # Errors
-/// Only those of `to`.
+/// Only the errors of `to`.
 ///
 /// ```
 /// use epitome_core::message::SimpleMessage;
@@ -44,7 +44,7 @@ fn write_message(message: &dyn MessageView, json: &mut Json<'_>) -> fmt::Result 
         part => pieces = pieces.saturating_add(usize::from(Piece::of(part).is_some())),
     });
     result?;
-    // Results are messages of their own; what else the message says stands behind them.
+    // Results are messages of their own. The other content of the message follows behind them.
     if (answers && pieces == 0) || message.role() == Role::Tool {
         return Ok(());
     }
@@ -74,7 +74,7 @@ fn write_message(message: &dyn MessageView, json: &mut Json<'_>) -> fmt::Result 
     json.close("}")
 }
 
-/// A tool message. Its content may hold several texts.
+/// Writes a tool message. Its content may hold several texts.
 fn write_result(call_id: &str, content: &dyn Parts, json: &mut Json<'_>) -> fmt::Result {
     let mut pieces = 0_usize;
     content.for_each_part(&mut |part| {
@@ -129,7 +129,7 @@ fn is_sent(call: &ToolCallView<'_>) -> bool {
     call.kind == CallKind::Function
 }
 
-/// A part that has words.
+/// A part that is written as text.
 #[derive(Clone, Copy)]
 enum Piece<'a> {
     Text(&'a str),
@@ -152,7 +152,7 @@ impl<'a> Piece<'a> {
 /// JSON, with the commas that belong between values.
 struct Json<'w> {
     to: &'w mut dyn Write,
-    /// Whether a value has come before in what is open.
+    /// Whether the open array or object has a value already.
     separate: bool,
 }
 

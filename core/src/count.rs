@@ -11,18 +11,18 @@ use crate::{Basis, TokenCounter, Tokens};
 
 /// Tokens that frame a message in Chat Completions: see [`Framing::OPENAI`].
 pub const MESSAGE_TOKENS: u32 = Framing::OPENAI.message;
-/// Tokens of a speaker's name beside its text.
+/// Tokens for the name of a speaker, in addition to the text of the name.
 pub const NAME_TOKENS: u32 = Framing::OPENAI.name;
 /// Tokens that frame a call.
 pub const CALL_TOKENS: u32 = Framing::OPENAI.call;
 
-/// An amount of tokens, and how it is known.
+/// An amount of tokens with its basis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Amount {
     /// Number of tokens.
     pub tokens: Tokens,
-    /// The least certain of what it is the sum of.
+    /// The least certain basis of all terms of the sum.
     pub basis: Basis,
 }
 
@@ -42,11 +42,14 @@ impl Amount {
 /// The size of a message: the sum of its parts and its framing.
 ///
 /// The framing is the counter's [`framing`](TokenCounter::framing). Ids count nothing, because models do not see them.
-/// Signed or encrypted reasoning counts by its readable text, a provider's compaction by that or by the tokens of its payload,
-/// reported or else estimated from its length, whichever is more; media by the counter's
-/// [`media_rules`](TokenCounter::media_rules): never by the length of their base64. In a part of a kind that no format knows, the
-/// payload of a `data:` URL, and a string of 256 characters or more that begins as a file of media does in base64, count as
-/// an image.
+/// Parts count as follows:
+///
+/// - Signed or encrypted reasoning: its readable text.
+/// - A compaction of a provider: its readable text or the tokens of its payload, the larger of both. The provider
+///   reports the tokens of the payload; otherwise they are estimated from its length.
+/// - Media: by the counter's [`media_rules`](TokenCounter::media_rules), never by the length of their base64.
+/// - A part of an unknown kind: as text. In it, the payload of a `data:` URL counts as an image, and so does a string
+///   of 256 characters or more that begins like a media file in base64.
 ///
 /// ```
 /// use epitome_core::{ClassEstimator, count_message};
@@ -60,8 +63,10 @@ pub fn count_message<M: MessageView + ?Sized>(message: &M, counter: &(impl Token
     measure_message(message, counter).tokens
 }
 
-/// [`count_message`], with how the size is known: an exact counter only estimates what it has no published formula for,
-/// such as an image of unknown extent, or a message for a provider that does not publish its framing.
+/// Measures a message as [`count_message`] does, with the basis of the size.
+///
+/// An exact counter only estimates a size without a published formula, such as an image of unknown extent, or a message
+/// for a provider that does not publish its framing.
 pub fn measure_message<M: MessageView + ?Sized>(
     message: &M,
     counter: &(impl TokenCounter + ?Sized),
@@ -69,7 +74,9 @@ pub fn measure_message<M: MessageView + ?Sized>(
     measure_each(message, counter, &mut |_, _| {})
 }
 
-/// [`measure_message`], showing each part with its size: that of [`count_part`]. No text is counted twice.
+/// Measures a message as [`measure_message`] does, and shows each part with its size, that of [`count_part`].
+///
+/// No text is counted twice.
 ///
 /// ```
 /// use epitome_core::message::SimpleMessage;
@@ -112,7 +119,7 @@ pub fn count_part(part: PartView<'_>, counter: &(impl TokenCounter + ?Sized)) ->
     measure_part(part, counter).tokens
 }
 
-/// [`count_part`], with how the size is known.
+/// Measures a part as [`count_part`] does, with the basis of the size.
 pub fn measure_part(part: PartView<'_>, counter: &(impl TokenCounter + ?Sized)) -> Amount {
     match part {
         PartView::Text(said) => counter.measure(said),
@@ -123,7 +130,7 @@ pub fn measure_part(part: PartView<'_>, counter: &(impl TokenCounter + ?Sized)) 
             amount.tokens = amount.tokens.saturating_add(Tokens(counter.framing().call));
             amount
         }
-        // Results nest one level: what stands inside is text and media.
+        // Results nest one level: their content is text and media.
         PartView::ToolResult(result) => measure_flat(result.content, counter),
         PartView::Compaction(compaction) => measure_compaction(compaction, counter),
         PartView::Unknown(unknown) => measure_raw(unknown.raw, counter),
@@ -134,14 +141,14 @@ pub fn measure_part(part: PartView<'_>, counter: &(impl TokenCounter + ?Sized)) 
     }
 }
 
-/// A source text: a file that stands in it as base64 counts as an image of unknown size, and all else as text.
+/// Measures a source text: a file in it as base64 counts as an image of unknown size, and all else as text.
 fn measure_raw(raw: &str, counter: &(impl TokenCounter + ?Sized)) -> Amount {
-    // Asked for as a part, so that the rules for media stand once in a small program.
+    // The image is measured as a part, so that a small program contains the rules for media once.
     let image = measure_part(PartView::Media(MediaView::new(MediaKind::Image, "")), counter);
     let (mut amount, mut rest) = (Amount::new(Tokens::ZERO, counter.basis()), raw);
     while let Some(Base64 { before, payload, behind }) = first_base64(rest) {
         amount.add(counter.measure(before));
-        // Never more than there are bytes: a text may only speak of such a URL.
+        // At most one token for a byte: a text may only mention such a URL.
         let most = Tokens(u32::try_from(payload.len()).unwrap_or(u32::MAX));
         amount.add(Amount { tokens: image.tokens.min(most), ..image });
         rest = behind;
@@ -150,16 +157,17 @@ fn measure_raw(raw: &str, counter: &(impl TokenCounter + ?Sized)) -> Amount {
     amount
 }
 
-/// A file in base64, and what stands around it.
+/// A file in base64, and the text around it.
 struct Base64<'a> {
     before: &'a str,
     payload: &'a str,
     behind: &'a str,
 }
 
-/// The payload of a `data:` URL, or a long string that begins as files of known kinds do, whichever comes first. It ends where no
-/// character of base64 does, of which JSON may escape some, and the ends of its lines.
-/// Byte by byte: `str::find` takes more of a small device than all else that counts.
+/// Finds the payload of a `data:` URL, or a long string that begins like a file of a known kind: the first of both. The
+/// payload ends before the first character that base64 does not use. JSON may escape some characters of base64, and the
+/// ends of its lines. The search goes byte by byte: `str::find` takes more of a small device than all other code that
+/// counts.
 fn first_base64(raw: &str) -> Option<Base64<'_>> {
     const MARK: &[u8; 8] = b";base64,";
     for (at, window) in raw.as_bytes().windows(MARK.len()).enumerate() {
@@ -183,12 +191,12 @@ fn first_base64(raw: &str) -> Option<Base64<'_>> {
     None
 }
 
-/// Fewer may be a word that happens to begin so.
+/// A shorter string may be a word that happens to begin like a file.
 const FILE_BYTES_MIN: usize = 256;
 
-/// Whether a string begins here that holds, in base64, a file of a kind that models are shown: PNG, JPEG, GIF, TIFF, RIFF (WebP and
-/// WAV), PDF, ZIP (office documents), MP3, Ogg, FLAC, Matroska (`WebM`), and what begins as MP4 (MOV, HEIC). An encrypted payload
-/// begins so once in a million.
+/// Whether a string begins here that holds a media file in base64: PNG, JPEG, GIF, TIFF, RIFF (WebP and WAV), PDF, ZIP
+/// (office documents), MP3, Ogg, FLAC, Matroska (`WebM`), and all files that begin like MP4 (MOV, HEIC). One encrypted
+/// payload in a million begins like this.
 fn begins_file(text: &[u8]) -> bool {
     const FILES: [[u8; 4]; 16] = [
         *b"iVBO", *b"/9j/", *b"\\/9j", *b"R0lG", *b"SUkq", *b"TU0A", *b"UklG", *b"JVBE", *b"UEsD", *b"SUQz",
@@ -202,16 +210,18 @@ fn begins_file(text: &[u8]) -> bool {
     }
 }
 
-/// The larger of what its provider reads and what others do: who will read it is not known here. Of a payload that nobody else
-/// can read, what the provider has reported is its size, and otherwise an estimate.
+/// Measures a compaction of a provider: the payload, which this provider reads, or the text, which all others read. The
+/// larger size counts, because the reader is not known here. The size of the payload is reported by the provider, or
+/// else estimated.
 fn measure_compaction(compaction: CompactionView<'_>, counter: &(impl TokenCounter + ?Sized)) -> Amount {
     let text = counter.measure(compaction.text);
     let sealed = compaction.tokens.or(compaction.opaque.map(sealed_tokens)).unwrap_or_default();
     if sealed > text.tokens { Amount::new(sealed, Basis::Estimated) } else { text }
 }
 
-/// An encrypted payload, of which only the length can be seen: base64 of the text and an envelope of 650 bytes, four bytes a
-/// token. Source: Codex (`estimate_reasoning_length`), which takes encrypted reasoning and compactions for that.
+/// Estimates the tokens of an encrypted payload from its length: base64 of the text and an envelope of 650 bytes, four
+/// bytes a token. Source: Codex (`estimate_reasoning_length`), which uses this formula for encrypted reasoning and
+/// compactions.
 fn sealed_tokens(opaque: &str) -> Tokens {
     const ENVELOPE_BYTES: usize = 650;
     const TOKEN_BYTES: usize = 4;
@@ -295,8 +305,7 @@ mod tests {
     #[test]
     fn media_in_a_source_text_count_as_media() {
         let image = |payload: &str| std::format!("12data:image/png;base64,{payload}\"45");
-        // All else is text: `12data:image/png`, and what stands behind.
-        // More takes an interpreter's memory.
+        // All other content is text: `12data:image/png`, and the end. A larger case takes an interpreter's memory.
         let [many, some] = if cfg!(miri) { [300; 2] } else { [50_000, 1_000] };
         assert_eq!(raw_bytes(&image(&"iV\\/-_+".repeat(many))), 16 + IMAGE + 3);
         assert_eq!(raw_bytes(&image(&"iV\\\\\\/=".repeat(some))), 16 + IMAGE + 3, "JSON in JSON");
@@ -339,7 +348,7 @@ mod tests {
             "AAAAIGZ0eXBp",
             "AAABHGZ0eXBo",
         ];
-        // To interpret one takes seconds.
+        // One case takes seconds in an interpreter.
         for begins in begin.iter().step_by(if cfg!(miri) { 6 } else { 1 }) {
             let payload = |bytes: usize| {
                 let mut text = std::format!("{begins}{}", "aB+/".repeat(bytes / 4));
@@ -347,7 +356,7 @@ mod tests {
                 text
             };
             let raw = std::format!("{{\"data\":\"{}\"}}", payload(1_400));
-            // The first quote is part of what it was known by.
+            // The quote before the data is counted with the image: the counter recognizes the data by it.
             assert_eq!(raw_bytes(&raw), 8 + IMAGE + 2, "{begins}");
             assert_eq!(raw_bytes(&raw.replace('"', "\\\"")), 11 + IMAGE + 3, "JSON in JSON: {begins}");
             assert_eq!(raw_bytes(&std::format!("{raw}{raw}")), 2 * (10 + IMAGE), "{begins}");

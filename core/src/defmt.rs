@@ -1,4 +1,4 @@
-//! Plain values and errors as `defmt` prints them on a device. No text of a message is among them.
+//! Output of plain values and errors with `defmt` on a device. It contains no text of a message.
 
 mod plans;
 
@@ -13,7 +13,7 @@ use crate::{
     Violation, ViolationKind, Wait, WaitReason,
 };
 
-/// By their word.
+/// Formats values by their names.
 macro_rules! words {
     ($($name:ty),*) => {
         $(impl Format for $name {
@@ -26,7 +26,7 @@ macro_rules! words {
 
 words!(Role, Basis, GroupKind, Pass, Profile, TriggerKind, Unchanged, ViolationKind, WaitReason);
 
-/// By what they say to a person: they hold figures and positions, never text.
+/// Formats values by their display texts, which hold figures and positions, never the text of a message.
 macro_rules! sentences {
     ($($name:ty),*) => {
         $(impl Format for $name {
@@ -63,7 +63,7 @@ macro_rules! numbers {
 
 numbers!(Seq, "{=u64}"; Revision, "{=u64}"; Turn, "{=u32}"; Tokens, "{=u32}");
 
-/// By their fields, in this order.
+/// Formats values by their fields, in this order.
 macro_rules! fields {
     ($($name:ident, $form:literal, $($field:ident),*);*) => {
         $(impl Format for $name {
@@ -106,7 +106,7 @@ impl Format for Budget {
     }
 }
 
-/// Without the request's own share, which is between two reports.
+/// All figures of a report except the part of the input that is the request itself.
 impl Format for Usage {
     fn format(&self, f: Formatter<'_>) {
         write!(
@@ -122,7 +122,7 @@ impl Format for Usage {
     }
 }
 
-/// By a word for each variant.
+/// Formats values by a word for each variant.
 macro_rules! variants {
     ($($name:ident { $($variant:ident $word:literal),* })*) => {
         $(impl Format for $name {

@@ -1,4 +1,4 @@
-//! A decision while it is being written.
+//! The draft of a plan, into which a strategy writes its verdicts.
 
 mod cell;
 mod cut;
@@ -23,36 +23,37 @@ use crate::{Budget, Turn};
 
 use hold::{Hold, Rule};
 
-/// Verdicts in the making: the only place where they are written. Illegal ones are refused.
+/// The draft of a plan: the only place where verdicts are written. Illegal verdicts are refused.
 #[derive(Debug)]
 pub struct Draft<'a> {
     index: Index<'a>,
-    /// One for each span; that of a group's leader counts.
+    /// One cell for each span; the cell of a group's leader counts.
     cells: &'a mut [Cell],
-    /// One for each part.
+    /// One cell for each part.
     parts: &'a mut [Cell],
     clamps: Clamps,
     quoting: Option<Quoting>,
     replacements: &'a mut [Replacement],
     /// Number of replacements in use, in the order of their groups.
     replaced: usize,
-    /// Function that joins summaries that stand side by side, once there is one: a program that replaces nothing does not carry it with it.
+    /// Function that joins adjacent summaries, set by the first replacement: a program that replaces nothing does not
+    /// contain it.
     join: Option<fn(&mut Self)>,
-    /// Whether a request or a summary waits for the steps behind it.
+    /// Whether a user message or a summary waits for the steps behind it, to be hidden with them.
     waits: bool,
     budget: Budget,
-    /// Tokens of the goal that are kept back.
+    /// Tokens by which the goal is lowered.
     held_back: u64,
     tokens: u64,
     floors: Floors,
 }
 
-/// The marks of groups that may not be hidden; the newest steps may, where the request does not fit with them.
+/// The marks of groups that may not be hidden. The newest steps may be hidden if the request does not fit with them.
 const BARRED: u8 = BARRED_ALWAYS | Cell::HELD;
 const BARRED_ALWAYS: u8 = Cell::DROP | Cell::REPLACE | Cell::HARD;
 
 impl<'a> Draft<'a> {
-    /// A draft that keeps everything but orphans. `scratch` has cells enough for the index.
+    /// A draft that keeps everything except orphans. `None` if `scratch` has too few cells for the index.
     pub(crate) fn new(
         index: Index<'a>,
         scratch: Scratch<'a>,
@@ -85,11 +86,13 @@ impl<'a> Draft<'a> {
 
     /// Hides a group.
     ///
-    /// No answer stands without its question: a request of the user, or a summary, goes with the last step that stands behind
-    /// it and before the next request. Until then its verdict is [`Verdict::Keep`], and while a step stays it stays too.
+    /// No answer stays without its question. A user message or a summary is hidden with the last step that follows it
+    /// before the next user message. Until then its verdict is [`Verdict::Keep`], and while such a step stays, it stays
+    /// too.
     ///
     /// # Errors
-    /// [`Refusal`] if that would not be legal; nothing is changed then.
+    /// [`Refusal`] if there is no such group, or if the group is protected, one of the newest steps, dropped or
+    /// replaced. The draft is unchanged then.
     pub fn drop_group(&mut self, leader: u32) -> Result<(), Refusal> {
         let group = self.index.group(leader).ok_or(Refusal::NoGroup)?;
         let cell = self.cell(leader).ok_or(Refusal::NoGroup)?;
@@ -109,21 +112,24 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Hides the oldest groups that may be hidden, until the goal is met or none is left. Summaries go last: each stands for
-    /// much, and is all that is left of it.
+    /// Hides the oldest groups that may be hidden, until the goal is met or none is left.
+    ///
+    /// Summaries go last: a summary stands for many messages, and is all that is left of them.
     pub fn drop_oldest(&mut self) {
         self.drop_oldest_before(None);
         self.drop_while(None, self.budget.goal().unwrap_or(u64::MAX), BARRED);
     }
 
-    /// Drops the oldest groups, but for those of the newest `turns` turns, and summaries.
+    /// Hides the oldest groups until the goal is met, except those of the newest `turns` turns, and except summaries.
     pub fn drop_oldest_sparing(&mut self, turns: u32) {
         let first_spared = self.index.turn().0.saturating_add(1).saturating_sub(turns);
         self.drop_oldest_before(Some(Turn(first_spared)));
     }
 
-    /// Hides the oldest groups that may be hidden, after them summaries, and then the newest steps if need be, until the request fits
-    /// its limit. A strategy that is to guarantee a fitting request ends with it.
+    /// Hides the oldest groups that may be hidden, then summaries, then the newest steps, until the request fits its
+    /// limit.
+    ///
+    /// A strategy that guarantees a fitting request ends with this method.
     pub fn drop_to_fit(&mut self) {
         self.release();
         let limit = self.budget.limit();
@@ -150,14 +156,16 @@ impl<'a> Draft<'a> {
         self.tokens
     }
 
-    /// The least size that a plan can reach: with whole groups alone both, with shortened parts the hard one.
+    /// The bounds of the size of a plan: both floors for a plan that hides whole groups alone, the hard floor for a
+    /// plan that also shortens parts.
     #[must_use]
     pub const fn floors(&self) -> Floors {
         self.floors
     }
 
-    /// Lowers the goal of what follows by so many tokens, for what is put in afterwards: [`record`](Self::record). It counts
-    /// instead of what was held back before; nothing gives all back.
+    /// Lowers the goal by `tokens`, to leave room for a later [`record`](Self::record).
+    ///
+    /// The amount replaces that of an earlier call; 0 restores the goal. Without a goal the method does nothing.
     pub fn hold_back(&mut self, tokens: u64) {
         let Some(goal) = self.budget.goal() else { return };
         let whole = goal.saturating_add(self.held_back);
@@ -171,13 +179,13 @@ impl<'a> Draft<'a> {
         self.budget.goal().map_or(0, |goal| self.tokens.saturating_sub(goal))
     }
 
-    /// Whether the goal is met. Without a goal it is.
+    /// Whether the goal is met. Without a goal the result is true.
     #[must_use]
     pub fn is_goal_met(&self) -> bool {
         self.must_free() == 0
     }
 
-    /// The verdict on a group, as it stands.
+    /// The present verdict on a group.
     #[must_use]
     pub fn verdict(&self, group: &Group<'_>) -> Verdict {
         self.cell(group.leader()).map_or(Verdict::Keep, Cell::verdict)
@@ -201,7 +209,8 @@ impl<'a> Draft<'a> {
         self.cells.get(group.leader() as usize).is_some_and(|cell| cell.has(Cell::HARD))
     }
 
-    /// Ends the writing: no request waits for steps that are gone, and no new summary is left beside another.
+    /// Completes the draft: releases user messages and summaries that wait for hidden steps, and joins adjacent
+    /// summaries.
     pub(crate) fn settle(&mut self) {
         self.release();
         if let Some(join) = self.join {
@@ -219,7 +228,7 @@ impl<'a> Draft<'a> {
         self.cells.get(leader as usize).copied()
     }
 
-    /// Refuses what has a verdict on the whole group.
+    /// Refuses a group that is dropped or replaced already.
     fn check_kept(&self, cell: Cell) -> Result<(), Refusal> {
         match cell.verdict() {
             Verdict::Keep => Ok(()),
@@ -228,7 +237,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Hides the openers that wait for steps of which none is left, before anything is counted.
+    /// Hides the openers (user messages and summaries) that wait for steps of which none is left, before anything is
+    /// counted.
     fn release(&mut self) {
         if self.waits {
             self.drop_while(Some(Turn(0)), 0, BARRED);
@@ -240,12 +250,12 @@ impl<'a> Draft<'a> {
         self.drop_while(turn, self.budget.goal().unwrap_or(u64::MAX), BARRED | Cell::SPARED);
     }
 
-    /// Hides groups until there are at most `target` tokens; the openers that wait for what it hides go with it.
+    /// Hides groups until at most `target` tokens are left, together with the openers that wait for these groups.
     fn drop_while(&mut self, before: Option<Turn>, target: u64, barred: u8) {
         let spans = self.index.spans;
-        // No turn is as late as one more than all.
+        // Without a bound, every turn is earlier.
         let before = before.map_or(u64::MAX, |turn| u64::from(turn.0));
-        // Where the openers begin behind which no step is left.
+        // The first opener behind which no step is left.
         let mut from = NONE;
         for (at, span) in (0_u32..).zip(spans) {
             if span.leader != at {
@@ -254,14 +264,14 @@ impl<'a> Draft<'a> {
             if span.has(Flags::REQUEST) {
                 self.drop_waiting(from..at);
                 from = NONE;
-                // One that only lets go of what waits looks at all of them.
+                // A call with `before` = 0 only releases waiting openers, and visits all of them.
                 if self.tokens <= target && before > 0 {
                     return;
                 }
             }
             let Some(cell) = self.cells.get_mut(at as usize) else { break };
             let goes = self.tokens > target && u64::from(span.turn.0) < before && !cell.has(barred);
-            // Where not even the newest steps are held, a summary is like any other group.
+            // If not even the newest steps are held, a summary is like any other group.
             if span.opens() && (barred & Cell::HELD != 0 || span.has(Flags::REQUEST)) {
                 if goes {
                     cell.set(Cell::LAST);
@@ -276,7 +286,7 @@ impl<'a> Draft<'a> {
         self.drop_waiting(from..NONE);
     }
 
-    /// Hides the openers among these groups that wait: no step stays behind them.
+    /// Hides the waiting openers among these groups: no step stays behind them.
     fn drop_waiting(&mut self, among: Range<u32>) {
         let from = self.index.spans.get(among.start as usize..).unwrap_or_default();
         for (at, span) in among.zip(from) {
@@ -300,13 +310,13 @@ impl<'a> Draft<'a> {
         self.tokens = self.tokens.saturating_sub(u64::from(span.tokens));
     }
 
-    /// Marks what is protected, and the orphans as hidden.
+    /// Marks the protected groups, and hides the orphans.
     fn mark(&mut self, protection: Protection) {
         let mut rule = Rule::new(self.index, protection);
         self.cells.fill(Cell::EMPTY);
         for asked in rule.asked(self.index) {
             let from = self.index.spans.get(asked.start as usize..).unwrap_or_default();
-            // Over spans, because a group is large to hand out.
+            // The loop visits spans, because a group is a large value to return.
             let leaders = asked.zip(from).filter(|(at, span)| span.leader == *at);
             for (at, span) in leaders {
                 let bits = match rule.hold(at, span) {
@@ -328,7 +338,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Memory for a plan, brought by its caller.
+/// Memory for a plan, provided by the caller.
 ///
 /// ```
 /// use epitome_core::{Cell, Replacement, Scratch};
@@ -339,26 +349,26 @@ impl<'a> Draft<'a> {
 #[derive(Debug)]
 pub struct Scratch<'a> {
     cells: &'a mut [Cell],
-    /// If parts have cells of their own, which are for elisions alone.
+    /// Separate cells for the parts, which are for elisions alone.
     elisions: Option<&'a mut [Cell]>,
     replacements: &'a mut [Replacement],
 }
 
 impl<'a> Scratch<'a> {
-    /// Memory for verdicts on groups and parts: at least [`Index::cell_count`] cells. There is none for replacements, so
-    /// that every [`Draft::replace`] is refused.
+    /// Memory for verdicts on groups and parts: at least [`Index::cell_count`] cells. There is no memory for
+    /// replacements, so that every [`Draft::replace`] is refused.
     #[must_use]
     pub const fn new(cells: &'a mut [Cell]) -> Self {
         Self { cells, elisions: None, replacements: &mut [] }
     }
 
-    /// Memory for verdicts on groups, and with cells of their own on parts, which may be elided but not clamped.
+    /// Memory for verdicts on groups, and separate cells for verdicts on parts, which may be elided but not clamped.
     #[must_use]
     pub(crate) const fn eliding(cells: &'a mut [Cell], elisions: &'a mut [Cell]) -> Self {
         Self { cells, elisions: Some(elisions), replacements: &mut [] }
     }
 
-    /// Gives the draft room for so many spans of groups that are replaced.
+    /// Adds memory for replacements, one for each span of groups that a summary replaces.
     #[must_use]
     pub const fn with_replacements(mut self, replacements: &'a mut [Replacement]) -> Self {
         self.replacements = replacements;
@@ -366,7 +376,7 @@ impl<'a> Scratch<'a> {
     }
 }
 
-/// All verdicts of a draft, written.
+/// The verdicts of a completed draft.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Verdicts<'a> {
     pub(crate) cells: &'a [Cell],

@@ -10,8 +10,9 @@ use crate::tokens::{Basis, TokenCounter, Tokens};
 use classes::{CELLS, Window};
 use weights::WEIGHTS;
 
-/// Estimates how many tokens OpenAI's `o200k_base` would make of a text. Not a bound: use it where being off by a few
-/// percent costs nothing, and a real tokenizer where it does.
+/// Estimates the number of tokens of a text in OpenAI's `o200k_base`.
+///
+/// The estimate is not a bound. Use it where an error of a few percent costs nothing, and a real tokenizer elsewhere.
 ///
 /// ```
 /// use epitome_core::{ClassEstimator, TokenCounter, Tokens};
@@ -24,25 +25,28 @@ use weights::WEIGHTS;
 /// ```
 ///
 /// # Formula
-/// Every byte belongs to one of 32 classes: groups of letters by how common they are, digits, groups of punctuation,
-/// scripts by their first byte in UTF-8, quarters of the continuation bytes. The class of the byte before, how many
-/// lower-case letters it ends (under four, under seven, more), and the class of the byte itself select one of 704 weights of
-/// less than a token each. The third and later of equal bytes or drawn characters have a class of their own, since
-/// tokenizers have tokens for long runs; so have ideographs after eight others of which none is common, rare scripts, and
-/// emoji. The estimate is the sum, rounded to the nearest, at least 1 for a text that is not empty, and so never less for
-/// more text and never more than the bytes.
+/// Every byte belongs to one of 32 classes: groups of letters by their frequency, digits, groups of punctuation,
+/// scripts by their first byte in UTF-8, quarters of the continuation bytes. Three facts select one of 704 weights of
+/// less than a token each: the class of the byte before, the number of lower-case letters that end there (under four,
+/// under seven, more), and the class of the byte itself. The third and later of equal bytes or drawn characters have a
+/// class of their own, since tokenizers have tokens for long runs. Ideographs after eight others of which none is
+/// common, rare scripts, and emoji also have classes of their own. The estimate is the sum, rounded to the nearest, and
+/// at least 1 for a text that is not empty. A longer text never has a smaller estimate, and the estimate never exceeds
+/// the number of bytes.
 ///
 /// # Table
-/// Fitted and measured by `cargo run --release -p epitome-benches --bin fit_estimator -- FOLDER..` to counts of `o200k_base` and one
-/// percent more, by bounded least squares over texts and whole files: recorded agent transcripts, the sources of a few hundred crates, the
-/// messages of programs in 44 languages, and generated base64, hex, numbers, runs, emoji and rare characters. Change the table or the
-/// classes, and [`ClassEstimator::NAME`] changes.
+/// The table is fitted and measured by `cargo run --release -p epitome-benches --bin fit_estimator -- FOLDER..`. It is
+/// fitted to counts of `o200k_base` and one percent more, by bounded least squares over texts and whole files: recorded
+/// agent transcripts, the sources of a few hundred crates, the messages of programs in 44 languages, and generated
+/// base64, hex, numbers, runs, emoji and rare characters. [`ClassEstimator::NAME`] changes with every change of the
+/// table or the classes.
 ///
 /// # Error
-/// Estimate against count, in percent. *File*: of the total of a file, its size (median, 95th percentile) and its range.
-/// *Text*: of one text of 30 tokens or more (5th, 95th percentile). Real files of 300 tokens or more by tables fitted
-/// without their source (four folds), generated texts on another seed than the fitted one. Beside it the range of the usual
-/// rule, characters divided by four.
+/// Difference of the estimate from the count, in percent. *File*: for the total of a file, the size of the difference
+/// (median, 95th percentile) and its range. *Text*: for one text of 30 tokens or more (5th, 95th percentile). Real
+/// files have 300 tokens or more, and are measured by tables that were fitted without their source (four folds).
+/// Generated texts have another seed than the fitted ones. The last column is the range of the usual rule, characters
+/// divided by four.
 ///
 /// | texts | file | range | text | chars/4 |
 /// |---|---|---|---|---|
@@ -59,8 +63,8 @@ use weights::WEIGHTS;
 /// | emoji | | 0 | -11 to +3 | -89 |
 /// | random ideographs, rare scripts | | -9, -15 | -26 to -6, -17 to -10 | -87, -92 |
 ///
-/// One string of a transcript, of 10 tokens or more, is off by this on average (beside chars/4): prose 7.1 (45), code 8.8
-/// (38), JSON 6.2 (25), Chinese, Japanese and Korean 10.2 (67), base64 1.8 (63), logs 5.4 (44).
+/// The average error of one string of a transcript, of 10 tokens or more (in parentheses that of chars/4): prose 7.1
+/// (45), code 8.8 (38), JSON 6.2 (25), Chinese, Japanese and Korean 10.2 (67), base64 1.8 (63), logs 5.4 (44).
 ///
 /// By language, all files together: ar -1, bg -2, bn -4, ca -9, cs +2, da -8, de -1, el -3, es +4, et -12, eu -12, fa +4, fi
 /// -12, fr +4, he -2, hi +3, hr -1, hu 0, id -2, it +1, ja +3, ka +1, ko 0, lt -15, lv -7, ms -9, nb -6, nl -2, pl +3, pt +5,
@@ -70,14 +74,14 @@ use weights::WEIGHTS;
 /// - Languages in plain Latin letters look like English but have fewer whole words in the vocabulary.
 /// - Lists of names: Japanese and Thai -25. Random box-drawing characters -11, random lower-case letters -10.
 /// - Runs of one character of every length: -38 to +25 each; long runs of one bracket -67 to -99, of `);` -86.
-/// - What is made to be odd, such as a file of punycode (-13) or of another encoding's bytes (-11).
+/// - Unusual texts, such as a file of punycode (-13) or of another encoding's bytes (-11).
 /// - A short text is rounded, so one short text repeated thousands of times is off thousands of times the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct ClassEstimator;
 
 impl ClassEstimator {
-    /// The name stored beside its counts. It changes with every change of the table.
+    /// The name that is stored with its counts. It changes with every change of the table.
     pub const NAME: &'static str = "estimate-v2";
 
     /// The estimator; it has no state.
@@ -120,7 +124,8 @@ impl TokenCounter for ClassEstimator {
     }
 }
 
-/// Calls `visit` with the cell of the table that each byte of `text` adds to the sum: what the table is fitted on.
+/// Calls `visit` with the cell of the table that each byte of `text` adds to the sum. The table is fitted on these
+/// cells.
 #[doc(hidden)]
 pub fn visit_cells(text: &str, mut visit: impl FnMut(usize)) {
     let mut window = Window::START;
@@ -152,7 +157,7 @@ fn weight_of(window: &mut Window, chunk: &[u8]) -> u32 {
     sum
 }
 
-/// Rounded to the nearest; a text that is not empty is at least one token.
+/// Converts a sum of weights to tokens, rounded to the nearest; a text that is not empty is at least one token.
 fn tokens_of(weight: u64, text: &str) -> Tokens {
     let rounded = weight.saturating_add(ONE / 2) / ONE;
     Tokens::from_u64(rounded.max(u64::from(!text.is_empty())))
@@ -162,5 +167,5 @@ fn tokens_of(weight: u64, text: &str) -> Tokens {
 const ONE: u64 = WEIGHT_OF_ONE as u64;
 /// Bytes whose weights are summed in 32 bits.
 const CHUNK_BYTES: usize = 4096;
-/// Bytes between two looks at the limit: mostly it is a few hundred tokens.
+/// Bytes between two checks of the limit: mostly the limit is a few hundred tokens.
 const LOOK_BYTES: usize = 256;

@@ -29,7 +29,7 @@ impl IdentifierKind {
     /// All kinds, in the order of lists.
     pub const ALL: [Self; 6] = [Self::File, Self::Address, Self::Id, Self::Name, Self::Amount, Self::Number];
 
-    /// Its name, as lists have it: `files`, `addresses`.
+    /// The name of the kind in lists: `files`, `addresses`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -42,18 +42,19 @@ impl IdentifierKind {
         }
     }
 
-    /// The kind of a word in a list: a [`Name`](Self::Name) where nothing else tells.
+    /// The kind of a word in a list: [`Name`](Self::Name) if no other kind fits.
     #[must_use]
     pub fn of(word: &str) -> Self {
         kind_of(word).or_else(|| name_kind(word)).unwrap_or(Self::Name)
     }
 }
 
-/// Longer ones cost more than they are worth.
+/// Maximum length of an identifier: a longer one costs more than it is worth.
 const BYTES_MAX: usize = 200;
 
-/// The identifiers in a text, repeated ones too; with `code` also names in code and numbers. One of more than 200 bytes is passed
-/// over. *Cost*: one pass over the text.
+/// Calls `visit` with the identifiers in a text, repeated ones too; with `code` also with names in code and numbers.
+///
+/// An identifier of more than 200 bytes is skipped. *Cost*: one pass over the text.
 ///
 /// ```
 /// use epitome_core::identifiers::for_each_identifier;
@@ -176,7 +177,8 @@ fn classes_of(word: &str) -> u8 {
     word.bytes().fold(0, |classes, byte| classes | class_of(byte))
 }
 
-/// Whether a word is letters in lower case, but perhaps for the first: most words are, and none of them is an identifier.
+/// Whether a word consists of lower-case letters, perhaps except for the first letter: most words do, and none of them
+/// is an identifier.
 fn is_prose(word: &str) -> bool {
     match word.as_bytes() {
         [] => true,
@@ -203,7 +205,7 @@ fn name_kind(word: &str) -> Option<IdentifierKind> {
     (snake || camel || upper).then_some(IdentifierKind::Name)
 }
 
-/// Whether a character stands between words: no identifier holds it.
+/// Whether a character separates words: no identifier contains it.
 fn is_border(c: char) -> bool {
     match u8::try_from(c) {
         Ok(ascii) if ascii.is_ascii() => is_ascii_border(ascii),
@@ -216,7 +218,8 @@ fn is_border(c: char) -> bool {
     }
 }
 
-/// Whether a character beyond the white space shows nothing: a text that hides between such ones must not pass for one identifier.
+/// Whether a character is invisible, but no white space: a text with such hidden characters must not pass for one
+/// identifier.
 const fn is_invisible(c: char) -> bool {
     matches!(
         c,

@@ -11,7 +11,7 @@ macro_rules! number {
         pub struct $name(pub $repr);
 
         impl $name {
-            /// The number after this one; the largest stays where it is.
+            /// The number after this one. The largest number is returned unchanged.
             #[must_use]
             pub const fn next(self) -> Self {
                 Self(self.0.saturating_add(1))
@@ -31,12 +31,13 @@ number! {
     Seq(u64)
 }
 number! {
-    /// Number of changes of the messages that a session's log *shows*. Commits move it, and an answer to a call of an earlier turn; no
-    /// other append does.
+    /// The number of changes to the visible messages of a session. Commits increase it, and so does an answer to a call
+    /// of an earlier turn; no other append does.
     Revision(u64)
 }
 number! {
-    /// The ordinal of a turn. A turn runs from a user message to before the next; what precedes the first is turn 0.
+    /// The ordinal of a turn. A turn runs from a user message to the last message before the next one. Messages before
+    /// the first user message are turn 0.
     Turn(u32)
 }
 

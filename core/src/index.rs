@@ -31,12 +31,12 @@ use core::ops::Range;
 
 use crate::{Revision, Turn};
 
-/// An index, borrowed: what plans are made from. It has no type parameter, wherever its tables live.
+/// A borrowed index, from which plans are made. It has no type parameter for the storage of its tables.
 #[derive(Debug, Clone, Copy)]
 pub struct Index<'a> {
     pub(crate) spans: &'a [Span],
     pub(crate) parts: &'a [PartSpan],
-    /// Not held here, because groups and parts that are handed out carry the index with them.
+    /// A reference, because every returned group and part contains the index.
     pub(crate) totals: &'a Totals,
 }
 
@@ -50,12 +50,12 @@ pub(crate) struct Totals {
     pub(crate) tokens: u64,
     pub(crate) orphan_tokens: u64,
     pub(crate) turn: Turn,
-    /// Open work stands there or behind it: the first span of the current turn, or of an earlier one where a reload has not
-    /// seen the turn begin.
+    /// All open calls are in this span or behind it: the first span of the current turn, or of an earlier turn if a
+    /// reload has not seen the beginning of the current one.
     pub(crate) turn_from: u32,
     pub(crate) first_user: Option<u32>,
     pub(crate) last_user: Option<u32>,
-    /// End of the spans that stay or go for good by their kind, or go last: instructions, pins, orphans, summaries.
+    /// End of the spans with a rule for their kind: instructions and pins stay, orphans are hidden, summaries go last.
     pub(crate) marked_to: u32,
 }
 
@@ -77,43 +77,43 @@ impl Totals {
 }
 
 impl<'a> Index<'a> {
-    /// Number of messages that it covers.
+    /// Number of messages in the index.
     #[must_use]
     pub const fn messages(&self) -> u32 {
         self.totals.messages
     }
 
-    /// Number of groups that they form.
+    /// Number of groups in the index.
     #[must_use]
     pub const fn group_count(&self) -> u32 {
         self.totals.groups
     }
 
-    /// Number of steps that the model has made.
+    /// Number of steps of the model.
     #[must_use]
     pub const fn steps(&self) -> u32 {
         self.totals.steps
     }
 
-    /// The current turn, and therefore how many turns there are.
+    /// The current turn, which is also the number of turns.
     #[must_use]
     pub const fn turn(&self) -> Turn {
         self.totals.turn
     }
 
-    /// The size of the projection, in tokens: everything but orphans.
+    /// The size of the projection, in tokens: all messages except orphans.
     #[must_use]
     pub const fn tokens(&self) -> u64 {
         self.totals.tokens
     }
 
-    /// The size of the orphans: answers to no call, which are never projected.
+    /// The size of the orphans, in tokens: answers to no call, which are never projected.
     #[must_use]
     pub const fn orphan_tokens(&self) -> u64 {
         self.totals.orphan_tokens
     }
 
-    /// The revision of the history that it was made from.
+    /// The revision of the history from which the index was made.
     #[must_use]
     pub const fn revision(&self) -> Revision {
         self.totals.revision
@@ -148,7 +148,7 @@ impl<'a> Index<'a> {
         self.project(|_, kind| kind != GroupKind::Orphan)
     }
 
-    /// The messages of the groups that `keep` holds of (by leader and kind), as ranges of positions.
+    /// The messages of the groups for which `keep` is true (by leader and kind), as ranges of positions.
     pub(crate) fn project(
         self,
         keep: impl Fn(u32, GroupKind) -> bool + 'a,
@@ -156,7 +156,8 @@ impl<'a> Index<'a> {
         self.project_spans(keep).map(move |at| self.positions(at))
     }
 
-    /// The spans of the groups that `keep` holds of, in projection order: late answers directly after their call's span.
+    /// The spans of the groups for which `keep` is true, in projection order: late answers directly after their call's
+    /// span.
     pub(crate) fn project_spans(
         self,
         keep: impl Fn(u32, GroupKind) -> bool + 'a,

@@ -1,8 +1,9 @@
-//! Plans what to keep of a conversation between a user, an LLM and its tools, without touching it.
+//! Decides which messages of a conversation between a user, an LLM and its tools stay in the next request, without
+//! changing the conversation.
 //!
-//! Push every message once into an [`IndexBuf`]: it is put in its group (a tool call and all its results are one group)
-//! and its tokens join running sums. When the conversation has outgrown its [`Budget`], a [`Strategy`] writes verdicts
-//! into a [`Draft`], and the resulting [`Plan`] says what the next request will contain.
+//! Push every message once into an [`IndexBuf`]. The index puts the message in its group (a tool call and all its
+//! results are one group) and adds its tokens to running sums. When the conversation exceeds its [`Budget`], a
+//! [`Strategy`] writes verdicts into a [`Draft`]. The resulting [`Plan`] describes the content of the next request.
 //!
 //! ```
 //! use epitome_core::message::SimpleMessage;
@@ -38,9 +39,9 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
-//! Where plans may also shorten parts of messages (a tool's result, reasoning) or let a summary stand for a span of groups,
-//! push with [`IndexBuf::push_with_parts`], plan with [`plan_with`], and [fill](Plan::fill) the plan: the example there goes
-//! from the messages to the [`PlannedEdit`]s that a store has to write.
+//! A plan may also shorten parts of messages (a tool result, reasoning) or replace a span of groups with a summary. To
+//! allow this, push with [`IndexBuf::push_with_parts`], plan with [`plan_with`], and [fill](Plan::fill) the plan. The
+//! example there goes from the messages to the [`PlannedEdit`]s that a store has to write.
 //!
 //! This crate does not call models, read clocks, draw random numbers, allocate (without the `alloc` feature) or store
 //! anything. Owned messages, wire formats and stores live in `epitome-std`, the strategies in `epitome-compactors`.
@@ -49,8 +50,8 @@
 //! - `alloc`: `Vec` as a table and [`OpenCallTree`], the unbounded memory for unanswered calls.
 //! - `defmt`: identifiers, amounts, outcomes and errors as `defmt` values, for devices.
 //! - `heapless`: `heapless::Vec` as a fixed-capacity table.
-//! - `serde`: identifiers, amounts, budgets and what a ledger knows as serde values.
-//! - `suspend`: a text that is streamed into a bounded history need not hold a borrow of it.
+//! - `serde`: identifiers, amounts, budgets and the saved state of a usage ledger as serde values.
+//! - `suspend`: a stream of text into a bounded history can be suspended, and then holds no borrow of the history.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![warn(clippy::arithmetic_side_effects)]

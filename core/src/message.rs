@@ -1,4 +1,4 @@
-//! Messages as the planner sees them: borrowed, from wherever they live.
+//! Messages in the form that the planner reads: borrowed views, independent of the storage of the messages.
 //!
 //! Implement [`MessageView`] for a message type and every part of this crate works on it. Nothing here owns text.
 
@@ -33,12 +33,12 @@ pub enum Role {
     User,
     /// The model.
     Assistant,
-    /// A tool's answer to one call.
+    /// A tool, with its answer to one call.
     Tool,
 }
 
 impl Role {
-    /// The word for it, as most wire formats spell it.
+    /// The name of the role, as most wire formats spell it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -64,6 +64,27 @@ impl Role {
 }
 
 /// The parts of a message or of a tool result, in order.
+///
+/// ```
+/// use epitome_core::message::{PartView, Parts};
+///
+/// /// A message of text alone.
+/// struct Words(&'static str);
+///
+/// impl Parts for Words {
+///     fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+///         visit(PartView::Text(self.0));
+///     }
+/// }
+///
+/// let mut bytes = 0;
+/// Words("Hello").for_each_part(&mut |part| {
+///     if let PartView::Text(text) = part {
+///         bytes += text.len();
+///     }
+/// });
+/// assert_eq!(bytes, 5);
+/// ```
 pub trait Parts {
     /// Calls `visit` once per part, in order.
     fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>));
@@ -71,8 +92,9 @@ pub trait Parts {
 
 /// One message, borrowed.
 ///
-/// *For implementers*: a tool message answers exactly one call; a wire reader that meets several results, or results
-/// beside user text, in one message splits it. The answers never change while a message is in an index.
+/// *For implementers*: a tool message answers exactly one call. A wire reader that finds several results, or results
+/// beside user text, in one message splits the message. The return values of all methods never change while a message
+/// is in an index.
 ///
 /// ```
 /// use epitome_core::attribution::AttributionView;
@@ -108,15 +130,15 @@ pub trait MessageView: Parts {
     /// The role of the speaker.
     fn role(&self) -> Role;
 
-    /// The origin of the message, and how long it must stay.
+    /// The origin of the message, its authority and its retention.
     fn attribution(&self) -> AttributionView<'_>;
 
-    /// The provider's id of the response that this message is part of. Messages with equal ids were made together.
+    /// The provider's id of the response that this message is part of. Messages with equal ids belong to one response.
     fn response_id(&self) -> Option<&str> {
         None
     }
 
-    /// The speaker's name, where the wire format has one.
+    /// The name of the speaker, if the wire format has one.
     fn name(&self) -> Option<&str> {
         None
     }
@@ -165,7 +187,7 @@ impl<M: MessageView + ?Sized> MessageView for &M {
 pub enum PartView<'a> {
     /// Text.
     Text(&'a str),
-    /// Reasoning of the model before it spoke.
+    /// Reasoning of the model before its answer.
     Reasoning(ReasoningView<'a>),
     /// A call of a tool by the model.
     ToolCall(ToolCallView<'a>),
@@ -173,9 +195,9 @@ pub enum PartView<'a> {
     ToolResult(ToolResultView<'a>),
     /// An image, a sound, a video or a document.
     Media(MediaView<'a>),
-    /// A question to a person whether something may be done.
+    /// A request for a person's approval of an action.
     ApprovalRequest(ApprovalView<'a>),
-    /// The person's answer.
+    /// The answer of the person to a request for approval.
     ApprovalResponse(ApprovalAnswerView<'a>),
     /// The stand-in of messages that a provider compacted itself.
     Compaction(CompactionView<'a>),

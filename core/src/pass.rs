@@ -1,8 +1,8 @@
-//! Why a pass is made, for triggers and plans alike.
+//! The reason for a pass, for triggers and plans alike.
 
 use crate::Budget;
 
-/// Why a pass is made: triggers look at it, and what may hold a pass back depends on it.
+/// The reason for a pass: triggers read it, and it decides whether a rule may delay the pass.
 ///
 /// | | asked for by | `min_reclaim` and [`Pacing`](crate::Pacing) |
 /// |---|---|---|
@@ -24,22 +24,22 @@ use crate::Budget;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
 pub enum Pass {
-    /// A regular pass: nothing has happened but what the index shows. A pass that frees less than the budget's
-    /// `min_reclaim`, or comes too soon after the last, is not worth it.
+    /// A regular pass, for the present state of the index alone. It is not worthwhile if it frees less than the
+    /// budget's `min_reclaim`, or comes too soon after the last pass.
     #[default]
     Proactive,
-    /// Somebody asked for it. Whatever it frees, it is made.
+    /// A person or the program requested the pass. It is made even if it frees little.
     Manual,
-    /// The provider has refused the request as too large, whatever the counter says. Whatever it frees, it is made; down
-    /// to where is the budget's goal, so give a budget of the window that the refusal names.
+    /// The provider has refused the request as too large, even if it is small by the counter. The pass is made even if
+    /// it frees little. It goes down to the goal of the budget, so use a budget with the window that the refusal names.
     Overflow,
 }
 
 impl Pass {
-    /// All of them.
+    /// All kinds of passes.
     pub const ALL: [Self; 3] = [Self::Proactive, Self::Manual, Self::Overflow];
 
-    /// Its name: `proactive`, `manual` or `overflow`.
+    /// The name of the pass: `proactive`, `manual` or `overflow`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl Pass {
         }
     }
 
-    /// Whether it may be held back, for a request of `size` tokens: nobody asked for it, and the request fits.
+    /// Whether the pass may be delayed, for a request of `size` tokens: the pass is proactive, and the request fits.
     #[must_use]
     pub const fn can_wait(self, size: u64, budget: &Budget) -> bool {
         matches!(self, Self::Proactive) && size <= budget.limit()

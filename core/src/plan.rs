@@ -1,5 +1,7 @@
-//! A decision: what the next request will contain. An [`Index`] and a [`Strategy`] make a [`Plan`], and that with what stands
-//! in place of what it takes away is a [`ReadyPlan`]. The example of all of it is at [`plan_with`].
+//! Plans: decisions about the content of the next request.
+//!
+//! An [`Index`] and a [`Strategy`] make a [`Plan`]. A plan with its stand-ins for the removed content is a
+//! [`ReadyPlan`]. [`plan_with`] has an example of all steps.
 
 mod error;
 mod loss;
@@ -23,13 +25,14 @@ use crate::draft::{self, Cell, Draft, Floors, PartVerdict, Scratch, Verdict};
 use crate::index::{Group, GroupKind, Index, IndexedPart};
 use crate::{Budget, Pass, Strategy};
 
-/// Decides what the next request will contain.
+/// Makes a plan, which decides the content of the next request.
 ///
-/// Whether a pass is due is the caller's question ([`Budget::is_due`]). `cells` is memory for the verdicts: at least
-/// [`Index::cell_count`] of them. There is none for summaries; with [`plan_with`] there is.
+/// The caller decides whether a pass is due ([`Budget::is_due`]). `cells` is memory for the verdicts: at least
+/// [`Index::cell_count`] cells. There is no memory for summaries; for these use [`plan_with`].
 ///
 /// # Errors
-/// [`PlanError::Infeasible`] if what is protected does not fit the window; [`PlanError::CellsTooFew`].
+/// [`PlanError::Infeasible`] if the protected messages do not fit the window; [`PlanError::CellsTooFew`] if `cells` is
+/// too short.
 pub fn plan<'a>(
     index: Index<'a>,
     budget: &Budget,
@@ -40,10 +43,10 @@ pub fn plan<'a>(
     plan_with(index, budget, pass, strategy, Scratch::new(cells))
 }
 
-/// [`plan`] with memory for summaries too: the whole way from messages to what a store writes.
+/// Makes a plan as [`plan`] does, with memory for summaries too.
 ///
-/// What a [`Plan`] puts in the place of messages and parts is still missing: [`Plan::fill`] takes it and gives a
-/// [`ReadyPlan`], whose [`edits`](ReadyPlan::edits) are what a store has to write.
+/// The stand-ins for messages and parts are still missing in a [`Plan`]. [`Plan::fill`] takes them and gives a
+/// [`ReadyPlan`], whose [`edits`](ReadyPlan::edits) are the changes that a store has to write.
 ///
 /// ```
 /// use epitome_core::message::{SimpleMessage, ToolCallView};
@@ -138,8 +141,8 @@ pub fn plan_with<'a>(
     plan_cutting(index, budget, pass, strategy, scratch, Draft::cut_results)
 }
 
-/// [`plan_with`], where `cut` may cut results before the strategy is asked, and says whether it has. A small device brings one that
-/// does nothing, and does not carry the code of the other.
+/// Makes a plan as [`plan_with`] does. `cut` may cut results before the strategy runs, and returns whether it did. A
+/// small device passes a function that does nothing, and does not contain the code of the other.
 pub(crate) fn plan_cutting<'a>(
     index: Index<'a>,
     budget: &Budget,
@@ -184,27 +187,28 @@ pub(crate) fn plan_cutting<'a>(
 pub enum Outcome<'a> {
     /// There is nothing to change.
     Unchanged(Unchanged),
-    /// This is to be done.
+    /// A plan that is to be carried out.
     Planned(Plan<'a>),
 }
 
-/// Why there is nothing to change.
+/// The reason why there is nothing to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unchanged {
-    /// The goal is met as it is.
+    /// The goal is met already.
     AtGoal,
-    /// Everything that is left is protected, or the strategy spares it, or the strategy writes summaries and has no memory for them.
+    /// All remaining groups are protected or spared by the strategy, or the strategy writes summaries and has no memory
+    /// for them.
     NothingToDrop,
-    /// A proactive pass would free too little to be worth it.
+    /// A proactive pass would free less than the budget's `min_reclaim`.
     TooLittle {
-        /// The tokens that it would free.
+        /// The tokens that the pass would free.
         freed: u64,
     },
 }
 
 impl Unchanged {
-    /// The word for it: `at_goal`, `nothing_to_drop` or `too_little`.
+    /// The name of the reason: `at_goal`, `nothing_to_drop` or `too_little`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -215,7 +219,7 @@ impl Unchanged {
     }
 }
 
-/// A decision, as data: which groups the next request keeps, which parts of them, and what that costs.
+/// A plan as data: the groups and parts that the next request keeps, and the size of the request.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan<'a> {
     index: Index<'a>,
@@ -226,7 +230,7 @@ pub struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// The conversation that it was made from.
+    /// The index from which the plan was made.
     #[must_use]
     pub const fn index(&self) -> Index<'a> {
         self.index
@@ -251,27 +255,30 @@ impl<'a> Plan<'a> {
         Verdicts(self)
     }
 
-    /// The size of the projection before, in tokens.
+    /// The size of the projection before the compaction, in tokens.
     #[must_use]
     pub const fn tokens_before(&self) -> u64 {
         self.index.tokens()
     }
 
-    /// The size of the projection after, in tokens: at most that, because what stands in place of parts and groups counts
-    /// as all that it may have. Without such, just that. By the plan's counter, as all its amounts; by the provider's,
-    /// [`Correction::reported_from`](crate::Correction::reported_from) of it.
+    /// The size of the projection after the compaction, in tokens: an upper bound if the plan has stand-ins, and exact
+    /// without them.
+    ///
+    /// Stand-ins for parts and groups count with their maximum sizes. The amount is by the plan's counter, like all its
+    /// amounts; [`Correction::reported_from`](crate::Correction::reported_from) converts it to the provider's.
     #[must_use]
     pub const fn tokens_after(&self) -> u64 {
         self.tokens_after
     }
 
-    /// The least size that a plan with this protection can reach: with whole groups alone both, with shortened parts the hard one.
+    /// The bounds of the size of a plan with this protection: both floors for a plan that hides whole groups alone, the
+    /// hard floor for a plan that also shortens parts.
     #[must_use]
     pub const fn floors(&self) -> Floors {
         self.floors
     }
 
-    /// Whether the goal was not met: the floor lies above it, or the strategy did too little.
+    /// Whether the goal was not met: the floor lies above it, or the strategy freed too little.
     #[must_use]
     pub fn is_goal_missed(&self) -> bool {
         self.budget.goal().is_some_and(|goal| self.tokens_after > goal)
@@ -297,7 +304,7 @@ impl<'a> Plan<'a> {
         lengths.fold(0, u32::saturating_add)
     }
 
-    /// The messages of the next request that are there now, in order, as ranges of positions. Summaries are not among
+    /// The present messages that the next request keeps, in order, as ranges of positions. Summaries are not among
     /// them.
     pub fn projection(&self) -> impl Iterator<Item = Range<u32>> + use<'a> {
         let (index, cells) = (self.index, self.verdicts.cells);
@@ -306,7 +313,8 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// The messages of the next request that stand as they stood in the last one: what a provider's cache still holds.
+    /// The messages at the beginning of the next request that are unchanged since the last one, and that a provider's
+    /// cache still holds.
     #[must_use]
     pub fn stable_prefix(&self) -> StablePrefix {
         let mut prefix = StablePrefix::default();
@@ -334,7 +342,7 @@ impl<'a> Plan<'a> {
         self.tokens_before().saturating_sub(self.stable_prefix().tokens)
     }
 
-    /// The messages and parts that it hides and shortens.
+    /// The messages and parts that the plan hides and shortens.
     #[must_use]
     pub fn loss(&self) -> LossReport {
         LossReport::of(self)
@@ -348,7 +356,7 @@ impl<'a> Plan<'a> {
         self.index.parts.get(first).map(crate::index::PartSpan::position)
     }
 
-    /// The parts that are shortened, with what becomes of them, in the order in which they came.
+    /// The shortened parts with their verdicts, in the order of their messages.
     pub fn shortened(&self) -> impl Iterator<Item = (IndexedPart<'a>, PartVerdict)> + use<'a> {
         let (index, plan) = (self.index, *self);
         let parts = index.parts().map(move |part| (part, plan.part_verdict(&part)));
@@ -380,13 +388,14 @@ impl PartialEq for Plan<'_> {
 
 impl Eq for Plan<'_> {}
 
-/// The part of a projection that a plan leaves as it was.
+/// The messages at the beginning of a projection that a plan leaves unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct StablePrefix {
     /// The number of messages.
     pub messages: u32,
-    /// The number of tokens; where it ends within a run of messages of one group, without those of that run.
+    /// The number of tokens. If the prefix ends within a run of messages of one group, the tokens of that run are not
+    /// included.
     pub tokens: u64,
 }
 

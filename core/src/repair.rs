@@ -1,4 +1,4 @@
-//! Making a request legal: the only place where anything is invented.
+//! Repair of requests: the only place where messages are invented.
 
 mod grammar;
 mod pairing;
@@ -16,44 +16,50 @@ use crate::open_calls::{OpenCall, OpenCallTree, OpenCalls, OpenKind};
 use crate::profile::{Instructions, Profile, Rules};
 use crate::shape::{Kind, Shape};
 
-/// The text of a result that stands in for one that never came. It never varies: a provider's prompt cache sees the same
-/// bytes in every request. The same holds for the other invented texts.
+/// The text of an invented result for a call that never got one.
+///
+/// It never varies: a provider's prompt cache sees the same bytes in every request. The same holds for the other
+/// invented texts.
 pub const ABORTED: &str = "[aborted: this call has no result]";
 
-/// The text of a result for a call whose result, if it has one, was written as something else: behind the call, before the
-/// model speaks again, the user says something, or a result names no call.
+/// The text of an invented result for a call whose result may be in another message.
+///
+/// Such a message stands behind the call, before the next message of the model: a user message, or a result that names
+/// no call.
 pub const UNRECORDED: &str = "[no result is recorded for this call: the messages after it may hold it]";
 
-/// The text of a message of the model that separates the user from a result.
+/// The text of an invented message of the model between a result and a user message.
 pub const BRIDGE: &str = "[no answer: the user spoke first]";
 
-/// The text of a message of the user that opens a conversation whose first message is not the user's. A summary of what was said
-/// before may follow, or nothing may be known of it: the text is true of both.
+/// The text of an invented user message at the beginning of a conversation whose first message is not the user's.
+///
+/// A summary of earlier messages may follow, or nothing may be known of them: the text is true in both cases.
 pub const BRIDGE_USER: &str = "[the conversation began before this message]";
 
-/// One step of writing a repaired request. Each writes one message or adds to the last; a message that no step names is
-/// left out.
+/// One step in the writing of a repaired request.
+///
+/// Each step writes one message or adds to the last one. A message that no step names is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Repair {
     /// Write the message at this position.
     Keep(u32),
-    /// Write, at this place, a result of the text [`ABORTED`] for a call.
+    /// Write, at this place, a result with the text [`ABORTED`] for a call.
     Abort {
-        /// The position of the message that called.
+        /// The position of the message with the call.
         position: u32,
-        /// Which of its calls, from 0.
+        /// The number of the call in this message, from 0.
         call: u32,
     },
-    /// Write, at this place, a result of the text [`UNRECORDED`] for a call.
+    /// Write, at this place, a result with the text [`UNRECORDED`] for a call.
     Unrecorded {
-        /// The position of the message that called.
+        /// The position of the message with the call.
         position: u32,
-        /// Which of its calls, from 0.
+        /// The number of the call in this message, from 0.
         call: u32,
     },
-    /// Add the parts of the message at this position to the message that was written last: both are in one role, or both
-    /// are instructions. Its authority becomes the lower one.
+    /// Add the parts of the message at this position to the message that was written last. Both messages have one role,
+    /// or both are instructions. The authority of the written message becomes the lower one.
     Merge {
         /// The position of the message to add.
         position: u32,
@@ -63,14 +69,15 @@ pub enum Repair {
         /// The position of the message.
         position: u32,
     },
-    /// Write, at this place, a message of the user of the text [`BRIDGE_USER`].
+    /// Write, at this place, a user message with the text [`BRIDGE_USER`].
     BridgeUser,
-    /// Write, at this place, a message of the model of the text [`BRIDGE`].
+    /// Write, at this place, a message of the model with the text [`BRIDGE`].
     BridgeAssistant,
 }
 
 impl Repair {
-    /// The text that the step invents: of a result, or of a message put between. `None` for a step that writes a message.
+    /// The text that the step invents: that of a result, or of a message between others. `None` for a step that writes
+    /// a message of the request.
     #[must_use]
     pub const fn invented(self) -> Option<&'static str> {
         match self {
@@ -83,35 +90,38 @@ impl Repair {
     }
 }
 
-/// The treatment of calls without a result in the current turn. Those of earlier turns always get an invented one.
+/// The treatment of calls without a result in the current turn. Such calls of earlier turns always get an invented
+/// result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "a tool is running or it is not")]
 pub enum Pending {
-    /// The tools of the current turn may still be running: its calls without a result stay as they are, those of its
-    /// earlier steps too. A turn begins where the user says something.
+    /// The tools of the current turn may still be running: its calls without a result stay unchanged, those of its
+    /// earlier steps too. A turn begins with a user message that has content of its own.
     Running,
-    /// Nothing is running any more: they get an invented result.
+    /// No tool is running any more: these calls get an invented result.
     Over,
 }
 
-/// Orders and completes `messages` so that `profile` accepts them, and returns what to write, in order.
+/// Orders and completes `messages` so that `profile` accepts them, and returns the steps that write the request, in
+/// order.
 ///
-/// - Results of no call, and second results, are left out. A call without a result gets one that says [`ABORTED`]; where the
-///   user, or a result of no call, comes before the model speaks again, one that says [`UNRECORDED`], because that message
-///   may hold the result.
+/// - Results of no call, and second results, are left out. A call without a result gets one with the text [`ABORTED`].
+///   If a user message, or a result of no call, comes before the next message of the model, the text is [`UNRECORDED`],
+///   because that message may hold the result.
 /// - Where results must follow their calls directly, they are moved there.
-/// - Where instructions must lead, later ones are moved behind the leading ones; where one message of them is allowed, they
-///   are merged into it.
-/// - Where the user must speak first and does not, a message of the user is put there.
-/// - Where roles must alternate, neighbours of one role are merged; where the user may not follow a result, a message of
-///   the model is put between.
-/// - Left out are reasoning without what it led to, the calls' reasoning that other calls of the open turn lack, and signed
-///   reasoning behind an edit ([`Repairer::with_edit`]) or behind a later message that is moved before it.
+/// - Where instructions must lead, later ones are moved behind the leading ones; where one message of them is allowed,
+///   they are merged into it.
+/// - Where a user message must come first and does not, one is put there.
+/// - Where roles must alternate, neighbours of one role are merged; where the user may not follow a result, a message
+///   of the model is put between.
+/// - Some reasoning is left out: reasoning without the content that it led to, the reasoning of calls that other calls
+///   of the open turn lack, and signed reasoning behind an edit ([`Repairer::with_edit`]) or behind a later message
+///   that is moved before it.
 ///
-/// Afterwards a [`Validator`](crate::Validator) of the same profile finds nothing, but for the calls without a result that
-/// [`Pending::Running`] leaves. What is legal already is kept as it is, but for one case: where results stand anywhere, a
-/// result that could answer calls of several earlier turns, all of one id, is left out as nobody's. Each message must
-/// answer at most one call, as [`MessageView`] asks for.
+/// Afterwards a [`Validator`](crate::Validator) of the same profile finds nothing, except for the calls without a
+/// result that [`Pending::Running`] leaves. Legal content is kept unchanged, with one exception. Where results stand
+/// anywhere, a result is left out if it could answer calls of several earlier turns, all with one id. Each message must
+/// answer at most one call, as [`MessageView`] requires.
 ///
 /// ```
 /// use epitome_core::message::{SimpleMessage, ToolCallView};
@@ -140,27 +150,28 @@ pub fn repair<M: MessageView>(
     repairer.finish(profile, pending)
 }
 
-/// [`repair`] for messages that come one by one and are not held.
+/// Repairs a request as [`repair`] does, from messages that come one by one and are not stored.
 #[derive(Debug, Default)]
 pub struct Repairer {
-    /// Which result is which call's is a matter of groups.
+    /// The index, whose groups pair results with their calls.
     index: IndexBuf<Vec<Span>, OpenCallTree, NoParts>,
-    /// By the number of each call, and of each request for approval, in the index: its message, and its place among the calls there.
+    /// By the number of each call, and of each request for approval, in the index: the position of its message, and its
+    /// number among the calls there.
     calls: Vec<(u32, u32)>,
     rows: Vec<Row>,
-    /// For each message that called, the positions of its results.
+    /// For each message with calls, the positions of its results.
     results: BTreeMap<u32, Vec<u32>>,
     first_changed: Option<u32>,
 }
 
-/// Facts about a message that are remembered.
+/// Stored facts about a message.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     shape: Shape,
-    /// Whether it is a result without a call.
+    /// Whether the message is a result without a call.
     orphan: bool,
-    /// Whether it may hold the result of a call that has none: the user says something in it, or it is a result without a
-    /// call.
+    /// Whether the message may hold the result of a call that has none: it has content of the user, or it is a result
+    /// without a call.
     may_hold: bool,
 }
 
@@ -170,14 +181,14 @@ struct Request<'a> {
     rows: &'a [Row],
     rules: &'a Rules,
     results: &'a BTreeMap<u32, Vec<u32>>,
-    /// For each message that called, the results that are invented for its calls.
+    /// For each message with calls, the results that are invented for them.
     invented: BTreeMap<u32, Vec<Repair>>,
-    /// The messages that lose their reasoning, whatever stands beside them.
+    /// The messages that lose their reasoning, regardless of their neighbours.
     stripped: BTreeSet<u32>,
 }
 
 impl Repairer {
-    /// Tells from which position on the messages are not what the provider has seen before, as
+    /// Sets the first position from which on the messages differ from those that the provider has seen, as
     /// [`Validator::with_edit`](crate::Validator::with_edit) does.
     #[must_use]
     pub const fn with_edit(mut self, first_changed: u32) -> Self {
@@ -189,7 +200,7 @@ impl Repairer {
     pub fn push<M: MessageView + ?Sized>(&mut self, message: &M) {
         let position = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         let (open, turn) = (self.index.open_calls(), self.index.view().turn());
-        // What profiles ask for is results: approvals stay where they stand.
+        // Profiles have rules for results alone: approvals stay in their places.
         let find = |kind, id: &[u8]| open.find(kind, id, turn).filter(|_| kind == OpenKind::Call);
         let facts = Facts::of::<_, NoParts>(message, find);
         if let Answer::To(call) = facts.answer
@@ -210,13 +221,14 @@ impl Repairer {
         let _ = self.index.push(message, Tokens::ZERO);
     }
 
-    /// The message that a call stands in, and its place among the calls there.
+    /// The position of the message of a call, and the number of the call among the calls there.
     fn caller(&self, call: OpenCall) -> Option<(u32, u32)> {
         self.calls.get(call.number() as usize).copied()
     }
 
-    /// For each message, whether it is the model's and behind it, before the model speaks again, stands something that may
-    /// hold a result. Neighbours of the model are one: parallel calls may be messages of their own.
+    /// For each message, whether it is of the model, and a message that may hold a result stands behind it before the
+    /// next message of the model. Adjacent messages of the model count as one, because parallel calls may be messages
+    /// of their own.
     fn followed(&self) -> Vec<bool> {
         let mut followed = alloc::vec![false; self.rows.len()];
         let (mut may_hold, mut was_model) = (false, false);
@@ -229,7 +241,7 @@ impl Repairer {
         followed
     }
 
-    /// The messages to write, in order.
+    /// The steps that write the repaired request, in order.
     #[must_use]
     pub fn finish(self, profile: Profile, pending: Pending) -> Vec<Repair> {
         let mut invented = BTreeMap::<u32, Vec<Repair>>::new();
@@ -275,7 +287,7 @@ impl Request<'_> {
         }
     }
 
-    /// All messages but orphans.
+    /// All messages except orphans.
     fn paired(&self) -> impl Iterator<Item = (u32, Kind)> {
         let rows = (0_u32..).zip(self.rows).filter(|(_, row)| !row.orphan);
         rows.map(|(position, row)| (position, row.shape.kind))

@@ -7,15 +7,15 @@ use crate::message::{CallKind, MessageView, PartView, Role};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) kind: Kind,
-    /// Whether the model's reasoning is in it.
+    /// Whether the message holds reasoning of the model.
     pub(crate) reasoning: bool,
-    /// Whether signed or encrypted reasoning is in it.
+    /// Whether the message holds signed or encrypted reasoning.
     pub(crate) opaque: bool,
-    /// Whether nothing but reasoning is in it.
+    /// Whether the message holds nothing but reasoning.
     pub(crate) only_reasoning: bool,
-    /// Whether it ends with reasoning that has an id: what that led to is yet to come.
+    /// Whether the message ends with reasoning that has an id: the content that it led to is yet to come.
     pub(crate) dangling: bool,
-    /// Whether what a provider's compaction left is in it.
+    /// Whether the message holds the content of a provider's compaction.
     pub(crate) compaction: bool,
     pub(crate) response: Option<ResponseId>,
 }
@@ -26,11 +26,11 @@ pub(crate) enum Kind {
     /// A system or developer message.
     Instruction,
     User,
-    /// The model, without calls that a result must follow.
+    /// A message of the model, without calls that a result must follow.
     Says,
-    /// The model, with such calls.
+    /// A message of the model, with such calls.
     Calls,
-    /// A result, in whatever role.
+    /// A result, in any role.
     Result,
 }
 
@@ -86,7 +86,7 @@ impl Shape {
         }
     }
 
-    /// Whether it continues a message of the response `before`, as far as both say what they are part of.
+    /// Whether the message continues a message of the response `before`. It is true if one of them has no response id.
     pub(crate) fn is_of(&self, before: Option<ResponseId>) -> bool {
         match (before, self.response) {
             (Some(before), Some(own)) => before == own,

@@ -4,11 +4,34 @@ use crate::Draft;
 
 /// A pure rule that decides what a conversation keeps.
 ///
-/// *Must*: be deterministic, look at nothing but the draft, and make one pass over the groups (a fixed number of passes
-/// is one). *May* do too little: a plan says whether its goal was met. Illegal verdicts are refused by the draft, so a
-/// strategy cannot split a call from its result or drop what is protected.
+/// *Must*: be deterministic, read nothing but the draft, and make one pass over the groups (a fixed number of passes
+/// counts as one). *May* do too little: a plan shows whether its goal was met. The draft refuses illegal verdicts, so a
+/// strategy cannot split a call from its result or drop a protected group.
+///
+/// ```
+/// use epitome_core::{Draft, Strategy};
+///
+/// /// Drops the oldest groups until the goal is met.
+/// struct OldestFirst;
+///
+/// impl Strategy for OldestFirst {
+///     fn name(&self) -> &'static str {
+///         "oldest_first"
+///     }
+///
+///     fn plan(&self, draft: &mut Draft<'_>) {
+///         for group in draft.index().groups() {
+///             if draft.is_goal_met() {
+///                 return;
+///             }
+///             // The draft refuses a protected group, which then stays.
+///             let _ = draft.drop_group(group.leader());
+///         }
+///     }
+/// }
+/// ```
 pub trait Strategy {
-    /// Its name, for people and records.
+    /// The name of the strategy, for people and records.
     fn name(&self) -> &'static str;
 
     /// The protected groups: no plan of this strategy touches them.
@@ -16,26 +39,31 @@ pub trait Strategy {
         Protection::default()
     }
 
-    /// Whether it never drops less because something is larger: raising the sizes of some groups, and the floors and the
-    /// total with them, never makes it keep a group that it dropped before. Sizes that are only known to lie between two
-    /// others then need no exact count where both lead to the same verdicts. `false` is always right.
+    /// Whether a larger size never makes the strategy drop less.
+    ///
+    /// Then higher sizes of some groups, with higher floors and a higher total, never make it keep a group that it
+    /// dropped before. Sizes with known bounds need no exact count if both bounds lead to the same verdicts. `false` is
+    /// always right.
     fn is_monotone(&self) -> bool {
         false
     }
 
-    /// Whether it may put summaries in the place of what was said ([`Draft::replace`]). What comes after it in the same pass
-    /// would find them gone in the next one: one that may has to say so, and stands last in a pipeline.
+    /// Whether the strategy may put summaries in the place of groups ([`Draft::replace`]).
+    ///
+    /// A strategy that may do so must return true, and must be the last in a pipeline: a later stage of the same pass
+    /// would find these groups gone in the next pass.
     fn replaces(&self) -> bool {
         false
     }
 
-    /// The tokens of the goal that the strategy needs for its own stand-ins. The stages before it in a pipeline leave that free, and it is
-    /// run even where they have met the goal.
+    /// The tokens of the goal that the strategy needs for its own stand-ins.
+    ///
+    /// The earlier stages in a pipeline leave this room free, and the strategy runs even if they have met the goal.
     fn reserve(&self, _draft: &Draft<'_>) -> u64 {
         0
     }
 
-    /// Writes verdicts, from the oldest group on, until [`Draft::is_goal_met`] or there is nothing left to drop.
+    /// Writes verdicts, from the oldest group on, until [`Draft::is_goal_met`] or until no group is left to drop.
     fn plan(&self, draft: &mut Draft<'_>);
 }
 
@@ -67,23 +95,28 @@ impl<S: Strategy + ?Sized> Strategy for &S {
     }
 }
 
-/// The protected groups beside those that always are: pins with their calls and results, open work, the last user request and the
-/// newest step; and of each step among these the request of its turn.
+/// The protected groups, in addition to those that are always protected.
 ///
-/// Where not even that fits the window, its largest results of tools are cut to one size before the strategy is asked, so that
-/// one result does not end a conversation: together they get half of what the rest of it leaves of the goal, or if that is less
-/// than [`ELIDED_TOKENS_MAX`](crate::ELIDED_TOKENS_MAX) for each, of the limit. What a user or an instruction says, pins, and
-/// conversations in an index without parts are not cut.
+/// Always protected are pins with their calls and results, open calls, the last user message and the newest step. For
+/// each step among these, the user message of its turn is protected too.
+///
+/// If even these groups do not fit the window, their largest tool results are cut to one size before the strategy runs,
+/// so that one result does not end a conversation. The results together get half of the room that the other protected
+/// content leaves of the goal. If that is less than [`ELIDED_TOKENS_MAX`](crate::ELIDED_TOKENS_MAX) for each, the limit
+/// takes the place of the goal. User messages, instructions, pins, and conversations in an index without parts are not
+/// cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Protection {
-    /// Whether all system and developer messages of the caller stay, or only those that stand first.
+    /// Whether all system and developer messages of the caller stay, or only those at the beginning.
     pub system: bool,
     /// Whether the first user message stays: the task.
     pub first_user: bool,
-    /// Number of the newest steps that stay as long as the request fits its limit at all, counted within the turn of the newest step. They
-    /// go before the request would not fit, the newest excepted. Three by default: in most agent transcripts less than that loses the
-    /// thread.
+    /// Number of the newest steps that stay as long as the request fits its limit, counted within the turn of the
+    /// newest step.
+    ///
+    /// If the request would not fit, these steps are hidden, except for the newest. Three by default: in most agent
+    /// transcripts less than that loses the thread.
     pub keep_steps: u32,
 }
 
@@ -111,14 +144,14 @@ impl Protection {
         self
     }
 
-    /// Sets how many of the newest steps are held.
+    /// Sets the number of the newest steps that are held.
     #[must_use]
     pub const fn with_keep_steps(mut self, steps: u32) -> Self {
         self.keep_steps = steps;
         self
     }
 
-    /// The groups that both protect.
+    /// The protection of the groups that both values protect.
     #[must_use]
     pub fn weaker(self, other: Self) -> Self {
         Self {

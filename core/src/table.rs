@@ -1,4 +1,4 @@
-//! Tables of plain data whose memory the caller brings.
+//! Tables of plain data in memory that the caller provides.
 
 use core::fmt;
 
@@ -16,16 +16,29 @@ impl fmt::Display for Full {
 impl core::error::Error for Full {}
 
 /// A growing run of values: on the heap, in a borrowed slice or in a fixed-capacity array.
+///
+/// ```
+/// use epitome_core::{Full, SliceTable, Table};
+///
+/// let mut room = [0; 2];
+/// let mut table = SliceTable::new(&mut room);
+/// table.push(7)?;
+/// table.push(8)?;
+/// assert_eq!(table.push(9), Err(Full));
+/// assert_eq!(table.as_slice(), [7, 8]);
+/// # Ok::<(), Full>(())
+/// ```
 pub trait Table<T> {
-    /// Whether the index of this table of parts looks at the work of the provider's own tools. Then there is
-    /// [`GroupKind::Hosted`](crate::GroupKind::Hosted), the results of these tools have rows, and a result that comes in the model's next
-    /// message joins its call.
+    /// Whether the index of this table of parts reads the calls and results of hosted tools.
+    ///
+    /// If it does, there are groups of the kind [`GroupKind::Hosted`](crate::GroupKind::Hosted), the results of these
+    /// tools have rows, and a result in the model's next message joins its call.
     const READS_HOSTED: bool = true;
 
     /// The values.
     fn as_slice(&self) -> &[T];
 
-    /// The values, to be changed in place.
+    /// The values, for changes in place.
     fn as_mut_slice(&mut self) -> &mut [T];
 
     /// Adds a value at the end.
@@ -34,14 +47,14 @@ pub trait Table<T> {
     /// [`Full`] when there is no room.
     fn push(&mut self, value: T) -> Result<(), Full>;
 
-    /// Forgets all values from the number `len` on.
+    /// Removes all values from the number `len` on.
     fn truncate(&mut self, len: usize);
 
-    /// Forgets all values; the room remains.
+    /// Removes all values; the memory remains.
     fn clear(&mut self);
 }
 
-/// A table in memory that somebody else owns: a static array, a stack buffer, an arena.
+/// A table in borrowed memory: a static array, a stack buffer, an arena.
 #[derive(Debug)]
 pub struct SliceTable<'a, T> {
     room: &'a mut [T],
@@ -80,7 +93,8 @@ impl<T> Table<T> for SliceTable<'_, T> {
     }
 }
 
-/// A table of at most `N` values, held in place. One without room does not compile, nor does a memory for no call:
+/// A table of at most `N` values, stored in place. A table without room does not compile, nor does a memory for no
+/// call:
 ///
 /// ```compile_fail,E0080
 /// let table = epitome_core::ArrayTable::<u8, 0>::default();

@@ -12,9 +12,9 @@ use crate::message::{
 
 /// A message: a role and its parts.
 ///
-/// On paper: the role (`s`ystem, `d`eveloper, `u`ser, `a`ssistant, `t`ool), the parts, and `@` with the response id. Parts
-/// are `t`ext, `r`easoning, `i` reasoning with an id, `o`paque reasoning, `c1` the call 1, `h1` a hosted call, `1` the
-/// result of call 1, `k` what a compaction left, `y` an answer to an approval. A role alone says a text.
+/// Notation: the role (`s`ystem, `d`eveloper, `u`ser, `a`ssistant, `t`ool), the parts, and `@` with the response id.
+/// Parts are `t`ext, `r`easoning, `i` reasoning with an id, `o`paque reasoning, `c1` the call 1, `h1` a hosted call,
+/// `1` the result of call 1, `k` the content of a compaction, `y` an answer to an approval. A role alone has one text.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct TestMessage {
     pub(crate) role: Role,
@@ -89,7 +89,7 @@ impl TestMessage {
         self.parts.iter().filter(|part| call(part)).map(TestPart::id).collect()
     }
 
-    /// The call that it answers; empty for a tool message without a result.
+    /// The id of the call that the message answers; empty for a tool message without a result.
     pub(crate) fn result(&self) -> Option<&str> {
         let result = |part: &&TestPart| matches!(part, TestPart::Result(_)) && self.role != Role::Assistant;
         let id = self.parts.iter().find(result).map(TestPart::id);

@@ -1,4 +1,4 @@
-//! Amounts of tokens, and how an amount is known.
+//! Amounts of tokens, and their basis.
 
 use core::fmt;
 
@@ -22,7 +22,7 @@ impl Tokens {
         self.0 as u64
     }
 
-    /// An amount from a count of any size; what does not fit becomes [`Tokens::MAX`].
+    /// An amount from a count of any size; a count that does not fit becomes [`Tokens::MAX`].
     #[must_use]
     pub const fn from_u64(count: u64) -> Self {
         if count > u32::MAX as u64 { Self::MAX } else { Self(count as u32) }
@@ -41,7 +41,7 @@ impl fmt::Display for Tokens {
     }
 }
 
-/// The basis of an amount of tokens. It travels with the amount; of a sum, it is the least certain of its terms.
+/// The basis of an amount of tokens. It travels with the amount; the basis of a sum is the least certain of its terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
@@ -55,7 +55,7 @@ pub enum Basis {
 }
 
 impl Basis {
-    /// The word for it: `estimated`, `counted` or `reported`.
+    /// The name of the basis: `estimated`, `counted` or `reported`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -91,7 +91,7 @@ impl TokenBounds {
         Self { lower, upper: if upper.0 < lower.0 { lower } else { upper } }
     }
 
-    /// An amount that is known.
+    /// The bounds of a known amount.
     #[must_use]
     pub const fn exact(tokens: Tokens) -> Self {
         Self { lower: tokens, upper: tokens }
@@ -104,14 +104,15 @@ impl TokenBounds {
     }
 }
 
-/// Turns text into an amount of tokens.
+/// Token counter: turns text into an amount of tokens.
 ///
 /// *For callers*: counting is additive by convention. Count each part on its own and add; joined text is never counted,
 /// so a message's amount does not depend on its neighbours.
 ///
 /// *For implementers*: the same text always gives the same amount, no text panics, and text that looks like a special
-/// token (`<|endoftext|>`) is counted as the text it is. A counter that can bracket a text for much less than it takes to
-/// count it overrides [`TokenCounter::bounds`]; one that knows where counts add up overrides [`TokenCounter::last_cut`].
+/// token (`<|endoftext|>`) is counted as ordinary text. If bounds of a text cost much less than its count, override
+/// [`TokenCounter::bounds`]. If the counter knows positions at which counts add up, override
+/// [`TokenCounter::last_cut`].
 ///
 /// ```
 /// use epitome_core::{Basis, TokenCounter, Tokens};
@@ -136,7 +137,7 @@ impl TokenBounds {
 /// assert_eq!(Quarters.count("Hello"), Tokens(2));
 /// ```
 pub trait TokenCounter {
-    /// A stable name, stored beside every count: a count made under another name is not trusted.
+    /// A stable name, stored with every count: a count under another name is not trusted.
     fn name(&self) -> &str;
 
     /// The basis of the amounts.
@@ -145,38 +146,38 @@ pub trait TokenCounter {
     /// The amount of `text`.
     fn count(&self, text: &str) -> Tokens;
 
-    /// The amount of `text`, with how it is known: as [`TokenCounter::basis`] says, unless the counter has to give up on
-    /// this text and comes close to it in another way.
+    /// The amount of `text` with its basis: that of [`TokenCounter::basis`], unless the counter cannot count this text
+    /// and estimates it in another way.
     fn measure(&self, text: &str) -> Amount {
         Amount::new(self.count(text), self.basis())
     }
 
-    /// The amount of `text` if it is at most `limit`; may stop reading as soon as it is known to be more.
+    /// The amount of `text` if it is at most `limit`. The counter may stop as soon as the amount is known to be larger.
     fn count_up_to(&self, text: &str, limit: Tokens) -> Option<Tokens> {
         let tokens = self.count(text);
         (tokens <= limit).then_some(tokens)
     }
 
-    /// The tokens that the provider adds around messages: [`Framing::OPENAI`] unless the counter knows better.
+    /// The tokens that the provider adds around messages: [`Framing::OPENAI`] unless the counter has other figures.
     fn framing(&self) -> Framing {
         Framing::OPENAI
     }
 
-    /// The tokens that the provider counts for media: [`MediaRules::OPENAI`] unless the counter knows better.
+    /// The tokens that the provider counts for media: [`MediaRules::OPENAI`] unless the counter has other rules.
     ///
-    /// *For implementers*: counters with different framing or rules have different names, because a name stands for all
-    /// of a count. One that wraps another passes both on.
+    /// *For implementers*: counters with different framing or rules have different names, because a name identifies the
+    /// complete count. A counter that wraps another one passes both on.
     fn media_rules(&self) -> MediaRules {
         MediaRules::OPENAI
     }
 
-    /// Bounds of the amount of `text`. By default the amount itself, which takes a count.
+    /// Bounds of the amount of `text`. By default the amount itself, which costs a count.
     fn bounds(&self, text: &str) -> TokenBounds {
         TokenBounds::exact(self.count(text))
     }
 
-    /// The last position in `text`, more than `from` bytes in, where it can be cut: counted apart, the two sides have
-    /// what they have together, whatever is appended to `text`. By default none is known.
+    /// The last position in `text`, more than `from` bytes in, at which it can be cut: the counts of both sides add up
+    /// to that of the whole, independent of any text that is appended to `text`. By default no such position is known.
     ///
     /// *For implementers*: `from` may lie within a character, or behind the end.
     fn last_cut(&self, text: &str, from: usize) -> Option<usize> {
@@ -185,7 +186,7 @@ pub trait TokenCounter {
     }
 }
 
-/// A pointer to a counter counts as the counter does.
+/// Implements the trait for a pointer to a counter, which counts as the counter does.
 macro_rules! count_as_target {
     ($pointer:ty) => {
         #[deny(clippy::missing_trait_methods, reason = "what the counter knows must not get lost")]

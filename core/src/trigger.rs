@@ -1,4 +1,4 @@
-//! When to compact: conditions as data.
+//! Triggers: the conditions under which a compaction is due, as data.
 
 mod fired;
 mod pacing;
@@ -12,13 +12,14 @@ pub use view::TriggerView;
 
 use crate::Pass;
 
-/// A condition on a conversation under which a pass is due. It says when to plan; a [`Budget`](crate::Budget)'s goal says
-/// down to where.
+/// A condition on a conversation under which a pass is due.
+///
+/// A trigger decides when to plan. The goal of a [`Budget`](crate::Budget) is the size to reach.
 ///
 /// Every amount is compared strictly: a trigger of 100,000 tokens is due at 100,001.
 ///
 /// A trigger is a value without memory of its own. A compound one borrows its conditions: make it a constant, or keep
-/// the slice as long as the trigger. It is nested as deep as it was written, and so is its evaluation.
+/// the slice as long as the trigger. Its evaluation recurses as deep as the conditions are nested.
 ///
 /// ```
 /// use epitome_core::{
@@ -72,8 +73,8 @@ impl Default for Trigger<'_> {
 }
 
 impl<'a> Trigger<'a> {
-    /// The next request has more than `tokens`, by [`UsageLedger::size`](crate::UsageLedger::size): what was reported, and
-    /// what came since.
+    /// The next request has more than `tokens`, by [`UsageLedger::size`](crate::UsageLedger::size): the last report,
+    /// and the content that came since.
     #[must_use]
     pub const fn tokens(tokens: u64) -> Self {
         Self(Condition::Tokens(tokens))
@@ -85,8 +86,8 @@ impl<'a> Trigger<'a> {
         Self(Condition::Budget)
     }
 
-    /// The latest report had more than `tokens` of input, by [`Tally::token_count`](crate::Tally::token_count): blind to
-    /// what came since.
+    /// The latest report had more than `tokens` of input, by [`Tally::token_count`](crate::Tally::token_count). Content
+    /// that came since does not count.
     #[must_use]
     pub const fn reported(tokens: u64) -> Self {
         Self(Condition::Reported(tokens))
@@ -104,8 +105,8 @@ impl<'a> Trigger<'a> {
         Self(Condition::Messages(messages))
     }
 
-    /// More than this many turns have a message left that is the user's or the model's. Hidden turns do not count, nor
-    /// does what precedes the first turn. One pass over the groups, if there are more of these.
+    /// More than this many turns have a message of the user or of the model left. Hidden turns do not count, nor do
+    /// messages before the first turn. Takes one pass over the groups, if there are more groups than that.
     #[must_use]
     pub const fn turns(turns: u32) -> Self {
         Self(Condition::Turns(turns))
@@ -129,7 +130,7 @@ impl<'a> Trigger<'a> {
         Self(Condition::ToolResultAge { steps })
     }
 
-    /// Always due. Whether there is anything to gain is for the plan to say.
+    /// Always due. The plan decides whether there is anything to gain.
     #[must_use]
     pub const fn always() -> Self {
         Self(Condition::Always)
@@ -141,7 +142,7 @@ impl<'a> Trigger<'a> {
         Self(Condition::Never)
     }
 
-    /// Somebody asks for a pass now: [`Pass::Manual`].
+    /// A person or the program requests a pass now: [`Pass::Manual`].
     #[must_use]
     pub const fn manual() -> Self {
         Self(Condition::Manual)
@@ -153,13 +154,13 @@ impl<'a> Trigger<'a> {
         Self(Condition::Overflow)
     }
 
-    /// All of these are due. Of none, it is due.
+    /// All of these triggers are due. An empty list is due.
     #[must_use]
     pub const fn all(triggers: &'a [Self]) -> Self {
         Self(Condition::All(triggers))
     }
 
-    /// One of these is due. Of none, it is not.
+    /// One of these triggers is due. An empty list is not due.
     #[must_use]
     pub const fn any(triggers: &'a [Self]) -> Self {
         Self(Condition::Any(triggers))
@@ -171,8 +172,8 @@ impl<'a> Trigger<'a> {
         self.fired(view).is_some()
     }
 
-    /// The condition that makes a pass due, if one does. Of [`Trigger::any`] it is the first condition that holds; of [`Trigger::all`],
-    /// the first of those that all hold.
+    /// The condition that makes a pass due, if there is one. For [`Trigger::any`] it is the first condition that holds;
+    /// for [`Trigger::all`], the first of all conditions if all of them hold.
     #[must_use]
     pub fn fired(&self, view: &TriggerView<'_>) -> Option<Fired> {
         let index = view.index();
@@ -186,7 +187,7 @@ impl<'a> Trigger<'a> {
             Condition::Messages(limit) => {
                 (TriggerKind::Messages, u64::from(index.messages()), u64::from(limit))
             }
-            // A turn has a group at least: as long as there are no more of these, nobody has to look.
+            // A turn has at least one group: if there are no more groups than the limit, no pass over them is needed.
             Condition::Turns(limit) if index.group_count() <= limit => return None,
             Condition::Turns(limit) => (TriggerKind::Turns, u64::from(view.turns()), u64::from(limit)),
             Condition::Groups(limit) => {

@@ -1,8 +1,8 @@
 //! Token reports of providers, and the size of the next request.
 //!
-//! Three questions, three types: [`UsageLedger`] has the size of the next request, which triggers look at; its [`Spend`] has the
-//! tokens that were paid for; [`Tally`] is the plain rule "the input of the latest report". None of them takes the sum of all inputs
-//! for a size.
+//! Three questions, three types: [`UsageLedger`] has the size of the next request, which triggers read. Its [`Spend`]
+//! has the tokens that were paid for. [`Tally`] is the plain rule "the input of the latest report". None of them uses
+//! the sum of all inputs as a size.
 
 mod correction;
 mod ledger;

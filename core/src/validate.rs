@@ -1,4 +1,4 @@
-//! Whether a provider would accept a request.
+//! Check whether a provider would accept a request.
 
 mod grammar;
 mod pairing;
@@ -59,21 +59,24 @@ impl<C: OpenCalls + Default> Validator<C> {
 }
 
 impl<C: OpenCalls> Validator<C> {
-    /// Tells that the request, from this position on, is not what the provider has seen before: a message there was
-    /// edited, left out, inserted or moved. Where signatures of reasoning cover everything before it
-    /// ([`Profile::Anthropic`]), signed reasoning at or after this position is then a
-    /// [`ViolationKind::BoundThinking`]. Without this, signed reasoning is taken to be where it was made.
+    /// Sets the first position from which on the request differs from the content that the provider has seen before: a
+    /// message there was edited, left out, inserted or moved.
+    ///
+    /// Where signatures of reasoning cover everything before it ([`Profile::Anthropic`]), signed reasoning at or after
+    /// this position is then a [`ViolationKind::BoundThinking`]. Without this call, all signed reasoning counts as
+    /// unchanged and in its original place.
     #[must_use]
     pub const fn with_edit(mut self, first_changed: u32) -> Self {
         self.thinking = self.thinking.with_edit(first_changed);
         self
     }
 
-    /// Checks the next message. `found` is told of each violation that has come to light: of a missing result when the
-    /// message comes that should have been it.
+    /// Checks the next message, and calls `found` with each violation that has become certain.
+    ///
+    /// A missing result becomes certain when another message comes in its place.
     ///
     /// # Errors
-    /// [`Full`] if there is no room to remember the calls; what follows cannot be judged then.
+    /// [`Full`] if there is no room to remember the calls. The following messages cannot be checked then.
     pub fn push<M: MessageView + ?Sized>(
         &mut self,
         message: &M,
@@ -83,7 +86,7 @@ impl<C: OpenCalls> Validator<C> {
         self.position = position.saturating_add(1);
         let mut here = |kind| found(Violation::new(position, kind));
         if shape.kind == Kind::Instruction && self.rules.instructions != Instructions::Anywhere {
-            // Sent apart, so it stands between no two others, wherever it is.
+            // Instructions are sent apart, and so never separate two other messages.
             self.grammar.instruct(self.rules, &mut here);
             return Ok(());
         }
@@ -92,7 +95,7 @@ impl<C: OpenCalls> Validator<C> {
         self.pairing.push(self.rules, shape.kind, message, position, found)
     }
 
-    /// Ends the request.
+    /// Ends the request, and calls `found` with the remaining violations.
     pub fn finish(self, found: &mut dyn FnMut(Violation)) {
         let last = self.position.saturating_sub(1);
         self.grammar.finish(self.rules, &mut |kind| found(Violation::new(last, kind)));

@@ -1,4 +1,4 @@
-//! A scripted agent: what a greenhouse controller's would say, at the same length in each run.
+//! A scripted agent: the messages of a greenhouse controller, of the same length in each run.
 
 use core::fmt::{self, Write};
 
@@ -15,7 +15,7 @@ use crate::measure::{Clock, Cost};
 
 pub const MESSAGES_MAX: usize = 96;
 pub const ARENA_BYTES: usize = 10_504;
-/// The number of results whose content a plan may take away; four come in a turn.
+/// Maximum number of tool results that a plan may clear. A turn has four results.
 pub const RESULTS_MAX: usize = 36;
 pub type Page = [u8; History::snapshot_bytes_max()];
 
@@ -23,21 +23,21 @@ pub const SYSTEM: &str = "You run a greenhouse. Keep it between 18 and 24 degree
 pub const SUMMARY: &str =
     "Earlier: the sensors were read many times; the greenhouse stayed within its bounds.";
 
-/// From this turn on, the next compaction is a summary instead: asked for when the budget is passed, and there at the
-/// end of the turn.
+/// From this turn on, the next compaction is a summary. It is requested when the history exceeds the budget, and
+/// arrives at the end of the turn.
 const SUMMARY_TURN: u32 = 500;
 
-/// From this turn on, what goes leaves its identifiers behind, in a ledger of so many bytes.
+/// From this turn on, a ledger keeps the identifiers of dropped messages, in at most so many bytes.
 const LEDGER_TURN: u32 = 750;
 const LEDGER_BYTES: usize = 256;
 
-/// Its methods are not inlined: the stack of one does not add to that of another.
+/// The agent and its history. Its methods are not inlined, so that their stack frames do not add up.
 pub struct Agent<'a> {
     pub history: &'a mut History,
     page: &'a mut Page,
     clock: &'a Clock,
     budget: Budget,
-    /// The messages to summarize, as long as the summary is being written.
+    /// The messages to summarize, while the summary is being written.
     asked: Option<SeqRange>,
     summarized: bool,
     turn: u32,
@@ -58,7 +58,7 @@ pub type Done = Result<(), &'static str>;
 
 impl<'a> Agent<'a> {
     pub fn new(history: &'a mut History, page: &'a mut Page, clock: &'a Clock) -> Self {
-        // A token is some four bytes: the goal of tokens is reached before the bytes run out.
+        // A token is about four bytes: the history reaches the goal in tokens before the arena is full.
         let budget = Budget::builder().window(2_600).trigger(1_900).goal(1_100).build().unwrap_or_default();
         let costs = Costs::default();
         Self { history, page, clock, budget, asked: None, summarized: false, turn: 0, elided: 0, costs }
@@ -108,7 +108,8 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// Two calls, answered in the other order; of some turns the second tool does not answer in time.
+    /// One step: two tool calls, with results in the opposite order. In some turns the second tool does not answer in
+    /// time.
     #[inline(never)]
     fn step(&mut self, turn: u32, step: u32) -> Done {
         let (first, second) =
@@ -129,7 +130,7 @@ impl<'a> Agent<'a> {
         Ok(())
     }
 
-    /// A report that may be longer than the room there is.
+    /// Appends a report that may be longer than the free memory.
     #[inline(never)]
     fn push_log(&mut self, turn: u32) -> Done {
         let id = line(format_args!("call_{turn}_log"));
@@ -143,7 +144,7 @@ impl<'a> Agent<'a> {
         self.compact_if_due()
     }
 
-    /// The answer comes in pieces. One that breaks off leaves nothing behind.
+    /// Streams the answer in pieces. An answer that breaks off leaves no bytes in the arena.
     #[inline(never)]
     fn answer(&mut self, turn: u32) -> Done {
         self.make_room(128)?;
@@ -195,14 +196,14 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// Old results go first, then the oldest messages.
+    /// Compacts: clears old results first, then drops the oldest messages.
     fn compact(&mut self) -> Done {
         let (clearing, truncation, budget) = (ToolResultClearing::new(), Truncation::new(), self.budget);
         let stages: [&dyn Strategy; 2] = [&clearing, &truncation];
         self.compact_by(&Pipeline::new(&stages).map_err(|_| "stages out of order")?, &budget)
     }
 
-    /// Makes room in the tables, however few tokens there are: half of them go.
+    /// Frees space in the tables, even if the history has few tokens: the goal is half of the tokens.
     #[inline(never)]
     fn shrink(&mut self) -> Done {
         let goal = self.history.tokens() / 2;
@@ -217,7 +218,7 @@ impl<'a> Agent<'a> {
         let (done, cost) = self.clock.measure(|| history.compact_with(CLEARED, &ClassEstimator::new()));
         self.costs.compact.add(cost);
         let done = done.map_err(|_| "a plan was lost")?;
-        // A note may be smaller than the plan grants it.
+        // A note may be smaller than the plan allows.
         let exact = done.results > 0 || self.history.tokens() == after;
         if done.tokens == 0 || done.bytes == 0 || self.history.tokens() > after || !exact {
             return Err("a compaction did not free what was planned");
@@ -256,14 +257,14 @@ impl<'a> Agent<'a> {
         match self.history.summarize(span, SUMMARY, &ClassEstimator::new()) {
             Ok(done) if done.tokens > 0 && done.bytes > 0 => self.summarized = true,
             Ok(_) => return Err("a summary freed nothing"),
-            // Room was needed before the summary was there: it will be asked for again.
+            // The history was compacted before the summary arrived: the summary will be requested again.
             Err(BoundedSummaryError::NoMessages | BoundedSummaryError::NotWhole) => {}
             Err(_) => return Err("the summary was refused"),
         }
         Ok(())
     }
 
-    /// The oldest messages go, and their identifiers stay.
+    /// Drops the oldest messages and keeps their identifiers in a ledger.
     #[inline(never)]
     fn leave_ledger(&mut self) -> Done {
         let (mut room, budget) = ([0; LEDGER_BYTES], self.budget);
@@ -276,7 +277,7 @@ impl<'a> Agent<'a> {
         });
         self.costs.ledger.add(cost);
         match done {
-            // The user has named the turns.
+            // The messages of the user name the turns, so there must be identifiers.
             None => return Err("there was nothing to name"),
             Some(Err(_)) => return Err("a ledger was refused"),
             Some(Ok(len)) if len <= LEDGER_OPENING.len() => return Err("an empty ledger was written"),
@@ -285,7 +286,7 @@ impl<'a> Agent<'a> {
         if self.budget.is_due(self.history.tokens()) { self.compact() } else { Ok(()) }
     }
 
-    /// Power fails: only the snapshot in flash is left.
+    /// Simulates a power failure: only the snapshot in flash is left.
     #[inline(never)]
     fn reset(&mut self) -> Done {
         let before = digest(self.history)?;
@@ -305,7 +306,7 @@ impl<'a> Agent<'a> {
     }
 }
 
-/// A digest of the request that would be sent.
+/// A digest of the next request.
 #[inline(never)]
 fn digest(history: &History) -> Result<u32, &'static str> {
     let mut sink = Digest(0x811C_9DC5);
@@ -323,12 +324,12 @@ impl Write for Digest {
     }
 }
 
-/// Whether the size of a message is that of a fresh count.
+/// Whether the recorded size of a message equals a fresh count.
 pub fn counted(message: &impl MessageView, counter: &impl TokenCounter, tokens: u32) -> bool {
     count_message(message, counter).0 == tokens
 }
 
-/// A short text with numbers in it.
+/// A formatted text of at most 96 bytes.
 pub struct Line {
     bytes: [u8; 96],
     len: usize,
@@ -353,7 +354,7 @@ impl core::ops::Deref for Line {
 
 fn line(text: fmt::Arguments<'_>) -> Line {
     let mut line = Line { bytes: [0; 96], len: 0 };
-    // Text that does not fit is left out.
+    // A piece of text that does not fit is left out.
     let _ = line.write_fmt(text);
     line
 }
@@ -366,7 +367,7 @@ pub fn request(turn: u32) -> Line {
 const LOG: &str = "12:00 vents open\n12:05 fan on\n12:10 temperature 22.4\n12:15 fan off\n12:20 vents closed\n\
                    12:25 temperature 21.9\n12:30 pump on\n12:35 pump off\n12:40 \"door\" opened\n12:45 door closed\n";
 
-/// One line of a report that is longer than the arena.
+/// One line of a report. The whole report is longer than the arena.
 const ROW: &[u8] = b"00:00 temperature 21.0, humidity 48 %\n";
-/// Number of bytes of a report that are worth their room.
+/// Maximum number of bytes of a report that are kept.
 const REPORT_BYTES_MAX: usize = 512;

@@ -13,7 +13,7 @@ pub fn all(agent: &Agent<'_>, turn: u32) -> Done {
     keeps_what_must_stay(agent, turn)
 }
 
-/// Every call has its one result directly after it, and no result is without its call.
+/// Every call has exactly one result directly after it, and every result has its call.
 #[inline(never)]
 fn is_legal(agent: &Agent<'_>) -> Done {
     let mut violations = 0;
@@ -25,7 +25,8 @@ fn is_legal(agent: &Agent<'_>) -> Done {
     if violations == 0 { Ok(()) } else { Err("the request is not legal") }
 }
 
-/// The sum is that of the messages, each of which has the size that a fresh count gives; the request fits.
+/// The recorded total is the sum of the messages, each message has the size of a fresh count, and the request fits the
+/// limit.
 #[inline(never)]
 fn is_counted(agent: &Agent<'_>) -> Done {
     let (mut sum, mut messages) = (0, 0);
@@ -45,7 +46,7 @@ fn is_counted(agent: &Agent<'_>) -> Done {
     if sum > agent.budget().limit() { Err("the request does not fit") } else { Ok(()) }
 }
 
-/// An elided result says so, to the model too; the newest results are whole.
+/// An elided result has a note that the model sees; the newest results are whole.
 #[inline(never)]
 fn elides_only_old_results(agent: &Agent<'_>) -> Done {
     let results = || agent.history.messages().filter(|message| message.role() == Role::Tool);
@@ -58,7 +59,7 @@ fn elides_only_old_results(agent: &Agent<'_>) -> Done {
     Ok(())
 }
 
-/// Instructions, the first request and the last one, word for word; messages in ascending order.
+/// Instructions, first request and last request are unchanged; the messages are in ascending order.
 #[inline(never)]
 fn keeps_what_must_stay(agent: &Agent<'_>, turn: u32) -> Done {
     let mut messages = agent.history.messages();
@@ -97,7 +98,8 @@ fn says(message: &impl MessageView, role: Role, text: &str) -> bool {
     same && message.role() == role
 }
 
-/// The agent makes two calls a step; a validator holds a few such sets of slots on the stack.
+/// Maximum number of open calls. The agent makes two calls in a step; a validator keeps a few sets of slots of this
+/// size on the stack.
 const CALLS_MAX: usize = 4;
-/// Number of results that clearing keeps by default.
+/// Default number of results that the clearing strategy keeps.
 const RESULTS_KEPT: usize = 3;

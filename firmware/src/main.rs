@@ -1,7 +1,7 @@
-//! An agent of a thousand turns on a Cortex-M4: its history has 16 KiB, all tables included, and no heap.
+//! An agent of a thousand turns on a Cortex-M4: its history has 16 KiB, all tables included, without a heap.
 //!
-//! Run it with `./check firmware`. After each turn everything that must hold is checked; the first breach ends the run
-//! with a failure. One line at the end reports the costs.
+//! Run it with `./check firmware`. After each turn all invariants are checked; the first violation ends the run with a
+//! failure. One line at the end reports the costs.
 #![no_std]
 #![no_main]
 
@@ -18,16 +18,16 @@ use epitome_core::BoundedHistory;
 use agent::{Agent, Page};
 use measure::{Clock, Stack};
 
-/// A history that fits 16 KiB: 96 headers and spans, the rows of results, and a verdict for each.
+/// A history that fits 16 KiB: 96 headers and spans, the rows of tool results, and a verdict for each.
 type History = BoundedHistory<{ agent::MESSAGES_MAX }, { agent::ARENA_BYTES }, { agent::RESULTS_MAX }>;
 
 const _: () = assert!(History::ram_bytes() <= 16 * 1024, "the history outgrew its 16 KiB");
 
 const TURNS: u32 = 1_000;
-/// The stack that a small device can spare.
+/// Maximum stack in bytes that a small device can provide.
 const STACK_BYTES_MAX: usize = 6 * 1024;
 
-/// The table of interrupts. None is used; without it the runtime would reserve room for 240.
+/// The table of interrupts. No interrupt is used; without this table the runtime would reserve memory for 240.
 #[unsafe(link_section = ".vector_table.interrupts")]
 #[unsafe(no_mangle)]
 pub static __INTERRUPTS: [u32; 1] = [0];
@@ -35,7 +35,7 @@ pub static __INTERRUPTS: [u32; 1] = [0];
 #[entry]
 fn main() -> ! {
     static mut HISTORY: History = History::new();
-    // Stands for a sector of flash.
+    // In place of a sector of flash.
     static mut PAGE: Page = [0; History::snapshot_bytes_max()];
     let stack = Stack::paint();
     let Some(clock) = Clock::start() else { fail("the timer was taken twice") };
@@ -83,14 +83,14 @@ fn fail(why: &str) -> ! {
     unreachable()
 }
 
-/// QEMU has ended the program.
+/// Never reached: QEMU has ended the program.
 fn unreachable() -> ! {
     loop {
         cortex_m::asm::wfi();
     }
 }
 
-/// Without the message: its formatting would be most of the image.
+/// Prints the location without the message, because formatting code would be most of the image.
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
     let line = info.location().map_or(0, |at| at.line());

@@ -3,9 +3,9 @@
 use cortex_m::peripheral::SYST;
 use cortex_m::peripheral::syst::SystClkSource;
 
-/// Counts instructions: with `-icount` each takes the same time in QEMU, and the timer measures that time.
+/// Counts instructions: with `-icount` each instruction takes the same time in QEMU, and the timer measures that time.
 pub struct Clock {
-    /// Number of instructions of a tick.
+    /// Number of instructions in a tick.
     instructions: u32,
 }
 
@@ -16,14 +16,15 @@ impl Clock {
         timer.set_reload(TICKS - 1);
         timer.clear_current();
         timer.enable_counter();
-        // A loop of known length says how many instructions a tick has: `delay` runs two for each cycle that it is asked for.
+        // A loop of known length gives the number of instructions in a tick: `delay` runs two instructions for each
+        // requested cycle.
         let began = SYST::get_current();
         cortex_m::asm::delay(CALIBRATION);
         let ticks = since(began).max(1);
         Some(Self { instructions: (2 * CALIBRATION + ticks / 2) / ticks })
     }
 
-    /// The result of `work`, and the number of its instructions; exact to a tick.
+    /// Runs `work`. Returns its result and the number of its instructions, exact to one tick.
     pub fn measure<T>(&self, work: impl FnOnce() -> T) -> (T, u32) {
         let began = SYST::get_current();
         let done = work();
@@ -31,7 +32,7 @@ impl Clock {
     }
 }
 
-/// The timer counts down.
+/// Ticks since `began`; the timer counts down.
 fn since(began: u32) -> u32 {
     began.wrapping_sub(SYST::get_current()) & (TICKS - 1)
 }
@@ -68,7 +69,7 @@ impl Cost {
     }
 }
 
-/// Finds out how far the stack has grown: words that it never reached still have the paint on them.
+/// Measures the peak of the stack: words that the stack never reached still have the paint value.
 pub struct Stack;
 
 unsafe extern "C" {
@@ -78,7 +79,7 @@ unsafe extern "C" {
 }
 
 const PAINT: u32 = 0xC0DE_CAFE;
-/// The stack that this function itself may use, in words.
+/// Number of words of stack that `paint` itself may use.
 const SPARED: usize = 32;
 
 impl Stack {

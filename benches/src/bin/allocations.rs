@@ -1,7 +1,7 @@
-//! Allocations of each step, and the memory of an index: counted, so the same on every machine.
+//! Counts of the allocations of each step and the memory of an index, which are the same on every machine.
 //!
-//! A program of its own, because counting makes every allocation slower. It fails where a count is over its target; the one
-//! time that it prints does not matter for that.
+//! This is a separate program, because counting makes every allocation slower. It fails if a count exceeds its target;
+//! the one time that it prints has no target.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its table is its output")]
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
@@ -82,8 +82,8 @@ fn main() -> ExitCode {
     if met { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Prints the memory of an index and of the cells of a plan, texts apart; whether its target is met. The tables of an index grow
-/// by doubling, and while one is copied both copies are there.
+/// Prints the memory of an index and of the cells of a plan, without texts. Returns whether the target is met. The
+/// tables of an index grow by doubling: during a copy, the old and the new table exist.
 fn memory(history: &[Message<'_>], tokens: &[Tokens], spans: usize) -> bool {
     let mut index = IndexBuf::<Vec<Span>, OpenCallTree>::new();
     let peak = peak(history.iter().zip(tokens), |(message, tokens)| {
@@ -104,14 +104,14 @@ fn memory(history: &[Message<'_>], tokens: &[Tokens], spans: usize) -> bool {
     met
 }
 
-/// The most bytes that are held while `step` is done on all of `items`.
+/// The peak of allocated bytes while `step` runs on all `items`.
 fn peak<T>(items: impl Iterator<Item = T>, mut step: impl FnMut(T)) -> usize {
     let (region, mut most) = (Region::new(HEAP), 0);
     let mut grown_before = 0;
     for item in items {
         step(item);
         let stats = region.change();
-        // By doubling: the growth of a table is its former size, which was copied.
+        // Tables double: the growth of a table equals its former size, which was copied.
         let copied = (stats.bytes_reallocated - grown_before).unsigned_abs();
         grown_before = stats.bytes_reallocated;
         most = most.max(stats.bytes_allocated.saturating_sub(stats.bytes_deallocated) + copied);
@@ -126,7 +126,7 @@ fn requests(step: impl FnOnce()) -> usize {
     stats.allocations + stats.reallocations
 }
 
-/// Prints a row; whether its target is met.
+/// Prints a row. Returns whether its target is met.
 fn row(step: &str, asked: usize, most: usize, why: &str) -> bool {
     let outcome = if asked <= most { "met" } else { "**missed**" };
     println!("| {step} | {asked} | <= {most}: {outcome} | {why} |");
@@ -134,9 +134,9 @@ fn row(step: &str, asked: usize, most: usize, why: &str) -> bool {
 }
 
 const MESSAGES: usize = 100_000;
-/// Maximum size of an index and a plan for each message, its text apart.
+/// Maximum size of an index and a plan for each message, without its text, in bytes.
 const BYTES_MAX: usize = 48;
 /// Number of checks whether a compaction is due.
 const CHECKS: u64 = 1_000_000;
-/// Two tables that double until they hold everything.
+/// Maximum number of allocations of two tables that double until they hold everything.
 const GROWTH_MAX: usize = 40;

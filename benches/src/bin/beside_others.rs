@@ -1,7 +1,7 @@
-//! Epitome beside the packages of Python, on the same conversations and limits; `benches/compare/rust` adds the crates.
+//! Compares Epitome with Python packages, on the same conversations and limits; `benches/compare/rust` adds the crates.
 //!
-//! `beside_others [--smoke] [--python INTERPRETER SCRIPT]` prints the tables. Without Python it is Epitome alone, and says
-//! so. It fails if the validity sweep finds a fault in one of Epitome's strategies.
+//! `beside_others [--smoke] [--python INTERPRETER SCRIPT]` prints the tables. Without Python, it measures Epitome alone
+//! and states that. It fails if the validity sweep finds a fault in one of Epitome's strategies.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its report is its output")]
 

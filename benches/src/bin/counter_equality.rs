@@ -1,10 +1,10 @@
-//! Shows that the fast exact counter counts as the reference does; matters because both answer to one name, and counts
-//! that are stored under it are never made again.
+//! Shows that the fast exact counter and the reference give equal counts; matters because both have the same name, and
+//! stored counts with that name are never made again.
 //!
-//! `counter_equality [--fuzz STRINGS] [--characters] FOLDER..` compares them, for each encoding, on every string in every
-//! JSON file under the folders, every other file and line as it is, long texts of one kind, that many made-up strings
-//! (1,000,000), and with `--characters` on every character of Unicode next to every kind of neighbour. It ends with an
-//! error at the first difference, and names the file, never the text.
+//! `counter_equality [--fuzz STRINGS] [--characters] FOLDER..` compares the counters for each encoding. The inputs are
+//! every string in every JSON file under the folders, every other file and line, long texts of one kind, and that many
+//! generated strings (default 1,000,000). With `--characters`, every character of Unicode next to every kind of
+//! neighbour is added. It ends with an error at the first difference, and names the file, never the text.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its report is its output")]
 
@@ -30,7 +30,7 @@ fn main() -> Result<()> {
     for kind in Nasty::LONG {
         let text = Nasty::new(1).long(kind, 1_000_000);
         for pair in PAIRS {
-            // The reference itself cannot split a million blanks in one piece with o200k_base, and cuts them.
+            // With o200k_base, the reference cannot split a million blanks in one piece, and cuts them.
             compare(pair, kind, &text)?;
         }
     }
@@ -55,7 +55,7 @@ fn main() -> Result<()> {
 
 type Pair = (FastTiktoken, Tiktoken);
 
-/// `o200k_harmony` is `o200k_base` in both but for its special tokens, which are text here.
+/// `o200k_harmony` equals `o200k_base` in both counters, except for its special tokens, which are text here.
 const PAIRS: [Pair; 3] = [
     (FastTiktoken::o200k_base(), Tiktoken::o200k_base()),
     (FastTiktoken::o200k_harmony(), Tiktoken::o200k_harmony()),
@@ -132,7 +132,7 @@ fn made_up(seed: u64) -> Result<(u64, u64)> {
     Ok(seen)
 }
 
-/// The characters of one block, each in every place.
+/// Checks the characters of one block, each in every position.
 fn every_character(block: u32) -> Result<(u64, u64)> {
     let mut seen = (0, 0);
     for code in (block * BLOCK..(block + 1) * BLOCK).filter_map(char::from_u32) {
@@ -150,7 +150,7 @@ fn every_character(block: u32) -> Result<(u64, u64)> {
     Ok(seen)
 }
 
-/// Does `work` on all items, and adds up what it has seen.
+/// Runs `work` on all items, and adds up the results.
 fn on_all_cores<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<(u64, u64)> + Sync) -> Result<(u64, u64)> {
     let next = core::sync::atomic::AtomicUsize::new(0);
     let threads = std::thread::available_parallelism()?.get();
@@ -181,8 +181,8 @@ fn list(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Positions of a character that a pattern knows: alone, repeated, and beside letters of either case and of none, marks, digits,
-/// signs, apostrophes, blanks and newlines, at the start, inside and at the end.
+/// Positions of a character that a pattern distinguishes: alone, repeated, and beside letters of either case and of
+/// none, marks, digits, signs, apostrophes, blanks and newlines, at the start, inside and at the end.
 #[rustfmt::skip]
 const PLACES: [&str; 32] = [
     "@", "@@", "@@@@", " @", "  @", "@ ", "@  a", "a @", "a@", "@a", "a@a", "A@", "@A", "Ab@Cd", "'@", "a'@", "a'@l", "@'s",

@@ -1,7 +1,7 @@
-//! Speed of the estimator beside counting with tiktoken-rs, on one thread, over the same texts.
+//! Speed of the estimator compared with tiktoken-rs, on one thread, over the same texts.
 //!
-//! Shows the ratio of throughputs on whole messages as they occur in the given folders; matters because the estimator
-//! exists to be cheap enough to run on every message of every turn. `estimator_speed FOLDER..`
+//! Shows the ratio of throughputs on whole messages of the given folders; matters because the estimator has to be cheap
+//! enough to run on every message of every turn. `estimator_speed FOLDER..`
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its table is its output")]
 
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The sum of the best times of small groups of texts: other programs seldom interrupt all passes over one of them.
+/// The sum of the best times of small groups of texts: other programs seldom interrupt all passes over one group.
 fn best_of(count: impl Fn(&str) -> u64, texts: &[String]) -> Duration {
     let pass = |group: &[String]| {
         let start = Instant::now();

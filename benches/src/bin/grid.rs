@@ -1,8 +1,9 @@
-//! Results of each strategy on transcripts at each goal: `cargo run --release -p epitome-benches --bin grid -- FOLDER...`
+//! Results of each strategy on transcripts at each goal:
+//! `cargo run --release -p epitome-benches --bin grid -- FOLDER...`
 //!
-//! Shows what a goal costs with each strategy; matters because a smaller request is worth little if what it lost has to be
-//! done again, or if the provider's cache goes with it. Without a folder it takes the examples of this repository. Sizes
-//! are estimates; where a summary or digest is to be written, it counts with all that it may have.
+//! Shows the cost of a goal with each strategy; matters because a smaller request is worth little if the lost work has
+//! to be repeated, or if the cache of the provider is lost too. Without a folder, the program takes the examples of
+//! this repository. Sizes are estimates; a summary or digest that is not yet written counts with its maximum size.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its table is its output")]
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
@@ -38,10 +39,10 @@ const STRATEGIES: &[&str] = &[
 
 const GOALS: &[u64] = &[75, 50, 25, 10];
 
-/// Pointers to the conversations in documents that are none themselves.
+/// Pointers to conversations in documents that are not conversations themselves.
 const PLACES: &[&str] = &["", "/traj", "/body/messages"];
 
-/// The rests of all conversations, in sums.
+/// Sums over the remaining messages of all conversations.
 #[derive(Debug, Default)]
 struct Left {
     tokens: u64,
@@ -115,7 +116,7 @@ impl Left {
         left
     }
 
-    /// The rest after a plan whose goal is so many percent.
+    /// The remaining messages after a plan with a goal of so many percent.
     fn of(messages: &[Message], spec: &StrategySpec, goal: u64) -> Self {
         let (index, texts) = index(messages, spec.texts());
         let (view, strategy) = (index.view(), spec.strategy(texts));
@@ -163,7 +164,8 @@ fn share(part: u64, whole: u64) -> String {
     if whole == 0 { "-".to_owned() } else { format!("{:.1} %", part as f64 * 100.0 / whole as f64) }
 }
 
-/// Every conversation of every file, as far as it can be read; of a file with several the active one, or each line.
+/// Collects every readable conversation of every file. Of a file with several conversations it takes the active one, or
+/// one from each line.
 fn gather(path: &Path, conversations: &mut Vec<Vec<Message>>) {
     if path.is_dir() {
         let mut paths: Vec<_> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();

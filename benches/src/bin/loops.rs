@@ -1,7 +1,8 @@
-//! Ten thousand turns under each strategy: what a long session costs, and whether every request of it fits and is legal.
+//! Ten thousand turns with each strategy: the cost of a long session, and whether every request of it fits and is
+//! legal.
 //!
-//! `--smoke` makes three hundred turns each. The assertions hold for every request: it fits, it is legal, and each
-//! compaction has had one summary written at most.
+//! `--smoke` runs three hundred turns with each strategy. The assertions hold for every request: it fits, it is legal,
+//! and each compaction has caused at most one summary.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its table is its output")]
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
@@ -69,7 +70,7 @@ const STRATEGIES: &[&str] = &[
     "context-window:window=16000:output=2000",
 ];
 
-/// Writes a summary of the usual length.
+/// A summarizer that returns a text of the usual length.
 #[derive(Default)]
 struct Canned(AtomicU64);
 
@@ -92,13 +93,13 @@ impl Summarizer for Canned {
     }
 }
 
-/// Figures of a loop.
+/// Results of a loop.
 #[derive(Debug, Default)]
 struct Looped {
     compactions: u64,
-    /// Tokens of all requests.
+    /// Sum of the tokens of all requests.
     sent: u64,
-    /// Tokens of messages that stood in the same place of the request before.
+    /// Sum of the tokens of messages at the same position as in the request before.
     kept: u64,
     summaries: u64,
 }

@@ -1,6 +1,6 @@
-//! Costs of the mappers of managed compaction beside a JSON library on the same conversation.
+//! Costs of the mappers of managed compaction, compared with a JSON library on the same conversation.
 //!
-//! `--smoke` makes it short: its assertions hold all the same, its times do not matter.
+//! `--smoke` uses a short conversation to check the assertions; its times are not significant.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its table is its output")]
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
@@ -74,7 +74,7 @@ fn speed(rounds: u32) {
     row("Anthropic, block put first", rounds, why, &swapped, &again);
 }
 
-/// One after the other, so that what else the machine does meets both; the median of each.
+/// Prints the ratio of the median times of two calls. The calls alternate, so that other programs disturb both.
 fn row<A, B>(name: &str, rounds: u32, why: &str, ours: &dyn Fn() -> A, theirs: &dyn Fn() -> B) {
     let (mut own, mut other) = (Vec::new(), Vec::new());
     for _ in 0..rounds {

@@ -1,6 +1,6 @@
-//! Copies of a prompt that a session holds while a provider compacts it.
+//! Number of copies of a prompt in the memory of a session while a provider compacts it.
 //!
-//! A program of its own, because counting makes every allocation slower.
+//! This is a separate program, because counting makes every allocation slower.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its table is its output")]
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
@@ -31,16 +31,16 @@ fn main() {
     futures::executor::block_on(memory());
 }
 
-/// The most that was held: the texts of the history, and all that came onto the heap meanwhile. Memory that is held for a moment
-/// only counts too, as while a text grows or its source is still there.
+/// The peak of the memory: the texts of the history, and everything that was added to the heap meanwhile. Short-lived
+/// memory counts too, for example while a text grows or its source still exists.
 #[derive(Debug, Default)]
 struct Copies {
-    /// Heap of the history, with all that it no longer shows.
+    /// Heap of the history, including all hidden messages.
     others: usize,
-    /// The texts of the history that are sent.
+    /// Size of the texts of the history that are sent.
     texts: usize,
     held: usize,
-    /// The largest prompt.
+    /// Size of the largest prompt.
     prompt: usize,
 }
 
@@ -76,7 +76,7 @@ fn text_bytes(part: &Part) -> usize {
     }
 }
 
-/// Maps as the client does, without HTTP.
+/// A service that maps requests and responses as the client does, without HTTP.
 #[derive(Debug)]
 struct Watched {
     vendor: ResponsesVendor,
@@ -103,7 +103,7 @@ impl CompactionService for Watched {
         copies.look(body.text.len());
         let answer = openai_answer(&body.text, &self.sealed).into_boxed_str();
         drop(body);
-        // The memory that made the answer is the service's.
+        // The memory that was used to make the response belongs to the service and does not count.
         HEAP.reset_peak_usage();
         compacted(&self.vendor, MODEL, request, &answer)
     }
@@ -147,7 +147,8 @@ async fn memory() {
     assert_eq!(found, 1, "the artefact stands once in what is shown");
 }
 
-/// The history's own copy, and the one that is sent.
+/// Maximum number of copies while a request is sent: the copy of the history, and the copy that is sent.
 const COPIES_MAX: f64 = 2.0;
-/// The figure so far, which should not grow: the compacted messages stand in memory beside those that they replace.
+/// Maximum number of copies during a compaction: the current value, which should not grow. The compacted messages are
+/// in memory together with the messages that they replace.
 const COMPACTING_MAX: f64 = 2.5;

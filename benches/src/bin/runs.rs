@@ -1,8 +1,8 @@
-//! Costs of a run beside its call of the model, and the memory of an idle session.
+//! Costs of a run without its model call, and the memory of an idle session.
 //!
-//! `--loop TURNS` makes only the long loop, in ten blocks of so many turns: `runs_instructions.sh` counts the instructions
-//! of two of them. `--smoke` takes small numbers: the assertions must hold, the times do not matter. The heap is counted, which makes
-//! every allocation a little slower: the times are those of a program that counts.
+//! `--loop TURNS` runs only the long loop, in ten blocks of so many turns: `runs_instructions.sh` counts the
+//! instructions of two of the blocks. `--smoke` uses small numbers to check the assertions; its times are not
+//! significant. This program counts the heap, which makes every allocation a little slower; the times include that.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its table is its output")]
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
@@ -38,7 +38,7 @@ const QUESTION: &str =
     "Which of the two crates has to be built first, and why does the order matter at all here?";
 const ANSWER: &str =
     "The core, because everything else depends on it; cargo sees to that by itself, so you need not.";
-/// Number of messages that a run finds, in most rows.
+/// Number of visible messages before a run, in most rows.
 const VISIBLE: usize = 100;
 /// Number of turns in a tenth of the long loop.
 const LOOP_BLOCK: usize = 1_000;
@@ -64,7 +64,7 @@ fn row(case: &str, measured: &str, target: &str, why: &str) {
     println!("| {case} | {measured} | {target} | {why} |");
 }
 
-/// One whole run, but for the call of the model. Returns how many messages were sent.
+/// One complete run without the model call. Returns the number of sent messages.
 async fn run(settings: &RunSettings, session: &mut AgentSession) -> usize {
     let input = vec![Message::user(QUESTION)];
     let mut run = Run::begin(settings, session, input, &RunOptions::default()).await.unwrap();
@@ -106,8 +106,8 @@ fn one_run(times: usize) {
     row(&format!("a run over {VISIBLE} visible messages"), &format!("{median:?}"), "<= 200 us", why);
 }
 
-/// Measures the check before a call that nothing is due: the size of the request from the ledger, all that a trigger may look at,
-/// and whether the request may wait.
+/// Measures the check before a model call that no compaction is due: the size of the request from the ledger, all facts
+/// that a trigger may use, and whether the request may wait.
 fn untriggered(messages: usize) {
     const CHECKS: u32 = 1_000;
     const EITHER: Trigger<'static> = Trigger::any(&[
@@ -147,7 +147,7 @@ fn untriggered(messages: usize) {
     row(&format!("an untriggered check over {messages} messages"), &format!("{median:?}"), "<= 1 us", why);
 }
 
-/// Drops the oldest.
+/// A compactor that drops the oldest groups.
 #[derive(Debug)]
 struct Oldest;
 
@@ -181,7 +181,7 @@ impl Compactor for Oldest {
     }
 }
 
-/// Makes `count` runs. Returns the number of messages that were sent.
+/// Makes `count` runs. Returns the number of sent messages.
 fn turns(settings: &RunSettings, session: &mut AgentSession, count: usize) -> usize {
     (0..count).map(|_| block_on(run(settings, session))).sum()
 }
@@ -203,7 +203,7 @@ fn long_loop(block: usize) {
     let compaction =
         AutoCompaction::new(Oldest).with_trigger(Trigger::tokens(2_000)).with_points(RunPoints::default());
     let mut settings = over(store.clone()).with_compaction(compaction);
-    // A log of everything, which no run loads or compacts.
+    // A complete log that no run loads or compacts.
     let audit = HistoryProvider::new("audit", Arc::new(MemoryStore::new())).load_messages(false);
     settings.providers.push(audit).unwrap();
     let mut session = AgentSession::with_id("s");
@@ -237,7 +237,7 @@ fn long_loop(block: usize) {
 fn idle() {
     let store = Arc::new(MemoryStore::new());
     let settings = over(store);
-    // Memory that the store and the counter keep is not the session's.
+    // Memory that the store and the counter keep does not belong to the session.
     let mut warm = AgentSession::with_id("0");
     block_on(run(&settings, &mut warm));
     let region = Region::new(HEAP);
@@ -281,7 +281,7 @@ fn many(count: usize) {
     row(&format!("{count} sessions, above their content"), &measured, &format!("<= {limit} bytes"), why);
 }
 
-/// Bytes taken from the heap and not given back.
+/// Bytes that were allocated on the heap and not freed.
 fn held(region: &Region<'_, System>) -> usize {
     let change = region.change();
     change.bytes_allocated.saturating_sub(change.bytes_deallocated)

@@ -1,9 +1,10 @@
-//! Speed at which compaction reads texts: `cargo run --release -p epitome-benches --bin texts [-- --smoke | --once NAME MEGABYTES]`
+//! Speed of the readers of texts in a compaction:
+//! `cargo run --release -p epitome-benches --bin texts [-- --smoke | --once NAME MEGABYTES]`
 //!
-//! Shows megabytes of history a second for each reader of texts, at 1 MB and at 100 MB; matters because a compaction that reads texts
-//! stands between a user and the next request. Each figure has the figure of `serde_json::Value` for the same messages in the
-//! same run, because machines differ. Times are processor times of the process, each the median of its rounds. `--once` runs one
-//! row once and prints nothing, for a profiler.
+//! Shows megabytes of history per second for each reader of texts, at 1 MB and at 100 MB; matters because a user waits
+//! for a compaction before the next request. Each result has the result of `serde_json::Value` for the same messages in
+//! the same run, because machines differ. Times are processor times of the process, each the median of its rounds.
+//! `--once` runs one row once and prints nothing, for a profiler.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its table is its output")]
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
@@ -25,7 +26,7 @@ use epitome_benches::generated::{Messages, Pool, write_json};
 use epitome_benches::steps;
 use futures::executor::block_on;
 
-/// Bytes that are read, and the number of rounds.
+/// Sizes of the histories in bytes, and the number of rounds.
 struct Sizes {
     small: usize,
     large: usize,
@@ -46,7 +47,7 @@ enum Read {
     Value,
     /// Each text of the messages alone.
     Texts(fn(&str) -> u64),
-    /// A whole compaction to a quarter of the tokens, the commit to a store in memory with it. Its target is
+    /// A complete compaction to a quarter of the tokens, including the commit to a store in memory. Its target is
     /// [`MB_PER_SECOND_MIN`].
     Compaction(&'static str),
 }
@@ -64,7 +65,7 @@ const READERS: &[Reader] = &[
     Reader { name: "chat", what: Read::Compaction("chat") },
 ];
 
-/// Asked of each compaction that reads texts.
+/// Minimum speed of each compaction that reads texts.
 const MB_PER_SECOND_MIN: f64 = 100.0;
 
 fn main() -> ExitCode {
@@ -115,7 +116,7 @@ fn table(sizes: &Sizes) {
     }
 }
 
-/// The messages of a history, and how many bytes of text they have.
+/// The messages of a history, and the number of bytes of their texts.
 struct Texts {
     messages: Vec<Message>,
     json: String,
@@ -123,7 +124,7 @@ struct Texts {
 }
 
 impl Texts {
-    /// Made-up messages with so many bytes of text.
+    /// Generates messages with so many bytes of text.
     fn of(bytes: usize) -> Self {
         let pool = Pool::new();
         let (mut count, mut made) = (0, 0);
@@ -154,7 +155,7 @@ impl Texts {
         (0..rounds).map(|_| timed(self.prepared(reader))).collect::<Times>().median().unwrap_or_default()
     }
 
-    /// The work of a reader, with its preparation done.
+    /// Prepares a reader, and returns its work as a closure.
     fn prepared(&self, reader: &Reader) -> Box<dyn FnOnce() -> u64 + '_> {
         match reader.what {
             Read::Value => Box::new(|| {
@@ -195,7 +196,7 @@ impl Texts {
     }
 }
 
-/// Not inlined: callgrind collects inside of it, by its name.
+/// Not inlined: callgrind selects this function by its name.
 #[inline(never)]
 fn compact(engine: &Engine, history: &mut History, budget: Budget) -> u64 {
     let mut cx = CompactionCx::new(history, budget, Pass::Manual);

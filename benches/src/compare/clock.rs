@@ -1,5 +1,5 @@
-//! Times of repeated rounds: processor time of the whole process, which other programs on the machine disturb less than the
-//! time on the wall. Nothing that is measured waits.
+//! Times of repeated rounds: processor time of the whole process, which other programs disturb less than wall time. The
+//! measured code never waits.
 
 use core::fmt;
 use core::hint::black_box;
@@ -7,12 +7,12 @@ use core::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Processor time that was used up to now.
+/// Processor time that this process has used up to a moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Instant(Duration);
 
 impl Instant {
-    /// All that this process has used.
+    /// The processor time that this process has used so far.
     #[must_use]
     pub fn now() -> Self {
         let now = clock_gettime(ClockId::ProcessCPUTime);
@@ -20,14 +20,14 @@ impl Instant {
         Self(Duration::from_secs(part(now.tv_sec)) + Duration::from_nanos(part(now.tv_nsec)))
     }
 
-    /// Processor time used since then.
+    /// Processor time used since this moment.
     #[must_use]
     pub fn elapsed(self) -> Duration {
         Self::now().0.saturating_sub(self.0)
     }
 }
 
-/// The times of one thing, in all rounds.
+/// The times of one measured call in all rounds, sorted.
 #[derive(Debug, Clone, Default)]
 pub struct Times(Vec<Duration>);
 
@@ -44,14 +44,14 @@ impl Times {
         self.0.len()
     }
 
-    /// The middle one; of an even number, the later of the two. None where a quarter of them is nothing at all: they are
-    /// the difference of two times, and their own spread hides it.
+    /// The median; of an even number of times, the later of the two in the middle. `None` if the first quartile is
+    /// zero: such times are differences of two times, and are smaller than the spread of these.
     #[must_use]
     pub fn median(&self) -> Option<Duration> {
         self.quarter(2).filter(|_| self.quarter(1) != Some(Duration::ZERO))
     }
 
-    /// The one behind so many quarters of them.
+    /// The time after so many quarters of all times.
     fn quarter(&self, quarters: usize) -> Option<Duration> {
         self.0.get((self.0.len() * quarters / 4).min(self.0.len().saturating_sub(1))).copied()
     }
@@ -65,7 +65,7 @@ impl FromIterator<Duration> for Times {
     }
 }
 
-/// The median, and in brackets the first and the last quartile.
+/// Shows the median, and the first and the last quartile in brackets.
 impl fmt::Display for Times {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.quarter(1), self.median(), self.quarter(3)) {
@@ -79,14 +79,14 @@ impl fmt::Display for Times {
     }
 }
 
-/// Time of `call`, with the dropping of its result.
+/// Time of `call`, including the drop of its result.
 pub fn timed<T>(call: impl FnOnce() -> T) -> Duration {
     let start = Instant::now();
     drop(black_box(call()));
     start.elapsed()
 }
 
-/// Time of a call that is too short for a clock: the mean of as many as take a fifth of a millisecond.
+/// Time of a call that is too short for a clock: the mean of as many calls as take a fifth of a millisecond.
 pub fn timed_short<T>(mut call: impl FnMut() -> T) -> Duration {
     let (start, mut calls) = (Instant::now(), 0);
     loop {
@@ -101,7 +101,7 @@ pub fn timed_short<T>(mut call: impl FnMut() -> T) -> Duration {
 
 const SHORTEST: Duration = Duration::from_micros(200);
 
-/// Three digits and a unit.
+/// Formats a time with three digits and a unit.
 #[must_use]
 pub fn shown(time: Duration) -> String {
     let nanos = time.as_secs_f64() * 1e9;
@@ -130,7 +130,7 @@ pub fn ratio(time: Duration, other: Duration) -> String {
     }
 }
 
-/// 100,000 as "100,000".
+/// Formats a number with separators, for example "100,000".
 #[must_use]
 pub fn grouped(number: impl TryInto<u64>) -> String {
     let digits = number.try_into().unwrap_or(u64::MAX).to_string();

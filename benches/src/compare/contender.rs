@@ -42,7 +42,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// In this unit.
+    /// The limit in this unit.
     #[must_use]
     pub const fn of(&self, unit: Unit) -> u64 {
         match unit {
@@ -55,15 +55,15 @@ impl Limits {
 
 /// One way of one library to keep a history within a limit.
 pub trait Contender: fmt::Debug {
-    /// The library and its version.
+    /// Name of the library, with its version.
     fn name(&self) -> String;
     /// Name of the call.
     fn call(&self) -> String;
-    /// Unit of its limit.
+    /// Unit of the limit.
     fn unit(&self) -> Unit;
-    /// Makes its messages, and whatever it has before anything is due.
+    /// Converts the messages to those of the library, and prepares everything that exists before a compaction is due.
     fn prepare(&self, said: &[Said]) -> Box<dyn Prepared>;
-    /// Begins an agent's conversation.
+    /// Begins an agent's conversation; `None` if the library cannot treat the history as `keeping` requires.
     fn begin(&self, limit: u64, keeping: Keeping) -> Option<Box<dyn Looping>>;
 }
 
@@ -76,16 +76,16 @@ pub enum Keeping {
     Result,
 }
 
-/// A contender with a conversation.
+/// A contender with a loaded conversation.
 pub trait Prepared {
-    /// Its input, from its own messages.
+    /// The input, converted back from the library's own messages.
     fn given(&self) -> Vec<Said>;
-    /// Size of its input by its own count, if it counts.
+    /// Size of the input by the library's own count, if it counts.
     fn own_tokens(&self) -> Option<u64>;
     /// Result of the call.
     ///
     /// # Errors
-    /// The reason of its refusal.
+    /// The reason why the library refused the call.
     fn returned(&self, limit: u64) -> Result<Returned, String>;
     /// One round of times.
     fn round(&mut self, limit: u64) -> Round;
@@ -96,54 +96,55 @@ pub trait Prepared {
 pub struct Returned {
     /// The messages.
     pub said: Vec<Said>,
-    /// Their size in the unit of the limit, as the contender itself counts.
+    /// Size of the messages in the unit of the limit, by the library's own count.
     pub own: Option<u64>,
 }
 
 /// The times of one round.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Round {
-    /// The call of a user whose history stays, dropping of the result included.
+    /// Time of the call for a user who keeps the history, including the drop of the result.
     pub kept: Option<Duration>,
-    /// The call of a user who gives the history away, dropping of all of it included.
+    /// Time of the call for a user who gives the history away, including the drop of everything.
     pub given_away: Option<Duration>,
-    /// Without cloning and dropping.
+    /// Time of the call without clones and drops.
     pub bare: Option<Duration>,
 }
 
-/// A conversation that goes on.
+/// A conversation that continues turn by turn.
 pub trait Looping {
-    /// Takes what was said, without a clock.
+    /// Takes the messages of a turn. This is not timed.
     fn hear(&mut self, turn: &[Said]);
-    /// Appends what was heard, compacts, and goes through the messages of the next request. Returns the number of their bytes.
+    /// Appends the messages of the turn, compacts, and reads the messages of the next request. Returns the number of
+    /// their bytes.
     fn go_on(&mut self) -> usize;
 }
 
-/// A library whose messages are in a list that its user holds.
+/// A library whose user keeps the messages in a list.
 pub trait Rival: fmt::Debug + Clone + 'static {
-    /// Its message.
+    /// Message type of the library.
     type Message: Clone + 'static;
-    /// The library and its version.
+    /// Name of the library, with its version.
     fn name(&self) -> String;
     /// Name of the call.
     fn call(&self) -> String;
-    /// Unit of its limit.
+    /// Unit of the limit.
     fn unit(&self) -> Unit;
-    /// Converts the common messages to its own.
+    /// Converts common messages to messages of the library.
     fn convert(&self, said: &[Said]) -> Vec<Self::Message>;
-    /// Converts its own messages to the common ones.
+    /// Converts messages of the library to common messages.
     fn said(&self, messages: &[Self::Message]) -> Vec<Said>;
-    /// Number of bytes that a message says.
+    /// Number of bytes of the text of a message.
     fn bytes(&self, message: &Self::Message) -> usize;
-    /// Size by its own count, if it counts.
+    /// Size by the library's own count, if it counts.
     fn tokens(&self, messages: &[Self::Message]) -> Option<u64>;
-    /// The call of a user whose history stays.
+    /// Makes the call for a user who keeps the history.
     fn compact(&self, messages: &[Self::Message], limit: u64) -> Vec<Self::Message>;
-    /// The call of a user who gives it away.
+    /// Makes the call for a user who gives the history away.
     fn compact_given(&self, messages: Vec<Self::Message>, limit: u64) -> Vec<Self::Message> {
         self.compact(&messages, limit)
     }
-    /// Time of the call without cloning and dropping, if it can be measured.
+    /// Time of the call without clones and drops, if it can be measured.
     fn bare(&self, messages: &[Self::Message], limit: u64) -> Option<Duration>;
 }
 

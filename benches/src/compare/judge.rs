@@ -1,4 +1,4 @@
-//! The judgement of a list of messages, whichever contender returned it.
+//! Judges a list of messages, independent of the contender that returned it.
 
 use core::hash::{BuildHasher as _, BuildHasherDefault};
 use std::collections::hash_map::DefaultHasher;
@@ -9,13 +9,14 @@ use epitome_core::message::Role;
 
 use super::said::Said;
 
-/// The messages that every contender was given.
+/// The input messages of every contender.
 pub struct Given {
     said: Vec<Said>,
     counter: Box<dyn TokenCounter + Send + Sync>,
     /// The size of each message, by its digest.
     tokens: HashMap<u64, u64>,
-    /// For each message of the model, by its digest: the digests of the requests before it. Equal messages share a digest.
+    /// For each message of the model, by its digest: the digests of the requests before the message. Equal messages
+    /// share a digest.
     requests: HashMap<u64, Vec<u64>>,
 }
 
@@ -25,29 +26,31 @@ impl core::fmt::Debug for Given {
     }
 }
 
-/// Faults and size of a list.
+/// Faults and size of a list of messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     /// Number of messages.
     pub messages: usize,
     /// Their size by the common counter.
     pub tokens: u64,
-    /// Results whose call does not stand before them, or that are the second to one call.
+    /// Results whose call is not before them, and second results of one call.
     pub orphans: usize,
     /// Calls without a result.
     pub unanswered: usize,
-    /// Messages of the model whose request does not stand before them, and no new message that could be a summary of it.
+    /// Messages of the model whose request is not before them, unless a new message before them could be a summary of
+    /// the request.
     pub unasked: usize,
-    /// Whether the system message is there, first and as it was.
+    /// Whether the system message is first and unchanged.
     pub system_kept: bool,
     /// Role of the first message after the system message.
     pub first: Option<Role>,
-    /// Messages that are not among the given ones as they are: shortened, merged or made.
+    /// Messages that are not among the input messages: shortened, merged or new ones.
     pub changed: usize,
 }
 
 impl Verdict {
-    /// Whether a provider that wants pairs, and a user's turn first, takes the list with its system message.
+    /// Whether a provider accepts the list with its system message, if it requires pairs of calls and results and a
+    /// first message of the user.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.is_paired() && self.system_kept && self.first == Some(Role::User)
@@ -61,7 +64,7 @@ impl Verdict {
 }
 
 impl Given {
-    /// Counts these messages by `counter` of this name.
+    /// Creates a judge for these input messages; `counter` is the name of the common token counter.
     #[must_use]
     pub fn new(said: Vec<Said>, counter: &str) -> Self {
         let counter = epitome::tokens::counter_by_name(counter).unwrap();
@@ -77,7 +80,7 @@ impl Given {
         Self { said, counter, tokens, requests }
     }
 
-    /// The messages.
+    /// The input messages.
     #[must_use]
     pub fn said(&self) -> &[Said] {
         &self.said
@@ -96,7 +99,7 @@ impl Given {
                 None => {
                     tokens += said.tokens(&*self.counter);
                     changed += 1;
-                    // A new message may be a summary; a result that was shortened is none.
+                    // A new message may be a summary; a shortened tool result is not a summary.
                     is_summarized |= said.role != Role::Tool && said.calls.is_empty();
                 }
             }

@@ -1,4 +1,4 @@
-//! A conversation of ten thousand turns that is kept within a limit all the time.
+//! A conversation of ten thousand turns that stays within a limit all the time.
 
 use core::hint::black_box;
 use core::time::Duration;
@@ -18,17 +18,17 @@ pub struct Looped {
     pub unit: Unit,
     /// Treatment of the history.
     pub keeping: Keeping,
-    /// Number of turns that were made before its time was over.
+    /// Number of turns within the time limit.
     pub turns: usize,
-    /// Time of all turns together.
+    /// Total time of all turns.
     pub time: Duration,
-    /// Numbers of turns, each with the time until then.
+    /// Numbers of turns, each with the time up to that turn.
     pub course: Vec<(usize, Duration)>,
-    /// Number of bytes that its requests said, of all turns together.
+    /// Total number of text bytes in the requests of all turns.
     pub bytes: u64,
 }
 
-/// Lets one contender go through the turns, for as long as `most` at most.
+/// Runs one contender through the turns, for at most `most`.
 #[must_use]
 pub fn run(
     contender: &dyn Contender,

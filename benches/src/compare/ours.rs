@@ -1,4 +1,4 @@
-//! Epitome beside the others.
+//! Epitome as a contender.
 
 use core::fmt;
 use core::hint::black_box;
@@ -18,21 +18,21 @@ use super::clock::{Instant, timed, timed_short};
 use super::contender::{Contender, Keeping, Limits, Looping, Prepared, Returned, Round, Unit};
 use super::said::{Said, SaidCall};
 
-/// A strategy of Epitome, as the table calls it.
+/// A strategy of Epitome, as a row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ours {
-    /// Drops the oldest.
+    /// Drops the oldest messages.
     Truncation,
-    /// Keeps the newest, from a user's turn on.
+    /// Keeps the newest messages, beginning with a user's turn.
     SlidingWindow,
-    /// Clears what tools returned, and truncates where that is not enough.
+    /// Clears tool results, and truncates if that is not enough.
     ClearingAndTruncation,
-    /// The preset for a window.
+    /// The preset `context_window`.
     ContextWindow,
 }
 
 impl Ours {
-    /// All of them.
+    /// All strategies.
     pub const ALL: [Self; 4] =
         [Self::Truncation, Self::SlidingWindow, Self::ClearingAndTruncation, Self::ContextWindow];
 
@@ -48,7 +48,7 @@ impl Ours {
         }
     }
 
-    /// A window of `limit` tokens that is filled as far as it goes; the preset has a budget of its own.
+    /// A budget that fills a window of `limit` tokens as far as possible; the preset has a budget of its own.
     fn budget(self, limit: u64) -> Budget {
         if self == Self::ContextWindow {
             return ContextWindow::new(limit, 0).budget().unwrap();
@@ -82,7 +82,7 @@ impl Contender for Ours {
     }
 
     fn begin(&self, limit: u64, keeping: Keeping) -> Option<Box<dyn Looping>> {
-        // There is one way only: nothing is ever lost.
+        // There is only one way to keep a history: Epitome never deletes messages.
         let going = || {
             let budget = Budget::builder().window(limit).reserve(0).trigger(limit).build().unwrap();
             Going { session: Session::of(*self, Vec::new()), budget, limit, heard: Vec::new() }
@@ -91,7 +91,7 @@ impl Contender for Ours {
     }
 }
 
-/// A history that is grouped and counted, in a session.
+/// A grouped and counted history in a session.
 pub struct Grouped {
     session: Session,
     messages: Vec<Message>,
@@ -104,14 +104,14 @@ impl fmt::Debug for Grouped {
 }
 
 impl Grouped {
-    /// Groups and counts.
+    /// Groups and counts the messages.
     #[must_use]
     pub fn new(ours: Ours, said: &[Said]) -> Self {
         let messages: Vec<_> = said.iter().map(message).collect();
         Self { session: Session::of(ours, messages.clone()), messages }
     }
 
-    /// Times of counting and of grouping, from the beginning.
+    /// Times to count and to group all messages from the beginning.
     #[must_use]
     pub fn from_scratch(&self) -> (Duration, Duration) {
         let start = Instant::now();
@@ -119,7 +119,7 @@ impl Grouped {
         (start.elapsed(), timed(|| group(&self.messages, &sizes)))
     }
 
-    /// A plan as a caller makes it, with memory of its own.
+    /// Makes a plan as a caller does, with memory of its own.
     fn planned<T>(&self, limit: u64, ask: impl FnOnce(&Plan<'_>) -> T) -> T {
         let Session { ours, history, .. } = &self.session;
         let (budget, mut planner) = (ours.budget(limit), Planner::new());
@@ -131,10 +131,10 @@ impl Grouped {
         })
     }
 
-    /// The plan against the session that has followed it: they must show the same messages.
+    /// Compares the plan with a session that was compacted by it: both must show the same messages.
     ///
     /// # Panics
-    /// If they do not, or if what is kept is not legal, over the limit, or less than would fit.
+    /// Panics if they differ, or if the kept messages are not legal, exceed the limit, or are fewer than would fit.
     pub fn assert_plan_is_right(&self, limit: u64) {
         let kept: Vec<u32> = self.planned(limit, |plan| plan.projection().flatten().collect());
         let kept: Vec<_> = kept.iter().map(|at| &self.messages[*at as usize]).collect();
@@ -163,7 +163,7 @@ impl Prepared for Grouped {
         Some(self.session.history.index().tokens())
     }
 
-    /// The visible messages of a session that was compacted.
+    /// The visible messages of a compacted session.
     fn returned(&self, limit: u64) -> Result<Returned, String> {
         let mut session = Session::of(self.session.ours, self.messages.clone());
         session.compact(&session.ours.budget(limit), limit, Pass::Manual).map_err(|error| match error {
@@ -174,7 +174,7 @@ impl Prepared for Grouped {
         Ok(Returned { said: kept, own: Some(session.history.index().tokens()) })
     }
 
-    /// A plan with the list of the messages that it keeps, and the plan alone. Nothing is cloned, and nothing given away.
+    /// Times of a plan with the list of its kept messages, and of the plan alone. Nothing is cloned or given away.
     fn round(&mut self, limit: u64) -> Round {
         let kept = timed_short(|| {
             self.planned(limit, |plan| {
@@ -218,10 +218,10 @@ impl Session {
     }
 }
 
-/// A session that goes on.
+/// A session that continues turn by turn.
 struct Going {
     session: Session,
-    /// The default of a window: when it is full, half of it stays.
+    /// The default budget of a window: a compaction at a full window keeps half of it.
     budget: Budget,
     limit: u64,
     heard: Vec<Message>,
@@ -242,8 +242,8 @@ impl Looping for Going {
     }
 }
 
-/// The limits at which everybody keeps about as much: of tokens this many, of messages as many as Epitome then keeps, of
-/// tool uses a fifth of that.
+/// The limits at which all contenders keep about the same amount: this many tokens, the number of messages that Epitome
+/// keeps with them, and a fifth of that number in tool uses.
 #[must_use]
 pub fn limits(said: &[Said], tokens: u64) -> Limits {
     let grouped = Grouped::new(Ours::Truncation, said);

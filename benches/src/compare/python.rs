@@ -1,4 +1,4 @@
-//! Python's packages, in a process of their own: it gets its task on its command line and answers with JSON.
+//! Runs the Python packages in a separate process: it gets its task on its command line and answers with JSON.
 
 use core::time::Duration;
 use std::fs::File;
@@ -24,13 +24,13 @@ pub struct Python {
 }
 
 impl Python {
-    /// This interpreter, which finds the packages, and this script.
+    /// Uses this script and this interpreter, which must find the packages.
     #[must_use]
     pub fn new(interpreter: impl Into<PathBuf>, script: impl Into<PathBuf>) -> Self {
         Self { interpreter: interpreter.into(), script: script.into() }
     }
 
-    /// The call of every package at one size, each for as many rounds as fit into `most`.
+    /// Measures every package at one size of history, each for as many rounds as fit into `most`.
     #[must_use]
     pub fn rows(&self, given: &Given, limits: Limits, rounds: usize, most: Duration) -> Vec<Row> {
         let arguments = [limits.tokens, limits.messages, limits.tool_uses, rounds as u64, most.as_secs()];
@@ -38,7 +38,7 @@ impl Python {
         answers.iter().map(|answer| row(answer, given)).collect()
     }
 
-    /// The validity sweep of every package, at every limit of `step`.
+    /// Runs the validity sweep of every package, at every `step`th limit.
     #[must_use]
     pub fn sweep(&self, given: &Given, step: usize) -> Vec<(String, String, Unit, Swept)> {
         let (first, last) = (super::sweep::LIMITS.start(), super::sweep::LIMITS.end());
@@ -55,7 +55,7 @@ impl Python {
         answers.iter().map(swept).collect()
     }
 
-    /// The loop of every package, each for as long as `most` at most.
+    /// Runs the loop of every package, each for at most `most`.
     #[must_use]
     pub fn loops(&self, turns: &[Vec<Said>], limits: Limits, most: Duration) -> Vec<Looped> {
         let arguments = [limits.tokens, limits.messages, limits.tool_uses, most.as_secs()];

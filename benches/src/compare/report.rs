@@ -12,26 +12,26 @@ use super::sizes::{COMMON_COUNTER, Measured, Outcome, Row, Sized};
 use super::sweep::{LIMITS, Swept, TURNS};
 use super::targets;
 
-/// All that a run has measured.
+/// All results of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// The sizes, the smallest first.
+    /// Results for each size of history, the smallest first.
     pub sizes: Vec<Sized>,
-    /// The sweep: library, call, unit, and result.
+    /// Results of the sweep: library, call, unit and faults.
     pub sweep: Vec<(String, String, Unit, Swept)>,
     /// Number of turns of the loop.
     pub turns: usize,
-    /// The loops.
+    /// Results of the loops.
     pub loops: Vec<Looped>,
-    /// The contenders that could not be run at all, and why.
+    /// The contenders that could not run, each with the reason.
     pub not_run: Vec<(String, String)>,
 }
 
-/// Mark of Python's rows.
+/// Suffix of the names of Python packages.
 pub const PYTHON: &str = "(Python)";
 
 impl Report {
-    /// The whole report.
+    /// Writes the whole report.
     #[must_use]
     pub fn to_markdown(&self) -> String {
         let mut out = String::new();
@@ -51,7 +51,7 @@ impl Report {
         out
     }
 
-    /// Calls of Epitome's own strategies that the sweep has found faults in.
+    /// Calls of Epitome's own strategies in which the sweep found faults.
     pub fn faults_of_ours(&self) -> impl Iterator<Item = &str> {
         let ours = self.sweep.iter().filter(|(name, ..)| is_ours(name));
         ours.filter(|(.., swept)| !swept.is_clean()).map(|(_, call, ..)| call.as_str())
@@ -120,7 +120,7 @@ impl Report {
     }
 }
 
-/// Time of `turns` turns, from the two points of the course around them.
+/// Time of `turns` turns, interpolated between the two points of the course around them.
 fn time_after(looped: &Looped, turns: usize) -> Option<Duration> {
     let after = looped.course.partition_point(|(made, _)| *made < turns);
     let (made, time) = *looped.course.get(after)?;

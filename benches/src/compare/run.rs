@@ -1,4 +1,4 @@
-//! A whole run: sweep, sizes, loop.
+//! A complete run: sweep, sizes, loop.
 
 use core::time::Duration;
 use std::path::PathBuf;
@@ -14,12 +14,12 @@ use super::sizes::{COMMON_COUNTER, Size, measure};
 use super::sweep::{self, sweep};
 use crate::generated::Pool;
 
-/// The measurements that are asked for.
+/// The requested measurements.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The sizes of history.
     pub sizes: Vec<Size>,
-    /// Python is swept at every limit of so many; the others at all.
+    /// Step between the limits of the sweep for Python; the other contenders are swept at all limits.
     pub step: usize,
     /// Number of turns of the loop.
     pub turns: usize,
@@ -27,11 +27,11 @@ pub struct Options {
     pub tokens: u64,
     /// Maximum processor time of a contender for its rounds, or for its loop.
     pub most: Duration,
-    /// Python, if there is one.
+    /// The Python interpreter, if there is one.
     pub python: Option<Python>,
     /// Folder for plots, for a program that draws them.
     pub plots: Option<PathBuf>,
-    /// The contenders that could not be built, and why.
+    /// The contenders that could not be built, each with the reason.
     pub not_run: Vec<(String, String)>,
 }
 
@@ -109,10 +109,10 @@ const QUICK: Amount = Amount {
 const SMOKE: Amount =
     Amount { sizes: &[Size { messages: 500, rounds: 2 }], step: 14, turns: 60, most: Duration::from_secs(2) };
 
-/// Runs everything with these rivals.
+/// Runs all measurements with these rivals.
 ///
 /// # Panics
-/// If somebody was not given what everybody was, or if Epitome's plan is wrong.
+/// Panics if a contender has other input than the others, or if Epitome's plan is wrong.
 #[must_use]
 pub fn run(options: &Options, rivals: Vec<Box<dyn Contender>>) -> Report {
     let pool = Pool::new();

@@ -1,4 +1,4 @@
-//! Messages in a common form, which every contender's messages are made from and turned back into.
+//! Messages in a common form, which are converted to and from the messages of each contender.
 
 use std::collections::HashMap;
 
@@ -11,29 +11,29 @@ use crate::generated::{Message, Messages, Pool};
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Said {
-    /// Role of the speaker.
+    /// Role of the message.
     pub role: Role,
-    /// Text of the message, or of the tool's result.
+    /// Text of the message or of the tool result.
     pub text: String,
-    /// Its tool calls.
+    /// Tool calls of the message.
     pub calls: Vec<SaidCall>,
-    /// The id of the call that it answers.
+    /// Id of the tool call, if the message is a tool result.
     pub answers: Option<String>,
 }
 
 /// One call of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SaidCall {
-    /// Id of the call, which its result names.
+    /// Id of the call. The result of the call refers to it.
     pub id: String,
     /// Name of the tool.
     pub name: String,
-    /// JSON without spaces, as a parsed value is written again.
+    /// Arguments as JSON without spaces, as a parsed value is serialized.
     pub arguments: String,
 }
 
 impl Said {
-    /// A message that neither calls nor answers.
+    /// A message without calls that is not a tool result.
     #[must_use]
     pub fn text(role: Role, text: impl Into<String>) -> Self {
         Self { role, text: text.into(), calls: Vec::new(), answers: None }
@@ -45,7 +45,7 @@ impl Said {
         Self { answers: Some(id.into()), ..Self::text(Role::Tool, text) }
     }
 
-    /// Its size by `counter`: text, names and arguments, without framing.
+    /// Size of the message by `counter`: text, names and arguments, without framing.
     #[must_use]
     pub fn tokens(&self, counter: &dyn TokenCounter) -> u64 {
         let calls = self.calls.iter().flat_map(|call| [&call.name, &call.arguments]);
@@ -69,7 +69,7 @@ impl Said {
         json
     }
 
-    /// From Chat Completions JSON.
+    /// Reads a message from Chat Completions JSON.
     #[must_use]
     pub fn of_json(json: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -107,7 +107,7 @@ impl From<Message<'_>> for Said {
     }
 }
 
-/// The instructions, then turn after turn.
+/// Generates the instructions and then `count` turns.
 #[must_use]
 pub fn turns(pool: &Pool, seed: u64, count: usize, two_calls_every: u32) -> Vec<Vec<Said>> {
     let mut turns = vec![Vec::new()];
@@ -124,7 +124,7 @@ pub fn turns(pool: &Pool, seed: u64, count: usize, two_calls_every: u32) -> Vec<
     unreachable!("the generator has no end")
 }
 
-/// Generates whole turns, of `messages` messages at least; in every fifth the model calls two tools at once.
+/// Generates whole turns with at least `messages` messages; in every fifth turn the model calls two tools at once.
 #[must_use]
 pub fn conversation(pool: &Pool, seed: u64, messages: usize) -> Vec<Said> {
     let mut said = Vec::with_capacity(messages + 8);
@@ -137,7 +137,7 @@ pub fn conversation(pool: &Pool, seed: u64, messages: usize) -> Vec<Said> {
     said
 }
 
-/// The tool of each call.
+/// The tool name of each call, by the id of the call.
 #[must_use]
 pub fn tools(said: &[Said]) -> HashMap<&str, &str> {
     let calls = said.iter().flat_map(|said| &said.calls);

@@ -1,4 +1,4 @@
-//! One call at several sizes of history: its input, its result, and its times.
+//! Measures one call at several sizes of history: input, result and times.
 
 use core::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::generated::Pool;
 /// One size of history, and the rounds at it.
 #[derive(Debug, Clone, Copy)]
 pub struct Size {
-    /// Messages, about: turns are whole.
+    /// Approximate number of messages; turns are never cut.
     pub messages: usize,
-    /// Rounds, in each of which everybody has a turn.
+    /// Number of rounds. Each round runs every contender once.
     pub rounds: usize,
 }
 
@@ -25,9 +25,9 @@ pub struct Row {
     pub name: String,
     /// The call.
     pub call: String,
-    /// Unit of its limit.
+    /// Unit of the limit.
     pub unit: Unit,
-    /// Outcome of its call.
+    /// Outcome of the call.
     pub outcome: Outcome,
 }
 
@@ -36,16 +36,16 @@ pub struct Row {
 pub enum Outcome {
     /// A call that returned.
     Returned(Box<Measured>),
-    /// A call that was not made, and why.
+    /// A call that was not made, with the reason.
     NotRun(String),
 }
 
 /// A call that returned.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// Size of its input by its own count, if it counts.
+    /// Size of the input by the library's own count, if it counts.
     pub own_given: Option<u64>,
-    /// Size of its result, in the unit of its limit.
+    /// Size of the result in the unit of the limit, by the library's own count.
     pub own_returned: Option<u64>,
     /// The judge's verdict about the result.
     pub verdict: Verdict,
@@ -57,30 +57,31 @@ pub struct Measured {
     pub bare: Times,
 }
 
-/// All that was measured at one size.
+/// All results for one size of history.
 #[derive(Debug, Clone)]
 pub struct Sized {
-    /// Number of messages that every contender was given.
+    /// Number of input messages of every contender.
     pub messages: usize,
-    /// Their size by the common counter.
+    /// Size of the input messages by the common counter.
     pub tokens: u64,
     /// The limits.
     pub limits: Limits,
     /// The contenders, Epitome first.
     pub rows: Vec<Row>,
-    /// Epitome's counting from the beginning.
+    /// Times in which Epitome counts all messages from the beginning.
     pub counting: Times,
-    /// Epitome's grouping from the beginning.
+    /// Times in which Epitome groups all messages from the beginning.
     pub grouping: Times,
 }
 
-/// The size by which everybody's input and output is compared.
+/// Token counter by which all inputs and outputs are compared.
 pub const COMMON_COUNTER: &str = "o200k_base";
 
-/// Measures the contenders at one size. The assertions before: all are given the same messages; the system message is there; the
-/// messages that Epitome's plan keeps are those that its session shows, legal, within the limit, and as many as fit.
+/// Measures the contenders at one size. Before that, it asserts that all contenders have the same input with its system
+/// message, and that the messages of Epitome's plan are those that its session shows, legal, within the limit, and as
+/// many as fit.
 ///
-/// A contender whose call would take longer than `most`, as it grew over the `earlier` sizes, is not called.
+/// A contender is not called if its call would take longer than `most`, extrapolated from the `earlier` sizes.
 #[must_use]
 pub fn measure(
     pool: &Pool,
@@ -125,7 +126,7 @@ pub fn measure(
     (given, sized)
 }
 
-/// Why the contender is not called, if it would take too long as it grew between the last two sizes.
+/// The reason not to call a contender: its time, extrapolated from the last two sizes, would be too long.
 fn too_slow(earlier: &[Sized], at: usize, messages: usize, most: Duration) -> Option<String> {
     let seconds = |sized: &Sized| match &sized.rows[at].outcome {
         Outcome::Returned(measured) => Some(measured.kept.median()?.as_secs_f64()),

@@ -1,4 +1,4 @@
-//! The validity sweep: every contender at 57 limits, and the faults of its results.
+//! The validity sweep: every contender at 57 limits, with the faults of its results.
 
 use epitome_core::message::Role;
 
@@ -13,7 +13,7 @@ pub const TURNS: usize = 60;
 /// The limits, in messages. A limit in tokens is the mean size of so many messages, by the contender's own count.
 pub const LIMITS: core::ops::RangeInclusive<u64> = 4..=60;
 
-/// The conversation that everybody is swept with.
+/// The conversation of the sweep.
 #[must_use]
 pub fn conversation(pool: &Pool) -> Vec<Said> {
     turns(pool, SEED, TURNS, 1).concat()
@@ -24,28 +24,29 @@ const SEED: u64 = 57;
 /// Results of one contender.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Limits at which it was called.
+    /// Number of limits at which the contender was called.
     pub limits: u32,
-    /// Limits at which it refused with an error.
+    /// Number of limits at which the contender refused with an error.
     pub refused: u32,
-    /// Limits at which a result had no call.
+    /// Number of limits at which a result had no call.
     pub orphans: u32,
-    /// Limits at which a call had no result.
+    /// Number of limits at which a call had no result.
     pub unanswered: u32,
-    /// Limits at which an answer stood without its request.
+    /// Number of limits at which an answer was there without its request.
     pub unasked: u32,
-    /// Limits at which the system message was missing.
+    /// Number of limits at which the system message was missing.
     pub system_lost: u32,
-    /// Limits at which only the system message was left.
+    /// Number of limits at which only the system message was left.
     pub empty: u32,
-    /// Limits at which the first to speak was not the user.
+    /// Number of limits at which the first message after the system message was not the user's.
     pub not_user: u32,
-    /// Limits at which it was over its own limit by its own count; none for a limit of tool uses.
+    /// Number of limits at which the result exceeded the limit by the contender's own count; `None` for a limit of tool
+    /// uses.
     pub over: Option<u32>,
 }
 
 impl Swept {
-    /// Adds what was returned at one limit.
+    /// Adds the result at one limit.
     pub fn add(&mut self, verdict: &Verdict, over: Option<bool>) {
         let count = |there: &mut u32, wrong: bool| *there += u32::from(wrong);
         count(&mut self.limits, true);
@@ -60,19 +61,19 @@ impl Swept {
         }
     }
 
-    /// Adds a limit at which nothing was returned but an error.
+    /// Adds a limit at which the contender returned an error.
     pub const fn add_refusal(&mut self) {
         self.limits += 1;
         self.refused += 1;
     }
 
-    /// Whether at every limit all calls had their results, and all results their calls.
+    /// Whether all calls had their results, and all results their calls, at every limit.
     #[must_use]
     pub const fn is_paired(&self) -> bool {
         self.orphans + self.unanswered == 0
     }
 
-    /// Whether nothing at all was wrong.
+    /// Whether there was no fault at any limit.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         let wrong = self.unasked + self.system_lost + self.empty + self.not_user + self.over.unwrap_or(0);
@@ -80,7 +81,7 @@ impl Swept {
     }
 }
 
-/// The limits of a contender whose whole conversation has `own` tokens in `messages`.
+/// The limits for a contender that counts `own` tokens in the whole conversation of `messages` messages.
 #[must_use]
 pub fn limits(at: u64, own: u64, messages: usize) -> Limits {
     let tokens = own * at / (messages as u64).max(1);

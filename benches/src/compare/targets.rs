@@ -1,4 +1,5 @@
-//! Targets of the design beside the measurements: Epitome's plan against the fastest call whose results can be sent.
+//! Compares the measurements with the targets of the design: Epitome's plan against the fastest call with results that
+//! can be sent.
 
 use core::fmt::Write as _;
 use core::time::Duration;
@@ -9,12 +10,12 @@ use super::report::{PYTHON, Report, is_ours, measured};
 use super::sizes::{Measured, Row, Sized};
 use super::sweep::Swept;
 
-/// Validity of the results that count.
+/// Required validity of the results that are compared.
 #[derive(Debug, Clone, Copy)]
 enum Valid {
-    /// No call and no result stands alone, and the limit holds: any provider needs that much.
+    /// Every call has its result, every result has its call, and the limit holds: every provider requires that.
     Paired,
-    /// The sweep has found no fault at all.
+    /// The sweep found no fault.
     Clean,
 }
 
@@ -38,9 +39,9 @@ impl Valid {
 struct Aim {
     how: &'static str,
     times: fn(&Measured) -> &Times,
-    /// Epitome's times, to compare with the others' times.
+    /// Epitome's times, which are compared with the times of the others.
     mine: fn(&Measured) -> &Times,
-    /// Factor by which the others' time should be longer than Epitome's.
+    /// Factor by which the time of the others should be longer than Epitome's.
     ratio: u32,
 }
 
@@ -65,7 +66,7 @@ pub(super) fn write(report: &Report, sized: &Sized, out: &mut String) {
     for (language, aims) in [("Rust", &[AS_CALLED, GIVEN_AWAY, BARE][..]), ("Python", &[PYTHONS])] {
         let others = || {
             let others = sized.rows.iter().filter(|row| !is_ours(&row.name));
-            // A limit of tool uses is none of the history's size.
+            // A limit of tool uses does not limit the size of the history.
             let others = others.filter(|row| row.unit != Unit::ToolUses);
             others.filter(|row| row.name.contains(PYTHON) == (language == "Python"))
         };

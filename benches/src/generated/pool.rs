@@ -15,7 +15,7 @@ impl Default for Pool {
 }
 
 impl Pool {
-    /// The one pool: it has a seed of its own.
+    /// Makes the pool, from a fixed seed.
     #[must_use]
     pub fn new() -> Self {
         let (mut text, random) = (String::with_capacity(POOL_BYTES + 4096), &mut Random(0x00E9_1703));
@@ -33,7 +33,7 @@ impl Pool {
         Self(text)
     }
 
-    /// A piece of `least` to `most` bytes, less what completes a character at its ends.
+    /// A piece of `least` to `most` bytes, possibly shorter so that no character is cut at its ends.
     pub(super) fn cut(&self, random: &mut Random, least: usize, most: usize) -> &str {
         let length = least + random.below(most - least + 1);
         let start = self.0.ceil_char_boundary(random.below(self.0.len() - most));
@@ -92,10 +92,10 @@ fn base64(text: &mut String, random: &mut Random) {
     (0..200 + random.below(400)).for_each(|_| text.push(char::from(ALPHABET[random.below(64)])));
 }
 
-/// Large enough that neither texts nor tokenizer work repeat within a cache.
+/// Size of the pool in bytes: large enough that neither texts nor tokenizer work repeat within a cache.
 const POOL_BYTES: usize = 4 << 20;
 
-/// Common words first: the smaller of two draws is taken.
+/// Words, common ones first: the smaller of two random positions is taken.
 const WORDS: [&str; 120] = [
     "the",
     "of",

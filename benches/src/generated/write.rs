@@ -1,4 +1,4 @@
-//! Made-up messages as Chat Completions JSON.
+//! Writes generated messages as Chat Completions JSON.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use super::Message;
 /// Writes messages as a JSON array, one to a line.
 ///
 /// # Errors
-/// As `out` has them.
+/// The errors of `out`.
 pub fn write_json<'p>(messages: impl Iterator<Item = Message<'p>>, out: &mut impl Write) -> io::Result<()> {
     for (at, message) in messages.enumerate() {
         out.write_all(if at == 0 { b"[\n" } else { b",\n" })?;
@@ -21,7 +21,7 @@ pub fn write_json<'p>(messages: impl Iterator<Item = Message<'p>>, out: &mut imp
 /// Writes messages as lines of JSON.
 ///
 /// # Errors
-/// As `out` has them.
+/// The errors of `out`.
 pub fn write_jsonl<'p>(
     mut messages: impl Iterator<Item = Message<'p>>,
     out: &mut impl Write,

@@ -1,8 +1,8 @@
-//! The commands of Epitome as a C library: a transcript in memory, its compacted form in memory.
+//! The commands of Epitome as a C library: transcripts are read from memory, and results are written to memory.
 //!
-//! [`epitome_call`] takes the arguments of the program `epitome` and the text of a transcript, and returns the texts that the program
-//! would print. The packages for Python and for WebAssembly load this library. The header
-//! `include/epitome.h` is made from this documentation.
+//! [`epitome_call`] takes the arguments of the program `epitome` and the text of a transcript, and returns the texts
+//! that the program would print. The packages for Python and for WebAssembly load this library. The header
+//! `include/epitome.h` is generated from this documentation.
 
 #[cfg(all(target_family = "wasm", target_os = "unknown"))]
 mod wasm;
@@ -77,9 +77,9 @@ pub unsafe extern "C" fn epitome_call(
     if answer.is_null() {
         return EPITOME_BAD_ARGUMENT;
     }
-    // SAFETY: it is not null, and the caller has seen to the rest.
+    // SAFETY: the pointer is not null, and the caller guarantees the rest.
     unsafe { answer.write(epitome_answer::EMPTY) };
-    // SAFETY: as the caller has promised of `arguments` and `input`.
+    // SAFETY: the caller guarantees this for `arguments` and `input`.
     let read = unsafe { texts(arguments, argument_count) }
         // SAFETY: the same.
         .and_then(|arguments| unsafe { bytes(input, input_len, "input") }.map(|input| (arguments, input)));
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn epitome_call(
         }
         Err(why) => (EPITOME_BAD_ARGUMENT, Vec::new(), format!("epitome_call: {why}\n").into_bytes()),
     };
-    // SAFETY: as above.
+    // SAFETY: as for the first write to `answer`.
     unsafe { answer.write(epitome_answer::new(output, diagnostics)) };
     code
 }
@@ -109,12 +109,12 @@ pub unsafe extern "C" fn epitome_answer_free(answer: *mut epitome_answer) {
     if answer.is_null() {
         return;
     }
-    // SAFETY: it is not null, and the caller has seen to the rest.
+    // SAFETY: the pointer is not null, and the caller guarantees the rest.
     let epitome_answer { output, output_len, diagnostics, diagnostics_len } =
         unsafe { answer.replace(epitome_answer::EMPTY) };
     for (text, len) in [(output, output_len), (diagnostics, diagnostics_len)] {
         if !text.is_null() {
-            // SAFETY: `leak` made it of a slice of this length and one byte more.
+            // SAFETY: `leak` made the pointer from a boxed slice of `len + 1` bytes.
             drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(text, len + 1)) });
         }
     }
@@ -131,7 +131,7 @@ pub extern "C" fn epitome_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// Gives up `bytes` with a zero byte behind them, which the length does not count.
+/// Releases the ownership of `bytes`, with a zero byte at the end. The returned length does not count the zero byte.
 fn leak(mut bytes: Vec<u8>) -> (*mut u8, usize) {
     let len = bytes.len();
     bytes.push(0);
@@ -150,13 +150,13 @@ unsafe fn texts(start: *const *const c_char, count: usize) -> Result<Vec<String>
     if start.is_null() || !is_room {
         return Err(format!("arguments is null or too long for {count} arguments"));
     }
-    // SAFETY: as the caller has promised; it is not null, and its size is no more than a slice may have.
+    // SAFETY: the caller guarantees this; the pointer is not null, and the size is allowed for a slice.
     let pointers = unsafe { slice::from_raw_parts(start, count) };
     let texts = pointers.iter().enumerate().map(|(at, pointer)| {
         if pointer.is_null() {
             return Err(format!("argument {at} is null"));
         }
-        // SAFETY: as the caller has promised, and it is not null.
+        // SAFETY: the caller guarantees this, and the pointer is not null.
         let text = unsafe { CStr::from_ptr(*pointer) }.to_str();
         text.map(str::to_owned).map_err(|_| format!("argument {at} is not UTF-8"))
     });
@@ -169,7 +169,7 @@ unsafe fn texts(start: *const *const c_char, count: usize) -> Result<Vec<String>
 unsafe fn bytes(start: *const u8, len: usize, what: &str) -> Result<Vec<u8>, String> {
     match (start.is_null(), isize::try_from(len)) {
         (_, Ok(0)) => Ok(Vec::new()),
-        // SAFETY: as the caller has promised; it is not null, and its size is no more than a slice may have.
+        // SAFETY: the caller guarantees this; the pointer is not null, and the size is allowed for a slice.
         (false, Ok(_)) => Ok(unsafe { slice::from_raw_parts(start, len) }.to_vec()),
         (true, _) => Err(format!("{what} is null, and its length {len}")),
         (false, Err(_)) => Err(format!("{what} has a length of {len}")),

@@ -40,6 +40,6 @@ extern "C" fn epitome_memory(len: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn epitome_memory_free(memory: *mut u8, len: usize) {
     let mut answer = epitome_answer { output: memory, output_len: len, ..epitome_answer::EMPTY };
-    // SAFETY: it is as `leak` made it, and the caller has seen to the rest.
+    // SAFETY: the fields are as `leak` made them, and the caller guarantees the rest.
     unsafe { epitome_answer_free(&raw mut answer) }
 }

@@ -1,4 +1,4 @@
-//! Messages of rig as Epitome stores them: with their parts, and with their own text in JSON.
+//! Converts messages of rig to messages of Epitome: with their parts, and with the original message as JSON text.
 
 use epitome::core::message::{MediaKind, Role};
 use epitome::message::{
@@ -7,10 +7,11 @@ use epitome::message::{
 use rig_core::completion::message::{DocumentSourceKind, MimeType, ToolResultContent, UserContent};
 use rig_core::completion::{AssistantContent, Message as RigMessage};
 
-/// The format of the texts that messages keep.
+/// Name of the format of the original texts.
 pub(crate) const FORMAT: &str = "rig";
 
-/// The messages that stand for these. The user's own content beside results of tools becomes a message of its own.
+/// Converts messages of rig. One message of rig can become several: each tool result is a message, and so is the user's
+/// own content between tool results.
 pub(crate) fn messages(messages: &[RigMessage]) -> Result<Vec<Message>, serde_json::Error> {
     let mut all = Vec::new();
     for message in messages {
@@ -24,7 +25,7 @@ pub(crate) fn messages(messages: &[RigMessage]) -> Result<Vec<Message>, serde_js
             }
             RigMessage::User { content } => {
                 let is_result = |one: &UserContent| matches!(one, UserContent::ToolResult(_));
-                // Each result is a message; what else stands between two of them is one.
+                // Each tool result is a message; all other content between two results is one message.
                 let runs = content.chunk_by(|one, next| !is_result(one) && !is_result(next));
                 for (at, run) in runs.enumerate() {
                     let role = if run.iter().any(is_result) { Role::Tool } else { Role::User };
@@ -47,7 +48,7 @@ fn stored(
     Ok(Message::new(role, parts).with_wire(WireText::new(FORMAT.into(), text.into()).with_rejoin(rejoin)))
 }
 
-/// Content of the user or of a tool, as a part.
+/// Converts content of the user or of a tool to a part.
 pub(crate) fn user_part(content: &UserContent) -> Result<Part, serde_json::Error> {
     Ok(match content {
         UserContent::Text(text) => Part::Text(text.text.as_str().into()),
@@ -75,7 +76,7 @@ pub(crate) fn user_part(content: &UserContent) -> Result<Part, serde_json::Error
     })
 }
 
-/// Content of the model, as a part.
+/// Converts content of the model to a part.
 pub(crate) fn assistant_part(content: &AssistantContent) -> Result<Part, serde_json::Error> {
     Ok(match content {
         AssistantContent::Text(text) => Part::Text(text.text.as_str().into()),

@@ -1,7 +1,8 @@
 //! Conversation memory for agents of rig, in a store of Epitome.
 //!
-//! [`SessionMemory`] is a [`ConversationMemory`]: `AgentBuilder::memory` takes it. Every message is stored and none is deleted; where the
-//! conversation outgrows its budget, a compaction hides messages from the next request, and a call of a tool stays with its results.
+//! [`SessionMemory`] is a [`ConversationMemory`]: pass it to `AgentBuilder::memory`. Every message is stored and none
+//! is deleted. If the conversation exceeds its budget, a compaction hides messages from the next request; a tool call
+//! stays with its results.
 //!
 //! ```
 //! use epitome::core::Budget;
@@ -20,8 +21,9 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
-//! It is no [`Compactor`](rig_core::memory::Compactor) of rig: such a compactor puts one message in front of what a policy has left, in
-//! the memory of the process. Here strategy and store are Epitome's, and a compaction is stored with the session.
+//! It is not a [`Compactor`](rig_core::memory::Compactor) of rig: such a compactor puts one message in front of the
+//! messages that a policy has kept, in the memory of the process. Here strategy and store are Epitome's, and a
+//! compaction is stored with the session.
 
 mod convert;
 mod restore;
@@ -42,10 +44,12 @@ use rig_core::memory::{ConversationMemory, MemoryError};
 use rig_core::wasm_compat::WasmBoxedFuture;
 use uuid::Uuid;
 
-/// Maximum number of tries of an append: each is placed behind the messages that others have appended meanwhile.
+/// Maximum number of attempts of an append. Each attempt appends after the messages that other writers have appended
+/// meanwhile.
 const TRIES_MAX: usize = 8;
 
-/// Memory of the conversations of an agent: each is a session of the store, with the id of the conversation.
+/// Memory of the conversations of an agent. Each conversation is a session of the store, with the id of the
+/// conversation.
 ///
 /// *Concurrency*: any number of agents and processes may use one store. *Cancel safety*: a dropped future has appended all messages
 /// of a run, or none.
@@ -58,10 +62,11 @@ pub struct SessionMemory {
 }
 
 impl SessionMemory {
-    /// Memory in `store`. A conversation with more tokens than the trigger of `budget` is compacted before its next request, by the strategy
-    /// `agent`, and by truncation where that finds nothing.
+    /// Creates a memory in `store`. A conversation with more tokens than the trigger of `budget` is compacted before
+    /// its next request, by the strategy `agent`, and by truncation if that strategy finds nothing to do.
     ///
-    /// The budget is for the history alone: leave room for the next message, the instructions and the schemas of tools.
+    /// The budget is for the history alone: reserve tokens for the next message, the instructions and the schemas of
+    /// tools.
     #[must_use]
     pub fn new(store: impl HistoryStore + 'static, budget: Budget) -> Self {
         let compactor = Engine::new(AgentPreset::new()).with_fallback(Truncation::new());
@@ -76,15 +81,15 @@ impl SessionMemory {
         self
     }
 
-    /// Sets the token counter. A session keeps the counts with which its messages were stored.
+    /// Sets the token counter. Stored messages keep the counts that they were stored with.
     #[must_use]
     pub fn with_counter(mut self, counter: impl TokenCounter + Send + Sync + 'static) -> Self {
         self.counter = Arc::new(counter);
         self
     }
 
-    /// The session of a conversation, for operations without a name in rig: the log, the messages that a compaction hid, taking a
-    /// compaction back.
+    /// Opens the session of a conversation, for operations that rig does not have: to read the log, to read the
+    /// messages that a compaction hid, or to undo a compaction.
     ///
     /// # Errors
     /// As [`History::open`].
@@ -114,7 +119,7 @@ impl SessionMemory {
         let token = AppendToken::new(Uuid::new_v4().to_string());
         for _ in 1..TRIES_MAX {
             match history.append(&token, messages.clone()).await {
-                // The history has loaded what somebody else has appended: behind that.
+                // The history has loaded the messages of the other writer; the next attempt appends after them.
                 Err(error) if error.kind() == StoreErrorKind::Conflict => {}
                 done => return done.map(drop).map_err(MemoryError::backend),
             }
@@ -140,10 +145,10 @@ impl fmt::Debug for SessionMemory {
 }
 
 impl ConversationMemory for SessionMemory {
-    /// The messages of the next request. Compacts first, if that is due.
+    /// Loads the messages of the next request. Compacts the conversation first, if a compaction is due.
     ///
     /// # Errors
-    /// `Policy` if what may not be compacted does not fit the budget; `Backend` if the store fails.
+    /// `Policy` if the protected messages do not fit the budget; `Backend` if the store fails.
     fn load<'a>(
         &'a self,
         conversation: &'a ConversationId,
@@ -154,7 +159,7 @@ impl ConversationMemory for SessionMemory {
     /// Stores the messages of a run, all or none.
     ///
     /// # Errors
-    /// `Backend` if the store fails, or others append all the time.
+    /// `Backend` if the store fails, or if every attempt conflicts with an append of another writer.
     fn append<'a>(
         &'a self,
         conversation: &'a ConversationId,

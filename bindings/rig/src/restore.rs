@@ -1,4 +1,5 @@
-//! Stored messages as rig has them. A message that no compaction has shortened is the one that was appended.
+//! Converts stored messages to messages of rig. A message that no compaction has shortened is equal to the one that was
+//! appended.
 
 use std::collections::HashMap;
 
@@ -27,7 +28,7 @@ pub(crate) fn messages<'m>(
         }
         let own = message.wire().filter(|wire| &*wire.format == FORMAT);
         let next = restored_message(message, own, &names)?;
-        // Results, and the user's content beside them, were one message.
+        // Tool results and the user's content between them were one message of rig.
         match (restored.last_mut(), next) {
             (Some(RigMessage::User { content }), RigMessage::User { content: more })
                 if own.is_some_and(|wire| wire.rejoin) =>
@@ -74,7 +75,8 @@ fn restored_message(
     })
 }
 
-/// The content whose part this is, taken out of `known`, or content that is made of the part. A part without a form in rig is left out.
+/// Takes the content with this part out of `known`, or makes content of the part. A part without a form in rig is left
+/// out.
 fn assistant_content(
     part: &Part,
     known: &mut Vec<AssistantContent>,
@@ -110,7 +112,7 @@ fn user_content(
     })
 }
 
-/// A result with another content, under the call and the name of the original.
+/// A tool result with shortened content, with the call and the tool name of the original.
 fn shortened_result(
     result: &ToolResult,
     known: &[UserContent],

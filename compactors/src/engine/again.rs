@@ -1,4 +1,4 @@
-//! The verdicts of a plan, to be given again after somebody else has changed the session.
+//! Verdicts of a plan that can be applied again after another writer has changed the session.
 
 use std::collections::BTreeMap;
 use std::vec::Vec;
@@ -6,28 +6,28 @@ use std::vec::Vec;
 use epitome_core::{Clamp, Draft, Group, PartVerdict, Plan, Protection, Strategy, Tokens, Verdict, Writer};
 use epitome_std::history::{History, Live};
 
-/// The verdicts of a plan, by the numbers of messages in the log.
+/// Verdicts of a plan, by the sequence numbers of messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Again {
     name: &'static str,
     protection: Protection,
     dropped: Vec<Keys>,
     replaced: Vec<Span>,
-    /// The message, the part's place in it, its size, and what is left of it.
+    /// Each shortened part: its message, its ordinal in the message, its size, and its rest.
     parts: Vec<(Key, u32, Tokens, Left)>,
 }
 
 /// The messages of a group.
 type Keys = Vec<Key>;
 
-/// Key of a place: the number of a message, or the first and the last that a summary stands for.
+/// Sequence number of a message, twice; for a summary, the first and the last sequence number that it covers.
 pub(super) type Key = (u64, u64);
 
 pub(super) fn key_of(live: &Live) -> Key {
     (live.key.0, live.covers.last().map_or(live.key.0, |range| range.last.0))
 }
 
-/// Groups that one summary replaces, and what it may have.
+/// Groups that one summary replaces, with the largest size of the summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Span {
     groups: Vec<Keys>,
@@ -73,7 +73,7 @@ impl Again {
         }
     }
 
-    /// The first and the last message that it is about.
+    /// The first and the last message with a verdict.
     pub(super) fn extent(&self) -> Option<(Key, Key)> {
         let replaced = self.replaced.iter().flat_map(|span| &span.groups);
         let groups = self.dropped.iter().chain(replaced).flatten().copied();
@@ -82,7 +82,7 @@ impl Again {
         Some(keys.fold((first, first), |(first, last), key| (first.min(key), last.max(key))))
     }
 
-    /// Gives the verdicts the numbers that the messages have elsewhere; `None` if a message has no number there.
+    /// The verdicts with the keys that the messages have in another history; `None` if a message has no key there.
     pub(super) fn renumbered(&self, numbers: &BTreeMap<Key, Key>) -> Option<Self> {
         let number = |key: &Key| numbers.get(key).copied();
         let keys = |keys: &Keys| keys.iter().map(number).collect::<Option<Keys>>();
@@ -102,7 +102,7 @@ impl Again {
         })
     }
 
-    /// The verdicts on a history as it is now; `None` if one of their messages has changed.
+    /// The verdicts for the current state of a history; `None` if one of their messages has changed.
     pub(super) fn on(&self, history: &History) -> Option<Given> {
         let (index, live) = (history.index(), history.live());
         let now: BTreeMap<Key, (u32, Keys)> = index
@@ -147,7 +147,7 @@ fn keys_of(group: &Group<'_>, live: &[Live]) -> Keys {
     positions.filter_map(|position| live.get(position as usize)).map(key_of).collect()
 }
 
-/// Verdicts by the numbers of groups and parts in an index.
+/// Verdicts by the numbers of groups and parts in one index.
 #[derive(Debug)]
 pub(super) struct Given {
     name: &'static str,
@@ -170,7 +170,7 @@ impl Strategy for Given {
         !self.replaced.is_empty()
     }
 
-    /// Refusals are found by comparing the result of the plan.
+    /// A refused verdict is ignored here: the caller compares the resulting plan with the original one.
     fn plan(&self, draft: &mut Draft<'_>) {
         for (at, left) in &self.parts {
             let Some(part) = draft.index().part(*at) else { continue };

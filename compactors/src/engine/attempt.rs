@@ -18,10 +18,10 @@ use super::written::Written;
 use crate::gap::{GapCx, GapFilling};
 use crate::summary::is_ledger;
 
-/// A proactive pass frees at least this share of what there is.
+/// Divisor of the request's tokens: a proactive pass frees at least this share of them.
 const GAIN_MIN: u64 = 20;
 
-/// A pass over a history as it is now.
+/// One pass over the current state of a history.
 pub(super) struct Attempt<'a, 'c> {
     pub(super) engine: &'a Engine,
     pub(super) cx: &'a CompactionCx<'c>,
@@ -30,13 +30,13 @@ pub(super) struct Attempt<'a, 'c> {
 /// Record that can be committed.
 pub(super) struct Ready {
     pub(super) record: CompactionRecord,
-    /// The verdicts that it was made of.
+    /// The verdicts of its plan.
     pub(super) verdicts: Again,
-    /// When it pays, if that matters.
+    /// The payback of the plan, if the options have a payback rule.
     pub(super) payback: Option<Payback>,
 }
 
-/// The end of an attempt that has not failed.
+/// The result of a successful attempt.
 pub(super) enum Attempted {
     /// There is a record to commit.
     Ready(Ready),
@@ -45,7 +45,7 @@ pub(super) enum Attempted {
 }
 
 impl Attempt<'_, '_> {
-    /// Plans, fills and records.
+    /// Makes a plan, fills its gaps, and returns the record.
     pub(super) async fn make(
         &self,
         rule: &(dyn Strategy + Send + Sync),
@@ -70,7 +70,8 @@ impl Attempt<'_, '_> {
         Ok(Attempted::Ready(Ready { record, verdicts, payback }))
     }
 
-    /// Gives the verdicts of a plan again, if what they are about is as it was and they are still legal.
+    /// Applies the verdicts of an earlier plan again, if their messages are unchanged and the verdicts are still
+    /// legal.
     pub(super) async fn rebase(&self, again: &Again, written: &mut Written) -> Option<Ready> {
         let Ok(Attempted::Ready(ready)) = self.make(&again.on(self.cx.as_history())?, written).await else {
             return None;
@@ -79,21 +80,21 @@ impl Attempt<'_, '_> {
         (fits && ready.verdicts == *again).then_some(ready)
     }
 
-    /// The outcome of a plan that is not carried out, because it is not worth it and can wait.
+    /// The outcome if the plan frees too little or does not pay, and the pass can wait.
     fn holds_back(&self, plan: &Plan<'_>, payback: Option<Payback>) -> Option<CompactionOutcome> {
         let before = plan.tokens_before();
         if !self.cx.pass().can_wait(before, self.cx.budget()) {
             return None;
         }
         let freed = before.saturating_sub(plan.tokens_after());
-        // Of a least amount that the caller has set, the plan has seen to.
+        // The planner has already enforced a `min_reclaim` of the caller.
         if self.cx.options().min_reclaim().is_none() && freed.saturating_mul(GAIN_MIN) < before {
             return Some(unchanged(Unchanged::TooLittle { freed }));
         }
         payback.filter(|payback| !payback.is_expected()).map(CompactionOutcome::DoesNotPay)
     }
 
-    /// When a plan pays, if that matters. What was written before is paid for.
+    /// The payback of a plan, if there is a payback rule. Summaries that are already written cost nothing.
     fn payback(&self, plan: &Plan<'_>, written: &Written) -> Option<Payback> {
         let rule = self.cx.payback()?;
         let asked = plan.summaries().filter(|gap| {
@@ -106,7 +107,7 @@ impl Attempt<'_, '_> {
 
     /// Price of the text of a gap, in thousandths of an input token of the conversation's model.
     fn price(&self, gap: &SummaryGap<'_>, plan: &Plan<'_>, rule: &PaybackRule) -> u64 {
-        // The words of users are written by nobody.
+        // Only the prose has a price: the quoted words of users are copied.
         let (prices, tokens) = (&rule.prices, gap.prose.as_u64());
         let covered = gap.groups().map(|group| group.tokens().as_u64()).fold(0, u64::saturating_add);
         let cached = self.cx.request().filter(|_| rule.cache == Cache::Warm);
@@ -139,7 +140,7 @@ impl Attempt<'_, '_> {
         })
     }
 
-    /// Has what stands in a gap written.
+    /// Requests the text of a gap.
     async fn write(
         &self,
         gap: &SummaryGap<'_>,
@@ -148,7 +149,7 @@ impl Attempt<'_, '_> {
     ) -> Result<GapFilling, SessionError> {
         let mut late = self.unread(gap).await?;
         let mut exchanges = self.cx.as_history().late_answers(gap.covers().flatten()).await?;
-        // What came before the end of the span stands with its group.
+        // Answers before the end of the span are already in their group.
         exchanges.retain(|exchange| {
             !late.iter().any(|group| exchange.last().is_some_and(|it| group.contains(it)))
         });
@@ -159,8 +160,8 @@ impl Attempt<'_, '_> {
         Ok(filling)
     }
 
-    /// Messages that the ledgers in a span stand for. The writer of a summary reads them in the log, because no summary has them yet. The
-    /// writer of a ledger sees all that its own pass hides.
+    /// The messages that the ledgers in a span cover. The writer of a summary reads them in the log, because no
+    /// summary covers them yet. The writer of a ledger needs none: it sees all messages that its own pass hides.
     async fn unread(&self, gap: &SummaryGap<'_>) -> Result<Vec<Vec<Message>>, SessionError> {
         let ledgers = self.live_of(gap).filter(|live| is_ledger(&live.entry.message));
         let first = ledgers.filter_map(|live| live.covers.first()).map(|range| range.first).min();
@@ -174,7 +175,7 @@ impl Attempt<'_, '_> {
             committed.record.summaries.iter().any(|summary| is_ledger(&summary.message))
         };
         let mut groups = self.cx.as_history().hidden(first..last.next(), has_ledger).await?;
-        // Instructions are never summarized, and context comes again.
+        // Instructions are never summarized. Context is added again in each run.
         let was_said = |message: &Message| {
             message.role() != Role::System && message.attribution().source != SourceKind::Context
         };

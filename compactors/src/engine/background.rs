@@ -1,4 +1,4 @@
-//! A compaction that is made while the conversation goes on.
+//! A compaction that is prepared while the conversation continues.
 
 use core::fmt;
 use core::future::Future;
@@ -23,27 +23,29 @@ use super::region::Region;
 use super::written::{Known, Written};
 use crate::StrategySpec;
 
-/// Work that is to be polled to its end, by whatever executor there is.
+/// A task that an executor polls to its end. Any executor will do.
 pub type BackgroundTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// An [`Engine`] that has its summaries written before they are due, while the conversation goes on.
+/// An [`Engine`] that prepares compactions early: summaries are written while the conversation continues.
 ///
-/// At a line below the trigger ([`AutoCompaction::early`](epitome_std::compaction::AutoCompaction::early)) it plans on what
-/// there is then and has what is missing written. Messages are appended meanwhile as ever. When the trigger is passed, what
-/// was planned is committed with what was written: in one step, without a call of a model, and behind it stands all that
-/// was said since. One summary is written for one crossing, whoever asks how often.
+/// At a line below the trigger ([`AutoCompaction::early`](epitome_std::compaction::AutoCompaction::early)) it makes
+/// a plan for the current history and requests the summaries. Messages can be appended meanwhile. When the trigger
+/// fires, it commits the plan and the summaries in one step, without a call of a model; the messages since then
+/// stay behind them. It writes one summary for each crossing of the line, however often it is called.
 ///
-/// *If it is not ready when it is due*, the conversation goes on as long as its request fits; then it is waited for.
+/// *If the summary is not ready when the compaction is due*, the conversation continues as long as its request
+/// fits; then the pass waits.
 ///
-/// *If what it is about has changed meanwhile* (another compaction, an answer to a call in it, another model), it is discarded,
-/// which is told by [`CompactionCx::discarded`], and in a run by [`RunEvent::Discarded`](epitome_std::run::RunEvent::Discarded).
-/// So it is if it failed. Then the engine compacts as ever.
+/// *If the messages of the plan have changed meanwhile* (by another compaction, an answer to a call among them, or
+/// another model), or if the preparation failed, the result is discarded and the engine compacts in the usual way.
+/// [`CompactionCx::discarded`] reports this, and in a run
+/// [`RunEvent::Discarded`](epitome_std::run::RunEvent::Discarded).
 ///
-/// *No runtime is chosen*: the work is given to `spawn`. Whether anybody polls it decides only how early it is ready: who
-/// has to wait for it polls it too.
+/// *Runtime*: any. The task is given to `spawn`. Polling it only makes the result ready earlier: a pass that waits
+/// for the task polls it too.
 ///
-/// *Cancel safety*: as [`Compactor`]. What was begun belongs to the session: whichever future is dropped, it goes on, and the
-/// next pass finds it. It ends where the session is dropped, or it is discarded.
+/// *Cancel safety*: as [`Compactor`]. An early compaction belongs to the session. If any future is dropped, the
+/// compaction continues, and the next pass finds it. It ends when the session is dropped, or when it is discarded.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -85,23 +87,23 @@ pub type BackgroundTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub struct Background {
     engine: Arc<Engine>,
     spawn: Arc<dyn Fn(BackgroundTask) + Send + Sync>,
-    /// Whether what has come does not wait until it is due.
+    /// Whether a finished early compaction is committed at once, before it is due.
     at_once: bool,
 }
 
 impl Background {
-    /// An engine that has its summaries written by tasks that are given to `spawn`, which should not wait for them.
+    /// An engine whose summaries are written by tasks. `spawn` starts a task, and should not wait for its end.
     pub fn new(engine: Engine, spawn: impl Fn(BackgroundTask) + Send + Sync + 'static) -> Self {
         Self { engine: Arc::new(engine), spawn: Arc::new(spawn), at_once: false }
     }
 
-    /// Commits early work as soon as it is ready, without waiting until it is due.
+    /// Commits early work as soon as it is ready, before it is due.
     pub(crate) const fn at_once(mut self) -> Self {
         self.at_once = true;
         self
     }
 
-    /// Early work, if this compactor has begun it for this model.
+    /// The early work, if this compactor started it for the current model.
     fn own<'c>(&self, cx: &'c mut CompactionCx<'_>) -> Result<&'c Work, Discarded> {
         let (model, own) = (cx.model_key(), cx.options().own::<StrategySpec>().cloned());
         let begun = cx.begun().ok_or(Discarded::Superseded)?;
@@ -140,7 +142,7 @@ impl Background {
                 }
             }
         };
-        // A strategy of the user's may panic; whoever waits shall not.
+        // A user's strategy may panic. The waiting pass must not.
         let making =
             AssertUnwindSafe(making).catch_unwind().map(|done| Arc::new(done.unwrap_or(Done::Failed)));
         let done = making.boxed().shared();
@@ -151,7 +153,7 @@ impl Background {
         (self.spawn)(Box::pin(task));
     }
 
-    /// Early work that can be committed now; `Ok(None)` if it is not ready and the pass can wait.
+    /// The early work that can be committed now; `Ok(None)` if it is not ready and the pass can wait.
     async fn ready(&self, cx: &mut CompactionCx<'_>) -> Result<Option<(Again, Vec<Known>)>, Discarded> {
         let done = self.own(cx)?.done.clone();
         let (pass, budget) = (cx.pass(), *cx.budget());
@@ -178,7 +180,7 @@ impl Compactor for Background {
             Ok(Some((again, summaries))) => {
                 let mut written = Written::knowing(summaries);
                 let outcome = self.engine.compact_from(cx, Some(again), &mut written).await?;
-                // What is committed is over; what was changed in the last moment was discarded.
+                // A committed compaction is over. Work that no longer applied was discarded.
                 cx.begun().into_iter().for_each(|begun| begun.give_up());
                 Ok(outcome)
             }
@@ -199,7 +201,8 @@ impl Compactor for Background {
         if begun.is_under_way() {
             match self.own(cx).map(|work| work.done.peek().cloned()) {
                 Err(why) => cx.discard(why),
-                // What failed, or found nothing, is not tried again before it is due; what is not ready is looked at then.
+                // Work that failed or found nothing is not repeated before it is due. Unfinished work is checked
+                // when it is due.
                 Ok(Some(done)) if done.is_edited_in(cx.history()) => cx.discard(Discarded::PrefixEdited),
                 Ok(done) => {
                     let revision = cx.history().revision();
@@ -232,9 +235,9 @@ impl fmt::Debug for Background {
 
 /// Early work of a session.
 struct Work {
-    /// Engine that has begun it.
+    /// The engine that started it.
     engine: Arc<Engine>,
-    /// The strategy that the caller has named for it.
+    /// The strategy that the caller set for this pass.
     own: Option<StrategySpec>,
     done: Shared<BoxFuture<'static, Arc<Done>>>,
     aborts: AbortHandle,
@@ -248,7 +251,7 @@ impl Drop for Work {
 
 /// Result of the work.
 enum Done {
-    /// Verdicts, the messages that they are about, and what was written for them.
+    /// Verdicts, the messages that they apply to, and the summaries for them.
     Planned {
         again: Again,
         region: Region,
@@ -259,7 +262,7 @@ enum Done {
 }
 
 impl Done {
-    /// The verdicts and what was written, by the numbers that messages have in `history`.
+    /// The verdicts and the summaries, with the keys of the messages in `history`.
     fn on(&self, history: &History) -> Result<(Again, Vec<Known>), Discarded> {
         let Self::Planned { again, region, summaries } = self else {
             return Err(match self {

@@ -1,4 +1,4 @@
-//! The messages that a plan is about, to be found again after more was said.
+//! The messages of a plan, which are found again after further messages were appended.
 
 use std::collections::BTreeMap;
 use std::vec::Vec;
@@ -8,9 +8,10 @@ use epitome_std::message::Message;
 
 use super::again::{Again, Key, key_of};
 
-/// The messages from the first that verdicts are about to the last, as they were, with their numbers.
+/// A copy of the messages from the first to the last with a verdict, with their keys.
 ///
-/// What a run sends has other numbers than what is stored, and in each run. So what they say tells where they are.
+/// Messages in a run have other sequence numbers than in the store, and new ones in each run. The messages are
+/// therefore found by their content.
 pub(super) struct Region(Vec<(Key, Message)>);
 
 impl Region {
@@ -21,7 +22,7 @@ impl Region {
         Self(within.map(|(key, live)| (key, live.entry.message.clone())).collect())
     }
 
-    /// The numbers that these messages have among those that are visible; `None` if they do not stand there as they did.
+    /// The keys of these messages among the visible ones; `None` if they are not there in the same order.
     pub(super) fn numbers_in(&self, live: &[Live]) -> Option<BTreeMap<Key, Key>> {
         let (first, _) = self.0.first()?;
         let stands_at = |at: &usize| {
@@ -37,12 +38,13 @@ impl Region {
     }
 }
 
-/// The only place of several candidates; `None` if the same messages stand at more than one.
+/// The only one of several candidate places; `None` if the same messages are at more than one place.
 fn only(mut places: impl Iterator<Item = usize>) -> Option<usize> {
     places.next().filter(|_| places.next().is_none())
 }
 
-/// Whether two messages say the same with the same right. What a program pins for a pass is marked in the copy that it works on.
+/// Whether two messages have the same content, source and authority. Pins are not compared: a pin for one pass is a
+/// mark in the pass's copy.
 fn is_same(one: &Message, other: &Message) -> bool {
     let (of_one, of_other) = (one.attribution(), other.attribution());
     one.role() == other.role()

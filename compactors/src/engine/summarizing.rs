@@ -1,4 +1,4 @@
-//! A summarizing engine in one call.
+//! An engine that summarizes, in one call.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use super::Engine;
 use crate::{PromptedSummarizer, Summarization, Truncation};
 
 impl Engine {
-    /// A compactor that has `client` summarize: the agent's own, or another. It is asked for the agent's model, and where there is no
-    /// summary to be had, the oldest messages go without one.
+    /// A compactor whose summaries are written by `client`: the agent's client, or another one.
     ///
-    /// For a model, a prompt or a window of its own, put it together: [`Summarization`] with a [`PromptedSummarizer`].
+    /// It uses the agent's model. If there is no summary, it drops the oldest messages without one. For another
+    /// model, prompt or window, build the compactor of [`Summarization`] with a [`PromptedSummarizer`].
     ///
     /// ```
     /// use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Summaries that were written in this pass: none is paid for twice.
+//! Summaries of one pass: none is paid for twice.
 
 use std::vec::Vec;
 
@@ -12,17 +12,17 @@ use crate::gap::GapFilling;
 /// Summaries that were written in a pass.
 #[derive(Default)]
 pub(super) struct Written {
-    /// Summaries by what they stand for. Messages never change, and so neither does what they mean.
+    /// Summaries by their messages. Messages never change, so a summary stays valid.
     summaries: Vec<Known>,
-    /// The compactor that stood in for another, if one did.
+    /// The fallback that replaced another compactor, if one did.
     pub(super) fell_back: Option<FellBack>,
 }
 
-/// The messages that a summary stands for, and the summary.
+/// The messages that a summary covers, and the summary.
 pub(super) type Known = (Vec<Key>, GapFilling);
 
 impl Written {
-    /// A pass that knows these summaries already.
+    /// The state of a pass with these summaries from before.
     pub(super) fn knowing(summaries: Vec<Known>) -> Self {
         Self { summaries, ..Self::default() }
     }
@@ -41,7 +41,7 @@ impl Written {
         self.summaries
     }
 
-    /// The summary of these, if it is no longer than it may be.
+    /// The summary of these messages, if it fits `allowance`.
     pub(super) fn known(&self, keys: &[Key], allowance: Tokens) -> Option<GapFilling> {
         let known = self.summaries.iter().find(|(known, it)| known == keys && it.tokens <= allowance);
         known.map(|(_, summary)| summary.clone())

@@ -1,14 +1,15 @@
-//! Anthropic's own compaction and context editing: mappers between texts of its Messages API, usable with any client.
+//! Anthropic's own compaction and context editing: mappers between JSON texts of its Messages API, for any HTTP
+//! client.
 //!
-//! | what | who decides | what is sent afterwards |
+//! | type | decision by | next request |
 //! |---|---|---|
-//! | [`ContextEdits`] | the API, for each request anew | the whole history, as ever |
-//! | [`ThresholdCompaction`] | the API, when a request is larger than a trigger | the response as it came; [`trim_to_block`] leaves out what the API would pass over |
-//! | [`Summarize`] | the caller, with a request of its own | the block first, in place of what it summarizes ([`replay`]) |
+//! | [`ContextEdits`] | the API, for each request anew | the whole history, unchanged |
+//! | [`ThresholdCompaction`] | the API, above a trigger | the response, or its rest by [`trim_to_block`] |
+//! | [`Summarize`] | the caller, by a separate request | the block and the later messages ([`replay`]) |
 //!
-//! A request or response goes in as JSON text and comes out as such. What is not concerned keeps its text byte for byte:
-//! messages, blocks, `signature`, `encrypted_content`, `tool_changes`, `cache_control`. Only the request's own members are put
-//! in another order.
+//! The functions take a request or a response as JSON text, and return JSON text. All other content keeps its text
+//! byte for byte: messages, blocks, `signature`, `encrypted_content`, `tool_changes`, `cache_control`. Only the
+//! order of the request's own members changes.
 //!
 //! ```
 //! use epitome_compactors::managed::anthropic::{Summarize, SummaryAnswer, choose_cut, replay};

@@ -1,4 +1,4 @@
-//! Why a service has compacted nothing.
+//! Errors of compaction services.
 
 use core::error::Error;
 use core::fmt;
@@ -9,7 +9,7 @@ use std::string::String;
 use epitome_core::Usage;
 use epitome_std::session::{SessionError, SessionErrorKind};
 
-/// Why a service has compacted nothing. It holds no message text and no key.
+/// A failed compaction of a service. It contains no message text and no key.
 ///
 /// ```
 /// use epitome_compactors::managed::{ServiceError, ServiceErrorKind};
@@ -26,37 +26,37 @@ pub struct ServiceError {
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
-/// The next step for the caller of a service that failed.
+/// The kind of a service error, which tells the caller the next step.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ServiceErrorKind {
-    /// The key is wrong, or may not do this: correct it.
+    /// The key is wrong, or lacks the permission: correct it.
     Authentication,
-    /// Too many requests: repeat later.
+    /// Too many requests: retry later.
     RateLimited {
-        /// Time that the service asks to wait, if it says one.
+        /// The pause that the service asks for, if it gives one.
         retry_after: Option<Duration>,
     },
-    /// The service has too much to do: repeat later.
+    /// The service is overloaded: retry later.
     Overloaded,
-    /// The service could not be reached, or the answer broke off: repeat later.
+    /// The service could not be reached, or the response broke off: retry later.
     Unavailable,
-    /// There was no answer in time: repeat later, or give it more time.
+    /// There was no response within the time limit: retry later, or raise the limit.
     Timeout,
-    /// The service does not take so many tokens: compact earlier, or on the client.
+    /// The service does not accept so many tokens: compact earlier, or on the client.
     ContextTooLong,
-    /// The service does not know the session, or the response, that it should have kept: send the whole history.
+    /// The service does not know the session or the response that it should have stored: send the whole history.
     Forgotten,
-    /// The answer is not what the service's documents say.
+    /// The response differs from the service's documentation.
     Malformed,
-    /// The endpoint has no such compaction: take another, or compact on the client.
+    /// The endpoint has no such compaction: use another endpoint, or compact on the client.
     Unsupported,
-    /// The service has refused the request as it is, with this code.
+    /// The service has refused the request, with this code.
     Invalid(String),
 }
 
 impl ServiceErrorKind {
-    /// Whether the same request can succeed a moment later.
+    /// Whether a retry of the same request can succeed.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::RateLimited { .. } | Self::Overloaded | Self::Unavailable)
@@ -64,33 +64,33 @@ impl ServiceErrorKind {
 }
 
 impl ServiceError {
-    /// An error of this kind; `context` says who failed and how, without any message text.
+    /// An error of this kind. `context` names the service and the failure, without any message text.
     #[must_use]
     pub fn new(kind: ServiceErrorKind, context: impl Into<String>) -> Self {
         Self { kind, context: context.into(), usage: None, source: None }
     }
 
-    /// Adds the usage that was paid for in spite of the error.
+    /// Adds the usage that the service charged for in spite of the error.
     #[must_use]
     pub fn with_usage(mut self, usage: Option<Usage>) -> Self {
         self.usage = usage.map(Box::new);
         self
     }
 
-    /// Adds the cause of the error. Its text must hold no conversation and no key.
+    /// Adds the cause of the error. Its text must contain no conversation and no key.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// The next step for the caller.
+    /// The kind, which tells the caller the next step.
     #[must_use]
     pub const fn kind(&self) -> &ServiceErrorKind {
         &self.kind
     }
 
-    /// The usage that was paid for in spite of the error, if the service says so.
+    /// The usage that the service charged for in spite of the error, if the service reports it.
     #[must_use]
     pub fn usage(&self) -> Option<&Usage> {
         self.usage.as_deref()

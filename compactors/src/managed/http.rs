@@ -1,4 +1,4 @@
-//! Requests sent, for every vendor alike.
+//! HTTP requests, the same for all vendors.
 
 use core::time::Duration;
 use std::format;
@@ -15,7 +15,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::refusal::{refused, retry_after};
 use super::{ServiceError, ServiceErrorKind};
 
-/// Address of a vendor, with its key. It prints nothing of itself.
+/// The address of a vendor, with its key. It has no debug output.
 #[derive(Clone)]
 pub(super) struct Endpoint {
     http: Client,
@@ -26,23 +26,23 @@ pub(super) struct Endpoint {
     headers: HeaderMap,
 }
 
-/// Place of the key in a request.
+/// The place of the key in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Auth {
     /// In `authorization`.
     Bearer,
-    /// In a header of its own.
+    /// In a separate header.
     Header(&'static str),
 }
 
 /// Time limit of one request: the service reads a whole window and writes thousands of tokens.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// No answer is larger: it holds what the user said, and one item.
+/// Maximum bytes of a response. No response is larger: it contains the messages of the user and one item.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 impl Endpoint {
-    /// The endpoint of `provider` at this base URL. A redirect is not followed, so that the key goes nowhere else.
+    /// The endpoint of `provider` at this base URL. It follows no redirect, so that the key goes to no other host.
     pub(super) fn new(
         provider: &str,
         base_url: &str,
@@ -89,7 +89,7 @@ impl Endpoint {
         Ok(self)
     }
 
-    /// The answer to `body`.
+    /// Sends `body`, and returns the body of the response.
     pub(super) async fn post(
         &self,
         path: &str,
@@ -130,7 +130,7 @@ impl Endpoint {
             Auth::Bearer => ("authorization", HeaderValue::try_from(format!("Bearer {key}"))),
             Auth::Header(name) => (name, HeaderValue::from_str(key)),
         };
-        // What is wrong with it would tell it.
+        // The error of an invalid header value would contain the key.
         let mut value = value.map_err(|_| {
             let context = format!("{}: the key cannot stand in a header", &*self.provider);
             ServiceError::new(ServiceErrorKind::Authentication, context)

@@ -1,17 +1,18 @@
-//! OpenAI's compaction, and that of others who speak Responses: requests written and answers read, without HTTP.
+//! Compaction by OpenAI, and by other vendors with the Responses API: writes requests and reads responses, without
+//! HTTP.
 //!
-//! | how | who decides | request | answer |
+//! | form | decision by | request | response |
 //! |---|---|---|---|
-//! | on its own | the client | [`compact_body`] to `POST /responses/compact` | [`compacted`] |
+//! | separate | the client | [`compact_body`] to `POST /responses/compact` | [`compacted`] |
 //! | of a stored response | the client | [`compact_previous_body`] to the same | [`compacted_previous`] |
 //! | in band | the client | [`trigger_body`] to `POST /responses` | [`triggered`] |
-//! | in passing | the server, when a request passes a threshold | [`context_management`] in any request | an item in the answer; [`ServerCompaction`] hides what is before it |
+//! | at a threshold | the server | [`context_management`] in any request | an item; see [`ServerCompaction`] |
 //!
-//! What comes back is one item, `compaction`, whose `encrypted_content` goes back as it is. Instructions are sent anew with
-//! each request: the item keeps them for one hop only. What the user said is sent before it; anything else that stands before it
-//! would be read and paid for, and is hidden.
+//! The result is one item, `compaction`. Its `encrypted_content` is sent back unchanged. Instructions are sent
+//! again with each request: the item keeps them for one request only. Messages of the user are sent before the
+//! item. Any other messages before it would be read and paid for, and are hidden.
 //!
-//! With the feature `openai`, `OpenAiCompaction` sends the requests to the first three.
+//! With the feature `openai`, `OpenAiCompaction` sends the requests of the first three forms.
 //!
 //! ```
 //! use epitome_compactors::managed::ServiceRequest;
@@ -60,10 +61,11 @@ pub use request::{
 };
 pub use response::{compacted, compacted_previous, triggered};
 
-/// The model that compacts, if none is named.
+/// The default model for compactions.
 pub const MODEL: &str = "gpt-5.1-codex-max";
 
-/// Which of those who speak Responses is asked. Each has keys of its own: what one left, no other can read.
+/// A vendor with the Responses API. Each vendor has its own encryption keys: no vendor can read the compaction of
+/// another.
 ///
 /// ```
 /// use epitome_compactors::managed::Position;
@@ -81,26 +83,26 @@ pub struct ResponsesVendor {
 }
 
 impl ResponsesVendor {
-    /// OpenAI: it returns all that the user said, and then the item.
+    /// OpenAI: it returns all messages of the user, and then the item.
     #[must_use]
     pub fn openai() -> Self {
         Self { provider: "openai".into(), instructions_apart: true, returns_users: true }
     }
 
-    /// Azure, which has OpenAI's form.
+    /// Azure, with the form of OpenAI.
     #[must_use]
     pub fn azure() -> Self {
         Self { provider: "azure-openai".into(), ..Self::openai() }
     }
 
-    /// xAI: the item alone stands for all that it was sent, and instructions are messages. Source: its documentation of context
-    /// compaction and of Responses.
+    /// xAI: the item alone replaces all messages of the request, and instructions are messages. Source: xAI's
+    /// documentation of context compaction and of Responses.
     #[must_use]
     pub fn xai() -> Self {
         Self { provider: "xai".into(), instructions_apart: false, returns_users: false }
     }
 
-    /// Another one, called `provider`, with OpenAI's form.
+    /// Another vendor, with the name `provider` and the form of OpenAI.
     #[must_use]
     pub fn other(provider: impl Into<Str>) -> Self {
         Self { provider: provider.into(), ..Self::openai() }
@@ -112,8 +114,8 @@ impl ResponsesVendor {
         &self.provider
     }
 
-    /// A message that was read from an answer of this vendor: a compaction in it is this vendor's. The format does not say
-    /// whose it is, and a reader takes it for OpenAI's.
+    /// Sets the provider of the compactions in a message that was read from a response of this vendor. The format
+    /// does not name the vendor, and the reader assumes OpenAI.
     #[must_use]
     pub fn adopt(&self, message: Message) -> Message {
         if !message.parts().iter().any(|part| matches!(part, Part::Compaction(_))) {
@@ -129,20 +131,20 @@ impl ResponsesVendor {
         message.clone().with_parts(parts.collect())
     }
 
-    /// The position of its result in a request.
+    /// The position of the vendor's result in a request.
     #[must_use]
     pub const fn position(&self) -> Position {
         if self.returns_users { Position::AfterUserMessages } else { Position::InPlace }
     }
 
-    /// Whether instructions have a field of their own.
+    /// Whether instructions have a separate field.
     const fn has_instructions_apart(&self) -> bool {
         self.instructions_apart
     }
 }
 
-/// The error that an answer with an HTTP status that is no success is. Of its body only the code is told: its message may
-/// repeat what was said.
+/// Converts a response with an HTTP status of failure to an error. The error contains only the code of the body,
+/// because the body's message may repeat the conversation.
 ///
 /// ```
 /// use epitome_compactors::managed::ServiceErrorKind;

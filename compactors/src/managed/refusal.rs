@@ -1,4 +1,4 @@
-//! Errors for the refusals of a service, by the caller's next action.
+//! Errors for the refusals of a service, by the next step of the caller.
 
 use core::time::Duration;
 use std::format;
@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use super::{ServiceError, ServiceErrorKind as Kind};
 
-/// The error that an answer of `provider` with an HTTP status that is no success is. Of its body only the code is told: its
-/// message may repeat what was said.
+/// Converts a response of `provider` with an HTTP status of failure to an error. The error contains only the code
+/// of the body, because the body's message may repeat the conversation.
 pub(super) fn refused(
     provider: &str,
     status: u16,
@@ -24,13 +24,13 @@ pub(super) fn refused(
         401 | 403 => Kind::Authentication,
         429 if code == "insufficient_quota" => Kind::Invalid(code.clone()),
         429 => Kind::RateLimited { retry_after },
-        // Anthropic's path serves more than compactions.
+        // Anthropic's endpoint serves other requests than compactions too.
         404 if code == "not_found_error" => Kind::Invalid(code.clone()),
         404 | 405 | 501 if code != "model_not_found" => Kind::Unsupported,
         413 => Kind::ContextTooLong,
         503 | 529 => Kind::Overloaded,
         408 | 409 | 500.. => Kind::Unavailable,
-        // A passing problem of Anthropic's compaction, with whichever status.
+        // A temporary problem of Anthropic's compaction, with any status.
         _ if code == "compaction_unavailable" => Kind::Unavailable,
         _ => Kind::Invalid(code.clone()),
     };
@@ -38,8 +38,8 @@ pub(super) fn refused(
     ServiceError::new(kind, format!("{provider}: HTTP {status}{comma}{code}"))
 }
 
-/// The time in the headers `retry-after`, in seconds or as a date, and `retry-after-ms`. How long it is until a date follows from
-/// `date`, the header of that name in the same answer: the two are of one clock.
+/// The pause in the headers `retry-after`, in seconds or as a date, and `retry-after-ms`. The pause until a date is
+/// counted from `date`, the header of this name in the same response: both come from the same clock.
 ///
 /// ```
 /// use core::time::Duration;
@@ -58,7 +58,7 @@ pub fn retry_after(after: Option<&str>, millis: Option<&str>, date: Option<&str>
         return Duration::try_from_secs_f64(seconds).ok();
     }
     let time = |text: Option<&str>| httpdate::parse_http_date(text?.trim()).ok();
-    // What has passed is now.
+    // A date in the past means no pause.
     Some(time(after)?.duration_since(time(date)?).unwrap_or_default())
 }
 
@@ -84,7 +84,7 @@ struct Details {
     error_code: Option<String>,
 }
 
-/// The code in a body; empty if there is none that looks like one.
+/// The code in a body; empty if the body has no text in the form of a code.
 fn code(body: &str) -> String {
     let reason = serde_json::from_str(body).map(|Refusal { error }: Refusal| {
         error.details.and_then(|details| details.error_code).or(error.code).or(error.kind)
@@ -96,5 +96,5 @@ fn code(body: &str) -> String {
     reason.ok().flatten().filter(is_code).unwrap_or_default()
 }
 
-/// Longer than any code that is published; what is longer may be a text.
+/// Maximum bytes of a code. All published codes are shorter; a longer value may be message text.
 const CODE_BYTES_MAX: usize = 64;

@@ -1,4 +1,4 @@
-//! Compactions that the server made while it answered.
+//! Compactions by the server within a response.
 
 use async_trait::async_trait;
 use std::boxed::Box;
@@ -13,18 +13,20 @@ use super::anthropic::PROVIDER;
 use super::openai::ResponsesVendor;
 use crate::Engine;
 
-/// Hides what a compaction of the server stands for, in a session whose requests let the server compact at a threshold.
+/// Hides the messages that a compaction of the server covers, in a session whose requests let the server compact at
+/// a threshold.
 ///
-/// *OpenAI* ([`context_management`](super::openai::context_management)): the answer may hold a compaction item, and what stands
-/// before it in the next request would be read and paid for again. What the user said stays.
+/// *OpenAI* ([`context_management`](super::openai::context_management)): the response may contain a compaction
+/// item. The messages before it would be read and paid for again in the next request. Messages of the user stay.
 ///
-/// *Anthropic* ([`ThresholdCompaction`](super::anthropic::ThresholdCompaction)): the answer may hold a block, and the API passes
-/// over what stands before it. That is not paid for, but sent and checked. What the user said goes too, where it may.
+/// *Anthropic* ([`ThresholdCompaction`](super::anthropic::ThresholdCompaction)): the response may contain a block,
+/// and the API ignores the messages before it. They are not paid for, but sent and checked. Messages of the user
+/// are hidden too, unless they are protected.
 ///
-/// Instructions, pins and open work stay, and the newest step. The item stays where it was said. It does nothing where there is no
-/// such item, and is meant to be called always.
+/// Instructions, pins, open calls and the newest step stay. The item stays in its place. Call it always: without
+/// such an item, it does nothing.
 ///
-/// Not for a conversation that goes on with `previous_response_id`: there nothing may be left out.
+/// Do not use it for a conversation with `previous_response_id`, in which no message may be left out.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -46,19 +48,19 @@ pub struct ServerCompaction {
 }
 
 impl ServerCompaction {
-    /// For the compactions of this vendor: see [`ResponsesVendor::adopt`] for those that are not OpenAI's.
+    /// A compactor for this vendor's compactions: see [`ResponsesVendor::adopt`] for vendors other than OpenAI.
     #[must_use]
     pub fn new(vendor: &ResponsesVendor) -> Self {
         Self { provider: vendor.provider().into(), users_stay: true }
     }
 
-    /// For those of Anthropic.
+    /// A compactor for the compactions of Anthropic.
     #[must_use]
     pub fn anthropic() -> Self {
         Self { provider: PROVIDER.into(), users_stay: false }
     }
 
-    /// The group of the latest item. One that says nothing is that of a compaction that failed.
+    /// The group of the latest item with content. An item without content comes from a failed compaction.
     fn latest(&self, history: &History) -> Option<u32> {
         let is_own = |part: &Part| match part {
             Part::Compaction(left) => {
@@ -80,7 +82,7 @@ impl Compactor for ServerCompaction {
     }
 
     /// # Errors
-    /// What the store says.
+    /// The errors of the store.
     async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
         match self.latest(cx.history()) {
             Some(leader) => Engine::new(Before { leader, users_stay: self.users_stay }).compact(cx).await,
@@ -91,7 +93,7 @@ impl Compactor for ServerCompaction {
 
 const NAME: &str = "server-compaction";
 
-/// Hides what was said before a group.
+/// Hides the messages before a group.
 #[derive(Debug)]
 struct Before {
     leader: u32,
@@ -103,7 +105,7 @@ impl Strategy for Before {
         NAME
     }
 
-    /// The server has seen all of it.
+    /// Of the steps, only the newest is protected, because the server has seen all messages.
     fn protection(&self) -> Protection {
         Protection::default().with_keep_steps(1)
     }
@@ -112,7 +114,7 @@ impl Strategy for Before {
         let index = draft.index();
         let stays = |kind| kind == GroupKind::System || self.users_stay && kind == GroupKind::User;
         for group in index.groups().filter(|group| group.leader() < self.leader && !stays(group.kind())) {
-            // What is protected stays.
+            // A protected group stays.
             let _ = draft.drop_group(group.leader());
         }
     }

@@ -1,4 +1,4 @@
-//! The trait.
+//! The trait [`CompactionService`], with its requests and results.
 
 use core::fmt;
 use std::boxed::Box;
@@ -15,14 +15,14 @@ use epitome_std::wire::ConversionLoss;
 
 use super::{ServiceError, ServiceErrorKind};
 
-/// A provider that compacts conversations itself, and leaves something that only it can read.
+/// A provider that compacts conversations itself, and returns content that only it can read.
 ///
-/// *For implementers*: one call is one request. Whether to try again, and how long to wait in all, is decided by
-/// [`Managed`](super::Managed), which also checks and commits what comes back. Nothing of it depends on the session.
+/// *For implementers*: one call is one request. [`Managed`](super::Managed) decides about retries and the total
+/// time, and checks and commits the result. A service keeps no state of the session.
 ///
 /// *Concurrency*: one service serves any number of sessions at once.
 ///
-/// *Cancel safety*: if the future is dropped, the request is over and nothing is committed.
+/// *Cancel safety*: if the future is dropped, the request ends and nothing is committed.
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -59,17 +59,17 @@ pub trait CompactionService: Send + Sync + fmt::Debug {
     /// The abilities of the endpoint; `None` if it compacts nothing.
     fn capabilities(&self) -> Option<Capabilities>;
 
-    /// Compacts.
+    /// Compacts the messages of the request.
     ///
     /// # Errors
-    /// [`ServiceError`]. The history is left as it is.
+    /// [`ServiceError`]. The history stays unchanged.
     async fn compact(&self, request: &ServiceRequest<'_>) -> Result<Artefact, ServiceError>;
 
-    /// Compacts a session that the service keeps. What it leaves is what a new one begins with. Asked only where the
-    /// [`Capabilities`] say so.
+    /// Compacts a session that the service has stored. The result begins a new session. It is called only if the
+    /// [`Capabilities`] allow it.
     ///
     /// # Errors
-    /// [`ServiceError`], by default `Unsupported`. The session is left as it is.
+    /// [`ServiceError`], by default `Unsupported`. The session stays unchanged.
     async fn compact_kept(&self, session: &KeptSession<'_>) -> Result<Artefact, ServiceError> {
         let _ = session;
         let context = format!("{}: it compacts no session that it keeps", self.provider());
@@ -87,25 +87,25 @@ pub struct Capabilities {
     pub cut: Cut,
     /// Whether other services can read the result too.
     pub portable_text: bool,
-    /// Whether it compacts sessions that it keeps itself.
+    /// Whether it compacts sessions that it has stored itself.
     pub kept_sessions: bool,
 }
 
 impl Capabilities {
-    /// The form of a service whose compactions only it can read.
+    /// The capabilities of a service whose results only it can read.
     #[must_use]
     pub const fn new(position: Position, cut: Cut) -> Self {
         Self { position, cut, portable_text: false, kept_sessions: false }
     }
 
-    /// Declares that the compactions of the service have a text.
+    /// Declares that the results of the service have a text.
     #[must_use]
     pub const fn with_portable_text(mut self) -> Self {
         self.portable_text = true;
         self
     }
 
-    /// Declares that the service compacts sessions which it keeps itself: [`CompactionService::compact_kept`].
+    /// Declares that the service compacts sessions that it has stored itself: [`CompactionService::compact_kept`].
     #[must_use]
     pub const fn with_kept_sessions(mut self) -> Self {
         self.kept_sessions = true;
@@ -117,12 +117,12 @@ impl Capabilities {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Position {
-    /// Before all other messages: it stands for all of them from the first, the first request of the user too. A
-    /// pin among them ends what it stands for.
+    /// Before all other messages. It replaces all messages from the first one, including the first user message. A
+    /// pin ends the replaced span.
     First,
-    /// Behind what the user said in what it stands for, which is sent on as it was said.
+    /// Behind the user messages of the replaced span, which are sent on unchanged.
     AfterUserMessages,
-    /// In the place of what it stands for.
+    /// In the place of the replaced span.
     InPlace,
 }
 
@@ -142,19 +142,19 @@ pub enum Cut {
 pub struct ServiceRequest<'a> {
     /// The instructions, system and developer messages, in order.
     pub instructions: &'a [Message],
-    /// The messages in the order in which they would be sent, up to the last that is to be replaced. Every call has its
-    /// result.
+    /// The messages in the order of a request, up to the last one to be replaced. Every call has its result.
     pub messages: &'a [&'a Message],
-    /// From where on the messages are to be replaced: what comes before stays, and will be sent before the artefact.
+    /// Index of the first message to be replaced. The messages before it stay, and will be sent before the
+    /// artefact.
     pub replaced_from: usize,
-    /// The tools of the conversation, where they are known.
+    /// The tools of the conversation, if they are known.
     pub tools: &'a [Tool],
-    /// The conversation's model; empty where it is not known.
+    /// The conversation's model; empty if it is not known.
     pub model: &'a str,
 }
 
 impl<'a> ServiceRequest<'a> {
-    /// All of these messages are to be replaced.
+    /// A request to replace all these messages.
     #[must_use]
     pub const fn new(messages: &'a [&'a Message]) -> Self {
         Self { instructions: &[], messages, replaced_from: 0, tools: &[], model: "" }
@@ -167,7 +167,7 @@ impl<'a> ServiceRequest<'a> {
         self
     }
 
-    /// Keeps the first `kept` messages.
+    /// Sets the number of leading messages that are kept.
     #[must_use]
     pub const fn replacing_from(mut self, kept: usize) -> Self {
         self.replaced_from = kept;
@@ -195,7 +195,7 @@ impl<'a> ServiceRequest<'a> {
     }
 }
 
-/// No text: what was said stays out of logs.
+/// Without the texts, to keep conversations out of logs.
 impl fmt::Debug for ServiceRequest<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServiceRequest")
@@ -208,23 +208,23 @@ impl fmt::Debug for ServiceRequest<'_> {
     }
 }
 
-/// The content that a service leaves in the place of messages.
+/// The content with which a service replaces messages.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Artefact {
-    /// The part that goes back to the provider byte for byte, and the text that others can read.
+    /// The part that is sent back to the provider byte for byte, with the text that other providers can read.
     pub part: CompactionPart,
-    /// The parts directly before it, in the same message: the user's words, where the service sends them on.
+    /// The parts directly before it, in the same message: the user's words, if the service sends them on.
     pub before: Vec<Part>,
     /// The usage, if the service reports it.
     pub usage: Option<Usage>,
-    /// The content that was not sent to the service, because its format has no form for it: the result knows nothing
-    /// of it. Messages are counted as they were sent, instructions first where they stand among them.
+    /// The content that was not sent to the service, because its format has no form for it. The result does not
+    /// cover this content. Messages are counted as they were sent; instructions come first if they are among them.
     pub losses: Vec<ConversionLoss>,
 }
 
 impl Artefact {
-    /// `part` alone.
+    /// An artefact of `part` alone.
     #[must_use]
     pub const fn new(part: CompactionPart) -> Self {
         Self { part, before: Vec::new(), usage: None, losses: Vec::new() }
@@ -244,20 +244,20 @@ impl Artefact {
         self
     }
 
-    /// Adds what the request could not say.
+    /// Adds the content that the request has no form for.
     #[must_use]
     pub fn with_losses(mut self, losses: Vec<ConversionLoss>) -> Self {
         self.losses = losses;
         self
     }
 
-    /// The message for a conversation: one of the model.
+    /// The artefact as a message of the model.
     #[must_use]
     pub fn into_message(self) -> Message {
         Message::new(Role::Assistant, self.into_parts())
     }
 
-    /// Parts of its message.
+    /// The parts of its message.
     pub(super) fn into_parts(self) -> Vec<Part> {
         let mut parts = self.before;
         parts.reserve_exact(1);
@@ -265,14 +265,14 @@ impl Artefact {
         parts
     }
 
-    /// The text that others can read; empty if there is none.
+    /// The text that other providers can read; empty if there is none.
     #[must_use]
     pub const fn text(&self) -> &Str {
         &self.part.text
     }
 }
 
-/// No text, and nothing sealed.
+/// Without the text and the sealed content.
 impl fmt::Debug for Artefact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Artefact")

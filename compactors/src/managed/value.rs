@@ -1,13 +1,13 @@
-//! JSON values as they are written, one at a time.
+//! Single JSON values as source text.
 
 use std::borrow::Cow;
 
-/// The value, if it is there and not null.
+/// The value, if it is present and not null.
 pub(super) fn present(raw: Option<&str>) -> Option<&str> {
     raw.filter(|raw| *raw != "null")
 }
 
-/// Text of the JSON value `raw`, if it is a string: a slice of it where nothing is escaped.
+/// Text of the JSON value `raw`, if it is a string; a slice of it if it has no escapes.
 pub(super) fn text(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     match inner.contains('\\') {
@@ -16,11 +16,11 @@ pub(super) fn text(raw: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Text of a value that may be missing; an error if it is there and no string.
+/// Text of an optional value; an error if it is present and no string.
 pub(super) fn optional_text(raw: Option<&str>) -> Result<Option<Cow<'_, str>>, NoText> {
     present(raw).map(|raw| text(raw).ok_or(NoText)).transpose()
 }
 
-/// A value that should be a string and is not.
+/// A value that should be a string, and is none.
 #[derive(Debug)]
 pub(super) struct NoText;

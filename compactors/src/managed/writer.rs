@@ -1,4 +1,4 @@
-//! From a gap in a plan to what a service leaves there.
+//! From a gap in a plan to the artefact of a service.
 
 use core::panic::AssertUnwindSafe;
 use core::pin::pin;
@@ -28,7 +28,7 @@ use super::{
 use crate::SummaryError;
 use crate::gap::{FillGap, GapCx, GapFilling, TextFiller};
 
-/// Asks a service, as often as that is safe, and looks at what comes back.
+/// Calls a service with retries, and checks its result.
 #[derive(Debug, Clone)]
 pub(super) struct ServiceWriter {
     pub(super) service: Arc<dyn CompactionService>,
@@ -38,28 +38,29 @@ pub(super) struct ServiceWriter {
     pub(super) instructions: Vec<Message>,
     pub(super) tools: Vec<Tool>,
     pub(super) model: Str,
-    /// Writes the text that others can read, if it is wanted.
+    /// Writes the text for other providers, if the options request one.
     pub(super) text: Option<TextFiller>,
 }
 
-/// Time limit of a service in all, with retries and pauses: it reads a whole window and writes thousands of tokens.
+/// Time limit of all requests for one artefact, with retries and pauses. The service reads a whole window and
+/// writes thousands of tokens.
 pub(super) const DEADLINE: Duration = Duration::from_secs(120);
 
-/// Maximum number of retries of a failed request: that of the providers' own SDKs.
+/// Maximum number of retries of a failed request, as in the providers' own SDKs.
 const RETRIES_MAX: u32 = 2;
 
-/// Pause before the first retry, if the service asks for none; twice as long before the second. Source: `INITIAL_RETRY_DELAY` of
-/// openai-python and anthropic-sdk-python.
+/// Pause before the first retry, if the service asks for none; twice as long before the second. Source:
+/// `INITIAL_RETRY_DELAY` of openai-python and anthropic-sdk-python.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Maximum tokens of the text beside an artefact, as a summary.
+/// Maximum tokens of the text in an artefact, the same as for a summary.
 const TEXT_TOKENS_MAX: Tokens = Tokens(4_000);
 
 #[async_trait]
 impl FillGap for ServiceWriter {
-    /// Has the service compact what the gap is to stand for.
+    /// Requests the artefact for the groups of the gap.
     async fn fill(&self, cx: GapCx<'_, '_>) -> Result<GapFilling, SessionError> {
-        // First, so that what is expensive is not lost by it.
+        // The text comes first: its failure does not waste the more expensive artefact.
         let text = match &self.text {
             Some(filler) => {
                 let mut cx = cx;
@@ -103,7 +104,7 @@ impl FillGap for ServiceWriter {
 }
 
 impl ServiceWriter {
-    /// Input of the service up to the end of a gap.
+    /// The input of the service, up to the end of a gap.
     fn input<'a>(&self, cx: &GapCx<'a, '_>, model: &str) -> Input<'a> {
         let (gap, history, live) = (cx.gap, cx.compaction.as_history(), cx.compaction.request());
         let index = history.index();
@@ -122,7 +123,7 @@ impl ServiceWriter {
                 continue;
             };
             let instruction = is_instruction(message);
-            // What is open is answered later, and stays.
+            // An open call is answered later, and stays.
             if instruction || group.leader() > last || group.is_open() {
                 input.instructions.extend(instruction.then(|| message.clone()));
                 continue;
@@ -145,12 +146,12 @@ impl ServiceWriter {
         input
     }
 
-    /// Has the service compact a session that it keeps.
+    /// Compacts a session that the service has stored.
     pub(super) async fn write_kept(&self, session: &KeptSession<'_>) -> Result<Message, ServiceError> {
         Ok(self.ask(Question::Kept(session), session.costs).await?.into_message())
     }
 
-    /// Asks until there is an answer, or no time or no hope is left.
+    /// Calls the service until there is a result, the deadline, or an error that a retry cannot fix.
     async fn ask(&self, question: Question<'_>, costs: &Costs) -> Result<Artefact, ServiceError> {
         let asked = pin!(self.ask_again(question, costs));
         match select(asked, Delay::new(self.deadline)).await {
@@ -199,7 +200,7 @@ impl ServiceWriter {
         self.checked(answer?)
     }
 
-    /// The artefact, if it can stand in a history.
+    /// The artefact, if a history can hold it.
     fn checked(&self, artefact: Artefact) -> Result<Artefact, ServiceError> {
         let Artefact { part, before, .. } = &artefact;
         if part.provider != self.service.provider() {
@@ -221,14 +222,14 @@ impl ServiceWriter {
     }
 }
 
-/// Target of a compaction: messages that are sent to the service, or a session that it keeps.
+/// The target of a compaction: messages in the request, or a session that the service has stored.
 #[derive(Clone, Copy)]
 enum Question<'a> {
     Messages(ServiceRequest<'a>),
     Kept(&'a KeptSession<'a>),
 }
 
-/// Input of a service.
+/// The input of a service.
 #[derive(Default)]
 struct Input<'a> {
     instructions: Vec<Message>,
@@ -237,8 +238,8 @@ struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Adds what has come since to calls that the summaries in it stand for, each with its call: behind the last of them, to
-    /// which it is what came next.
+    /// Adds late answers to calls that the summaries in the input cover, each with its call. They come directly
+    /// behind the last of these summaries, which they continue.
     fn tell(&mut self, late: &'a [Vec<Message>], model: &str) {
         let is_summary = |message: &Cow<'_, Message>| message.attribution().source == SourceKind::Compaction;
         let replaced = self.messages.get(self.replaced_from..).unwrap_or_default();

@@ -8,16 +8,16 @@ use std::vec::Vec;
 
 use crate::NotLast;
 
-/// An error in the text of a strategy, with the values that are possible instead.
+/// An error in the text of a strategy. It contains the possible values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SpecError {
-    /// There is nothing in the place of this stage, counted from 1.
+    /// The stage has no text.
     Empty {
-        /// Which.
+        /// The number of the stage, counted from 1.
         stage: usize,
     },
-    /// There are more stages than may be.
+    /// There are too many stages.
     TooManyStages {
         /// Maximum number of stages.
         max: usize,
@@ -26,9 +26,9 @@ pub enum SpecError {
     UnknownStrategy {
         /// The name, or its beginning.
         name: String,
-        /// The name that it is nearest to.
+        /// The nearest known name.
         nearest: Option<&'static str>,
-        /// All names.
+        /// All known names.
         known: Vec<&'static str>,
     },
     /// The strategy has no such parameter.
@@ -37,9 +37,9 @@ pub enum SpecError {
         strategy: &'static str,
         /// The name, or its beginning.
         name: String,
-        /// The name that it is nearest to.
+        /// The nearest known name.
         nearest: Option<&'static str>,
-        /// All names.
+        /// All known names.
         known: Vec<&'static str>,
     },
     /// The parameter cannot have this value.
@@ -50,43 +50,43 @@ pub enum SpecError {
         parameter: &'static str,
         /// The given text, or its beginning.
         given: String,
-        /// The word that it is nearest to.
+        /// The nearest known word.
         nearest: Option<&'static str>,
         /// The allowed values.
         expected: String,
     },
-    /// The parameter is there twice.
+    /// The parameter occurs twice.
     Twice {
         /// The strategy.
         strategy: &'static str,
         /// The parameter.
         parameter: &'static str,
     },
-    /// The parameter has to be there.
+    /// A required parameter is missing.
     Missing {
         /// The strategy.
         strategy: &'static str,
         /// The parameter.
         parameter: &'static str,
     },
-    /// Only one of two parameters may be there.
+    /// Two parameters exclude each other.
     NotTogether {
         /// The strategy.
         strategy: &'static str,
-        /// The one.
+        /// One of the two parameters.
         one: &'static str,
-        /// The other.
+        /// The other parameter.
         other: &'static str,
     },
-    /// The strategy puts summaries in the place of what was said, and has to come last: what follows would drop them in the
-    /// pass after.
+    /// A strategy that replaces groups by summaries is not the last one. A stage behind it would drop the summaries
+    /// in the next pass.
     NotLast {
         /// The strategy.
         strategy: &'static str,
-        /// The remedy: the stages in an order in which they may stand, or which of two to take.
+        /// The remedy: a valid order of the stages, or a choice between two of them.
         instead: String,
     },
-    /// A document that is neither text nor a table with the name of a strategy, nor a list of such.
+    /// A document that is neither text nor a table with the name of a strategy, nor a list of these.
     Form {
         /// The expected form.
         expected: &'static str,
@@ -148,14 +148,14 @@ pub(super) fn nearest(
     given: &str,
     known: impl IntoIterator<Item = (&'static str, &'static str)>,
 ) -> Option<&'static str> {
-    // What comes from outside may be long, and the measure is quadratic.
+    // Input from outside may be long, and the distance has quadratic cost.
     let given = beginning(given);
     let by_distance =
         known.into_iter().map(|(spelled, name)| (strsim::damerau_levenshtein(&given, spelled), name));
     by_distance.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
-/// Maximum number of characters of the given text that an error repeats.
+/// Maximum number of characters of the given text that an error contains.
 const GIVEN_CHARS_MAX: usize = 64;
 
 /// The given text, or its beginning.

@@ -10,7 +10,7 @@ use std::vec::Vec;
 use super::parse::{self, Said};
 use super::{SpecError, Stage, StrategySpec, Value};
 
-/// Key of a stage's name.
+/// Key of a stage's strategy name.
 const NAME: &str = "strategy";
 
 const A_STAGE: &str =
@@ -63,7 +63,7 @@ fn spec(document: Json) -> Result<StrategySpec, SpecError> {
     }
 }
 
-/// A stage of a list, which may also be said as text.
+/// A stage of a list; it may be a table or a text.
 fn one_of_list((number, document): (usize, Json)) -> Result<Stage, SpecError> {
     let Json::String(text) = document else { return stage(document) };
     if text.trim().is_empty() {
@@ -88,7 +88,8 @@ fn stage(document: Json) -> Result<Stage, SpecError> {
     Ok(stage)
 }
 
-/// A value that no parameter can have is passed on as its text, and refused with it.
+/// Converts a value. A value that no parameter accepts becomes an empty list, or an empty name, of tools, and is
+/// refused later.
 fn said(value: &Json) -> Said<'_> {
     match value {
         Json::String(text) => Said::Text(Some(text)),

@@ -1,4 +1,4 @@
-//! From what is said to a strategy.
+//! From stages to a strategy.
 
 use core::fmt;
 use std::boxed::Box;
@@ -28,14 +28,14 @@ impl MadeStrategy {
         Self { stages: stages.iter().map(|stage| made(stage, &texts)).collect(), count: stages.len() }
     }
 
-    /// The first `stages` of it alone; all of it, if there are no more. The protection stays that of all stages: none of them may touch
-    /// these groups.
+    /// The strategy of the first `stages` stages; all, if there are no more. The protection stays that of all
+    /// stages: none of them may touch the protected groups.
     #[must_use]
     pub fn first(&self, stages: usize) -> Self {
         Self { stages: Arc::clone(&self.stages), count: stages.min(self.count) }
     }
 
-    /// The stages that run, as one.
+    /// Runs `run` with the active stages as one strategy.
     fn with<T>(&self, run: impl FnOnce(&dyn Strategy) -> T) -> T {
         self.run_as_one(self.count, run)
     }
@@ -82,7 +82,7 @@ impl Strategy for MadeStrategy {
     }
 }
 
-/// Sets what is said; the rest is the strategy's own default.
+/// Sets a parameter that has a value. The others keep the default of the strategy.
 macro_rules! set {
     ($made:ident, $said:expr, $setter:ident) => {
         if let Some(said) = $said {
@@ -208,7 +208,7 @@ fn names(tools: &[String]) -> Vec<ToolName> {
     tools.iter().map(|name| ToolName::new(name)).collect()
 }
 
-/// The clearing of tool results, with the tools that it spares.
+/// The clearing of tool results, with the names of the spared tools.
 struct ToolResults {
     clearing: ToolResultClearing<'static>,
     excluded: Vec<ToolName>,

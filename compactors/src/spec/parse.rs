@@ -1,4 +1,4 @@
-//! From text to stages, and from single values to what the table lets them be.
+//! From text to stages, and from single values to values that the table allows.
 
 use std::borrow::ToOwned as _;
 use std::string::String;
@@ -8,9 +8,9 @@ use super::error::{SpecError, beginning, nearest};
 use super::table::{Kind, Parameter, STAGES, StageRow};
 use super::{STAGES_MAX, Stage, Value, plain};
 
-/// Between stages.
+/// Separators of stages.
 const STAGE_ENDS: &[char] = &['|', ','];
-/// Before each parameter.
+/// Separator before each parameter.
 const PARAMETER: &[char] = &[':'];
 
 pub(super) fn stages(text: &str) -> Result<Vec<Stage>, SpecError> {
@@ -39,7 +39,7 @@ fn stage(number: usize, text: &str) -> Result<Stage, SpecError> {
 
 /// Value of a parameter, before it is checked.
 pub(super) enum Said<'a> {
-    /// Behind `=`, if there is one.
+    /// The text behind `=`, if there is one.
     Text(Option<&'a str>),
     Number(u64),
     Switch(bool),
@@ -47,7 +47,7 @@ pub(super) enum Said<'a> {
 }
 
 impl Stage {
-    /// The stage with this name.
+    /// The stage of the strategy with this name.
     pub(super) fn named(name: &str) -> Result<Self, SpecError> {
         let name = plain(name);
         match STAGES.iter().find(|row| row.name == name) {
@@ -60,14 +60,14 @@ impl Stage {
         }
     }
 
-    /// Says something of a parameter.
+    /// Sets the value of a parameter.
     pub(super) fn say(&mut self, name: &str, said: Said<'_>) -> Result<(), SpecError> {
         let (at, parameter) = parameter(self.row, name)?;
         let (strategy, value) = (self.row.name, value(self.row, parameter, said)?);
         match self.said.binary_search_by_key(&at, |(at, _)| *at) {
             Err(place) => self.said.insert(place, (at, value)),
             Ok(place) => match (self.said.get_mut(place), value) {
-                // One tool after the other.
+                // Each further tool is added to the list.
                 (Some((_, Value::Tools(tools))), Value::Tools(more)) => tools.extend(more),
                 _ => return Err(SpecError::Twice { strategy, parameter: parameter.name }),
             },
@@ -93,7 +93,7 @@ fn parameter(row: &'static StageRow, name: &str) -> Result<(usize, &'static Para
 
 fn value(row: &StageRow, parameter: &'static Parameter, said: Said<'_>) -> Result<Value, SpecError> {
     let known = match (&parameter.kind, &said) {
-        // More than there can be are as many as there can be.
+        // Larger numbers are limited to the largest `u32`.
         (Kind::Count, _) => number(&said).map(|number| Value::Number(number.min(u64::from(u32::MAX)))),
         (Kind::Tokens, _) => number(&said).map(Value::Number),
         (Kind::Switch, Said::Switch(on)) => Some(Value::Switch(*on)),
@@ -154,7 +154,7 @@ impl Kind {
     }
 }
 
-/// The pieces between `ends`, but for those behind a backslash, which stays.
+/// The pieces between the characters `ends`. A character behind a backslash separates nothing; the backslash stays.
 fn split<'a>(text: &'a str, ends: &[char]) -> Vec<&'a str> {
     let (mut pieces, mut begin, mut escapes) = (Vec::new(), 0, false);
     for (at, character) in text.char_indices() {
@@ -168,7 +168,7 @@ fn split<'a>(text: &'a str, ends: &[char]) -> Vec<&'a str> {
     pieces
 }
 
-/// Without white space around it, but for that behind a backslash.
+/// The text without white space around it. White space behind a backslash stays.
 fn trimmed(text: &str) -> &str {
     let text = text.trim_start();
     let short = text.trim_end();
@@ -179,7 +179,7 @@ fn trimmed(text: &str) -> &str {
     text.get(..end).unwrap_or(short)
 }
 
-/// The text without the backslashes that take the next character as it is.
+/// The text without the backslashes that escape the next character.
 fn unescaped(text: &str) -> String {
     let (mut out, mut escapes) = (String::with_capacity(text.len()), false);
     for character in text.chars() {
@@ -191,7 +191,8 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-/// The text with a backslash before characters that have a meaning, and before white space, which is taken away at the ends.
+/// The text with a backslash before each character with a meaning and before white space, which would be trimmed at
+/// the ends.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,4 +1,4 @@
-//! The grammar of strategies: their names and parameters, once.
+//! The table of all strategies and their parameters.
 
 /// A strategy.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(super) struct Parameter {
     /// Shorter second name.
     pub(super) short: Option<&'static str>,
     pub(super) kind: Kind,
-    /// Whether it has to be said.
+    /// Whether it must have a value.
     pub(super) must: bool,
     /// Whether at most one of the parameters with this mark may be set.
     pub(super) alternative: bool,
@@ -29,7 +29,7 @@ pub(super) enum Kind {
     Tokens,
     /// `true` or `false`.
     Switch,
-    /// One of these, in its first spelling.
+    /// One of these words. Each has several spellings, the first one for output.
     Word(&'static [&'static [&'static str]]),
     /// Names of tools.
     Tools,
@@ -81,7 +81,7 @@ const KEEP: Parameter = Parameter::new("keep", Kind::Count);
 const KEEP_USER_MESSAGES: Parameter = Parameter::new("keep-user-messages", Kind::Count).short("users");
 const PLACEHOLDER: Parameter = Parameter::new("placeholder", Kind::Tokens);
 
-/// Parameters of a choice by worth.
+/// Parameters of a strategy that chooses groups by worth.
 const WORTH: &[Parameter] =
     &[PRESERVE_RECENT, Parameter::new("near-request", Kind::Switch), PRESERVE_FIRST_USER];
 
@@ -165,7 +165,7 @@ pub(super) const STAGES: &[StageRow] = &[
     },
 ];
 
-/// The names of [`Profile`](epitome_core::Profile)s; a test holds them against each other.
+/// The names of [`Profile`](epitome_core::Profile)s. A test compares the two lists.
 const PROFILES: &[&[&str]] = &[
     &["openai-chat"],
     &["openai-responses"],

@@ -1,4 +1,4 @@
-//! The knowledge of texts that a strategy needs, in numbers.
+//! Facts about the texts of messages, as numbers for a strategy.
 
 use core::hash::{BuildHasher as _, BuildHasherDefault};
 use core::ops::Range;
@@ -12,23 +12,25 @@ use epitome_core::message::{PartView, Parts};
 use epitome_std::search::ConversationIndex;
 use foldhash::fast::RandomState;
 
-/// The knowledge of texts that the stages of a [`StrategySpec`](super::StrategySpec) need, because a strategy sees no text: made
-/// by [`StrategySpec::texts`](super::StrategySpec::texts), then shown all messages of an index in their order.
+/// Facts about the texts of messages that the stages of a [`StrategySpec`](super::StrategySpec) need, because a
+/// strategy sees no text. [`StrategySpec::texts`](super::StrategySpec::texts) makes an empty value; add all
+/// messages of an index to it in their order.
 ///
-/// For [`Supersede`](crate::Supersede): the tool and the arguments of the call of each result. Two results are about the same thing if both
-/// are equal. For [`Salience`](crate::Salience): a [`ConversationIndex`] of the messages, with their texts and results of tools.
+/// For [`Supersede`](crate::Supersede): the tool and the arguments of the call of each result. Two results have the
+/// same subject if both are equal. For [`Salience`](crate::Salience): a [`ConversationIndex`] of the messages, with
+/// their texts and tool results.
 #[derive(Debug, Clone, Default)]
 pub struct SpecTexts {
     things: Option<Things>,
     search: Option<Search>,
 }
 
-/// Subject of each result.
+/// The subject of each result.
 #[derive(Debug, Clone, Default)]
 struct Things {
-    /// The latest call with an id.
+    /// Subjects of calls, by call id: the latest call with each id.
     calls: BTreeMap<String, u64>,
-    /// By the position of the message and the part's place in it.
+    /// Subjects of results, by the position of the message and the ordinal of the part.
     results: BTreeMap<(u32, u32), u64>,
 }
 
@@ -36,15 +38,15 @@ struct Things {
 struct Search {
     index: ConversationIndex,
     hasher: RandomState,
-    /// By the hash of a text, the newest message that has it.
+    /// The newest message with each text, by the hash of the text.
     newest: HashMap<u64, u32, RandomState>,
-    /// By position, the hash of the text.
+    /// The hash of each message's text, by position.
     hashes: Vec<u64>,
     /// The place of each text and of each result of a tool, in their order.
     places: Vec<Place>,
-    /// Room for the text of a message.
+    /// Buffer for the text of a message.
     text: String,
-    /// Room for where these stand in it.
+    /// Buffer for the ranges of its texts and results.
     ranges: Vec<Range<usize>>,
 }
 
@@ -62,7 +64,7 @@ impl SpecTexts {
         Self { things: things.then(Things::default), search: search.then(Search::default) }
     }
 
-    /// Looks through the message at `position`.
+    /// Adds the message at `position`.
     pub fn look_through<M: Parts + ?Sized>(&mut self, position: u32, message: &M) {
         if let Some(things) = &mut self.things {
             things.look_through(position, message);
@@ -72,13 +74,13 @@ impl SpecTexts {
         }
     }
 
-    /// Subject of a result.
+    /// The subject of a result.
     pub(super) fn thing(&self, part: &IndexedPart<'_>) -> Option<u64> {
         self.things.as_ref()?.results.get(&(part.position(), part.ordinal())).copied()
     }
 
-    /// By position, how much each message says, in units of [`ConversationIndex::weights`]; 0 if a newer one says the same. Empty where no
-    /// search was asked for.
+    /// The weight of each message, by position, in units of [`ConversationIndex::weights`]; 0 if a newer message
+    /// has the same text. Empty if no stage uses the worth of texts.
     pub(super) fn weights(&self) -> Vec<u64> {
         let Some(search) = &self.search else { return Vec::new() };
         let mut weights = search.index.weights();
@@ -90,7 +92,8 @@ impl SpecTexts {
         weights
     }
 
-    /// The places of texts of which a sentence is updated, each with that of the newest text that does so and may.
+    /// Pairs of places: a text with a sentence that is updated, and the newest text that updates it and for which
+    /// `may_update` holds.
     pub(super) fn updated(&self, may_update: impl Fn(Place) -> bool) -> Vec<(Place, Place)> {
         let Some(search) = &self.search else { return Vec::new() };
         let place = |text: usize| search.places.get(text).copied();
@@ -99,14 +102,15 @@ impl SpecTexts {
         places.flatten().collect()
     }
 
-    /// By position, how near each message is to the one at `position`; empty where no search was asked for.
+    /// The nearness of each message to the one at `position`, by position. Empty if no stage uses the worth of
+    /// texts.
     pub(super) fn near(&self, position: u32) -> Vec<u64> {
         let scores = self.search.as_ref().map(|search| search.index.scores_like(position as usize));
         scores.unwrap_or_default()
     }
 }
 
-/// Only compared within one pass, so that it need not be the same elsewhere.
+/// A hash for comparisons within one pass. It may differ between platforms.
 fn hash(of: impl core::hash::Hash) -> u64 {
     BuildHasherDefault::<DefaultHasher>::new().hash_one(of)
 }
@@ -133,7 +137,7 @@ impl Things {
 
 impl Search {
     fn look_through<M: Parts + ?Sized>(&mut self, position: u32, message: &M) {
-        // One that was passed over says nothing.
+        // A position that was skipped has an empty text.
         self.text.clear();
         self.ranges.clear();
         while self.hashes.len() < position as usize {
@@ -154,7 +158,7 @@ impl Search {
         self.add();
     }
 
-    /// Adds the message whose text was written.
+    /// Adds the message whose text is in the buffer.
     fn add(&mut self) {
         let (hash, position) =
             (self.hasher.hash_one(&self.text), u32::try_from(self.hashes.len()).unwrap_or(u32::MAX));
@@ -164,7 +168,7 @@ impl Search {
     }
 }
 
-/// All that a part says to its reader, a line for each text: texts, names and arguments of calls, results.
+/// Writes the texts of a part, one line each: texts, names and arguments of calls, results.
 fn write(part: PartView<'_>, text: &mut String) {
     let mut line = |own: &str| {
         text.push_str(own);

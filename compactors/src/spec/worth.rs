@@ -1,4 +1,4 @@
-//! Worth of each group of a conversation, and the groups that a newer one updates.
+//! The worth of each group of a conversation, and the updates between groups.
 
 use std::collections::HashSet;
 use std::vec;
@@ -9,11 +9,11 @@ use epitome_core::{Draft, Group, GroupKind, PartKind, PartVerdict, Verdict};
 use super::SpecTexts;
 use super::texts::Place;
 
-/// Nearness is worth so many times the rarity of terms, for each token.
+/// Weight of the nearness relative to the rarity of terms, for each token.
 const NEARNESS: u64 = 200;
 
-/// Added to the tokens by which nearness is divided, so that a short message does not win by its length alone. This, and the
-/// factor above, measured best on labelled conversations of two kinds (docs/what-is-kept.md).
+/// Tokens that are added to the divisor of the nearness, so that a short message does not win by its length alone.
+/// This value and the weight above measured best on labelled conversations of two kinds (docs/what-is-kept.md).
 const LENGTH_ADDED: u64 = 200;
 
 /// The share of the nearness of a neighbour, in percent, by its distance less one.
@@ -22,10 +22,11 @@ const NEIGHBOURS: [u64; 2] = [70, 49];
 impl SpecTexts {
     /// The worth of each group of a draft's index, for [`Salience`](crate::Salience): the sum of two amounts.
     ///
-    /// *How much it says*: the rarity of its distinct terms, for each of its tokens; that of what the user said counts twice, and of
-    /// messages that say the same only the newest counts. *How near it is to the open request*, with `near_request` and where the
-    /// conversation ends with a request or with results that the model waits for: its BM25 and, less, that of its four
-    /// neighbours, since an answer stands beside its question.
+    /// *Content*: the rarity of its distinct terms, divided by its tokens. The content of user messages counts
+    /// twice; of messages with the same text, only the newest counts. *Nearness to the open request*, with
+    /// `near_request`, and if the conversation ends with a request or with results that the model has not seen: its
+    /// BM25 score and, with less weight, the scores of its four neighbours, because an answer is next to its
+    /// question.
     #[must_use]
     pub fn worths(&self, draft: &Draft<'_>, near_request: bool) -> Vec<u64> {
         let near = open_request(draft).filter(|_| near_request).map(|request| self.near_to(draft, &request));
@@ -35,10 +36,12 @@ impl SpecTexts {
         groups.map(|(at, group)| worth(draft, &group, &weights, near(at))).collect()
     }
 
-    /// The groups of a draft that a newer one updates, for [`Salience::updates`](crate::Salience::updates): a sentence of the newer one
-    /// is about the same thing and says something else ([`UpdateIndex`](epitome_std::search::UpdateIndex)).
+    /// The updates between groups of a draft, for [`Salience::updates`](crate::Salience::updates): a sentence of
+    /// the newer group has the same subject as one of the older group, and a different statement
+    /// ([`UpdateIndex`](epitome_std::search::UpdateIndex)).
     ///
-    /// The words of users and the results of tools update others, as far as they are shown; those of the model repeat what others say.
+    /// Messages of users and tool results update others, as far as they are visible. Messages of the model do not,
+    /// because they repeat other messages.
     #[must_use]
     pub fn updates(&self, draft: &Draft<'_>) -> Vec<(u32, u32)> {
         let shown = Shown::of(draft);
@@ -54,7 +57,7 @@ impl SpecTexts {
         leaders
     }
 
-    /// Nearness of each group to a request, with its neighbours.
+    /// The nearness of each group to a request, with the scores of its neighbours.
     fn near_to(&self, draft: &Draft<'_>, request: &Group<'_>) -> Vec<u64> {
         let mut scores = Vec::new();
         for position in positions(request) {
@@ -72,18 +75,18 @@ impl SpecTexts {
     }
 }
 
-/// The places of texts that are shown, each with the leader of its group.
+/// The places of visible texts, each with the leader of its group.
 struct Shown {
-    /// By position.
+    /// The group of each message, by position.
     leaders: Vec<Option<Leader>>,
-    /// Results that are shortened, by position and ordinal.
+    /// Shortened results, by position and ordinal.
     shortened: HashSet<(u32, u32)>,
 }
 
 #[derive(Clone, Copy)]
 struct Leader {
     leader: u32,
-    /// Whether its texts, but for results, are the model's.
+    /// Whether its texts, apart from results, are from the model.
     is_of_model: bool,
 }
 

@@ -14,18 +14,18 @@ use super::text::without_calls;
 use super::transcript::pieces_of;
 use super::{Summarizer, SummaryError, SummaryRequest};
 
-/// Writes the beginnings of everything that was said, shortened until it has the size that it may have; where that is not
-/// enough, the oldest messages are left out, and it says how many. What the summary before said has up to half of the room.
-/// No model is asked.
+/// Writes a summary without a model: the beginnings of all messages, shortened to the allowed size.
 ///
-/// It says less than a model would, at no cost: use it where none is at hand, or after one has failed.
+/// If this is not enough, the oldest messages are left out, and the text contains their number. The text of the
+/// summary before has up to half of the room. Use it if no model is available, or as a fallback: it has less
+/// content than a summary by a model, at no cost.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::exhaustive_structs, reason = "it has no parameters")]
 pub struct DigestSummarizer;
 
-/// Texts of more than this are cut from the beginning.
+/// Maximum bytes of a text at first: longer texts are cut.
 const TEXT_BYTES_MAX: usize = 2_048;
-/// Texts are not cut to less than this.
+/// Below this maximum, texts are not cut further: the oldest are left out instead.
 const TEXT_BYTES_MIN: usize = 32;
 
 #[async_trait]
@@ -43,7 +43,8 @@ impl Summarizer for DigestSummarizer {
     }
 }
 
-/// The digest of what is asked for; of its allowance it may miss a token or two, where neighbours make one together.
+/// The digest for a request. It may exceed the allowance by one or two tokens, because adjacent pieces may form
+/// other tokens.
 pub(super) fn digest(request: &SummaryRequest<'_>) -> String {
     let count = |text: &str| request.counter.count(text);
     let previous = request.previous.map_or_else(String::new, |previous| {
@@ -80,8 +81,8 @@ fn beginning(text: &str, room: Tokens, count: &dyn Fn(&str) -> Tokens) -> String
     text.get(..end).unwrap_or_default().trim_end().into()
 }
 
-/// The last groups, as many as there is room for, and how many are not among them. Of the one before them the last pieces
-/// stay: a group may hold hundreds of calls.
+/// The last groups that fit, and the number of groups left out. Of the group before them the last pieces stay,
+/// because a group may hold hundreds of calls.
 fn newest(groups: &[Vec<String>], room: Tokens, count: &dyn Fn(&str) -> Tokens) -> String {
     let longest = left_out(groups.len(), true);
     let mut left = room.0.saturating_sub(count(&longest).0);
@@ -105,14 +106,14 @@ fn newest(groups: &[Vec<String>], room: Tokens, count: &dyn Fn(&str) -> Tokens) 
         [] => left_out(groups_left_out, false),
         _ => left_out(groups_left_out.saturating_sub(1), true),
     };
-    // Where not even that has room, the least that says so.
+    // If not even this line fits, the shortest note.
     if count(&said) > room {
         return LEFT_OUT.into();
     }
     said + &part.concat() + &whole.iter().flatten().map(String::as_str).collect::<String>()
 }
 
-/// Says what is not there: so many groups, and with `part` the beginning of another.
+/// The line about missing content: this number of groups, and with `part` the beginning of another one.
 fn left_out(groups: usize, part: bool) -> String {
     match (groups, part) {
         (_, false) => format!("[{groups} earlier exchanges left out]\n"),
@@ -121,5 +122,5 @@ fn left_out(groups: usize, part: bool) -> String {
     }
 }
 
-/// Is said where there is room for nothing else.
+/// The note if nothing else fits.
 pub(super) const LEFT_OUT: &str = "[left out]";

@@ -1,10 +1,10 @@
-//! The line of a summary that says where the model reads in full what the summary stands for.
+//! The line of a summary that tells the model how to read the summarized messages in full.
 
 use std::format;
 use std::string::String;
 
-/// The messages that a summary stands for, by the numbers by which a tool reads them: from the first to the last. Messages between
-/// them may be visible.
+/// The range of messages that a summary covers, by the numbers that a tool reads. Messages within the range may be
+/// visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Handle<'a> {
     pub(crate) tool: &'a str,
@@ -19,7 +19,7 @@ const ONE: &str = ", message ";
 const SEVERAL: &str = ", messages ";
 
 impl Handle<'_> {
-    /// The line, without its end.
+    /// The line, without a line break.
     pub(crate) fn line(&self) -> String {
         let (tool, (first, last)) = (self.tool, self.numbers);
         match first == last {
@@ -29,7 +29,7 @@ impl Handle<'_> {
     }
 }
 
-/// The numbers in a line of this form, whatever its tool is.
+/// The numbers in a line of this form, for any tool.
 pub(crate) fn numbers_in(line: &str) -> Option<Numbers> {
     let inner = line.trim().strip_prefix(OPENING)?.strip_suffix(']')?;
     if let Some((_, range)) = inner.rsplit_once(SEVERAL) {
@@ -40,7 +40,7 @@ pub(crate) fn numbers_in(line: &str) -> Option<Numbers> {
     Some((number, number))
 }
 
-/// All from the lowest to the highest.
+/// The range from the lowest to the highest number.
 pub(crate) fn joined(numbers: impl IntoIterator<Item = Numbers>) -> Option<Numbers> {
     numbers.into_iter().reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
 }

@@ -1,4 +1,4 @@
-//! A document with which a new session, or another agent, goes on.
+//! A document from which a new session, or another agent, continues the work.
 
 mod markdown;
 #[cfg(test)]
@@ -21,24 +21,24 @@ use super::text::identifier_lines;
 use super::transcript::cut;
 use super::{Earlier, Identifiers, SummaryError, SummaryRequest, SummaryWriter, checked};
 
-/// A document of less has no room for its headings and an account of the work.
+/// Minimum size of a document: a smaller one has no room for its headings and an account of the work.
 const TOKENS_MIN: Tokens = Tokens(400);
 
-/// Divisor of a document's tokens: the first request, the latest one, the calls without a result and the identifiers get at most this share
-/// each.
+/// Divisor of a document's tokens: the first request, the latest one, the calls without a result and the
+/// identifiers get at most this share each.
 const SHARE: u32 = 6;
 
-/// No model is asked to tell the work in less.
+/// Minimum size of the account of the work.
 const ACCOUNT_MIN: Tokens = Tokens(64);
 
-/// Maximum number of times that the account of the work is written, each time with less room.
+/// Maximum number of attempts to write the account of the work, each with less room.
 const TRIES_MAX: usize = 4;
 
-/// Content of a document beside the account of the work.
+/// The content of a document apart from the account of the work.
 struct Frame {
     messages: usize,
     first: String,
-    /// The latest request, if it is another one, and whether it was answered.
+    /// The latest request, if it is not the first one. `answered` is true if the model answered the latest request.
     latest: Option<String>,
     answered: bool,
     open: String,
@@ -46,12 +46,13 @@ struct Frame {
 }
 
 impl SummaryWriter<'_> {
-    /// Writes a document of at most `tokens_max` tokens with which a new session goes on: the first request, the latest one and whether
-    /// it was answered, the calls that have no result, an account of the work, and the files and other identifiers. It is Markdown.
+    /// Writes a document of at most `tokens_max` tokens for a new session, in Markdown. It contains the first
+    /// request, the latest request and whether it was answered, the calls without a result, an account of the work,
+    /// and the files and other identifiers.
     ///
-    /// With a summarizer the account is a summary; without one it is a record of the requests, the words of the model and its calls, the
-    /// newest first where there is no room for all. The words of users are quoted, and
-    /// cut where they have more than a sixth of the document. `messages` is the conversation as a model is shown it.
+    /// With a summarizer, the account is a summary. Without one, it is a record of the requests, the words of the
+    /// model and its calls; the newest come first if there is no room for all. Requests are quoted, and cut if they
+    /// exceed a sixth of the document. `messages` is the conversation as a model sees it.
     ///
     /// ```
     /// use epitome_compactors::SummaryWriter;
@@ -104,7 +105,7 @@ impl SummaryWriter<'_> {
         }
     }
 
-    /// Has the summarizer tell the work.
+    /// Requests the account of the work from the summarizer.
     async fn summary(&self, messages: &[&Message], room: Tokens) -> Result<String, SummaryError> {
         let mut groups: Vec<Vec<&Message>> = Vec::new();
         for message in messages.iter().filter(|message| is_work(message)) {
@@ -128,13 +129,13 @@ fn summaries<'m>(messages: &'m [&'m Message]) -> impl Iterator<Item = String> + 
     are.map(|message| Earlier::of(message).prose).filter(|prose| !prose.is_empty())
 }
 
-/// Whether something was said or done in a message, rather than told beforehand or added.
+/// Whether a message is part of the work, and not an instruction or an added message.
 fn is_work(message: &Message) -> bool {
     !matches!(message.role(), Role::System | Role::Developer) && !is_added(message)
 }
 
-/// The work without a model: the summaries before, then the requests with what the model said to them and the tools that it called. The
-/// newest have room first.
+/// The account of the work without a model: the earlier summaries, then the requests with the model's answers and
+/// the names of the called tools. The newest entries have room first.
 fn record(messages: &[&Message], room: Tokens, counter: &dyn TokenCounter) -> String {
     let mut entries: Vec<String> = summaries(messages).collect();
     let mut calls: BTreeMap<&str, usize> = BTreeMap::new();
@@ -166,13 +167,13 @@ fn left_out(entries: usize) -> String {
     format!("[{entries} earlier entries left out]")
 }
 
-/// Number of calls of each tool, in words.
+/// The number of calls of each tool, as text.
 fn called(calls: BTreeMap<&str, usize>) -> Option<String> {
     let each: Vec<String> = calls.iter().map(|(name, times)| format!("{name} {times}x")).collect();
     (!each.is_empty()).then(|| format!("Calls: {}", each.join(", ")))
 }
 
-/// Entries are cut to so many bytes: a request in its line, what the model said, and its latest answer.
+/// Maximum bytes of entries: a request in one line, an answer of the model, and the latest answer.
 const REQUEST_BYTES_MAX: usize = 240;
 const ANSWER_BYTES_MAX: usize = 1_200;
 const LAST_BYTES_MAX: usize = 6_000;
@@ -240,7 +241,7 @@ fn text_of(message: &Message) -> String {
     }
 }
 
-/// A line for each call that has no result, the newest that have room.
+/// A line for each call without a result, the newest ones that fit.
 fn open_calls(messages: &[&Message], room: Tokens, counter: &dyn TokenCounter) -> String {
     let parts = || messages.iter().flat_map(|message| message.parts());
     let mut results: HashMap<&str, usize> = HashMap::new();
@@ -280,5 +281,5 @@ fn newest_fitting(texts: &[String], room: Tokens, counter: &dyn TokenCounter) ->
 /// Tokens between two texts.
 const BREAK_TOKENS: u32 = 2;
 
-/// The arguments of a call are cut to so many bytes.
+/// Maximum bytes of the arguments of a call.
 const ARGUMENTS_BYTES_MAX: usize = 240;

@@ -1,5 +1,5 @@
-//! Identifiers that a model must be able to write letter by letter after a summary: paths, addresses, ids, amounts. No model is asked:
-//! models leave such things out, or write them wrong.
+//! Identifiers that a model must be able to write letter by letter after a summary: paths, addresses, ids, amounts.
+//! They are found without a model, because models omit them or write them wrong.
 
 use core::cmp::Reverse;
 use std::borrow::ToOwned;
@@ -16,30 +16,30 @@ use serde_json::Value;
 
 use super::pieces::Pieces;
 
-/// Identifiers with how much speaks for each.
+/// Identifiers, with the weight of each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Identifiers {
     found: HashMap<String, Found, RandomState>,
-    /// Whether names in code and plain numbers count too.
+    /// Whether names in code and plain numbers count as identifiers.
     code: bool,
-    /// Number of messages that were looked through.
+    /// Number of the processed messages.
     messages: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Found {
-    /// In how many messages it stands, weighted by who wrote them.
+    /// Number of messages with the identifier, weighted by their writers.
     weight: u64,
     /// Part of this weight that comes from tools.
     by_tools: u64,
-    /// The last of the messages in which it stands, counted from 1.
+    /// The last message with the identifier, counted from 1.
     last: u64,
 }
 
 impl Found {
     /// Adds an occurrence in this message.
     fn add(&mut self, writer: Writer, at: u64) {
-        // Once for each message, however often it stands there.
+        // An identifier counts once for each message.
         if self.last == at {
             return;
         }
@@ -54,7 +54,8 @@ impl Found {
     }
 }
 
-/// Writer of a text. Identifiers that users name come first. Identifiers that only tools list, by the thousands, come last.
+/// The writer of a text. Identifiers from users come first. Identifiers that only tools list, often thousands, come
+/// last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Writer {
     User,
@@ -79,14 +80,15 @@ impl Writer {
     }
 }
 
-/// Weight of an identifier in an earlier summary: more than one that the model names once, less than one that it names twice.
+/// Weight of an identifier in an earlier summary: more than of one that the model names once, less than of one that
+/// it names twice.
 const KNOWN: u64 = 6;
-/// Maximum weight from tools: an identifier that only tools write never outweighs one that the model names.
+/// Maximum weight from tools: an identifier that only tools write never exceeds one that the model names.
 const BY_TOOLS_MAX: u64 = 3;
 
-/// Maximum number of identifiers that are remembered until the room for them is known.
+/// Maximum number of identifiers in memory, before the room for the list is known.
 const FOUND_MAX: usize = 4_096;
-/// Maximum for a ledger.
+/// The same maximum for a ledger.
 const FOUND_IN_CODE_MAX: usize = 65_536;
 
 impl Identifiers {
@@ -97,7 +99,7 @@ impl Identifiers {
         Self { found, ..Self::default() }
     }
 
-    /// None, for a ledger: names in code and plain numbers count too.
+    /// An empty set for a ledger, in which names in code and plain numbers count too.
     pub(crate) fn of_code() -> Self {
         Self { code: true, ..Self::default() }
     }
@@ -110,8 +112,8 @@ impl Identifiers {
         self
     }
 
-    /// Looks through the messages that came after. Those that are remembered first are those of the users, because there
-    /// may be more than can be.
+    /// Adds the identifiers of the next messages. Those of users are added first, because the number of identifiers
+    /// is limited.
     pub(crate) fn look_through<'m>(&mut self, messages: impl Iterator<Item = &'m Message> + Clone) {
         for writer in Writer::ALL {
             for (message, at) in messages.clone().zip(self.messages.saturating_add(1)..) {
@@ -121,7 +123,7 @@ impl Identifiers {
         self.messages = self.messages.saturating_add(messages.count() as u64);
     }
 
-    /// Looks through one part of a message.
+    /// Adds the identifiers of one part of a message.
     pub(crate) fn look_through_part(&mut self, message: &Message, ordinal: usize) {
         self.messages = self.messages.saturating_add(1);
         let part = message.parts().get(ordinal).map_or(&[][..], core::slice::from_ref);
@@ -148,7 +150,7 @@ impl Identifiers {
         for_each_identifier(text, code, &mut |identifier| self.add(identifier, writer, at));
     }
 
-    /// Leaves out what stands in these parts, which are still shown.
+    /// Removes the identifiers in these parts, which stay visible.
     pub(crate) fn leave_out<'m>(&mut self, parts: impl Iterator<Item = &'m Part>) {
         for part in parts {
             match part {
@@ -162,7 +164,7 @@ impl Identifiers {
         }
     }
 
-    /// Leaves out what stands in this text.
+    /// Removes the identifiers in this text.
     pub(crate) fn leave_out_text(&mut self, text: &str) {
         for_each_identifier(text, self.code, &mut |identifier| {
             self.found.remove(identifier);
@@ -182,23 +184,23 @@ impl Identifiers {
         }
     }
 
-    /// The most important ones, as many as there is room for.
+    /// The identifiers of the highest worth that fit into `room`.
     pub(crate) fn best(&self, room: Tokens, counter: &dyn TokenCounter) -> Vec<&str> {
         let worths = self.found.iter();
         let worths =
             worths.map(|(identifier, found)| (self.worth(identifier, found), Reverse(identifier.as_str())));
-        // Seldom is there room for all, so that they are not sorted.
+        // A heap instead of a sort, because `room` is seldom enough for all.
         let mut all: BinaryHeap<_> = worths.collect();
         let (mut left, mut misses) = (room.0, 0_u32);
         let (mut best, mut seen) = (Vec::new(), Pieces::default());
         while left > SPACE_TOKENS && misses <= MISSES_MAX {
             let Some((_, Reverse(identifier))) = all.pop() else { break };
-            // A name is seen in a path that ends with it.
+            // A name needs no entry if a listed path ends with it.
             if self.code && seen.contains(identifier) {
                 continue;
             }
             let tokens = counter.count(identifier).0.saturating_add(SPACE_TOKENS);
-            // One that is too long is no reason to leave out the next.
+            // After an identifier that is too long, shorter ones may still fit.
             match left.checked_sub(tokens) {
                 Some(rest) => {
                     left = rest;
@@ -213,7 +215,7 @@ impl Identifiers {
         best
     }
 
-    /// Worth of an identifier. A ledger has room for few, and the newest are needed most.
+    /// The worth of an identifier. A ledger has room for few identifiers, of which the newest are needed most.
     fn worth(&self, identifier: &str, found: &Found) -> (u64, u64) {
         if !self.code {
             return (found.weight, found.last);
@@ -225,18 +227,19 @@ impl Identifiers {
     }
 }
 
-/// An identifier of a ledger that so many messages have not named is worth half.
+/// Age, in messages, that halves the worth of an identifier in a ledger.
 const AGE_HALVES: u64 = 32;
 
-/// In a ledger an identifier of twice the length, with this added, is worth half: it costs twice the room.
+/// Bytes that are added to the length of an identifier in a ledger. Twice this sum halves the worth, because it
+/// costs twice the room.
 const BYTES_FREE: u64 = 16;
 
 /// Tokens between two identifiers of a list.
 const SPACE_TOKENS: u32 = 1;
-/// The list ends when more identifiers than this were too long for it.
+/// Maximum number of identifiers that are skipped as too long. Then the list ends.
 const MISSES_MAX: u32 = 64;
 
-/// The texts in the arguments of a call, without the escapes of JSON.
+/// Calls `visit` with the texts in the arguments of a call, without the escapes of JSON.
 fn for_each_argument(arguments: &str, visit: &mut dyn FnMut(&str)) {
     match serde_json::from_str(arguments) {
         Ok(value) => for_each_text(&value, visit),

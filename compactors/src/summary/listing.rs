@@ -1,4 +1,4 @@
-//! Identifiers without a summary around them, for a text that somebody else writes.
+//! Identifiers without a summary, for a text that another program writes.
 
 use std::string::String;
 
@@ -8,16 +8,17 @@ use epitome_std::message::Message;
 use super::text::identifier_lines;
 use super::{Identifiers, SummaryWriter};
 
-/// Maximum number of times that a list is made, each time in less room.
+/// Maximum number of attempts to make a list, each with less room.
 const TRIES_MAX: usize = 8;
 
 impl SummaryWriter<'_> {
-    /// Lists the identifiers in `messages` that stand nowhere in `shown`, in at most `tokens_max` tokens: a line for each kind, as in a
-    /// ledger. What users name comes before what the model names, and that before what only tools list. The text is empty where there
-    /// is none.
+    /// Lists the identifiers in `messages` that are not in `shown`, in at most `tokens_max` tokens.
     ///
-    /// This is for a summary that another program writes. Given to that program, or put behind its summary, the list keeps what a
-    /// summary leaves out or writes wrong.
+    /// Use it for a summary that another program writes: give it to that program, or add it to the summary. The
+    /// list keeps the identifiers that a summary omits or writes wrong.
+    ///
+    /// It has a line for each kind, as in a ledger. Identifiers from users come first, then those from the model,
+    /// then those that only tools list. The text is empty if there are none.
     ///
     /// ```
     /// use epitome_compactors::SummaryWriter;
@@ -38,7 +39,7 @@ impl SummaryWriter<'_> {
         identifiers.leave_out(shown.iter().flat_map(|message| message.parts()));
         let mut room = tokens_max;
         for _ in 0..TRIES_MAX {
-            // The room is for the identifiers, and their lines have names.
+            // The room counts only the identifiers. The names of the lines are added to it.
             let list = identifier_lines(&identifiers.best(room, self.counter())).join("\n");
             match self.counter().count(&list).0.checked_sub(tokens_max.0) {
                 None | Some(0) => return list,

@@ -1,20 +1,20 @@
-//! Whether a text stands in one of many others.
+//! A search for texts within many other texts.
 
 use std::string::String;
 use std::vec;
 use std::vec::Vec;
 
-/// Texts without control characters, by every three neighbouring bytes in them.
+/// Texts without control characters, indexed by every three adjacent bytes.
 ///
-/// *Cost*: one step for each byte of a text that is added; a look-up takes one step for each of its bytes, and compares it with the
-/// places of those three of its bytes that are in the fewest places.
+/// *Cost*: adding takes one step for each byte. A look-up takes one step for each byte of its text, and compares
+/// the text at the places of its rarest three bytes.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
-    /// One text after the other, with an end of a line between.
+    /// All texts in order, each with a line break.
     all: String,
-    /// By the hash of three bytes. Empty until there is a text.
+    /// By the hash of three bytes, their places. Empty until there is a text.
     rows: Vec<Row>,
-    /// By the place of three bytes in `all`, the place of those before them that have the same hash, counted from 1.
+    /// By the place of three bytes in `all`, the place before with the same hash, counted from 1.
     before: Vec<u32>,
 }
 
@@ -22,14 +22,14 @@ pub(super) struct Pieces {
 #[derive(Debug, Clone, Copy, Default)]
 struct Row {
     count: u32,
-    /// The last, counted from 1.
+    /// The last place, counted from 1.
     last: u32,
 }
 
-/// Number of bytes that are looked up together.
+/// Number of bytes of an index entry.
 const BYTES: usize = 3;
 
-/// Bits of a hash: more than three bytes of identifiers mostly have.
+/// Bits of a hash: identifiers seldom have more different sequences of three bytes.
 const BITS: u32 = 15;
 
 impl Pieces {
@@ -47,11 +47,12 @@ impl Pieces {
                 *row = Row { count: row.count.saturating_add(1), last: place };
             }
         }
-        // What ends in the middle of three bytes, or behind the text, begins none.
+        // The last bytes of a text begin no sequence of three bytes.
         self.before.resize(self.all.len(), 0);
     }
 
-    /// Whether `text` stands in one of them, and not within a longer word: `PROJ-1` does not stand in `PROJ-12`, a name in its path does.
+    /// Whether `text` is in one of the texts, and not within a longer word: `PROJ-1` is not in `PROJ-12`; a file
+    /// name is in its path.
     pub(super) fn contains(&self, text: &str) -> bool {
         let rows = text.as_bytes().windows(BYTES).map(|three| self.rows.get(hash(three)).copied());
         let rarest = rows.map(Option::unwrap_or_default).enumerate().min_by_key(|(_, row)| row.count);
@@ -70,7 +71,7 @@ impl Pieces {
         false
     }
 
-    /// Whether no word goes on before or behind so many bytes.
+    /// Whether the bytes at `begin` are not part of a longer word.
     fn is_apart(&self, begin: usize, bytes: usize) -> bool {
         let is_of_word = |at: Option<usize>| {
             let byte = at.and_then(|at| self.all.as_bytes().get(at));

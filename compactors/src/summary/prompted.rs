@@ -19,13 +19,14 @@ use serde_json::{Map, Value};
 use super::transcript::{write_group, write_tagged};
 use super::{Instructions, Summarizer, SummaryError, SummaryRequest, checked};
 
-/// Asks a model for the summary, through the caller's own client.
+/// A [`Summarizer`] that calls a model through the caller's own client.
 ///
-/// It is asked beside the conversation: one system message with the [`Instructions`], and one user message with the
-/// previous summary, if there is one, and a transcript of what came since, in which nothing that was said can open or close
-/// a piece of it. There are no tools in the request. What does not fit the summarizer's window is summarized in several
-/// calls, each with the summary so far, eight at most; texts are shortened before that would not be enough. An answer that
-/// is too long is asked for again, once.
+/// The request is separate from the conversation. It has one system message with the [`Instructions`], and one user
+/// message with the previous summary, if there is one, and a transcript of the messages since. Tags within the
+/// messages are escaped, so that they cannot open or close a piece of the transcript. The request has no tools.
+///
+/// A span that does not fit the summarizer's window takes several calls, at most eight, each with the summary so
+/// far. Texts are shortened if eight calls would not be enough. If an answer is too long, there is one retry.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -59,14 +60,14 @@ pub struct PromptedSummarizer {
 
 /// Maximum number of calls for one summary.
 const PASSES_MAX: usize = 8;
-/// Texts of a transcript are cut to this in any case: what tools return is long, and its middle says least.
+/// Maximum bytes of a text in a transcript: tool results are long, and their middle has the least content.
 const TEXT_BYTES_MAX: usize = 16_384;
-/// Texts are not cut to less than this.
+/// Minimum bytes to which a text is cut.
 const TEXT_BYTES_MIN: usize = 64;
 
 impl PromptedSummarizer {
-    /// Asks `client`, for the conversation's model, in a window of 128,000 tokens. Where nobody says which model that is, the client is
-    /// asked for none: it takes its default.
+    /// A summarizer with `client`, the conversation's model, and a window of 128,000 tokens. If the conversation's
+    /// model is not known, the request names no model, and the client uses its default.
     #[must_use]
     pub fn new(client: Arc<dyn ChatClient>) -> Self {
         Self {
@@ -86,7 +87,7 @@ impl PromptedSummarizer {
         self
     }
 
-    /// Sets the window of the model in tokens, its answer included.
+    /// Sets the window of the model in tokens, including its answer.
     #[must_use]
     pub const fn with_window(mut self, tokens: u64) -> Self {
         self.window = tokens;
@@ -107,37 +108,39 @@ impl PromptedSummarizer {
         self
     }
 
-    /// Asks within the conversation where that is possible. Before a call of the same model it sends the messages of that call, up to the
-    /// last one to be summarized, and the instructions behind them. The request begins byte for byte as the last one did, tools and options
-    /// included, so that the provider's prompt cache is paid for once.
+    /// Sends the summary request as a continuation of the conversation where possible. Before a call of the same
+    /// model it sends the messages of that call, up to the last one to be summarized, and the instructions behind
+    /// them. The request begins byte for byte as the last one did, tools and options included, so that the
+    /// provider's prompt cache covers it.
     ///
-    /// Where there is no such request, where it is for another model, or where what is asked does not fit beside it, the model
-    /// is asked beside the conversation; so it is if it refuses, calls a tool, or says too much.
+    /// It sends a separate request in all other cases: there is no such call, the call is for another model, or the
+    /// continuation does not fit the window. It also sends one if the model refuses, calls a tool, or exceeds the
+    /// allowance.
     #[must_use]
     pub const fn within_conversation(mut self) -> Self {
         self.prefix = true;
         self
     }
 
-    /// Tokens of the window that are left for a transcript, with a previous summary of the greatest length.
+    /// Tokens of the window for a transcript, with a previous summary of the greatest length.
     fn room(&self, request: &SummaryRequest<'_>) -> u64 {
         let told = self.instructions.text(request, true, request.allowance);
         let previous = request.previous.map_or(Tokens(0), |text| request.counter.count(text));
         let known = previous.max(request.allowance);
-        // What is counted piece by piece may have a little more as a whole.
+        // A whole may have slightly more tokens than its pieces.
         let others = [request.counter.count(&told), known, request.allowance];
         let others = others.iter().map(|tokens| tokens.as_u64()).sum::<u64>().saturating_add(TAGS_TOKENS);
         self.window.saturating_sub(others).saturating_mul(15) / 16
     }
 
-    /// The transcript, in pieces that fit.
+    /// The transcript, in pieces that fit the window.
     fn pieces(&self, request: &SummaryRequest<'_>) -> Result<Vec<String>, SummaryError> {
         let room = self.room(request);
         let at = |max| pieces_of(request, room, max).filter(|pieces| pieces.len() <= PASSES_MAX);
         if let Some(pieces) = at(TEXT_BYTES_MAX) {
             return Ok(pieces);
         }
-        // Whether it can be done at all is known before it is tried how.
+        // The shortest texts are tried first, to find out whether any length fits.
         let mut fits = at(TEXT_BYTES_MIN).ok_or(SummaryError::DoesNotFit { room })?;
         let (mut short, mut long) = (TEXT_BYTES_MIN, TEXT_BYTES_MAX);
         while long / 2 > short {
@@ -174,7 +177,7 @@ impl PromptedSummarizer {
         self.answer(of, &request).await
     }
 
-    /// Text of the model's answer to a request.
+    /// The text of the model's response to a request.
     async fn answer(
         &self,
         of: &SummaryRequest<'_>,
@@ -192,7 +195,7 @@ impl PromptedSummarizer {
         checked(&text.join("\n")).map(String::from)
     }
 
-    /// Asks within the conversation; `None` where that cannot be, or has led to nothing.
+    /// Requests the summary as a continuation of the conversation; `None` if this is not possible or failed.
     async fn ask_within(&self, of: &SummaryRequest<'_>) -> Option<String> {
         let live = of.live.filter(|_| self.prefix)?;
         if !self.model.is_empty() && self.model != live.model.as_str() {
@@ -218,8 +221,8 @@ impl PromptedSummarizer {
     }
 }
 
-/// The sent messages up to the end of the span, if all calls in them have their results. `None` if the span is not found as it is, because
-/// its last message is sent otherwise, or because it is there twice.
+/// The sent messages up to the end of the span, if all calls in them have their results. `None` if the span is not
+/// found: its last message was sent in another form, or the span occurs twice.
 fn up_to_span(of: &SummaryRequest<'_>, sent: &[Message]) -> Option<Vec<Message>> {
     let begin = sent.get(..=end_of(of.groups, sent)?)?;
     let parts = || begin.iter().flat_map(|message| message.parts());
@@ -229,8 +232,8 @@ fn up_to_span(of: &SummaryRequest<'_>, sent: &[Message]) -> Option<Vec<Message>>
     (calls.count() == results.count()).then(|| begin.to_vec())
 }
 
-/// Position of the last message of these groups. The same message may stand there more than once: it is the one with the most of the others
-/// before it.
+/// The position of the last message of these groups. If equal messages occur, the position with the longest match
+/// before it; `None` if two matches are equally long.
 fn end_of(groups: &[Vec<&Message>], sent: &[Message]) -> Option<usize> {
     let last = groups.last()?.last()?;
     let (mut found, mut longest, mut is_twice) = (None, 0, false);
@@ -250,7 +253,7 @@ fn end_of(groups: &[Vec<&Message>], sent: &[Message]) -> Option<usize> {
 /// Tokens of the tags around the pieces of a request and its two messages.
 const TAGS_TOKENS: u64 = 64;
 
-/// The groups in pieces of at most `room` tokens, no group in two of them; `None` if one is larger.
+/// The groups in pieces of at most `room` tokens, each group within one piece; `None` if a group is larger.
 fn pieces_of(request: &SummaryRequest<'_>, room: u64, max: usize) -> Option<Vec<String>> {
     let (mut pieces, mut piece, mut size) = (Vec::new(), String::new(), 0_u64);
     for group in request.groups {
@@ -299,7 +302,8 @@ impl Summarizer for PromptedSummarizer {
         Ok(so_far.unwrap_or_default())
     }
 
-    /// Within the conversation it reads from the cache what is sent anyway. A model that was named counts as another one.
+    /// A continuation of the conversation reads the conversation from the cache. A model set by name counts as
+    /// another model.
     fn price(&self, prices: &Prices, covered: u64, tokens: u64, cached: Option<u64>) -> u64 {
         match cached.filter(|_| self.prefix && self.model.is_empty()) {
             Some(cached) => prices.summary_within(cached, tokens),
@@ -324,8 +328,8 @@ mod tests {
 
     use super::*;
 
-    /// Behind a request of 150,000 tokens in the cache, a summary of 4,000 costs less than half of one that is asked for beside the
-    /// conversation.
+    /// With 150,000 cached tokens, a summary of 4,000 tokens as a continuation of the conversation costs less than half
+    /// of a separate request.
     #[test]
     fn within_the_conversation_a_summary_reads_from_the_cache() {
         let prices = Prices::new(100, 5_000);
@@ -335,7 +339,7 @@ mod tests {
         assert_eq!(beside.price(&prices, 125_000, 4_000, Some(150_000)), asked);
         assert_eq!(within.price(&prices, 125_000, 4_000, Some(150_000)), 15_000_000 + 20_000_000);
         assert_eq!(within.price(&prices, 125_000, 4_000, None), asked);
-        // Nobody has said that it is the conversation's.
+        // A model set by name may differ from the conversation's.
         let other = within.with_model("small-and-fast");
         assert_eq!(other.price(&prices, 125_000, 4_000, Some(150_000)), asked);
     }
@@ -360,7 +364,7 @@ mod tests {
         assert_eq!(end(&["go", "yes"], &["be brief", "go", "yes", "more?", "yes"]), Some(2));
         assert_eq!(end(&["more?", "yes"], &["be brief", "go", "yes", "more?", "yes", "bye"]), Some(4));
         assert_eq!(end(&["yes", "yes"], &["go", "yes", "yes", "no", "yes"]), Some(2));
-        // What is sent otherwise before its end is none of it.
+        // A message that was sent in another form does not belong to the match.
         assert_eq!(end(&["changed", "go", "yes"], &["as sent", "go", "yes", "more?", "yes"]), Some(2));
         assert_eq!(end(&["go"], &["be brief", "go", "yes"]), Some(1));
     }

@@ -1,4 +1,4 @@
-//! Words of users that stand word for word below a summary.
+//! Quotes of users below a summary.
 
 use std::string::String;
 use std::vec::Vec;
@@ -6,15 +6,15 @@ use std::vec::Vec;
 use epitome_core::{TokenCounter, Tokens};
 use epitome_std::message::{Message, Part};
 
-/// Words of users, in order, each with a mark before every line: no line of them can be taken for one of the summary.
+/// Quotes of users, in order. A mark before every line distinguishes them from the lines of the summary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Quotes(Vec<String>);
 
-/// Stands before each line.
+/// The mark before each line.
 const MARK: &str = ">";
 
 impl Quotes {
-    /// Reads the quotes in the section of an earlier summary.
+    /// Parses the quotes in the section of an earlier summary.
     pub(super) fn parse(section: &str) -> Self {
         let quotes = section.split("\n\n").map(str::trim).filter(|quote| !quote.is_empty());
         Self(
@@ -42,12 +42,12 @@ impl Quotes {
         }
     }
 
-    /// Adds others behind these.
+    /// Appends other quotes.
     pub(super) fn append(&mut self, mut others: Self) {
         self.0.append(&mut others.0);
     }
 
-    /// The newest that have room; one that has none is passed over.
+    /// The newest quotes that fit into `room`. A quote that does not fit is skipped.
     pub(super) fn newest(self, room: Tokens, counter: &dyn TokenCounter) -> Self {
         let mut left = room;
         let mut fits = |quote: &String| {
@@ -68,7 +68,7 @@ impl Quotes {
             .fold(opening, |all, quote| all.saturating_add(counter.count(quote)).saturating_add(BREAK))
     }
 
-    /// Leaves out the oldest; says whether there was one.
+    /// Removes the oldest quote; returns whether there was one.
     pub(super) fn leave_out_oldest(&mut self) -> bool {
         let any = !self.0.is_empty();
         self.0.drain(..usize::from(any));
@@ -84,7 +84,7 @@ impl Quotes {
     }
 }
 
-/// Tokens between two quotes, and before the first.
+/// Tokens between two quotes, and of the heading before the first one.
 const BREAK: Tokens = Tokens(1);
 const OPENING: Tokens = Tokens(8);
 
@@ -105,7 +105,7 @@ mod tests {
         let all = ["> Use tabs.", "> Never push.", "> Ship it.\n>\n> Today."];
         let short = kept(100);
         assert_eq!(short.iter().collect::<Vec<_>>(), all);
-        // One token less than the three have: the oldest goes.
+        // With one token less than the three quotes have, the oldest is removed.
         let room = short.tokens(&ClassEstimator::new()).0 - OPENING.0;
         assert_eq!(kept(room), short);
         assert_eq!(kept(room - 1).iter().collect::<Vec<_>>(), all[1..]);

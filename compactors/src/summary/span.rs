@@ -13,16 +13,18 @@ use super::handle::{Numbers, joined};
 use super::quotes::Quotes;
 use super::{Earlier, Identifiers};
 
-/// Content of a ledger.
+/// The content of a ledger.
 pub(super) struct Gone {
-    /// The summary in its span.
+    /// The earlier summary in its span.
     pub(super) earlier: Earlier,
     pub(super) identifiers: Identifiers,
-    /// The numbers by which the model reads what goes whole, if it can.
+    /// The range of numbers by which the model can read the wholly hidden messages; `None` if it cannot read by
+    /// number.
     pub(super) numbers: Option<Numbers>,
 }
 
-/// Content that a plan hides and shows nowhere else. `history` is the history of the plan, if it has one.
+/// The content that a plan hides and that stays visible nowhere. `history` is the history of the plan, if it has
+/// one.
 pub(super) fn gone(
     gap: &SummaryGap<'_>,
     messages: &[&Message],
@@ -80,12 +82,13 @@ pub(super) fn gone(
     gone
 }
 
-/// The numbers by which the model reads what stands at these positions, if it can.
+/// The range of numbers by which the model can read the messages at these positions; `None` if it cannot read by
+/// number.
 fn numbers_of(history: Option<&History>, positions: impl IntoIterator<Item = u32>) -> Option<Numbers> {
     history?.handle_of(positions).map(|range| (range.first.0, range.last.0))
 }
 
-/// Visible content of the span.
+/// The visible content of the span of a gap.
 pub(super) fn covered<'m>(
     gap: &SummaryGap<'_>,
     messages: &[&'m Message],
@@ -97,14 +100,14 @@ pub(super) fn covered<'m>(
     for group in gap.groups() {
         let mut own = Vec::new();
         for message in group.positions().flatten().filter_map(|at| messages.get(at as usize).copied()) {
-            // In a run, where the span need not be stored yet, nothing but its attribution tells a summary.
+            // The attribution identifies a summary, because the span of a run may not be stored yet.
             if message.attribution().source == SourceKind::Compaction {
                 let earlier = Earlier::of(message);
                 covered.identifiers = covered.identifiers.with(earlier.identifiers.clone());
                 covered.quotes.append(earlier.quotes.clone());
-                // A ledger stands for more than it covers.
+                // A ledger also covers messages outside its own range.
                 numbers.extend(earlier.numbers);
-                // What others stand before is not what came before.
+                // Only a summary at the beginning of the span continues as the earlier one.
                 if own.is_empty() && covered.groups.is_empty() && covered.earlier.prose.is_empty() {
                     covered.earlier = earlier;
                     continue;
@@ -121,7 +124,7 @@ pub(super) fn covered<'m>(
             covered.groups.push(own);
         }
     }
-    // To the summary that it begins with, they are what came next.
+    // The late answers come directly after the earlier summary, which they continue.
     looked_at.extend(late.iter().flatten());
     covered.groups.splice(0..0, late.iter().map(|exchange| exchange.iter().collect()));
     covered.identifiers.look_through(looked_at.into_iter());
@@ -129,8 +132,8 @@ pub(super) fn covered<'m>(
     covered
 }
 
-/// Whether the last request of a user in the span was answered, in it or behind it; without one, as it was `before`.
-/// It is read from the log, because models take an old request for an open one.
+/// Whether the last request of a user in the span was answered, in the span or behind it; without a request, the
+/// value `before`. The state is read from the log, because models treat an old request as an open one.
 pub(super) fn is_answered(gap: &SummaryGap<'_>, messages: &[&Message], before: Option<bool>) -> Option<bool> {
     let within: BTreeSet<u32> = gap.covers().flatten().collect();
     let asks_at = |position: &u32| messages.get(*position as usize).is_some_and(|message| asks(message));
@@ -142,32 +145,32 @@ pub(super) fn is_answered(gap: &SummaryGap<'_>, messages: &[&Message], before: O
     };
     let later = messages.get(begin as usize..).unwrap_or_default();
     let until = later.iter().take_while(|message| !asks(message));
-    // The last word counts: what is said before another call is no answer yet.
+    // Only the last message of the model counts: text before a further call is no answer.
     let speaks = |message: &&&Message| message.role() == Role::Assistant && !is_added(message);
     Some(until.filter(speaks).last().is_some_and(|message| answers(message)))
 }
 
-/// Visible content of a span.
+/// The visible content of a span.
 #[derive(Default)]
 pub(super) struct Covered<'a> {
-    /// The summary that it begins with, if it does.
+    /// The summary at the beginning of the span, if there is one.
     pub(super) earlier: Earlier,
-    /// Words of users in it. The quotes of the earlier summary come first.
+    /// Quotes of users in the span. The quotes of the earlier summary come first.
     pub(super) quotes: Quotes,
-    /// Identifiers of the summaries in it and of its messages.
+    /// Identifiers of the summaries and the messages in the span.
     pub(super) identifiers: Identifiers,
-    /// The other messages in it, group by group.
+    /// The other messages in the span, by group.
     pub(super) groups: Vec<Vec<&'a Message>>,
-    /// The numbers by which the model reads all of it, if it can.
+    /// The range of numbers by which the model can read the whole span; `None` if it cannot read by number.
     pub(super) numbers: Option<Numbers>,
 }
 
-/// Whether a component has added a message, rather than somebody said it.
+/// Whether a component added the message, so that it is no utterance of a participant.
 pub(super) fn is_added(message: &Message) -> bool {
     matches!(message.attribution().source, SourceKind::Context | SourceKind::Tool | SourceKind::Compaction)
 }
 
-/// Whether a message is what a user asks.
+/// Whether a message is a request of a user.
 pub(super) fn asks(message: &Message) -> bool {
     message.role() == Role::User && !is_added(message) && !message.parts().iter().all(is_result)
 }
@@ -176,7 +179,7 @@ pub(super) const fn is_result(part: &Part) -> bool {
     matches!(part, Part::ToolResult(_))
 }
 
-/// Whether a message of the model says something and calls nothing.
+/// Whether a message of the model has text and no calls.
 pub(super) fn answers(message: &Message) -> bool {
     let calls = message.parts().iter().any(|part| matches!(part, Part::ToolCall(_)));
     let says = message.parts().iter().any(|part| matches!(part, Part::Text(text) if !text.trim().is_empty()));

@@ -1,4 +1,4 @@
-//! The trait.
+//! The trait [`Summarizer`], with its request and its errors.
 
 use core::error::Error;
 use core::fmt;
@@ -12,11 +12,11 @@ use epitome_std::compaction::{Costs, LiveRequest};
 use epitome_std::message::Message;
 use epitome_std::models::Prices;
 
-/// Writes what stands in the place of a span of messages.
+/// Writes the summary of a span of messages.
 ///
-/// *For implementers*: what comes back is prose. The header, the line that says whether the last request was answered, and
-/// the list of identifiers are added by the [`Engine`](crate::Engine), which also checks the prose: it must not be empty,
-/// must not look like a call of a tool, and must not have more than the request allows.
+/// *For implementers*: return only prose. The [`Engine`](crate::Engine) adds the header, the line about the last
+/// request, and the list of identifiers. It also checks the prose: it must not be empty, must not look like a call
+/// of a tool, and must not exceed the allowance of the request.
 ///
 /// *Concurrency*: one summarizer serves any number of sessions at once.
 ///
@@ -44,18 +44,21 @@ use epitome_std::models::Prices;
 /// ```
 #[async_trait]
 pub trait Summarizer: Send + Sync + fmt::Debug {
-    /// Names it in errors and events.
+    /// The name of the summarizer in errors and events.
     fn name(&self) -> &str;
 
-    /// Writes the summary of a span. What it costs is told by [`SummaryRequest::spent`], as soon as it is paid for.
+    /// Writes the summary of a span. Report the usage of each call with [`SummaryRequest::spent`], as soon as it is
+    /// known.
     ///
     /// # Errors
-    /// [`SummaryError`]. The history is left as it is.
+    /// [`SummaryError`]. The history stays unchanged.
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<String, SummaryError>;
 
-    /// The price of a summary of `tokens` in the place of `covered` tokens, in thousandths of an input token of the conversation's
-    /// model, whose `prices` are given. By default it is that of a separate request to the same model ([`Prices::summary`]). Return 0
-    /// if no model is asked. `cached` is the size of the next request, if there is one and the prompt cache is warm.
+    /// The price of a summary of `tokens` tokens that replaces `covered` tokens, in thousandths of an input token
+    /// of the conversation's model with these `prices`.
+    ///
+    /// The default is the price of a separate request to the same model ([`Prices::summary`]). Return 0 if no model
+    /// is called. `cached` is the size of the next request, if there is one and the prompt cache is warm.
     fn price(&self, prices: &Prices, covered: u64, tokens: u64, cached: Option<u64>) -> u64 {
         let _ = cached;
         prices.summary(covered, tokens)
@@ -66,19 +69,20 @@ pub trait Summarizer: Send + Sync + fmt::Debug {
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct SummaryRequest<'a> {
-    /// The prose of the summary that the span begins with, if it does: to be brought up to date, not summarized again.
+    /// The text of the summary at the beginning of the span, if there is one. Update it; do not summarize it again.
     pub previous: Option<&'a str>,
-    /// The messages of the span in order, group by group: calls stand with their results.
+    /// The messages of the span in order, by group: each call is with its results.
     pub groups: &'a [Vec<&'a Message>],
     /// The largest size of the prose, in tokens.
     pub allowance: Tokens,
-    /// The subject that the summary should attend to most, in the caller's words.
+    /// The subject to emphasize in the summary, in the caller's words.
     pub focus: Option<&'a str>,
-    /// Counts tokens.
+    /// The token counter.
     pub counter: &'a (dyn TokenCounter + Send + Sync),
-    /// The conversation's model: whom a summarizer asks that has none of its own; empty if nobody says.
+    /// The conversation's model, for a summarizer without a model of its own; empty if it is not known.
     pub model: &'a str,
-    /// The request that would be sent next, if the summary is for one: what its messages begin with stands in a prompt cache.
+    /// The next request of the conversation, if the summary is made for one. The prompt cache may cover the
+    /// beginning of its messages.
     pub live: Option<&'a LiveRequest>,
     pub(super) costs: Option<&'a Costs>,
 }
@@ -94,14 +98,14 @@ impl<'a> SummaryRequest<'a> {
         Self { previous: None, groups, allowance, focus: None, counter, model: "", live: None, costs: None }
     }
 
-    /// Sets the summary before: the new one is of the messages after it.
+    /// Sets the summary before. The new summary covers it and the messages after it.
     #[must_use]
     pub const fn with_previous(mut self, previous: Option<&'a str>) -> Self {
         self.previous = previous;
         self
     }
 
-    /// Sets the subject that the summary should attend to most.
+    /// Sets the subject to emphasize in the summary.
     #[must_use]
     pub const fn with_focus(mut self, focus: Option<&'a str>) -> Self {
         self.focus = focus;
@@ -115,7 +119,7 @@ impl<'a> SummaryRequest<'a> {
         self
     }
 
-    /// Sets the request that would be sent next.
+    /// Sets the next request of the conversation.
     #[must_use]
     pub const fn with_live(mut self, live: Option<&'a LiveRequest>) -> Self {
         self.live = live;
@@ -127,8 +131,7 @@ impl<'a> SummaryRequest<'a> {
         self
     }
 
-    /// Tells what the provider reported of a call. The session's ledger counts it as spent, also if there is no summary in
-    /// the end.
+    /// Reports the usage of one call. The session's costs include it, even if there is no summary in the end.
     pub fn spent(&self, usage: Usage) {
         if let Some(costs) = self.costs {
             costs.tell(usage);
@@ -136,7 +139,7 @@ impl<'a> SummaryRequest<'a> {
     }
 }
 
-/// No text: what was said stays out of logs.
+/// Without the texts, to keep conversations out of logs.
 impl fmt::Debug for SummaryRequest<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SummaryRequest")
@@ -148,21 +151,21 @@ impl fmt::Debug for SummaryRequest<'_> {
     }
 }
 
-/// Why there is no summary. It holds no message text.
+/// The reason for a missing summary. It contains no message text.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SummaryError {
-    /// The model could not be asked, or did not answer.
+    /// The model could not be called, or did not answer.
     Failed(Box<dyn Error + Send + Sync>),
-    /// The summarizer did not answer in time.
+    /// The summarizer exceeded the time limit.
     TimedOut,
     /// The summarizer panicked.
     Panicked,
-    /// There was no text in the answer.
+    /// The answer has no text.
     Empty,
-    /// The answer calls a tool, or is written as if it did.
+    /// The answer calls a tool, or has text in the form of a call.
     ToolCall,
-    /// The answer is longer than it may be.
+    /// The answer exceeds the allowance.
     TooLarge {
         /// The size of the summary in tokens.
         tokens: Tokens,

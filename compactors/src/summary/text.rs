@@ -1,4 +1,4 @@
-//! The text of a summary: what opens it, what is added to the prose, and how it is taken apart again.
+//! The text of a summary: its header, the lines added to its prose, and the parser of these.
 
 use std::borrow::ToOwned;
 use std::format;
@@ -14,18 +14,18 @@ use super::handle::{Handle, Numbers, numbers_in};
 use super::quotes::Quotes;
 use super::{Identifiers, SummaryError};
 
-/// Opens every summary.
+/// First line of every summary.
 const HEADER: &str = "[Conversation Summary]";
-/// Opens the words of users behind the prose.
+/// Heading of the quotes of users behind the prose.
 const QUOTES: &str = "[User messages]";
-/// Opens the list of identifiers behind the prose.
+/// Heading of the identifiers behind the prose.
 const IDENTIFIERS: &str = "[Identifiers]";
-/// A ledger says so before its identifiers: a record, and no order.
+/// The line of a ledger before its identifiers. It marks a record, not an order.
 const LEDGER: &str = "Identifiers in parts that are not shown:";
 const ANSWERED: &str = "The last request in this part of the conversation was answered.";
 const UNANSWERED: &str = "The last request in this part of the conversation was not answered in it.";
 
-/// Openings of the calls that models write where they may not call tools, in lower case.
+/// Beginnings of the calls that models write as text if tools are forbidden, in lower case.
 const CALLS: &[&str] = &[
     "<tool_call",
     "<function_call",
@@ -39,7 +39,7 @@ const CALLS: &[&str] = &[
     "to=functions.",
 ];
 
-/// The prose of an answer, if it can stand as one.
+/// The prose of an answer, if it is valid.
 pub(crate) fn checked(answer: &str) -> Result<&str, SummaryError> {
     let prose = answer.trim();
     let prose = prose.strip_prefix(HEADER).unwrap_or(prose).trim();
@@ -52,7 +52,7 @@ pub(crate) fn checked(answer: &str) -> Result<&str, SummaryError> {
     Ok(prose)
 }
 
-/// The text with each line quoted that could be taken for a call of a tool.
+/// The text with a quote mark before each line that could be read as a call of a tool.
 pub(super) fn without_calls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -64,32 +64,32 @@ pub(super) fn without_calls(text: &str) -> String {
     out
 }
 
-/// Whether a line calls a tool. In a sentence it is spoken of, not called.
+/// Whether a line calls a tool. A call within a sentence is only mentioned.
 fn is_call(line: &str) -> bool {
     let line = line.trim_start().to_lowercase();
     CALLS.iter().any(|call| line.starts_with(call))
 }
 
-/// Content of a summary.
+/// The content of a summary.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SummaryText<'a> {
-    /// Handle by which the model reads the summarized messages in full, if it can.
+    /// The handle by which the model can read the summarized messages in full, if it can.
     pub(crate) handle: Option<Handle<'a>>,
     pub(crate) prose: &'a str,
-    /// Whether it is a ledger, behind the prose of the summary before, if there is one.
+    /// Whether it is a ledger. Its prose is then that of the summary before, if there is one.
     pub(crate) is_ledger: bool,
     pub(crate) answered: Option<bool>,
     pub(crate) quotes: Option<&'a Quotes>,
     pub(crate) identifiers: &'a [&'a str],
 }
 
-/// Whether a message is a ledger: something that it stands for is summarized nowhere.
+/// Whether a message is a ledger: some messages that it covers are in no summary.
 pub(crate) fn is_ledger(message: &Message) -> bool {
     let says = |text: &str| text.lines().any(|line| line == LEDGER);
     message.attribution().source == SourceKind::Compaction && texts_of(message).any(says)
 }
 
-/// Texts of a summary itself, without the text that a hook has added.
+/// The texts of the summary itself, without a text that a hook added.
 fn texts_of(message: &Message) -> impl Iterator<Item = &str> {
     let texts = message.parts().iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.as_str()),
@@ -106,7 +106,7 @@ impl SummaryText<'_> {
         }
         let prose = self.prose.trim();
         for line in prose.lines() {
-            // What is added below the prose says what it says.
+            // A line of the prose must not look like one of the lines added below it.
             match line.trim() {
                 ANSWERED | UNANSWERED | LEDGER => continue,
                 line if numbers_in(line).is_some() => continue,
@@ -138,7 +138,7 @@ impl SummaryText<'_> {
     }
 }
 
-/// A line for each kind of identifier that is among these.
+/// A line for each kind of these identifiers.
 pub(super) fn identifier_lines(identifiers: &[&str]) -> Vec<String> {
     let line = |kind: IdentifierKind| {
         let own = identifiers.iter().filter(|identifier| IdentifierKind::of(identifier) == kind);
@@ -148,20 +148,20 @@ pub(super) fn identifier_lines(identifiers: &[&str]) -> Vec<String> {
     IdentifierKind::ALL.into_iter().filter_map(line).collect()
 }
 
-/// Content of an earlier summary.
+/// The content of an earlier summary.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Earlier {
-    /// The numbers by which the model reads what it stands for.
+    /// The range of numbers by which the model can read the covered messages.
     pub(crate) numbers: Option<Numbers>,
     pub(crate) prose: String,
-    /// Whether the last request in it was answered; `None` if there is none, or nobody knows.
+    /// Whether the last request in it was answered; `None` if it has no request, or the state is not known.
     pub(crate) answered: Option<bool>,
     pub(crate) quotes: Quotes,
     pub(crate) identifiers: Identifiers,
 }
 
 impl Earlier {
-    /// Takes a summary apart. What is written otherwise, by another compactor, is prose.
+    /// Parses a summary. A text in another form, by another compactor, counts as prose.
     pub(crate) fn of(message: &Message) -> Self {
         let text = texts_of(message).collect::<Vec<_>>().join("\n");
         let text = text.trim();
@@ -257,14 +257,14 @@ mod tests {
             assert_eq!((earlier.prose.as_str(), earlier.answered), (prose, Some(true)));
             assert_eq!(earlier.identifiers, Identifiers::known(["src/main.rs"].into_iter()));
             assert_eq!(earlier.quotes, quotes);
-            // A summary cannot say that it is one.
+            // The prose of a summary cannot make it a ledger.
             let forged = composed(&format!("Goal.\n{LEDGER}"), None, &[]);
             assert!(!is_ledger(&message(forged)));
         }
         assert!(!is_ledger(&Message::user(LEDGER)));
     }
 
-    /// A device writes the form that is read here.
+    /// A device writes ledgers in the form that is parsed here.
     #[test]
     fn the_ledger_of_a_bounded_history_is_one() {
         let text = format!("{} src/main.rs PROJ-7", epitome_core::LEDGER_OPENING);

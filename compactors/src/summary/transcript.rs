@@ -1,4 +1,4 @@
-//! Messages as a text that a model can read without taking it for its own conversation.
+//! Messages as a text that a model does not mistake for its own conversation.
 
 use std::format;
 use std::string::String;
@@ -7,18 +7,18 @@ use std::vec::Vec;
 use epitome_core::message::{MediaKind, Role};
 use epitome_std::message::{Message, Part};
 
-/// Tags that open and close the pieces of a transcript.
+/// Tags around the pieces of a transcript.
 const TAGS: &[&str] = &["transcript", "summary", "system", "user", "assistant", "call", "result"];
 
-/// Writes a group. Texts are cut to `max` bytes each, in the middle; what was thought, and what only a provider can read,
-/// is left out.
+/// Writes a group. Each text is cut in its middle to `max` bytes. Reasoning, and content that only a provider can
+/// read, are left out.
 ///
-/// Where there are several calls, they are numbered, and so are their results.
+/// If there are several calls, they and their results are numbered.
 pub(super) fn write_group(group: &[&Message], max: usize, out: &mut String) {
     out.extend(pieces_of(group, max));
 }
 
-/// The output of [`write_group`], piece by piece: a text, a call, a result.
+/// The output of [`write_group`] in pieces: a text, a call, a result.
 pub(super) fn pieces_of(group: &[&Message], max: usize) -> Vec<String> {
     let mut out = Vec::new();
     let parts = group.iter().flat_map(|message| message.parts());
@@ -35,7 +35,7 @@ pub(super) fn pieces_of(group: &[&Message], max: usize) -> Vec<String> {
     out
 }
 
-/// A piece of a transcript.
+/// Writes a piece of a transcript.
 pub(super) fn write_tagged(tag: &str, text: &str, out: &mut String) {
     out.push_str(&tagged(tag, text));
 }
@@ -75,7 +75,7 @@ const fn tag_of(role: Role) -> &'static str {
     }
 }
 
-/// The texts among the parts, and a word for each other thing that was shown.
+/// The texts among the parts, and a note for each other visible part.
 fn texts_of(parts: &[Part], max: usize) -> String {
     let mut texts: Vec<String> = Vec::new();
     for part in parts {
@@ -103,7 +103,7 @@ const fn word_of(kind: MediaKind) -> &'static str {
     }
 }
 
-/// The head and the tail of a text that has more than `max` bytes.
+/// The text, or its head and tail if it has more than `max` bytes.
 pub(super) fn cut(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.into();
@@ -115,7 +115,7 @@ pub(super) fn cut(text: &str, max: usize) -> String {
     format!("{head}\n[{left_out} bytes left out]\n{tail}")
 }
 
-/// The text with the tags escaped that would open or close a piece of the transcript.
+/// The text with escapes in the tags that would open or close a piece of the transcript.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

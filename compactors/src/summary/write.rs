@@ -1,4 +1,4 @@
-//! From a gap in a plan to the text that stands there.
+//! From a gap in a plan to its text.
 
 use core::fmt;
 use core::panic::AssertUnwindSafe;
@@ -21,9 +21,9 @@ use super::span::{Covered, Gone, covered, gone, is_answered};
 use super::text::SummaryText;
 use super::{Summarizer, SummaryError, SummaryRequest, checked};
 
-/// Has the summaries of a plan written and makes of each what it must be: the prose of a [`Summarizer`] between its header and
-/// what is known without one. An [`Engine`](crate::Engine) does so for the histories that it compacts; this is for messages
-/// that are in none.
+/// Writes the summaries of a plan: a header, the prose of a [`Summarizer`], and the lines that need no model.
+///
+/// Use it for messages without a history. An [`Engine`](crate::Engine) calls it for the histories that it compacts.
 ///
 /// ```
 /// use epitome_compactors::{DigestSummarizer, Summarization, SummaryWriter};
@@ -56,33 +56,34 @@ pub struct SummaryWriter<'a> {
     summarizer: Option<&'a dyn Summarizer>,
     deadline: Duration,
     late: &'a [Vec<Message>],
-    /// History of the plan, if the writer knows it.
+    /// The history of the plan, if it has one.
     history: Option<&'a History>,
     /// The request to the summarizer, without groups.
     pub(super) request: SummaryRequest<'a>,
 }
 
-/// Time limit of a summary: for several long answers of a slow model.
+/// Time limit of a summary, enough for several long answers of a slow model.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(600);
 
-/// Nobody is asked to say something in less.
+/// Minimum size of the prose that is requested from a summarizer.
 const PROSE_MIN: Tokens = Tokens(16);
 
-/// Maximum number of times that a digest is put together, each time with less room.
+/// Maximum number of attempts to write a digest, each with less room.
 const TRIES_MAX: usize = 4;
 
 /// Divisor of a summary's tokens: identifiers get at most this share.
 const IDENTIFIERS_SHARE: u32 = 4;
 
 impl<'a> SummaryWriter<'a> {
-    /// For plans whose index was filled by this counter. Without a summarizer only digests are written.
+    /// A writer for plans whose index was filled with this counter. Without a summarizer it writes only digests and
+    /// ledgers.
     #[must_use]
     pub const fn new(counter: &'a (dyn TokenCounter + Send + Sync)) -> Self {
         let request = SummaryRequest::new(&[], Tokens::ZERO, counter);
         Self { summarizer: None, deadline: DEADLINE, late: &[], history: None, request }
     }
 
-    /// Sets the summarizer for every summary that is no digest, if there is one.
+    /// Sets the summarizer for all summaries except digests and ledgers, if there is one.
     #[must_use]
     pub const fn with_summarizer(mut self, summarizer: Option<&'a dyn Summarizer>) -> Self {
         self.summarizer = summarizer;
@@ -103,30 +104,30 @@ impl<'a> SummaryWriter<'a> {
         self
     }
 
-    /// Sets the request that would be sent next.
+    /// Sets the next request of the conversation.
     #[must_use]
     pub const fn with_live(mut self, live: Option<&'a LiveRequest>) -> Self {
         self.request.live = live;
         self
     }
 
-    /// Sets the subject that summaries should attend to most, in the caller's words.
+    /// Sets the subject to emphasize in summaries, in the caller's words.
     #[must_use]
     pub const fn with_focus(mut self, focus: Option<&'a str>) -> Self {
         self.request.focus = focus;
         self
     }
 
-    /// Sets the answers that the summaries of a span do not know yet: each with its call, as
-    /// [`History::late_answers`](epitome_std::history::History::late_answers) finds them.
+    /// Sets the answers that the summaries in a span do not contain yet, each with its call, from
+    /// [`History::late_answers`](epitome_std::history::History::late_answers).
     #[must_use]
     pub const fn with_late_answers(mut self, late: &'a [Vec<Message>]) -> Self {
         self.late = late;
         self
     }
 
-    /// Sets the history that the plans are of. If the model can read by number ([`Handles`]), a summary names the numbers of the messages
-    /// that it stands for.
+    /// Sets the history of the plans. If the model can read messages by number ([`Handles`]), a summary contains
+    /// the numbers of its messages.
     #[must_use]
     pub const fn with_history(mut self, history: &'a History) -> Self {
         self.history = Some(history);
@@ -146,14 +147,14 @@ impl<'a> SummaryWriter<'a> {
         self.summarizer
     }
 
-    /// Writes what is to stand in a gap of a plan, and says how many tokens it has as a message of the model. `messages` are
-    /// those of the plan's index, each at its position.
+    /// Writes the text of a gap of a plan. Returns it with its size in tokens, as a message of the model.
+    /// `messages` are the messages of the plan's index, by position.
     ///
     /// # Errors
-    /// [`SummaryError`], also if the summarizer panics or does not answer in time.
+    /// [`SummaryError`], also if the summarizer panics or exceeds the time limit.
     ///
     /// # Cancel safety
-    /// What was paid until then is lost, and nothing else.
+    /// If the future is dropped, only the costs of the calls so far are lost.
     pub async fn write(
         &self,
         gap: &SummaryGap<'_>,
@@ -169,7 +170,7 @@ impl<'a> SummaryWriter<'a> {
             Tokens(gap.allowance.0.saturating_sub(quotes.tokens(self.counter()).0)).min(gap.prose);
         let listed = identifiers.best(Tokens(allowance.0 / IDENTIFIERS_SHARE), self.counter());
         let answered = is_answered(gap, messages, earlier.answered);
-        // What stands around the prose; where that leaves no room for prose, it goes, the list first.
+        // The lines around the prose. If they leave no room for prose, they are dropped, the identifiers first.
         let handle = self.handle(numbers);
         let around = [
             (handle, answered, listed.as_slice()),
@@ -207,7 +208,7 @@ impl<'a> SummaryWriter<'a> {
         Ok(self.quoting(gap, text, quotes))
     }
 
-    /// The text with as many of the newest quotes as there is room for.
+    /// The text with the newest quotes that fit.
     fn quoting(&self, gap: &SummaryGap<'_>, text: SummaryText<'_>, mut quotes: Quotes) -> (String, Tokens) {
         loop {
             let whole = SummaryText { quotes: Some(&quotes), ..text }.write();
@@ -218,7 +219,7 @@ impl<'a> SummaryWriter<'a> {
         }
     }
 
-    /// Handle by which the model reads the messages of these numbers, if it can.
+    /// The handle by which the model can read the messages of these numbers, if it can.
     fn handle(&self, numbers: Option<Numbers>) -> Option<Handle<'a>> {
         let tool = self.history?.handles().map(Handles::tool)?;
         numbers.map(|numbers| Handle { tool, numbers })
@@ -229,17 +230,17 @@ impl<'a> SummaryWriter<'a> {
         measure_message(&Message::assistant(text), self.counter()).tokens
     }
 
-    /// Puts a digest together, between what stands around it.
+    /// Writes a digest with the lines around it.
     fn digest(
         &self,
         allowance: Tokens,
         mut request: SummaryRequest<'_>,
         around: SummaryText<'_>,
     ) -> Result<(String, Tokens), SummaryError> {
-        // What is put together may have a little more than its pieces had, and then gets less room.
+        // The whole may have slightly more tokens than its pieces. The next attempt then has less room.
         for _ in 0..TRIES_MAX {
             let prose = digest(&request);
-            // Of what has no text, and of what cannot stand in a summary, nothing can be told.
+            // Without text, or with invalid text, the digest is only the note.
             let text = SummaryText { prose: checked(&prose).unwrap_or(LEFT_OUT), ..around }.write();
             let tokens = self.size(&text);
             let Some(over) = tokens.0.checked_sub(allowance.0).filter(|over| *over > 0) else {
@@ -255,11 +256,11 @@ impl<'a> SummaryWriter<'a> {
         }
     }
 
-    /// Lists the identifiers of all that the plan hides or shortens and that is not shown elsewhere.
+    /// Writes a ledger: the identifiers that the plan hides or shortens and that stay visible nowhere.
     fn ledger(&self, gap: &SummaryGap<'_>, messages: &[&Message]) -> Result<(String, Tokens), SummaryError> {
         let Gone { earlier, identifiers, numbers } = gone(gap, messages, self.history, self.counter());
         let answered = is_answered(gap, messages, earlier.answered);
-        // What was said before stays if it fits.
+        // The text of the summary before stays if it fits.
         let handle = self.handle(numbers);
         let texts = [
             (handle, earlier.prose.as_str(), Some(&earlier.quotes), answered),
@@ -288,12 +289,12 @@ impl<'a> SummaryWriter<'a> {
             if tokens <= gap.allowance {
                 return Ok((text, tokens));
             }
-            // Headings and spaces have a little more than was counted for them.
+            // Headings and spaces may have slightly more tokens than their estimate.
             listed.truncate(listed.len().saturating_sub(listed.len().div_ceil(16)));
         }
     }
 
-    /// Asks the summarizer, which may fail in any way.
+    /// Calls the summarizer, with a time limit and protection against panics.
     pub(super) async fn ask(&self, request: &SummaryRequest<'_>) -> Result<String, SummaryError> {
         let Some(summarizer) = self.summarizer else {
             return Err(SummaryError::Failed("there is no summarizer".into()));

@@ -2,7 +2,7 @@
 
 use crate::table::Full;
 
-/// Writes from the front of a slice. Past its end it only counts, so that one pass into no room measures.
+/// Writes from the front of a slice. Past its end it only counts, so that a pass into an empty slice measures the size.
 #[derive(Debug)]
 pub(super) struct Writer<'a> {
     room: &'a mut [u8],
@@ -32,7 +32,7 @@ impl<'a> Writer<'a> {
         self.put(&word.to_le_bytes());
     }
 
-    /// Seven bits a byte, lowest first; the highest bit says that more follow.
+    /// Writes seven bits in a byte, lowest first. The highest bit of a byte is set if more bytes follow.
     pub(super) fn number(&mut self, mut number: u64) {
         while number > 0x7F {
             self.byte(number.to_le_bytes()[0] | 0x80);
@@ -61,7 +61,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Notes that something has no form here.
+    /// Marks the record as refused, because a value has no form in a record.
     pub(super) const fn refuse(&mut self) {
         self.refused = true;
     }
@@ -71,18 +71,20 @@ impl<'a> Writer<'a> {
         self.len
     }
 
-    /// Number of bytes that were written, if all of them found room.
+    /// Number of bytes that were written, if all of them found room and no value was refused.
     pub(super) const fn finish(self) -> Result<usize, Full> {
         if self.refused || self.len > self.room.len() { Err(Full) } else { Ok(self.len) }
     }
 }
 
-/// Copies as many bytes as both have. Unlike `copy_from_slice` it leaves no panic in the image of a device.
+/// Copies bytes up to the length of the shorter slice. Unlike `copy_from_slice` it leaves no panic in the image of a
+/// device.
 pub(super) fn fill(to: &mut [u8], from: &[u8]) {
     to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
 }
 
-/// Moves the bytes at `from` down to `to`. The look at the shift is for the compiler: it shows that nothing can panic.
+/// Moves the bytes at `from` down to `to`. The check of the shift is for the compiler: it proves that nothing can
+/// panic.
 pub(super) fn move_down(bytes: &mut [u8], from: core::ops::Range<usize>, to: usize) {
     let shift = from.start.saturating_sub(to);
     if let Some(window) = bytes.get_mut(to..from.end).filter(|window| shift <= window.len()) {
@@ -90,7 +92,7 @@ pub(super) fn move_down(bytes: &mut [u8], from: core::ops::Range<usize>, to: usi
     }
 }
 
-/// Reads from the front of a slice. `None` is the end, or what nobody wrote.
+/// Reads from the front of a slice. `None` means the end of the slice, or bytes that no writer produces.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'a> {
     rest: &'a [u8],

@@ -1,4 +1,4 @@
-//! A message larger than the room there is.
+//! Insertion of a message that is larger than the free room.
 
 use crate::index::Placed;
 use crate::message::{MessageView, PartView};
@@ -10,15 +10,17 @@ use super::bytes::Writer;
 use super::encode::{CLAMP_MARKER, Form, write_message};
 
 impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
-    /// Adds a message in at most `bytes_max` bytes, and no more than are free, shortening its texts if need be: of a
-    /// text that is too long its head and its tail stay, with [`CLAMP_MARKER`] between, cut between characters. Calls
-    /// are never shortened, because half of their arguments would be another call.
+    /// Adds a message in at most `bytes_max` bytes, and at most the free bytes, and shortens its texts if necessary.
     ///
-    /// Choose `bytes_max` so that the message fits the budget too: as the last of the conversation it will be protected.
+    /// A text that is too long keeps its head and its tail, with [`CLAMP_MARKER`] between them, cut between characters.
+    /// Calls are never shortened, because half of their arguments would be another call.
+    ///
+    /// Choose `bytes_max` so that the message also fits the budget: as the last message of the conversation it will be
+    /// protected.
     ///
     /// # Errors
-    /// [`Full`] as of [`push`](Self::push), if there is no room for even [`CLAMP_MARKER`] and 32 bytes of each long
-    /// text. Nothing is changed then.
+    /// [`Full`] as for [`push`](Self::push); for lack of bytes only if there is no room for even [`CLAMP_MARKER`] and
+    /// 32 bytes of each long text. The history is unchanged then.
     ///
     /// ```
     /// use epitome_core::message::{PartView, Parts, SimpleMessage};
@@ -52,7 +54,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
     }
 }
 
-/// Maximum length of the texts of a message that fits `room`; `usize::MAX` if it fits as it is.
+/// Maximum length of the texts of a message whose record fits `room`; `usize::MAX` if the record fits unchanged.
 fn text_max<M: MessageView + ?Sized>(message: &M, form: Form, room: usize) -> Result<usize, Full> {
     let fits = |text_max: usize| {
         let mut to = Writer::new(&mut []);
@@ -62,7 +64,7 @@ fn text_max<M: MessageView + ?Sized>(message: &M, form: Form, room: usize) -> Re
     if fits(usize::MAX) {
         return Ok(usize::MAX);
     }
-    // What is too long is longer than the room, or there are several of them: halved until the longest fits.
+    // Bisect for the largest length of texts at which the record fits.
     let (mut low, mut high) = (TEXT_MIN, longest_text(message).min(room));
     if !fits(low) {
         return Err(Full);
@@ -92,5 +94,6 @@ fn longest_text<M: MessageView + ?Sized>(message: &M) -> usize {
     longest
 }
 
-/// A text shorter than this says nothing any more: the marker, and half of the rest on each side.
+/// Minimum length of a clamped text: the marker, and half of the rest on each side. A shorter text has no useful
+/// content.
 const TEXT_MIN: usize = CLAMP_MARKER.len().saturating_add(32);

@@ -1,4 +1,4 @@
-//! Making a plan so: bytes are moved down once and are free at once.
+//! Execution of a plan: bytes are moved down once and are free at once.
 
 use core::fmt;
 
@@ -22,17 +22,17 @@ use super::{ArenaMessage, BoundedHistory, Header, OPEN_CALLS_MAX};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Compacted {
-    /// Number of messages that are gone.
+    /// Number of deleted messages.
     pub messages: usize,
     /// Number of tokens by which the request is smaller.
     pub tokens: u64,
     /// Number of bytes of the arena that are free again.
     pub bytes: usize,
-    /// Number of results of tools that have a note in their place now.
+    /// Number of tool results that a note has replaced.
     pub results: usize,
 }
 
-/// Nothing was compacted.
+/// The reason why a compaction failed. The history is unchanged.
 ///
 /// ```
 /// use epitome_core::{BoundedHistory, CompactError};
@@ -42,13 +42,14 @@ pub struct Compacted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CompactError {
-    /// There is no plan of what is here now: none was made, or something was added since. Plan again.
+    /// There is no plan for the present content: none was made, or a message was added since. Plan again.
     NoPlan,
-    /// The plan elides results of tools, which needs a note: [`BoundedHistory::compact_with`].
+    /// The plan elides tool results, which needs a note: use [`BoundedHistory::compact_with`].
     NoNote,
     /// The note is empty or blank: providers refuse empty results.
     Blank,
-    /// The note is larger than the plan grants, or takes more bytes than a result that it would replace. Shorten it.
+    /// The note is larger than the allowance in the plan, or takes more bytes than a result that it would replace.
+    /// Shorten it.
     NoteTooLarge,
 }
 
@@ -65,17 +66,21 @@ impl fmt::Display for CompactError {
 
 impl core::error::Error for CompactError {}
 
-/// The calls without an answer that are remembered. Those whose group is gone are marked so.
+/// The unanswered calls that the history remembers. A call whose group is deleted is marked as hidden.
 pub(super) type Calls = OpenCallSlots<OPEN_CALLS_MAX>;
 
 impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
-    /// Makes the last [`plan`](Self::plan) so: deletes what it drops. The messages that stay keep their numbers, groups
-    /// and order. The answers to calls that go will not be stored when they come.
+    /// Carries out the last [`plan`](Self::plan): deletes the groups that the plan drops.
     ///
-    /// Takes one pass over the headers, moves each byte at most once, and needs no memory but some 800 bytes of stack.
+    /// The remaining messages keep their numbers, groups and order. A result of a deleted call will not be stored when
+    /// it arrives.
+    ///
+    /// Takes one pass over the headers, moves each byte at most once, and needs no memory except some 800 bytes of
+    /// stack.
     ///
     /// # Errors
-    /// [`CompactError::NoPlan`]; [`CompactError::NoNote`] if the plan also elides. Nothing is changed then.
+    /// [`CompactError::NoPlan`] if there is no plan for the present content; [`CompactError::NoNote`] if the plan also
+    /// elides. The history is unchanged then.
     ///
     /// ```
     /// use epitome_core::{BoundedHistory, CompactError};
@@ -87,11 +92,12 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         self.make_so(None)
     }
 
-    /// Compacts with `note` in the place of each result that the plan elides. The notes stay for good:
-    /// the results are deleted.
+    /// Compacts with `note` in the place of each result that the plan elides. The notes are permanent, because the
+    /// results are deleted.
     ///
     /// # Errors
-    /// [`CompactError`], checked before anything moves.
+    /// [`CompactError`]: `NoPlan` if there is no plan for the present content; if the plan elides, `Blank` for a blank
+    /// note and `NoteTooLarge` for a note that is too large. All checks come before the first change.
     ///
     /// ```
     /// use epitome_core::message::{SimpleMessage, ToolCallView};
@@ -151,7 +157,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         })
     }
 
-    /// Whether there is a plan, and the note can stand wherever the plan has a place for it.
+    /// Checks that there is a plan, and that the note fits the place of each elided result.
     fn check_note(&self, note: Option<StandIn<'_>>) -> Result<(), CompactError> {
         if !self.planned {
             return Err(CompactError::NoPlan);
@@ -178,20 +184,20 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         cell.is_none_or(|cell| cell.verdict() == Verdict::Keep)
     }
 
-    /// Adds the calls without an answer, marked as hidden if they are or will be because `goes` says so. (Returned by
-    /// value, they would stand on the stack twice.)
+    /// Adds the unanswered calls to `calls`. A call is marked as hidden if it is hidden already, or if `goes` is true
+    /// for it. (Returned by value, the calls would be on the stack twice.)
     pub(super) fn calls_without(&self, calls: &mut Calls, goes: impl Fn(&OpenCall) -> bool) {
         self.index.open_calls().for_each(&mut |id, mut call| {
             if goes(&call) {
                 call.span = OpenCall::HIDDEN;
             }
-            // As many slots as there are calls.
+            // There are as many slots as calls.
             let _ = calls.open(id, call);
         });
     }
 
-    /// Closes the gaps that the plan's dropped groups and elided results leave, in headers and arena. Says how many results
-    /// were elided.
+    /// Closes the gaps in headers and arena that dropped groups and elided results leave. Returns the number of elided
+    /// results.
     fn close_gaps(&mut self, note: StandIn<'_>) -> usize {
         let (mut len, mut used, mut row, mut elided) = (0_usize, 0_usize, 0_usize, 0_usize);
         for span in 0..self.index.view().span_count() {
@@ -211,7 +217,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
                 } else {
                     move_down(&mut self.arena, record, used);
                 }
-                // Not above where it was, and so of 32 bits.
+                // The new start is not above the old one, and so has 32 bits.
                 header.start = u32::try_from(used).unwrap_or(header.start);
                 if let Some(place) = self.headers.get_mut(len) {
                     *place = header;
@@ -224,8 +230,8 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         elided
     }
 
-    /// The size of the result of the message at `at`, if the plan elides it. Asked in ascending order; `row` is where the
-    /// last answer was found.
+    /// The size of the result of the message at `at`, if the plan elides it. Calls come with ascending positions; `row`
+    /// is the row of the last answer.
     fn elided_at(&self, at: u32, row: &mut usize) -> Option<Tokens> {
         let parts = self.index.view().parts;
         while parts.get(*row).is_some_and(|part| part.position() < at) {
@@ -235,10 +241,10 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         self.part_cells.get(*row).filter(|cell| **cell != Cell::EMPTY).map(|_| part.tokens())
     }
 
-    /// Puts the messages that are left back into the index, in the groups that they were given, at the next revision.
+    /// Puts the remaining messages back into the index, in their old groups, at the next revision.
     ///
-    /// It cannot fail: there are no more messages, and at no point more calls waiting, than when they came. Were it
-    /// wrong in that, the messages it could not place would be cut off rather than shown in another group.
+    /// It cannot fail: there are no more messages than before, and at no point more waiting calls. If that were wrong,
+    /// it would cut off the messages that it could not place, and not show them in another group.
     pub(super) fn rebuild(&mut self, calls: &Calls) {
         let (head, revision) = (self.index.head(), self.index.view().revision().next());
         let result = self.restore_index(calls, head, revision);
@@ -260,7 +266,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         let mut next_hidden = Seq(0);
         let (mut result, mut at) = (Ok(()), 0_usize);
         while let (Some(header), Ok(())) = (self.headers().get(at).copied(), result) {
-            // Calls that are hidden come in their old order, so that the oldest is still the first to be forgotten.
+            // Hidden calls are restored in their old order, so that the oldest is still the first to be forgotten.
             let before = self.restore_hidden(calls, next_hidden..header.seq());
             next_hidden = header.seq();
             result = before.and_then(|()| self.restore_message(at, &header));
@@ -301,7 +307,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
             return self.index.restore(&message, &stored);
         }
         match message.first_result(record.len()) {
-            // It has been elided, or was stored where nothing is.
+            // The result was elided, or was stored in a history that elides nothing.
             Some(ResultAt { size: None, .. }) => self.index.restore(&message, &stored),
             found => {
                 let size = found.and_then(|at| at.size).unwrap_or(Tokens::ZERO);
@@ -310,12 +316,12 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         }
     }
 
-    /// Remembers the hidden calls of the groups with these anchors.
+    /// Restores the hidden calls of the groups with these anchors.
     fn restore_hidden(&mut self, calls: &Calls, anchors: core::ops::Range<Seq>) -> Result<(), RestoreError> {
         let mut result = Ok(());
         calls.for_each(&mut |id, call| {
             if call.span == OpenCall::HIDDEN && anchors.contains(&call.anchor) {
-                // Ids came as texts.
+                // The ids were added as texts.
                 let id = core::str::from_utf8(id).unwrap_or_default();
                 let done = self.index.restore_hidden_call(id, call.turn, call.anchor, call.ordinal);
                 result = result.and(done);

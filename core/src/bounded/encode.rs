@@ -1,4 +1,5 @@
-//! A message as a record: two bytes of head, what the head says follows, then its parts, each behind a tag.
+//! Encoding of a message as a record: two bytes of head, the extras if the head announces them, then the parts behind
+//! their tags.
 //!
 //! ```text
 //! head     role (3 bits) source (3) retention (2) | authority (3) extras (1)
@@ -13,8 +14,8 @@ use crate::message::{CallKind, MediaKind, MediaView, MessageView, PartView, Role
 
 use super::bytes::Writer;
 
-/// The mark in the place of the middle of a text
-/// by [`BoundedHistory::push_clamped`](super::BoundedHistory::push_clamped).
+/// The marker in the place of the middle of a text that
+/// [`BoundedHistory::push_clamped`](super::BoundedHistory::push_clamped) has shortened.
 ///
 /// ```
 /// assert_eq!(epitome_core::CLAMP_MARKER.trim(), "[... cut ...]");
@@ -51,17 +52,17 @@ pub(super) mod tag {
     /// A result that may be elided: its size follows.
     pub(crate) const SIZED_RESULT: u8 = 13;
     pub(crate) const SIZED_ERROR_RESULT: u8 = 14;
-    /// A result that was elided: what stands there is a note.
+    /// A result that was elided: its content is a note.
     pub(crate) const ELIDED_RESULT: u8 = 15;
     pub(crate) const ELIDED_ERROR_RESULT: u8 = 16;
-    /// A compaction whose provider has told its size, which follows.
+    /// A compaction with the size that its provider reported: the size follows.
     pub(crate) const SIZED_COMPACTION: u8 = 17;
 }
 
-/// In the second byte of the head: the extras follow.
+/// Flag in the second byte of the head: the extras follow.
 pub(super) const EXTRAS: u8 = 1 << 3;
 
-/// Which numbers of a media part's extent follow.
+/// Flags of the numbers of a media part's extent that follow.
 pub(super) mod extent {
     pub(crate) const PIXELS: u8 = 1;
     pub(crate) const MILLIS: u8 = 1 << 1;
@@ -72,9 +73,9 @@ pub(super) mod extent {
 /// Form in which a message is written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
-    /// Maximum number of bytes of each of its texts.
+    /// Maximum number of bytes of each text of the message.
     pub(super) text_max: usize,
-    /// Size of its first result, if it is written with the message: four bytes.
+    /// Size of the first result, if it is written with the message: four bytes.
     pub(super) result: Option<Tokens>,
 }
 
@@ -108,7 +109,7 @@ pub(super) fn write_message<M: MessageView + ?Sized>(message: &M, form: Form, to
             to.number(range.last.0);
         }
     }
-    // What the model's message holds of results is a hosted tool's, and never elided.
+    // A result in a message of the model comes from a hosted tool, and is never elided.
     let mut result = form.result.filter(|_| message.role() != Role::Assistant);
     message.for_each_part(&mut |part| {
         let is_result = matches!(part, PartView::ToolResult(_));
@@ -117,7 +118,7 @@ pub(super) fn write_message<M: MessageView + ?Sized>(message: &M, form: Form, to
     });
 }
 
-/// The place of `value` among `all` of its kind.
+/// The position of `value` among `all` values of its kind.
 fn code<T: PartialEq>(all: &[T], value: T, to: &mut Writer<'_>) -> u8 {
     let place = all.iter().position(|one| *one == value).and_then(|at| u8::try_from(at).ok());
     place.unwrap_or_else(|| {
@@ -195,7 +196,7 @@ fn write_flat_part(part: PartView<'_>, text_max: usize, to: &mut Writer<'_>) {
     }
 }
 
-/// A media part without its bytes: what it is and how large.
+/// Writes a media part without its bytes: its kind, MIME type and extent.
 fn write_media(media: MediaView<'_>, to: &mut Writer<'_>) {
     let of = media.extent;
     let flag = |there: bool, bit: u8| if there { bit } else { 0 };
@@ -213,7 +214,7 @@ fn write_media(media: MediaView<'_>, to: &mut Writer<'_>) {
     [width, height, of.millis, of.pages].into_iter().flatten().for_each(|n| to.number(u64::from(n)));
 }
 
-/// A text; of one longer than `text_max` its head and its tail, and [`CLAMP_MARKER`] between.
+/// Writes a text. A text longer than `text_max` becomes its head and its tail, with [`CLAMP_MARKER`] between them.
 fn write_clamped(text: &str, text_max: usize, to: &mut Writer<'_>) {
     to.byte(tag::TEXT);
     match cut(text, text_max) {
@@ -225,7 +226,8 @@ fn write_clamped(text: &str, text_max: usize, to: &mut Writer<'_>) {
     }
 }
 
-/// The head and the tail that stay of a text longer than `text_max` bytes: together with the marker at most as many.
+/// The head and the tail that stay of a text longer than `text_max` bytes. With the marker they have at most `text_max`
+/// bytes.
 fn cut(text: &str, text_max: usize) -> Option<(&str, &str)> {
     if text.len() <= text_max {
         return None;

@@ -1,4 +1,4 @@
-//! A record, read back as the message that was written.
+//! Decoding of a record as the message that was written.
 
 use crate::attribution::{AttributionView, Authority, Retention, SeqRange, SourceKind};
 use crate::message::{
@@ -44,7 +44,7 @@ pub struct ArenaMessage<'a> {
 }
 
 impl<'a> ArenaMessage<'a> {
-    /// Reads a record. `None` if nobody wrote it.
+    /// Reads a record. `None` if the bytes are no record.
     pub(super) fn read(record: &'a [u8], seq: Seq, tokens: Tokens) -> Option<Self> {
         let mut from = Reader::new(record);
         let (first, second) = (from.byte()?, from.byte()?);
@@ -77,19 +77,19 @@ impl<'a> ArenaMessage<'a> {
         Some(message)
     }
 
-    /// Its sequence number; of a summary, that of the first message it stands for.
+    /// The sequence number of the message; for a summary, that of the first message that it replaces.
     #[must_use]
     pub const fn seq(&self) -> Seq {
         self.seq
     }
 
-    /// Its size, as it was counted when it came.
+    /// The size of the message, as it was counted when the message was added.
     #[must_use]
     pub const fn tokens(&self) -> Tokens {
         self.tokens
     }
 
-    /// Whether it is the result of a tool that a compaction has elided: its content is a note.
+    /// Whether the message holds a tool result that a compaction has elided: the content of the result is a note.
     #[must_use]
     pub fn is_elided(&self) -> bool {
         let mut from = Reader::new(self.parts.0);
@@ -97,7 +97,7 @@ impl<'a> ArenaMessage<'a> {
             .any(|part| matches!(part, Encoded::Result { what, .. } if what.elided))
     }
 
-    /// Place of the first result in its record of `len` bytes.
+    /// Place of the first result in the record of the message, which has `len` bytes.
     pub(super) fn first_result(&self, len: usize) -> Option<ResultAt> {
         let mut from = Reader::new(self.parts.0);
         loop {
@@ -119,7 +119,7 @@ impl<'a> ArenaMessage<'a> {
         }
     }
 
-    /// Whether all of its parts can be read.
+    /// Whether all parts of the message can be read.
     pub(super) fn is_sound(&self) -> bool {
         self.parts.is_sound()
     }
@@ -156,7 +156,7 @@ impl MessageView for ArenaMessage<'_> {
     }
 }
 
-/// No text: a history does not leak what was said into a log.
+/// Prints no text: a history does not leak its messages into a log.
 impl core::fmt::Debug for ArenaMessage<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("ArenaMessage")
@@ -172,7 +172,7 @@ impl core::fmt::Debug for ArenaMessage<'_> {
 struct EncodedParts<'a>(&'a [u8]);
 
 impl EncodedParts<'_> {
-    /// Whether they can be read to their end, those in results too.
+    /// Whether all parts can be read to the end, also the parts inside results.
     fn is_sound(&self) -> bool {
         let mut from = Reader::new(self.0);
         while !from.is_empty() {
@@ -208,7 +208,7 @@ impl Parts for EncodedParts<'_> {
     }
 }
 
-/// A part that was read. A result's content is borrowed by its view, and so has to live beside it.
+/// A part that was read. The view of a result borrows the content of the result, so the content is kept separately.
 enum Encoded<'a> {
     Flat(PartView<'a>),
     Result { call_id: &'a str, content: EncodedParts<'a>, what: ResultFacts },
@@ -223,7 +223,7 @@ struct ResultFacts {
 }
 
 impl ResultFacts {
-    /// `None` if it is the tag of another part, or its size is missing.
+    /// `None` if the tag belongs to another part, or the size is missing.
     fn read(tag: u8, from: &mut Reader<'_>) -> Option<Self> {
         let (is_error, elided, sized) = match tag {
             tag::RESULT => (false, false, false),

@@ -40,7 +40,8 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         self.message(self.index.view().projection().flatten().nth(place)? as usize)
     }
 
-    /// The messages with numbers in `range`, in the order in which they came: what a summary of them must cover.
+    /// The messages with numbers in `range`, in the order of their arrival: the messages that a summary of the range
+    /// must cover.
     ///
     /// ```
     /// # use epitome_core::attribution::SeqRange;
@@ -61,7 +62,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         self.index.view()
     }
 
-    /// The size of what the model will see, in tokens.
+    /// The size of the projection, in tokens.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.index.view().tokens()

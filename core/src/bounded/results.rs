@@ -12,8 +12,9 @@ use super::ArenaMessage;
 use super::bytes::{Writer, move_down};
 use super::encode::tag;
 
-/// The rows of results; other parts have none. With room for no result it takes any number of them and keeps none, so that
-/// plans keep or drop whole groups.
+/// The table of results; other parts have no row.
+///
+/// With `PARTS` = 0 it accepts any number of results and stores none, so that plans keep or drop whole groups.
 #[derive(Debug, Clone)]
 pub(super) struct ResultTable<const PARTS: usize>(ArrayTable<PartSpan, PARTS>);
 
@@ -48,7 +49,7 @@ impl<const PARTS: usize> Table<PartSpan> for ResultTable<PARTS> {
     }
 }
 
-/// The size of a message, and within it that of its first result.
+/// The size of a message, and the size of its first result.
 pub(super) fn count_sized<M: MessageView + ?Sized>(
     message: &M,
     counter: &(impl TokenCounter + ?Sized),
@@ -65,25 +66,26 @@ pub(super) fn count_sized<M: MessageView + ?Sized>(
 /// Place of the first result in a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ResultAt {
-    /// Its first byte.
+    /// The position of its first byte.
     pub(super) tag: usize,
     /// The id of its call, with the length before it.
     pub(super) id: Range<usize>,
     /// Start of the part behind it.
     pub(super) end: usize,
     pub(super) is_error: bool,
-    /// If it may be elided.
+    /// The size of the result, if it may be elided.
     pub(super) size: Option<Tokens>,
 }
 
 impl ResultAt {
-    /// Whether a note that takes `bytes` fits where the content and the size are now.
+    /// Whether a note of `bytes` bytes fits into the present place of the content and the size.
     pub(super) const fn has_room(&self, bytes: usize) -> bool {
         bytes <= self.end.saturating_sub(self.id.end).saturating_add(SIZE_BYTES)
     }
 }
 
-/// Writes the size of a result that was written without one, if it may be elided.
+/// Writes the size of the first result into a record that was written before the size was known, if the result may be
+/// elided.
 pub(super) fn note_size(record: &mut [u8], size: Tokens) {
     let Some(at) = first_result(record).filter(|at| at.size.is_some()) else { return };
     if let Some((_, place)) = record.split_at_mut_checked(at.tag.saturating_add(1)) {
@@ -91,7 +93,8 @@ pub(super) fn note_size(record: &mut [u8], size: Tokens) {
     }
 }
 
-/// Moves a record down to `to`, with a note in the place of its first result, for which it has room. Returns the new length.
+/// Moves a record down to `to`, with a note in the place of its first result. The place has room for the note. Returns
+/// the new length.
 pub(super) fn move_with_note(arena: &mut [u8], record: Range<usize>, to: usize, note: &str) -> usize {
     let Some(at) = arena.get(record.clone()).and_then(first_result) else {
         move_down(arena, record.clone(), to);
@@ -121,7 +124,7 @@ pub(super) fn note_bytes(note: &str) -> usize {
     measure.written()
 }
 
-/// The content of a result that is nothing but a note.
+/// Writes the content of a result that consists of a note alone.
 fn write_note(note: &str, to: &mut Writer<'_>) {
     let mut measure = Writer::new(&mut []);
     measure.text(note);

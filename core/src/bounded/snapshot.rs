@@ -1,7 +1,8 @@
-//! A history as bytes, for flash that survives a reset: written whole, and believed only if its checksum holds.
+//! Snapshot of a history as bytes, for flash memory that survives a reset: written as a whole, accepted only with a
+//! right checksum.
 //!
-//! All numbers are little endian. There is nothing here that a serialization framework would make shorter: five words a
-//! message, the arena as it is, and the few calls that are remembered.
+//! All numbers are little endian. A serialization framework would not make this format shorter: five words for each
+//! message, the arena as it is, and the few unanswered calls.
 //!
 //! ```text
 //! version  1 byte: 1
@@ -24,7 +25,7 @@ use super::bytes::{Reader, Writer, fill};
 use super::compact::Calls;
 use super::{ArenaMessage, BoundedHistory, Header, OPEN_CALLS_MAX};
 
-/// A snapshot cannot be put back.
+/// The reason why a snapshot cannot be restored.
 ///
 /// ```
 /// use epitome_core::{BoundedHistory, SnapshotError};
@@ -35,11 +36,11 @@ use super::{ArenaMessage, BoundedHistory, Header, OPEN_CALLS_MAX};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// The bytes are torn, damaged or no snapshot at all. Take an older one, or begin anew.
+    /// The bytes are torn, damaged or not a snapshot. Restore an older one, or begin with an empty history.
     Corrupt,
     /// A newer version of this crate wrote it.
     Version,
-    /// The snapshot is whole, but holds more than this history has room for.
+    /// The snapshot is complete, but holds more than this history has room for.
     Full,
 }
 
@@ -56,7 +57,7 @@ impl fmt::Display for SnapshotError {
 impl core::error::Error for SnapshotError {}
 
 impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
-    /// The largest size of a snapshot of such a history, in bytes.
+    /// The largest size of a snapshot of a history of this type, in bytes.
     ///
     /// ```
     /// use epitome_core::BoundedHistory;
@@ -71,7 +72,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         FIXED_BYTES.saturating_add(headers).saturating_add(BYTES).saturating_add(CALLS)
     }
 
-    /// Writes the history to the front of `to` and returns how many bytes that took. A plan is not part of it.
+    /// Writes the history to the front of `to` and returns the number of bytes. A plan is not part of the snapshot.
     ///
     /// # Errors
     /// [`Full`] if `to` is too short; see [`snapshot_bytes_max`](Self::snapshot_bytes_max).
@@ -128,12 +129,14 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         Ok(len)
     }
 
-    /// Puts a snapshot in place of what is here. What follows it in `from` is not looked at, so that a whole page of
-    /// flash may be given.
+    /// Replaces the content of the history with a snapshot.
+    ///
+    /// The bytes of `from` behind the snapshot are ignored, so that you can pass a whole page of flash memory.
     ///
     /// # Errors
-    /// [`SnapshotError`]. What is torn or damaged by accident is found before anything changes; a forged snapshot with a
-    /// right checksum and contradictory content leaves the history empty.
+    /// [`SnapshotError`]: `Corrupt` for torn, damaged or contradictory bytes, `Version` for a snapshot of a newer
+    /// version, `Full` if the snapshot holds more than this history has room for. Accidental damage is found before
+    /// anything changes. A forged snapshot with a right checksum and contradictory content leaves the history empty.
     pub fn restore(&mut self, from: &[u8]) -> Result<(), SnapshotError> {
         let mut reader = Reader::new(sealed(from).ok_or(SnapshotError::Corrupt)?);
         if reader.byte() != Some(VERSION) {
@@ -172,7 +175,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         self.restore_index(&calls, counts.head, counts.revision).ok()
     }
 
-    /// Whether headers and records are such as this history writes.
+    /// Whether headers and records have the form that this history writes.
     fn is_sound(&self, head: Seq) -> bool {
         let ascend = self.headers().is_sorted_by(|a, b| a.start <= b.start && a.seq < b.seq);
         let begins = self.headers().first().map_or(self.used, |first| first.start as usize) == 0;
@@ -197,7 +200,7 @@ struct Counts {
 
 impl Counts {
     fn read(from: &mut Reader<'_>) -> Option<Self> {
-        // The length has been looked at already.
+        // The length was checked already.
         let _ = from.word()?;
         let mut count = || usize::try_from(from.word()?).ok();
         let (messages, bytes, results, calls) = (count()?, count()?, count()?, count()?);
@@ -206,14 +209,14 @@ impl Counts {
     }
 }
 
-/// The bytes that a checksum covers, if it is right.
+/// The bytes that the checksum covers, if the checksum is right.
 fn sealed(from: &[u8]) -> Option<&[u8]> {
     let len = usize::try_from(Reader::new(from.get(1..)?).word()?).ok()?;
     let (body, checksum) = from.get(..len)?.split_last_chunk::<CHECKSUM_BYTES>()?;
     (crc32(body) == u32::from_le_bytes(*checksum)).then_some(body)
 }
 
-/// CRC-32 as of Ethernet and zip, half a byte a step: 64 bytes of table instead of 1,024.
+/// CRC-32 as in Ethernet and zip, half a byte in a step: 64 bytes of table instead of 1,024.
 pub(super) fn crc32(bytes: &[u8]) -> u32 {
     let step = |crc: u32| (crc >> 4) ^ NIBBLES.get((crc & 0xF) as usize).copied().unwrap_or(0);
     !bytes.iter().fold(u32::MAX, |crc, byte| step(step(crc ^ u32::from(*byte))))

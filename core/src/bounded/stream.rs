@@ -1,4 +1,4 @@
-//! Text that comes piece by piece.
+//! Messages whose text arrives piece by piece.
 
 use crate::attribution::AttributionView;
 use crate::index::Placed;
@@ -12,7 +12,7 @@ use super::results::note_size;
 use super::{ArenaMessage, BoundedHistory};
 
 impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
-    /// Begins a message of the caller's in this role (the model's answer, usually), whose text comes piece by piece.
+    /// Begins a message of the caller in this role, usually the answer of the model, whose text arrives piece by piece.
     ///
     /// # Errors
     /// [`Full`] if there is no room for another message.
@@ -35,7 +35,8 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
     /// # Ok::<(), epitome_core::Full>(())
     /// ```
     pub fn begin(&mut self, role: Role) -> Result<Stream<'_, MESSAGES, BYTES, PARTS>, Full> {
-        // What comes before a text in a record depends on the text's length: the text is moved to its place at the end.
+        // The bytes before a text in a record depend on the length of the text: at the end, the text is moved to its
+        // place.
         if self.free_room()?.len() < TEXT_AT {
             return Err(Full);
         }
@@ -43,8 +44,10 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
     }
 
     #[cfg(feature = "suspend")]
-    /// The stream that [`Stream::suspend`] has suspended. `None` if there is none: its text is given up as soon as anything
-    /// else is added, begun, compacted, summarized, restored or cleared, also where that fails.
+    /// Resumes the stream that [`Stream::suspend`] has suspended.
+    ///
+    /// `None` if there is no suspended stream. Its text is discarded as soon as another message is added or begun, or
+    /// the history is compacted, summarized, restored or cleared. A failed attempt can discard it too.
     pub const fn resume(&mut self) -> Option<Stream<'_, MESSAGES, BYTES, PARTS>> {
         let Suspended { there, role, len } = self.suspended;
         self.suspended = Suspended::NONE;
@@ -70,12 +73,13 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
     }
 }
 
-/// A message whose text is still coming, begun by [`BoundedHistory::begin`]. Until [`Stream::finish`] the history is as
-/// it was; dropping it gives up the text.
+/// A message whose text is still arriving, begun by [`BoundedHistory::begin`].
+///
+/// The history is unchanged until [`Stream::finish`]. Dropping the stream discards the text.
 pub struct Stream<'h, const MESSAGES: usize, const BYTES: usize, const PARTS: usize = 0> {
     history: &'h mut BoundedHistory<MESSAGES, BYTES, PARTS>,
     role: Role,
-    /// Number of bytes of text that have come.
+    /// Number of bytes of text that have arrived.
     len: usize,
 }
 
@@ -95,7 +99,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> Stream<'_, M
     /// ```
     ///
     /// # Errors
-    /// [`Full`] if there is no room for it; what came before stays, and may be finished.
+    /// [`Full`] if there is no room for the piece. The text before it stays, and the message can be finished.
     pub fn extend(&mut self, piece: &str) -> Result<(), Full> {
         let end = self.len.saturating_add(piece.len());
         let (from, to) = (TEXT_AT.saturating_add(self.len), TEXT_AT.saturating_add(end));
@@ -107,7 +111,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> Stream<'_, M
     /// Adds the message to the history.
     ///
     /// # Errors
-    /// [`Full`] as of [`BoundedHistory::push`]; the text is given up then.
+    /// [`Full`] as for [`BoundedHistory::push`]. The text is discarded then.
     pub fn finish(mut self, counter: &(impl TokenCounter + ?Sized)) -> Result<Placed, Full> {
         let bytes = self.close()?;
         let Self { history, .. } = self;
@@ -115,8 +119,10 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> Stream<'_, M
     }
 
     #[cfg(feature = "suspend")]
-    /// Leaves the text in the history, where [`BoundedHistory::resume`] finds it: for a caller that cannot hold a stream from
-    /// one piece to the next, such as a program in C. Nothing else may be added before the stream is resumed.
+    /// Leaves the text in the history, where [`BoundedHistory::resume`] finds it.
+    ///
+    /// Use it in a caller that cannot hold a stream from one piece to the next, such as a program in C. Nothing else
+    /// may be added before the stream is resumed.
     ///
     /// ```
     /// use epitome_core::message::Role;
@@ -137,13 +143,13 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> Stream<'_, M
         self.history.suspended = Suspended { there: true, role: self.role, len: self.len };
     }
 
-    /// Number of bytes of text that have come.
+    /// Number of bytes of text that have arrived.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether no text has come.
+    /// Whether no text has arrived.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -171,7 +177,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> Stream<'_, M
 }
 
 #[cfg(feature = "suspend")]
-/// A stream without its history. `NONE` is all zero bytes, as all of an empty history is.
+/// The state of a suspended stream. `NONE` is all zero bytes, like all of an empty history.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Suspended {
     there: bool,
@@ -215,7 +221,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
     }
 }
 
-/// A message of the caller's without content.
+/// A message of the caller without content.
 struct Bare(Role);
 
 impl Parts for Bare {
@@ -232,5 +238,6 @@ impl MessageView for Bare {
     }
 }
 
-/// Offset of the text of a stream while it comes: behind two bytes of head, a tag and five bytes of length at most.
+/// Offset of the text of a stream before it is finished: behind two bytes of head, a tag and at most five bytes of
+/// length.
 const TEXT_AT: usize = 8;

@@ -1,4 +1,4 @@
-//! One message in place of many, written by somebody else in the meantime.
+//! A summary in the place of many messages, written outside of this crate while messages are added.
 
 mod ledger;
 
@@ -18,7 +18,7 @@ use super::compact::Calls;
 use super::encode::{Form, write_message};
 use super::{BoundedHistory, Compacted, Header};
 
-/// A summary cannot stand in place of these messages. Nothing is changed.
+/// The reason why a summary cannot replace these messages. The history is unchanged.
 ///
 /// ```
 /// use epitome_core::BoundedSummaryError;
@@ -28,18 +28,18 @@ use super::{BoundedHistory, Compacted, Header};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BoundedSummaryError {
-    /// There is no message with such a number: they were removed meanwhile. Choose again.
+    /// The range holds no message: its messages were removed in the meantime. Choose again.
     NoMessages,
-    /// A group lies only partly in the range: an answer has come since, or the range cuts it. Choose again.
+    /// A group lies only partly in the range: a result has arrived since, or the range cuts the group. Choose again.
     NotWhole,
-    /// A message in the range must stay as it is: an instruction, a pin, open work, the first or last request of the
-    /// user, the newest step.
+    /// A message in the range must stay: an instruction, a pin, an open call, the first or last user message, or the
+    /// newest step.
     Protected,
     /// The range holds only an older summary.
     NothingNew,
     /// The text is empty or blank.
     Blank,
-    /// The summary is not smaller than what it replaces, in tokens and in bytes. Shorten it.
+    /// The summary is not smaller than the messages that it replaces, in tokens and in bytes. Shorten it.
     TooLarge,
 }
 
@@ -59,11 +59,13 @@ impl fmt::Display for BoundedSummaryError {
 impl core::error::Error for BoundedSummaryError {}
 
 impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
-    /// The messages that the last [`plan`](Self::plan) would delete and a summary could replace: of the runs of neighbours
-    /// the one with most tokens, an older summary next to it included. `None` without a plan, or without such a run.
+    /// The range of messages that the last [`plan`](Self::plan) would delete and that a summary could replace.
     ///
-    /// The numbers stay good while messages are added: read the run with [`messages_in`](Self::messages_in), let a
-    /// model write, and come back with [`summarize`](Self::summarize).
+    /// Of the runs of neighbours it is the one with the most tokens, including an older summary next to it. `None`
+    /// without a plan, or without such a run.
+    ///
+    /// The numbers stay valid while messages are added: read the run with [`messages_in`](Self::messages_in), let a
+    /// model write the summary, and pass it to [`summarize`](Self::summarize).
     ///
     /// ```
     /// # use epitome_core::attribution::SourceKind;
@@ -112,13 +114,17 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         best.map(|(_, range)| range)
     }
 
-    /// Puts the summary `text` in place of the messages in `range`, which are deleted. Its source is
-    /// [`SourceKind::Compaction`], its authority the lowest of what it covers, its role the assistant's, and its place
-    /// that of the first message it covers. Older summaries in the range are replaced, never nested: the new one covers
-    /// what they covered. The plan ends: what else it dropped stays until the next one.
+    /// Puts the summary `text` in the place of the messages in `range`, which are deleted.
+    ///
+    /// The source of the summary is [`SourceKind::Compaction`], its authority the lowest of the covered messages, its
+    /// role that of the assistant, and its place that of the first covered message. Older summaries in the range are
+    /// replaced, never nested: the new summary also covers their messages. The plan ends: other groups that it dropped
+    /// stay until the next plan.
     ///
     /// # Errors
-    /// [`BoundedSummaryError`], checked before anything moves.
+    /// [`BoundedSummaryError`] if the range holds no message, cuts a group, or holds a protected message or only an
+    /// older summary; if the text is blank, or the summary not smaller than the messages. All checks come before the
+    /// first change.
     ///
     /// ```
     /// use epitome_core::attribution::SeqRange;
@@ -165,7 +171,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         })
     }
 
-    /// The positions that a range covers, if a summary may stand in their place.
+    /// The positions that a range covers, if a summary may replace them.
     fn check_range(&self, range: SeqRange) -> Result<Range<usize>, BoundedSummaryError> {
         let covered = self.positions_in(range);
         if covered.is_empty() {
@@ -217,7 +223,8 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         self.covered(positions).iter().map(|header| header.tokens.as_u64()).sum()
     }
 
-    /// All numbers that a summary of these messages stands for, those of older summaries among them.
+    /// The range of sequence numbers that a summary of these messages covers, with the numbers that older summaries
+    /// cover.
     fn coverage(&self, positions: Range<usize>) -> Option<SeqRange> {
         let mut range = self.range_of(positions.clone())?;
         for message in positions.filter_map(|at| self.message(at)) {
@@ -240,8 +247,8 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         self.covered(positions.clone()).iter().any(|header| header.anchor() == call.anchor)
     }
 
-    /// Writes the summary where the messages at `covered` begin and moves down what follows. It has room there: it is
-    /// smaller. Returns how many bytes that frees.
+    /// Writes the summary at the start of the messages at `covered`, and moves the records behind them down. The
+    /// summary has room there, because it is smaller. Returns the number of freed bytes.
     fn replace<M: MessageView>(&mut self, covered: &Range<usize>, header: Header, summary: &M) -> usize {
         let (from, used) = (header.start as usize, self.used);
         let end = self.headers().get(covered.end).map_or(used, |next| next.start as usize);

@@ -2,7 +2,9 @@
 
 use crate::{Basis, Profile};
 
-/// The tokens that a provider adds around what is said. Plain data: a caller who knows better changes a field.
+/// The tokens that a provider adds around the content of messages.
+///
+/// Plain data: a caller with better figures changes a field.
 ///
 /// ```
 /// use epitome_core::{Basis, Framing, Profile};
@@ -15,18 +17,18 @@ use crate::{Basis, Profile};
 ///
 /// # Sources
 /// - [`Framing::OPENAI`]: `num_tokens_from_messages` and `num_tokens_for_tools` in the `OpenAI` Cookbook, "How to count
-///   tokens with tiktoken" (<https://cookbook.openai.com/examples/how_to_count_tokens_with_tiktoken>). It says nothing of
-///   calls; a call is framed like a message here.
+///   tokens with tiktoken" (<https://cookbook.openai.com/examples/how_to_count_tokens_with_tiktoken>). It has no figure
+///   for calls; here a call is framed like a message.
 /// - [`Framing::CHATML`]: the chat template published with Qwen's models: `<|im_start|>role\n` before a message,
 ///   `<|im_end|>\n` behind it, `<|im_start|>assistant\n` before the reply.
-/// - Anthropic, Google, Mistral, `DeepSeek` and Bedrock publish none, and neither does `OpenAI` for Responses:
-///   [`Framing::OPENAI`], marked as estimated.
+/// - Anthropic, Google, Mistral, `DeepSeek` and Bedrock publish no figures, and neither does `OpenAI` for Responses:
+///   they have [`Framing::OPENAI`], marked as estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "a literal that ends in ..OPENAI outlives a new field")]
 pub struct Framing {
     /// Around each message.
     pub message: u32,
-    /// For a speaker's name, beside its text.
+    /// For the name of a speaker, in addition to the text of the name.
     pub name: u32,
     /// Around each call.
     pub call: u32,
@@ -59,7 +61,7 @@ pub struct ToolFraming {
 }
 
 impl ToolFraming {
-    /// GPT-4o and those after it.
+    /// GPT-4o and later models.
     pub const O200K: Self = Self { function: 7, properties: 3, property: 3, values: -3, value: 3, end: 12 };
     /// GPT-4 and GPT-3.5.
     pub const CL100K: Self = Self { function: 10, ..Self::O200K };
@@ -70,7 +72,7 @@ impl Framing {
     pub const OPENAI: Self =
         Self { message: 3, name: 1, call: 3, request: 3, tools: ToolFraming::O200K, basis: Basis::Counted };
 
-    /// The template called `ChatML`, as published with Qwen's models. What it makes of tools is not counted: estimated.
+    /// The template called `ChatML`, as published with Qwen's models. Its tokens for tools are not counted: estimated.
     pub const CHATML: Self = Self { message: 5, basis: Basis::Estimated, ..Self::OPENAI };
 
     /// The framing of `profile`.

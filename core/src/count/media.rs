@@ -4,7 +4,9 @@ use super::Amount;
 use crate::message::{MediaExtent, MediaKind, MediaView};
 use crate::{Basis, Profile, Tokens};
 
-/// The rules by which a provider counts media. Plain data: a caller who knows better changes a field.
+/// The rules by which a provider counts media.
+///
+/// Plain data: a caller with better figures changes a field.
 ///
 /// ```
 /// use epitome_core::message::{MediaExtent, MediaKind, MediaView};
@@ -49,8 +51,8 @@ pub struct Rate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ImageRule {
-    /// Fitted into 2,048 x 2,048 and its shorter side into 768: `base`, and `tile` for each started square of 512. Of
-    /// low detail: `base`.
+    /// The image is fitted into 2,048 x 2,048 pixels, and its shorter side into 768: `base` tokens, and `tile` tokens
+    /// for each started square of 512. An image of low detail has `base` tokens.
     ///
     /// Source: `OpenAI`, "Images and vision" (<https://platform.openai.com/docs/guides/images-vision>).
     Tiles {
@@ -59,38 +61,39 @@ pub enum ImageRule {
         /// Tokens of each tile.
         tile: u32,
     },
-    /// Fitted into `edge_max` and `patches_max`: one for each started square of 32, times `per_mille / 1,000`. Of low
-    /// detail: fitted into 512 x 512 first. What is asked for as of high detail, and what is not asked for, count alike.
+    /// The image is fitted into `edge_max` and `patches_max`: one token for each started square of 32, times
+    /// `per_mille / 1,000`. An image of low detail is fitted into 512 x 512 first. A request for high detail and a
+    /// request without a detail count alike.
     ///
     /// Source: the same page: the scaling by the root, then down to a whole number of squares.
     Patches {
-        /// The longer side that is looked at, in pixels.
+        /// Maximum length of the longer side, in pixels.
         edge_max: u32,
-        /// Maximum number of squares that are looked at.
+        /// Maximum number of squares.
         patches_max: u32,
         /// The model's multiplier, in thousandths.
         per_mille: u32,
     },
-    /// Fitted into `edge_max` and `tokens_max`: one for each started square of 28.
+    /// The image is fitted into `edge_max` and `tokens_max`: one token for each started square of 28.
     ///
     /// Source: Anthropic, "Vision" (<https://platform.claude.com/docs/en/build-with-claude/vision>).
     Squares {
-        /// The longer side that is looked at, in pixels.
+        /// Maximum length of the longer side, in pixels.
         edge_max: u32,
-        /// Maximum number of squares that are looked at.
+        /// Maximum number of squares.
         tokens_max: u32,
     },
-    /// Fitted into `edge_max`: one for each 750 pixels, at most `tokens_max`.
+    /// The image is fitted into `edge_max`: one token for each 750 pixels, at most `tokens_max`.
     ///
     /// Source: the same page, as it was for the third generation of its models.
     Area {
-        /// The longer side that is looked at, in pixels.
+        /// Maximum length of the longer side, in pixels.
         edge_max: u32,
-        /// The most that an image counts.
+        /// Maximum number of tokens of an image.
         tokens_max: u32,
     },
-    /// Up to 384 x 384: `tokens`. Larger, fitted into 3,072 x 3,072: `tokens` for each started square of two thirds of the
-    /// shorter side, which is at least 256 and at most 768.
+    /// An image up to 384 x 384 has `tokens` tokens. A larger image is fitted into 3,072 x 3,072: `tokens` for each
+    /// started square of two thirds of the shorter side, which is at least 256 and at most 768.
     ///
     /// Source: Google, "Image understanding" (<https://ai.google.dev/gemini-api/docs/image-understanding>); the bounds: Firebase,
     /// "Supported input files" (<https://firebase.google.com/docs/vertex-ai/input-file-requirements>).
@@ -98,8 +101,8 @@ pub enum ImageRule {
         /// Tokens of each crop.
         tokens: u32,
     },
-    /// About the same for every image, so that it is always an estimate: what is published is the most that an image is
-    /// given, or an approximation.
+    /// About the same number for every image. It is always an estimate: the published figure is the maximum of an
+    /// image, or an approximation.
     Fixed {
         /// Tokens of each image.
         tokens: u32,
@@ -107,9 +110,11 @@ pub enum ImageRule {
 }
 
 impl MediaRules {
-    /// `OpenAI`: tiles of GPT-4o. Ten tokens for a second of a user's sound is published for the realtime models alone
-    /// (<https://developers.openai.com/api/docs/guides/realtime-costs>; twice that for the assistant's), and nothing for video
-    /// and pages: ten a second, 1,500 a page. So all but images are estimates.
+    /// `OpenAI`: tiles of GPT-4o. All rates but those of images are estimates.
+    ///
+    /// Ten tokens for a second of a user's sound is published for the realtime models alone
+    /// (<https://developers.openai.com/api/docs/guides/realtime-costs>; twice that for the assistant's). Nothing is
+    /// published for video and pages: ten tokens a second, 1,500 a page.
     pub const OPENAI: Self = Self {
         image: ImageRule::Tiles { base: 85, tile: 170 },
         audio: Rate { tokens: 10, basis: Basis::Estimated },
@@ -124,9 +129,11 @@ impl MediaRules {
         ..Self::OPENAI
     };
 
-    /// Gemini 2: crops of 258; 32 tokens for a second of sound. 263 for one of video and 258 for a page
-    /// (<https://ai.google.dev/gemini-api/docs/tokens>, <https://ai.google.dev/gemini-api/docs/document-processing>) are
-    /// estimates, because the profile does not say which generation is asked: see [`MediaRules::GEMINI_3`].
+    /// Gemini 2: crops of 258 tokens; 32 tokens for a second of sound.
+    ///
+    /// The figures of 263 for a second of video and 258 for a page (<https://ai.google.dev/gemini-api/docs/tokens>,
+    /// <https://ai.google.dev/gemini-api/docs/document-processing>) are estimates, because the profile does not name
+    /// the generation of the model: see [`MediaRules::GEMINI_3`].
     pub const GEMINI: Self = Self {
         image: ImageRule::Crops { tokens: 258 },
         audio: Rate { tokens: 32, basis: Basis::Counted },
@@ -134,10 +141,11 @@ impl MediaRules {
         page: Rate { tokens: 258, basis: Basis::Estimated },
     };
 
-    /// Gemini 3, where the resolution that is asked for decides. By default an image is given up to 1,120 tokens, a frame of
-    /// video 70 (one a second, and its sound), and a page 560 and its text
-    /// (<https://ai.google.dev/gemini-api/docs/media-resolution>, which calls its figures approximate): so all but sound are
-    /// estimates.
+    /// Gemini 3, where the requested resolution decides.
+    ///
+    /// By default an image has up to 1,120 tokens, a frame of video 70 (one a second, and its sound), and a page 560
+    /// and its text. The source (<https://ai.google.dev/gemini-api/docs/media-resolution>) calls its figures
+    /// approximate: all rates but that of sound are estimates.
     pub const GEMINI_3: Self = Self {
         image: ImageRule::Fixed { tokens: 1_120 },
         video: Rate { tokens: 70 + 32, basis: Basis::Estimated },
@@ -145,7 +153,7 @@ impl MediaRules {
         ..Self::GEMINI
     };
 
-    /// The rules of `profile`. A provider that publishes none has those of [`MediaRules::OPENAI`].
+    /// The rules of `profile`. A provider without published rules has those of [`MediaRules::OPENAI`].
     #[must_use]
     pub const fn of(profile: Profile) -> Self {
         match profile {
@@ -155,8 +163,10 @@ impl MediaRules {
         }
     }
 
-    /// The amount of a media part, never by the length of its base64. Of unknown extent, an image counts as
-    /// 1,024 x 1,024, a sound or video as a minute, and a document as one page; that is an estimate.
+    /// The size of a media part, never by the length of its base64.
+    ///
+    /// A part of unknown extent is an estimate: an image counts as 1,024 x 1,024, a sound or video as a minute, and a
+    /// document as one page.
     #[must_use]
     pub fn measure(&self, media: MediaView<'_>) -> Amount {
         let MediaExtent { pixels, millis, pages, low_detail } = media.extent;
@@ -225,7 +235,7 @@ impl ImageRule {
     }
 }
 
-/// An image as it is made smaller. Sides are at least 1 and, as they come from 32 bits, their products fit.
+/// An image that is scaled down. Its sides are at least 1. They come from 32 bits, so that their products fit.
 #[derive(Clone, Copy)]
 struct Rectangle {
     width: u64,
@@ -249,13 +259,13 @@ impl Rectangle {
         Self { width: scale(self.width, most, side), height: scale(self.height, most, side) }
     }
 
-    /// Number of squares of `side` that cover it.
+    /// Number of squares of `side` that cover the image.
     const fn squares(self, side: u64) -> u64 {
         self.width.div_ceil(side).saturating_mul(self.height.div_ceil(side))
     }
 
-    /// Number of squares that cover it after it was scaled to be covered by `most`: by the root of the ratio of areas, and on until the
-    /// side that is nearest to it is a whole number of squares.
+    /// Number of squares that cover the image after it was scaled to at most `most` squares. The scale is the root of
+    /// the ratio of the areas, lowered until the side that is nearest to a whole number of squares is one.
     fn squares_within(self, side: u64, most: u64) -> u64 {
         let squares = self.squares(side);
         if squares <= most {
@@ -272,8 +282,8 @@ impl Rectangle {
         columns.saturating_mul(rows).min(most)
     }
 
-    /// Number of squares of `side` that cover it, after the longer side was made the largest whole number of squares, at most `edge` long,
-    /// with which that number is at most `most`.
+    /// Number of squares of `side` that cover the image after it was scaled. The longer side is then the largest whole
+    /// number of squares, at most `edge` long, at which the image has at most `most` squares.
     fn steps_within(self, edge: u64, side: u64, most: u64) -> u64 {
         let (longer, shorter) = (self.width.max(self.height), self.width.min(self.height));
         if longer <= edge && self.squares(side) <= most {
@@ -290,8 +300,9 @@ impl Rectangle {
     }
 }
 
-/// `side` times `to` over `from`, rounded to the nearest, at least one pixel. By a division of 32 bits, because one of 64 takes 900
-/// bytes of a small device: exact for products that have no more, and for others to a pixel in so many thousands.
+/// `side` times `to` over `from`, rounded to the nearest, at least one pixel. It uses a division of 32 bits, because
+/// one of 64 bits takes 900 bytes of a small device. The result is exact for products of 32 bits, and for larger ones
+/// to a pixel in so many thousands.
 fn scale(side: u64, to: u64, from: u64) -> u64 {
     let product = side.saturating_mul(to).saturating_add(from / 2);
     let beyond = u32::BITS.saturating_sub((product | from).leading_zeros());

@@ -1,4 +1,4 @@
-//! Plans, and what they take away and put in its place: figures and positions, never a text.
+//! Output of plans with their losses and stand-ins: figures and positions, never a text.
 
 use defmt::{Display2Format, Format, Formatter, write};
 

@@ -17,7 +17,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Its letter in a plan's string; `E` there is a group that is kept with shortened parts.
+    /// The letter of the verdict in the string of a plan. There, `E` is a group that is kept with shortened parts.
     #[must_use]
     pub const fn letter(self) -> char {
         match self {
@@ -35,13 +35,13 @@ impl Verdict {
 pub enum PartVerdict {
     /// The part stays as it is.
     Keep,
-    /// A note of at most so many tokens stands in its place. Reasoning goes without one.
+    /// A note of at most this many tokens replaces the part. Reasoning is removed without a note.
     Elide(Tokens),
-    /// The ends of the part stay, as long as the clamp says.
+    /// The two ends of the part stay, with the lengths in the clamp.
     Clamp(Clamp),
 }
 
-/// The part of a text that stays.
+/// The lengths of the two ends of a text that stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(clippy::exhaustive_structs, reason = "two ends are all that is left of it")]
@@ -79,8 +79,10 @@ impl Clamp {
 /// No tokenizer makes more tokens than there are bytes.
 const MARKER_TOKENS_MAX: Tokens = Tokens(CLAMP_MARKER.len() as u32);
 
-/// The longest note that stands for an elided part, 250 tokens: an allowance fits into a byte with the other verdicts. A
-/// note says that something was there; what says more is a summary.
+/// The maximum size of a note in the place of an elided part: 250 tokens.
+///
+/// With this limit an allowance fits into a byte with the other verdicts. A note only marks that a part was removed; a
+/// text with more content is a summary.
 pub const ELIDED_TOKENS_MAX: Tokens = Tokens(250);
 
 /// Maximum number of different sizes of clamps in a plan. Strategies have one each.
@@ -91,16 +93,16 @@ pub const CLAMPS_MAX: usize = 4;
 pub(crate) struct Clamps {
     sizes: [Clamp; CLAMPS_MAX],
     len: u8,
-    /// Whether there is no room for any.
+    /// Whether every clamp is refused.
     closed: bool,
 }
 
 impl Clamps {
-    /// No room for any.
+    /// No clamp may be added.
     pub(crate) const NONE: Self =
         Self { sizes: [Clamp { head: Tokens(0), tail: Tokens(0) }; CLAMPS_MAX], len: 0, closed: true };
 
-    /// The number of a size, which is added if need be. `None` if there are too many.
+    /// The number of a clamp size, which is added if it is new. `None` if there are too many.
     pub(super) fn number(&mut self, clamp: Clamp) -> Option<u8> {
         if self.closed {
             return None;
@@ -114,13 +116,13 @@ impl Clamps {
         self.len.checked_sub(1)
     }
 
-    /// Whether [`Clamps::number`] would give one.
+    /// Whether [`Clamps::number`] would return a number.
     pub(super) fn has_room_for(&self, clamp: Clamp) -> bool {
         let mut sizes = self.sizes.iter().take(usize::from(self.len));
         !self.closed && (usize::from(self.len) < CLAMPS_MAX || sizes.any(|known| *known == clamp))
     }
 
-    /// Size that is left of a part of `tokens` tokens with this cell.
+    /// Remaining size of a part of `tokens` tokens with this cell.
     pub(super) fn left(&self, cell: Cell, tokens: Tokens) -> Tokens {
         super::left_of(self.verdict(cell), tokens)
     }
@@ -138,14 +140,14 @@ impl Clamps {
     }
 }
 
-/// The memory for one verdict, on a group or on a part: one byte. A plan needs [`Index::cell_count`] of them from its
-/// caller.
+/// The memory for one verdict, on a group or on a part: one byte. The caller provides [`Index::cell_count`] of them for
+/// a plan.
 ///
 /// [`Index::cell_count`]: crate::Index::cell_count
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cell(u8);
 
-/// Cells of parts: nothing, an allowance and one more, or from here on the number of a clamp.
+/// Value of a part's cell: 0 for no verdict, an allowance plus one, or from this value on the number of a clamp.
 const CLAMPED: u8 = 252;
 const _: () =
     assert!(CLAMPED as u32 == ELIDED_TOKENS_MAX.0 + 2 && CLAMPS_MAX == (u8::MAX - CLAMPED) as usize + 1);
@@ -162,7 +164,7 @@ impl Cell {
     pub(crate) const EDITED: u8 = 1 << 4;
     /// A request or a summary that is to be hidden once no step behind it stays: see [`Draft::drop_group`](super::Draft::drop_group).
     pub(super) const LAST: u8 = 1 << 5;
-    /// A summary, which goes after all others.
+    /// A summary: it is hidden after all other groups.
     pub(super) const SPARED: u8 = 1 << 6;
     /// A group that was hidden and is to be replaced.
     pub(super) const SHOWN: u8 = 1 << 7;
@@ -176,7 +178,7 @@ impl Cell {
         }
     }
 
-    /// Its letter in a plan's string.
+    /// The letter of the cell in the string of a plan.
     pub(crate) const fn letter(self) -> char {
         match self.verdict() {
             Verdict::Keep if self.has(Self::EDITED) => 'E',

@@ -1,14 +1,17 @@
-//! Cutting results of tools where not even what is protected fits the window. What strategies shorten is in `parts`.
+//! Cutting of tool results if the protected messages do not fit the window. The verdicts of strategies on parts are in
+//! `parts`.
 
 use super::{Cell, Clamp, Draft, ELIDED_TOKENS_MAX};
 use crate::Tokens;
 use crate::index::{Flags, IndexedPart, PartKind, Span};
 
 impl Draft<'_> {
-    /// Cuts the largest results of protected steps to one size, where what is protected has more than a request may have: one
-    /// result must not end a conversation. Together they get half of what the rest of what is protected leaves of the goal, or
-    /// where that is too little, of the limit. Pins stay whole. Nothing is cut where that would not be enough. Says whether
-    /// something was.
+    /// Cuts the largest results of protected steps to one size, if the protected messages exceed the limit of a
+    /// request: one result must not end a conversation.
+    ///
+    /// The results together get half of the room that the other protected messages leave of the goal, or of the limit
+    /// if that is too little. Pins stay whole. If the limit leaves too little as well, nothing is cut. Returns whether
+    /// a result was cut.
     pub(crate) fn cut_results(&mut self) -> bool {
         let limit = self.budget.limit();
         if self.floors.hard <= limit {
@@ -18,7 +21,7 @@ impl Draft<'_> {
         let least = self.results_within(ELIDED_TOKENS_MAX);
         let rooms = [self.budget.goal().unwrap_or(limit), limit].map(|target| target.checked_sub(rest));
         let Some(room) = rooms.into_iter().flatten().find(|room| least <= *room) else { return false };
-        // The largest size at which all of them have at most half of the room.
+        // The largest size at which all results together have at most half of the room.
         let mut size = ELIDED_TOKENS_MAX;
         for bit in (0..u32::BITS).rev() {
             let larger = Tokens(size.0.saturating_add(1_u32 << bit));
@@ -39,7 +42,7 @@ impl Draft<'_> {
         true
     }
 
-    /// Tokens of the results of protected steps together, if none has more than `size`.
+    /// Tokens of the results of protected steps together, each counted with at most `size`.
     fn results_within(&self, size: Tokens) -> u64 {
         let mut tokens = 0_u64;
         for part in self.index.parts() {

@@ -1,4 +1,4 @@
-//! Why a group stays.
+//! The protection of groups.
 
 use core::ops::Range;
 
@@ -6,14 +6,18 @@ use crate::Turn;
 use crate::index::{Flags, GroupKind, Index, NONE, Span};
 use crate::strategy::Protection;
 
-/// The sizes of the groups that a plan keeps whatever its strategy wants, in tokens.
+/// The sizes of the groups that a plan keeps, independent of its strategy, in tokens.
 ///
-/// Both count groups whole. Of what is protected without exception no strategy may shorten a part, so that [`hard`] is a bound for
-/// every plan. If it is more than a request may have, the plan itself cuts the results of tools in it
-/// ([`Protection`](crate::Protection)), and [`Plan::floors`](crate::Plan::floors) counts them as they are then; where that is not
-/// enough, no compaction helps. Of the newest steps parts may be shortened, so that [`goal`] is a bound only for plans that keep or
-/// hide whole groups: one that clears tool results in these steps, or clamps what is huge in them, goes below it, and meets a goal
-/// that lies between the two.
+/// Both floors count whole groups.
+///
+/// No strategy may shorten a part of a group that is protected without exception, so that [`hard`] is a bound for every
+/// plan. If it exceeds the limit of a request, the plan itself cuts the tool results in it
+/// ([`Protection`](crate::Protection)), and [`Plan::floors`](crate::Plan::floors) counts these results with their cut
+/// sizes. If that is not enough, no compaction helps.
+///
+/// Parts of the newest steps may be shortened, so that [`goal`] is a bound only for plans that keep or hide whole
+/// groups. A plan that clears tool results in these steps, or clamps huge parts in them, goes below it. Such a plan can
+/// meet a goal that lies between the two floors.
 ///
 /// [`hard`]: Self::hard
 /// [`goal`]: Self::goal
@@ -36,14 +40,17 @@ use crate::strategy::Protection;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Floors {
-    /// The size of everything that is protected without exception, with the requests of protected steps: no plan goes below it.
+    /// The size of all messages that are protected without exception, with the user messages of protected steps. No
+    /// plan goes below it.
     pub hard: u64,
-    /// The size of the floor with the newest steps, and with the summaries that a protected step relies on, which stay as long as the
-    /// request fits: where a pass toward a goal ends that hides whole groups and shortens none.
+    /// The size of the hard floor with the newest steps, and with the summaries that a protected step relies on.
+    ///
+    /// These groups stay as long as the request fits: a pass toward a goal that hides whole groups and shortens none
+    /// ends at this size.
     pub goal: u64,
 }
 
-/// The groups that a plan of this index keeps whatever its strategy wants, as long as they fit.
+/// The floors of an index: the sizes of the groups that a plan keeps as long as they fit, independent of its strategy.
 #[must_use]
 pub fn floors(index: Index<'_>, protection: Protection) -> Floors {
     let mut rule = Rule::new(index, protection);
@@ -53,7 +60,7 @@ pub fn floors(index: Index<'_>, protection: Protection) -> Floors {
     rule.floors
 }
 
-/// Why a group stays.
+/// The reason why a group stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hold {
     No,
@@ -63,18 +70,19 @@ pub(super) enum Hold {
     Hard,
 }
 
-/// Says of each group, asked in order, whether and why it stays.
+/// The rule that decides, for one group after the other, whether and why it stays.
 #[derive(Debug)]
 pub(super) struct Rule<'a> {
     protection: Protection,
     /// The first user message, if it stays, and the last; [`NONE`] where there is none.
     users: [u32; 2],
-    /// The newest step, and the oldest of those that are held.
+    /// The newest step, and the oldest step that is held.
     newest: u32,
     held_from: u32,
-    /// Whether only system messages have come.
+    /// Whether all groups so far were system messages.
     leading: bool,
-    /// The last group without exception that was a step, and the request that it brings, if nothing else protects that.
+    /// The last step that is protected without exception, and the user message of its turn, if nothing else protects
+    /// that message.
     brought_to: u32,
     pub(super) request: Option<u32>,
     pub(super) floors: Floors,
@@ -113,8 +121,8 @@ impl<'a> Rule<'a> {
         }
     }
 
-    /// The spans that anything may hold, in order: no other need be asked about. What is held by its place is among the
-    /// newest, but for the task.
+    /// The ranges of spans that may be protected, in order: no other span needs a check. A group that is held for its
+    /// position is among the newest spans, except for the first user message.
     pub(super) fn asked(&self, index: Index<'_>) -> [Range<u32>; 3] {
         let [first, last] = self.users;
         let marked_to = index.totals.marked_to;
@@ -123,8 +131,8 @@ impl<'a> Rule<'a> {
         [0..marked_to, task, newest..NONE]
     }
 
-    /// The group that `span` leads. What it looks at fits into registers, which a group does not; and most groups are done
-    /// after a look at one word.
+    /// The hold on the group that `span` leads. A span fits into registers, and a group does not. For most groups the
+    /// check of one word is enough.
     #[inline]
     pub(super) fn hold(&mut self, leader: u32, span: &Span) -> Hold {
         let [first, last] = self.users;
@@ -138,7 +146,7 @@ impl<'a> Rule<'a> {
         Hold::No
     }
 
-    /// Reason why a group stays, for a group that may have to.
+    /// The hold on a group that may have to stay.
     fn look(&mut self, leader: u32, span: &Span) -> Hold {
         if span.is(GroupKind::Orphan) {
             return Hold::Orphan;
@@ -163,8 +171,9 @@ impl<'a> Rule<'a> {
         Hold::No
     }
 
-    /// A step that stays without exception brings the request of its turn, and the summaries between them: nothing else shows
-    /// what it answers. Spans are looked at once, however many such steps there are.
+    /// Protects the user message of the turn of a step that stays without exception, and the summaries between them:
+    /// nothing else shows the question that the step answers. Each span is visited once, independent of the number of
+    /// such steps.
     fn bring(&mut self, leader: u32) {
         let index = self.index;
         for at in (self.brought_to..leader).rev() {

@@ -5,20 +5,24 @@ use crate::Tokens;
 use crate::index::{IndexedPart, PartKind, Span};
 
 impl Draft<'_> {
-    /// Lets a note of at most `allowance` tokens stand in the place of a part. Reasoning goes without a note: its
-    /// allowance is nothing.
+    /// Replaces a part with a note of at most `allowance` tokens. Reasoning is removed without a note: its allowance
+    /// counts as 0.
     ///
-    /// A part that is shortened already may be shortened further, by this or by [`clamp`](Self::clamp): the last verdict
-    /// counts, and each leaves less than the one before.
+    /// A shortened part may be shortened further, by this method or by [`clamp`](Self::clamp): the last verdict counts,
+    /// and each verdict leaves less than the one before.
     ///
-    /// Reasoning that is all that its message holds stays, whoever the request is for: without it the message would have
-    /// no content, which is refused by providers where it stands alone, and where neighbours are joined it would be gone
-    /// though its group is kept. To be rid of it, drop the group.
+    /// Reasoning that is the only content of its message stays, for every provider. Without it the message would have
+    /// no content. Providers refuse such a message where it stands alone. Where neighbours are joined, the message
+    /// would be gone although its group is kept. To remove such reasoning, drop the group.
     ///
-    /// The plan counts `allowance` tokens for the part, however short the note is: allow little more than the note has.
+    /// The plan counts `allowance` tokens for the part, even if the note is shorter: allow little more than the size of
+    /// the note.
     ///
     /// # Errors
-    /// [`Refusal`] if that would not be legal; nothing is changed then.
+    /// [`Refusal`] if there is no such part, if its group is dropped, replaced, protected or too large to be counted,
+    /// if the note is not smaller than the part, or if the allowance exceeds
+    /// [`ELIDED_TOKENS_MAX`](crate::ELIDED_TOKENS_MAX). Reasoning is refused if it is of the current turn, the only
+    /// content of its message, or elided already. The draft is unchanged then.
     pub fn elide(&mut self, part: &IndexedPart<'_>, allowance: Tokens) -> Result<(), Refusal> {
         let (cell, freed) = self.check_elide(part, allowance)?;
         self.edit(part, cell, freed);
@@ -31,11 +35,14 @@ impl Draft<'_> {
         self.check_elide(part, allowance).is_ok()
     }
 
-    /// Lets only so much of a part stay, of a tool result, the arguments of a call or a huge text: its ends, or the excerpt that
-    /// whoever fills the plan chooses.
+    /// Shortens a part to the size of a clamp: a tool result, the arguments of a call or a huge text.
+    ///
+    /// The ends of the part stay, or the excerpt that the program chooses when it fills the plan.
     ///
     /// # Errors
-    /// [`Refusal`] if that would not be legal; nothing is changed then.
+    /// [`Refusal`] if there is no such part, if its group is dropped, replaced, protected or too large to be counted,
+    /// if the part has no ends, if the clamp is not smaller than the part, or if the plan has no room for another clamp
+    /// size (at most [`CLAMPS_MAX`](crate::CLAMPS_MAX)). The draft is unchanged then.
     pub fn clamp(&mut self, part: &IndexedPart<'_>, clamp: Clamp) -> Result<(), Refusal> {
         let freed = self.check_clamp(part, clamp)?;
         let number = self.clamps.number(clamp).ok_or(Refusal::NoRoom)?;
@@ -49,21 +56,23 @@ impl Draft<'_> {
         self.check_clamp(part, clamp).is_ok() && self.clamps.has_room_for(clamp)
     }
 
-    /// The verdict on a part, as it stands. It is worth something only while its group is kept.
+    /// The present verdict on a part. It is valid only while the group of the part is kept.
     #[must_use]
     pub fn part_verdict(&self, part: &IndexedPart<'_>) -> PartVerdict {
         let cell = self.parts.get(part.at() as usize);
         cell.map_or(PartVerdict::Keep, |cell| self.clamps.verdict(*cell))
     }
 
-    /// The present size of a part, in tokens: less than [`IndexedPart::tokens`] if it is shortened, at most all that may stand in its
-    /// place. Like [`part_verdict`](Self::part_verdict) it is worth something only while its group is kept.
+    /// The present size of a part, in tokens: less than [`IndexedPart::tokens`] if the part is shortened.
+    ///
+    /// A shortened part counts with the maximum size of its stand-in. Like [`part_verdict`](Self::part_verdict), the
+    /// size is valid only while the group of the part is kept.
     #[must_use]
     pub fn part_tokens_left(&self, part: &IndexedPart<'_>) -> Tokens {
         left_of(self.part_verdict(part), part.tokens())
     }
 
-    /// How much less a clamped part has.
+    /// The number of tokens that a clamp frees.
     fn check_clamp(&self, part: &IndexedPart<'_>, clamp: Clamp) -> Result<Tokens, Refusal> {
         let (_, now) = self.check_part(part)?;
         if !matches!(part.kind(), PartKind::ToolResult | PartKind::ToolInput | PartKind::Text) {
@@ -72,7 +81,7 @@ impl Draft<'_> {
         now.freed_by(clamp.tokens_max())
     }
 
-    /// The cell of an elided part, and how much less it has with it.
+    /// The cell of an elided part, and the number of tokens that the elision frees.
     fn check_elide(&self, part: &IndexedPart<'_>, allowance: Tokens) -> Result<(Cell, Tokens), Refusal> {
         let (group, now) = self.check_part(part)?;
         if part.kind() == PartKind::Reasoning {
@@ -85,7 +94,7 @@ impl Draft<'_> {
             if now.edited {
                 return Err(Refusal::Edited);
             }
-            // Sealed reasoning counts as nothing, and goes with what is readable.
+            // Encrypted reasoning counts no tokens, and is removed with the readable text.
             return Ok((Cell::elided(Tokens::ZERO).ok_or(Refusal::NoRoom)?, now.tokens));
         }
         let freed = now.freed_by(allowance)?;
@@ -94,7 +103,7 @@ impl Draft<'_> {
 
     /// Checks the conditions of every verdict on a part of a group that stays.
     ///
-    /// Gives the leader of its group, which is smaller than the group, and the present state of the part.
+    /// Returns the leader of the group, which is smaller than the group, and the present state of the part.
     fn check_part(&self, part: &IndexedPart<'_>) -> Result<(&Span, Now), Refusal> {
         let group = self.index.span(part.leader()).ok_or(Refusal::NoPart)?;
         let cell = self.cell(part.leader()).ok_or(Refusal::NoGroup)?;
@@ -122,8 +131,8 @@ impl Draft<'_> {
         self.tokens = self.tokens.saturating_sub(freed.as_u64());
     }
 
-    /// Takes the verdicts on the parts of a group back: it does not stay. Each group does so once. (Most groups have none,
-    /// and a walk over all of them should not carry this with it.)
+    /// Takes back the verdicts on the parts of a group that does not stay. Each group needs it once. (Most groups have
+    /// no such verdicts, and a loop over all groups should not contain this code.)
     #[cold]
     pub(super) fn forget_edits(&mut self, leader: u32) {
         let Some(cell) = self.cells.get_mut(leader as usize).filter(|cell| cell.has(Cell::EDITED)) else {
@@ -148,14 +157,14 @@ impl Draft<'_> {
     }
 }
 
-/// Present size of a part, as the verdicts stand.
+/// Present size of a part, after the verdicts so far.
 struct Now {
     tokens: Tokens,
     edited: bool,
 }
 
 impl Now {
-    /// Tokens that become free if `left` is left of it.
+    /// Tokens that become free if `left` tokens of the part stay.
     fn freed_by(&self, left: Tokens) -> Result<Tokens, Refusal> {
         if left >= self.tokens {
             return Err(if self.edited { Refusal::Edited } else { Refusal::NotSmaller });

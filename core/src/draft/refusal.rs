@@ -1,18 +1,19 @@
-//! Why a verdict is not legal.
+//! The reasons why a verdict is not legal.
 
 use core::fmt;
 
-/// Why a verdict cannot be written.
+/// The reason why a verdict cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// There is no group with this number, or a span that begins behind its end.
+    /// No group has this number, or a span begins behind its end.
     NoGroup,
     /// There is no part with this number.
     NoPart,
-    /// The group is protected: a standing instruction, a pin, open work, the task, the last request or the newest step.
+    /// The group is protected: a standing instruction, a pin, an open call, the first or last user message, the newest
+    /// step, or the user message of a protected step.
     Protected,
-    /// The group is one of the newest steps, which go only before the request would not fit.
+    /// The group is one of the newest steps, which are hidden only if the request does not fit otherwise.
     NewestStep,
     /// The group is dropped already.
     Dropped,
@@ -28,20 +29,20 @@ pub enum Refusal {
     CurrentTurn,
     /// The part is reasoning, and its message holds nothing else: nothing would be left of the message.
     OnlyContent,
-    /// The group has as much as an amount can hold, or more: nobody knows what would be left of it.
+    /// The size of the group reaches the maximum of an amount, so that its remaining size would be unknown.
     Uncounted,
-    /// The span holds instructions: they are never summarized.
+    /// The span holds instructions, which are never summarized.
     Instructions,
-    /// The span holds nothing but summaries: a summary of summaries says less for the same price.
+    /// The span holds only summaries: a summary of summaries holds less for the same price.
     OnlySummaries,
-    /// Next to the span is a summary, which has to be part of it.
+    /// A summary next to the span is not part of it.
     SummaryBeside,
-    /// There is no room for another replacement or another size of clamps, or an allowance is over what a cell holds.
+    /// There is no room for another replacement or another clamp size, or an allowance exceeds the maximum of a cell.
     NoRoom,
 }
 
 impl Refusal {
-    /// The word for it.
+    /// The name of the refusal in snake case.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -4,15 +4,15 @@ use super::{Cell, Draft, Refusal, Verdict};
 use crate::Tokens;
 use crate::index::{Group, GroupKind};
 
-/// The memory for one span of groups that a summary replaces. A plan needs as many of them from its caller as it is to
-/// have summaries.
+/// The memory for one span of groups that a summary replaces. The caller provides one of them for each summary of a
+/// plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Replacement {
     /// The number of its first group.
     pub(crate) first: u32,
     /// The number of its last group.
     pub(crate) last: u32,
-    /// The tokens that the summary may have, as a message.
+    /// The maximum size of the summary as a message, in tokens.
     pub(crate) allowance: Tokens,
     pub(crate) writer: Writer,
 }
@@ -20,9 +20,9 @@ pub struct Replacement {
 /// Division of the allowance of a summarizer's summaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Quoting {
-    /// The tokens that the words of users may have.
+    /// The maximum number of tokens for the words of users.
     pub(crate) quotes: Tokens,
-    /// The tokens that all other content may have.
+    /// The maximum number of tokens for all other content.
     pub(crate) prose: Tokens,
 }
 
@@ -31,25 +31,28 @@ pub(crate) struct Quoting {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Writer {
-    /// Somebody who can tell what matters: a model.
+    /// A model, which can judge the importance of content.
     #[default]
     Summarizer,
-    /// Nobody: a digest is put together from beginnings of what was said.
+    /// No model: a digest consists of the beginnings of texts.
     Digest,
-    /// Nobody: a ledger lists the identifiers of all that the plan hides or shortens.
+    /// No model: a ledger lists the identifiers of all groups and parts that the plan hides or shortens.
     Ledger,
 }
 
 impl Draft<'_> {
-    /// Lets one summary, a message of at most `allowance` tokens, stand in the place of all visible groups from `first` to
-    /// `last`, both by their numbers.
+    /// Replaces all visible groups from number `first` to number `last` with one summary, a message of at most
+    /// `allowance` tokens.
     ///
-    /// A summary that stands next to the span has to be part of it, so that summaries never nest; and what the span holds
-    /// may be neither protected nor an instruction. Where what stands between two summaries is dropped later, they become
-    /// one when the plan is made: it covers what both cover, and may have what both have.
+    /// A summary next to the span has to be part of it, so that summaries never nest. The span may hold neither
+    /// protected groups nor instructions. If the groups between two summaries are dropped later, the two become one
+    /// when the plan is made: it covers the groups of both, and has the allowance of both.
     ///
     /// # Errors
-    /// [`Refusal`] if that would not be legal; nothing is changed then.
+    /// [`Refusal`] if the first or the last group does not exist, or if a group is dropped, replaced, protected, one of
+    /// the newest steps or an instruction. Also if the span holds only summaries, if a summary is next to it, if the
+    /// summary is not smaller than the span, or if there is no memory for another replacement. The draft is unchanged
+    /// then.
     pub fn replace(&mut self, first: u32, last: u32, allowance: Tokens) -> Result<(), Refusal> {
         self.replace_by(Writer::Summarizer, first, last, allowance)
     }
@@ -57,7 +60,7 @@ impl Draft<'_> {
     /// Replaces groups by a summary that `writer` writes.
     ///
     /// # Errors
-    /// [`Refusal`] if that would not be legal; nothing is changed then.
+    /// [`Refusal`] as for [`replace`](Self::replace). The draft is unchanged then.
     pub fn replace_by(
         &mut self,
         writer: Writer,
@@ -73,8 +76,10 @@ impl Draft<'_> {
         self.put(Replacement { first, last, allowance, writer }, tokens)
     }
 
-    /// Lets the summaries of a summarizer quote what users say in their spans. Of the allowance of each the words of users may have
-    /// `quotes` at most, and all else `prose`.
+    /// Lets the summaries of a summarizer quote the users in their spans.
+    ///
+    /// In the allowance of each summary, the words of users may have at most `quotes` tokens, and all other content at
+    /// most `prose` tokens.
     ///
     /// ```
     /// use epitome_core::message::SimpleMessage;
@@ -117,7 +122,7 @@ impl Draft<'_> {
         self.quoting = Some(Quoting { quotes, prose });
     }
 
-    /// Puts a summary in the place of a legal span, for so many tokens that it stands for.
+    /// Replaces a legal span with a summary that stands for `tokens` tokens.
     fn put(&mut self, replacement: Replacement, tokens: u64) -> Result<(), Refusal> {
         let Replacement { first, last, allowance, .. } = replacement;
         if tokens <= allowance.as_u64() {
@@ -135,13 +140,15 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Lets a ledger of at most `allowance` tokens stand in the place of the groups from `first` to `last`, also of those that
-    /// were hidden already, for all that the draft hides or shortens. It is smaller than that and what it replaces together. The
-    /// span may be an earlier ledger alone.
+    /// Puts a ledger of at most `allowance` tokens in the place of the groups from `first` to `last`, also of groups
+    /// that were hidden already.
+    ///
+    /// The ledger stands for all groups and parts that the draft hides or shortens. It is smaller than these and the
+    /// replaced groups together. The span may be an earlier ledger alone.
     ///
     /// # Errors
-    /// [`Refusal`] as for [`replace`](Self::replace), and [`Refusal::OnlySummaries`] where the draft takes nothing but summaries
-    /// away; nothing is changed then.
+    /// [`Refusal`] as for [`replace`](Self::replace), and [`Refusal::OnlySummaries`] if the draft removes nothing but
+    /// summaries. The draft is unchanged then.
     pub fn record(&mut self, first: u32, last: u32, allowance: Tokens) -> Result<(), Refusal> {
         let index = self.index;
         let taken = index.tokens().saturating_sub(self.tokens);
@@ -170,7 +177,7 @@ impl Draft<'_> {
         done
     }
 
-    /// Takes back that a group is hidden.
+    /// Shows a hidden group again.
     fn show(&mut self, group: &Group<'_>) {
         if let Some(cell) = self.cells.get_mut(group.leader() as usize) {
             cell.unset(Cell::DROP);
@@ -179,7 +186,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Takes a kept group out of the request: a summary covers it.
+    /// Removes a kept group from the request, because a summary covers it.
     fn cover(&mut self, group: &Group<'_>) {
         self.forget_edits(group.leader());
         if let Some(cell) = self.cells.get_mut(group.leader() as usize) {
@@ -188,14 +195,15 @@ impl Draft<'_> {
         self.tokens = self.tokens.saturating_sub(group.tokens().as_u64());
     }
 
-    /// The present size of a group, in tokens: less than [`Group::tokens`] if parts of it are shortened, at most that of all that
-    /// may stand in their place. It does not ask whether the group is kept.
+    /// The present size of a group, in tokens: less than [`Group::tokens`] if parts of it are shortened.
+    ///
+    /// A shortened part counts with the maximum size of its stand-in. The verdict on the group is not considered.
     #[must_use]
     pub fn tokens_left(&self, group: &Group<'_>) -> u64 {
         self.cell(group.leader()).map_or(0, |cell| self.tokens_of(group, cell))
     }
 
-    /// Tokens of the groups of a legal span together, but for those that were hidden.
+    /// Tokens of the groups of a legal span together, without those that were hidden.
     fn check_span(&self, first: u32, last: u32) -> Result<u64, Refusal> {
         let ends = [first, last].map(|end| self.index.group(end));
         let ([Some(_), Some(end)], true) = (ends, first <= last) else { return Err(Refusal::NoGroup) };
@@ -203,14 +211,15 @@ impl Draft<'_> {
         for group in (first..=last).filter_map(|at| self.index.group(at)) {
             let cell = self.cell(group.leader()).ok_or(Refusal::NoGroup)?;
             match cell.verdict() {
-                // What is dropped is not visible, and so no part of the span; but the span begins and ends with itself.
+                // A dropped group is not visible, and so not part of the span; but the first and the last group must be
+                // visible.
                 Verdict::Drop if ![first, end.leader()].contains(&group.leader()) => continue,
                 _ => self.check_kept(cell)?,
             }
             if cell.has(Cell::HARD) {
                 return Err(Refusal::Protected);
             }
-            // One that did not fit is gone anyway.
+            // A newest step that did not fit was hidden already.
             if cell.has(Cell::HELD) && !cell.has(Cell::SHOWN) {
                 return Err(Refusal::NewestStep);
             }
@@ -230,9 +239,9 @@ impl Draft<'_> {
         Ok(tokens)
     }
 
-    /// Makes one summary of those that stand side by side: what stood between them may have been dropped after they were
-    /// asked for. One from before that nothing protects becomes part of it, and brings what it has; two from before that meet
-    /// stay as they are, because nobody was asked to write anew what they say.
+    /// Joins adjacent summaries: the groups between them may have been dropped after the summaries were requested. An
+    /// earlier summary that nothing protects becomes part of the new one, and adds its tokens. Two earlier summaries
+    /// that meet stay as they are, because no writer was asked for a new text.
     #[cold]
     fn join_summaries(&mut self) {
         let (index, mut run, mut joined, mut next) = (self.index, None::<Run>, 0, 0);
@@ -257,7 +266,7 @@ impl Draft<'_> {
         self.replaced = joined;
     }
 
-    /// Writes what a run of summaries comes to, if one of them is new.
+    /// Writes the joined summary of a run of summaries, if one of them is new.
     fn close(&mut self, run: Option<Run>, joined: &mut usize) {
         let Some(Run { replacement, asked: Some(asked) }) = run else { return };
         let index = self.index;
@@ -266,7 +275,7 @@ impl Draft<'_> {
                 self.cover(&group);
             }
         }
-        // One amount holds less than the sum of two may be: then the request shrinks by the rest.
+        // The sum of two amounts may exceed the maximum of one: then the request shrinks by the rest.
         self.tokens = self.tokens.saturating_sub(asked).saturating_add(replacement.allowance.as_u64());
         // There are never more runs than replacements that were read.
         if let Some(place) = self.replacements.get_mut(*joined) {
@@ -275,7 +284,7 @@ impl Draft<'_> {
         }
     }
 
-    /// The group at `at`, if one is and something of it will be seen.
+    /// The group at `at`, if there is one and it is not dropped.
     fn visible(&self, at: u32) -> Option<Group<'_>> {
         self.index.group(at).filter(|group| self.verdict(group) != Verdict::Drop)
     }
@@ -321,7 +330,7 @@ struct Run {
 }
 
 impl Run {
-    /// The run with the next group, which brings what it `has`; `own` is the replacement that begins with it.
+    /// Adds the next group to a run, with `has` tokens; `own` is the replacement that begins with this group.
     fn with(run: Option<Self>, at: u32, own: Option<Replacement>, has: u64) -> Self {
         let begun = Replacement { first: at, last: at, allowance: Tokens::ZERO, writer: Writer::Digest };
         let Self { mut replacement, mut asked } = run.unwrap_or(Self { replacement: begun, asked: None });

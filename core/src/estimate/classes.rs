@@ -1,4 +1,5 @@
-//! Which cell of the table a byte adds: by its own class, the class of the byte before it, and how far into a word it is.
+//! Cell of the table that a byte adds: chosen by the class of the byte, the class of the byte before it, and the
+//! position in a word.
 
 /// The last bytes read.
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +65,7 @@ impl Window {
         })
     }
 
-    /// All of a byte of ASCII but what concerns ideographs and repetitions.
+    /// Reads an ASCII byte, except for the state of ideographs and repetitions.
     #[inline]
     fn push_ascii(&mut self, byte: u8, repeats: bool) -> usize {
         let class = CLASSES.get(usize::from(byte)).copied().unwrap_or(OTHER);
@@ -73,7 +74,7 @@ impl Window {
         cell
     }
 
-    /// The cell of a byte of `class` here.
+    /// The cell of a byte of `class` at this position.
     #[inline]
     fn cell(self, class: u8) -> usize {
         let letters = (!u32::from(self.lowers)).trailing_zeros();
@@ -82,8 +83,8 @@ impl Window {
         row << COLUMN_BITS | usize::from(class & COLUMNS_BITS)
     }
 
-    /// After a continuation byte: how many uncommon ideographs there are now, and the cell of the byte if it is in one of the
-    /// characters that have cells of their own.
+    /// For a continuation byte: the number of uncommon ideographs so far, and the cell of the byte if its character has
+    /// cells of its own.
     fn inside(self, bytes: u64) -> (u8, Option<usize>) {
         let [.., zeroth, first, second, third] = bytes.to_be_bytes();
         let own = |at: usize| OWN.get(at).map(|cell| usize::from(*cell));
@@ -92,7 +93,7 @@ impl Window {
             (_, _, 0xE4..=0xE9) => (self.ideographs, if uncommon { own(0) } else { None }),
             (_, 0xE4..=0xE9, _) => {
                 let read = code_point(first, second, third);
-                // All of them: a search would mispredict its branches.
+                // All entries are compared: a search would mispredict its branches.
                 let common = COMMON.iter().fold(false, |found, common| found | (*common == read));
                 let ideographs = if common { 0 } else { self.ideographs.saturating_add(1).min(UNCOMMON_RUN) };
                 (ideographs, if uncommon { own(1) } else { None })
@@ -106,7 +107,8 @@ impl Window {
     }
 }
 
-/// Whether the characters that begin with these two bytes are of scripts and signs of which a vocabulary has next to none.
+/// Whether the characters that begin with these two bytes belong to scripts and signs that hardly occur in a
+/// vocabulary.
 const fn is_rare(first: u8, second: u8) -> bool {
     match first {
         0xE1 => matches!(second, 0x84..=0xB7), // old jamo, Ethiopic to Mongolian, Khmer, runes
@@ -131,18 +133,21 @@ const ROW_BITS: u8 = 30;
 const LOWER: u8 = 1 << LOWER_BIT;
 const LOWER_BIT: u32 = 7;
 
-/// Number of rows further down, by the number of lower-case letters before. After four a word is in its middle: it is longer than the ends
-/// and stems that most tokens are. After seven, few words are one token. Behind the 16 rows, one for each pair of classes that a byte may
-/// follow, come those of the three pairs of lower-case letters (11 to 13) once more in the middle of words, and once more late in them.
+/// Number of rows further down, by the number of lower-case letters before. After four letters a word is in its middle:
+/// it is longer than the ends and stems that most tokens are. After seven, few words are one token. The first 16 rows
+/// are one for each pair of classes that a byte may follow. The rows of the three pairs of lower-case letters (11 to
+/// 13) follow once more for the middle of words, and once more for late in words.
 const STAGES: [u8; 9] = [0, 0, 0, 0, 5, 5, 5, 8, 8];
 
 /// 22 rows of 32 columns, one for each class of the byte itself.
 pub(super) const CELLS: usize = 22 << COLUMN_BITS;
 
-/// For the second and the further bytes of characters that weigh otherwise than their bytes tell: ideographs with nothing
-/// common near, rare scripts, emoji. A continuation byte never follows a letter, so these are nobody else's.
+/// Cells of the second and the further bytes of characters whose weight differs from that of their bytes: ideographs
+/// with nothing common near, rare scripts, emoji. A continuation byte never follows a letter, so no other byte uses
+/// these cells.
 const OWN: [u16; 6] = [540, 541, 542, 543, 572, 573];
-/// Number of ideographs in a row without one of [`COMMON`] that are hardly running text: of Chinese, every third is one of them.
+/// Number of ideographs in a row without one of [`COMMON`] that are hardly running text: in Chinese, every third
+/// ideograph is common.
 const UNCOMMON_RUN: u8 = 8;
 
 /// The class of every byte of ASCII, less than 32; of lower-case letters with [`LOWER`].
@@ -201,7 +206,7 @@ const COMMON: [u16; 64] = [
 const IDEOGRAPH: u8 = 15;
 const CONTINUATION: u8 = 28;
 const NEWLINE: u8 = 0;
-/// Repetitions: tokenizers have tokens for long runs. Shares a row with no one: never a predecessor.
+/// Repetitions: tokenizers have tokens for long runs. This class is never a predecessor, and so shares no row.
 const REPEAT: u8 = 1;
 /// ASCII that is listed nowhere else.
 const OTHER: u8 = 19;

@@ -10,8 +10,8 @@ use crate::open_calls::{OpenCall, OpenCalls, OpenKind};
 use crate::table::{Full, Table};
 
 impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
-    /// Opens the calls of a message that has its place. `rows` is where the rows of its parts begin; without them nobody asks
-    /// for tools' names.
+    /// Opens the calls of a message that is in its group. `rows` is the first row of its parts; without rows, the names
+    /// of tools are not needed.
     pub(super) fn open<M: MessageView + ?Sized>(
         &mut self,
         message: &M,
@@ -57,7 +57,7 @@ pub(crate) fn for_each_awaited<M: MessageView + ?Sized>(
     });
 }
 
-/// The next of the numbers of calls. They leave the bit that marks requests for approval alone.
+/// The number of the next call. The bit that marks requests for approval stays free.
 pub(super) const fn next_opened(opened: u32) -> u32 {
     if opened < OpenCall::ORDINAL_MAX { opened.saturating_add(1) } else { OpenCall::ORDINAL_MAX }
 }

@@ -16,24 +16,24 @@ pub(crate) struct Facts {
     pub(crate) role: Role,
     pub(crate) source: SourceKind,
     pub(crate) flags: Flags,
-    /// Calls that a result must follow.
+    /// Number of calls that a result must follow.
     pub(crate) calls: u32,
-    /// Requests for approval, which an answer must follow too.
+    /// Number of requests for approval, which an answer must follow too.
     pub(crate) requests: u32,
     /// The longest id of the calls and requests.
     pub(crate) id_bytes: usize,
     pub(crate) answer: Answer,
-    /// Whether it is an answer.
+    /// Whether a part was an answer.
     answered: bool,
-    /// Whether what it answers, or would answer, is a request for approval.
+    /// Whether the answer belongs, or would belong, to a request for approval.
     pub(crate) approves: bool,
-    /// Whether it says something itself, beside answers and approvals.
+    /// Whether the message has content other than answers and approvals.
     pub(crate) speaks: bool,
-    /// In a message of the model, by how many the calls that the provider runs outnumber the results.
+    /// For a message of the model: the number of hosted calls less the number of results.
     pub(crate) hosted: i32,
 }
 
-/// Which call a message answers.
+/// The call that a message answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The message is not an answer.
@@ -44,7 +44,8 @@ pub(crate) enum Answer {
 }
 
 impl Facts {
-    /// `find` gives the open call or request that an answer with this id belongs to.
+    /// Reads the facts of a message. `find` returns the open call or request for approval that an answer with this id
+    /// belongs to.
     pub(crate) fn of<M: MessageView + ?Sized, P: Table<PartSpan>>(
         message: &M,
         find: impl Fn(OpenKind, &[u8]) -> Option<OpenCall>,
@@ -61,7 +62,7 @@ impl Facts {
         message: &M,
         find: impl Fn(OpenKind, &[u8]) -> Option<OpenCall>,
     ) {
-        // One reference is all that the visitor holds: with the fields apart each call would first gather them.
+        // The visitor captures one reference: with separate fields each call would first gather them.
         message.for_each_part(&mut |part| self.read::<P>(&part, &find));
     }
 
@@ -80,7 +81,7 @@ impl Facts {
         });
     }
 
-    /// Facts of a message that need no look at its parts.
+    /// The facts of a message that do not depend on its parts.
     pub(super) fn before_parts<M: MessageView + ?Sized>(message: &M) -> Self {
         let (role, attribution) = (message.role(), message.attribution());
         Self {
@@ -137,12 +138,12 @@ impl Facts {
         }
     }
 
-    /// Whether it is the model's, with calls that results must follow.
+    /// Whether the message is of the model and has calls that results must follow.
     pub(crate) const fn calls(&self) -> bool {
         self.calls > 0
     }
 
-    /// Its calls and its requests for approval.
+    /// Number of the calls and requests for approval of the message.
     pub(crate) const fn awaits(&self) -> u32 {
         self.calls.saturating_add(self.requests)
     }
@@ -151,7 +152,7 @@ impl Facts {
         matches!(self.role, Role::System | Role::Developer)
     }
 
-    /// The kind of the group that it makes when it joins none.
+    /// The kind of the group that the message begins if it joins none.
     pub(crate) fn kind(&self) -> GroupKind {
         match self.role {
             _ if self.source == SourceKind::Compaction => GroupKind::Summary,
@@ -162,26 +163,26 @@ impl Facts {
         }
     }
 
-    /// Whether a turn begins with it: the caller's user says something. What answers a call belongs to the call's turn,
-    /// whatever else it says.
+    /// Whether the message begins a turn: the caller's user sends it, and it has content of its own. An answer to a
+    /// call belongs to the turn of the call, even if the message has other content.
     pub(crate) fn begins_turn(&self) -> bool {
         let is_users = self.role == Role::User && self.source == SourceKind::Caller;
         is_users && self.speaks && self.answer == Answer::No
     }
 
-    /// The turn that it is in, or begins, after `turn`.
+    /// The turn of the message after `turn`, which the message may begin.
     pub(crate) fn next_turn(&self, turn: Turn) -> Turn {
         if self.begins_turn() { turn.next() } else { turn }
     }
 }
 
-/// Whether a result, or an approval, in a message of this role answers a call. In the model's message it is a hosted tool's, and
-/// instructions answer nothing.
+/// Whether a result, or an approval, in a message of this role answers a call. A result in a message of the model comes
+/// from a hosted tool, and instructions answer nothing.
 pub(crate) const fn may_answer(role: Role) -> bool {
     matches!(role, Role::Tool | Role::User)
 }
 
-/// Closes the call, or the request for approval, that a message answers.
+/// Closes the call or the request for approval that a message answers.
 pub(crate) fn close<M: MessageView + ?Sized>(calls: &mut impl OpenCalls, message: &M, call: OpenCall) {
     let mut closed = calls.close_known(call);
     if closed {
@@ -200,10 +201,11 @@ pub(crate) fn close<M: MessageView + ?Sized>(calls: &mut impl OpenCalls, message
     });
 }
 
-/// The id of a response, held in place so that the next message can be compared with it.
+/// The id of a response, stored in place for a comparison with that of the next message.
 ///
-/// Ids of up to 48 bytes are compared whole; of a longer one its length, its first bytes and a digest of all of it. Two
-/// messages that were wrongly taken for one response would only be kept or removed together; no pairing depends on it.
+/// Ids of up to 48 bytes are compared as a whole; longer ids by their length, their first 48 bytes and a digest of the
+/// rest. Two messages that were wrongly taken for one response would only be kept or removed together; no pairing
+/// depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResponseId {
     len: usize,
@@ -212,7 +214,7 @@ pub(crate) struct ResponseId {
 }
 
 impl ResponseId {
-    /// In place of an id where there is none.
+    /// The value for a missing id.
     pub(crate) const NONE: Self = Self { len: 0, head: [0; 48], digest: 0 };
 
     pub(crate) fn new(id: &str) -> Self {

@@ -25,13 +25,14 @@ pub enum GroupKind {
     Exchange,
     /// A summary in the place of other messages.
     Summary,
-    /// An answer to no call: in the log, never projected.
+    /// An answer to no call: it is in the log, and never projected.
     Orphan,
-    /// Calls of the model whose results stand in the same message, or in the next after a pause of the provider; with what it says
-    /// there. A [`BoundedHistory`](crate::BoundedHistory) has these as [`Assistant`](Self::Assistant).
+    /// Calls of the model to hosted tools with their results, in the same message or, after a pause of the provider, in
+    /// the next one. The group has all content of these messages. In a [`BoundedHistory`](crate::BoundedHistory) its
+    /// kind is [`Assistant`](Self::Assistant).
     ///
-    /// A result of such a call can be shortened if it is nothing but texts and media, and its call is one of the eight before it in
-    /// its message.
+    /// A result of such a call can be shortened if it consists of texts and media alone, and its call is one of the
+    /// eight before it in its message.
     Hosted,
 }
 
@@ -48,7 +49,7 @@ impl GroupKind {
         }
     }
 
-    /// The word for it.
+    /// The name of the kind.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -72,7 +73,7 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// The group that the span at `at` leads, if it leads one.
+    /// The group of which the span at `at` is the leader, if it is one.
     const fn led(index: Index<'a>, at: usize, span: &'a Span) -> Option<Self> {
         if span.leader as usize == at { Some(Self { index, at: span.leader, span }) } else { None }
     }
@@ -83,101 +84,101 @@ impl<'a> Group<'a> {
         self.span.kind()
     }
 
-    /// The tokens of all its messages.
+    /// The tokens of all messages of the group.
     #[must_use]
     pub const fn tokens(&self) -> Tokens {
         Tokens(self.span.tokens)
     }
 
-    /// Its turn.
+    /// The turn of the group.
     #[must_use]
     pub const fn turn(&self) -> Turn {
         self.span.turn
     }
 
-    /// Whether a message of it is pinned.
+    /// Whether a message of the group is pinned.
     #[must_use]
     pub const fn is_pinned(&self) -> bool {
         self.span.has(Flags::PINNED)
     }
 
-    /// The span that leads it.
+    /// The leader of the group.
     pub(crate) const fn span(&self) -> &'a Span {
         self.span
     }
 
-    /// Whether it is a standing instruction of the caller: a system or developer message.
+    /// Whether the group is a standing instruction of the caller: a system or developer message.
     #[must_use]
     pub const fn is_instruction(&self) -> bool {
         self.span.has(Flags::INSTRUCTION)
     }
 
-    /// Whether it began with an ephemeral message.
+    /// Whether the group began with an ephemeral message.
     #[must_use]
     pub const fn is_ephemeral(&self) -> bool {
         self.span.has(Flags::EPHEMERAL)
     }
 
-    /// Whether a message of it holds reasoning.
+    /// Whether a message of the group holds reasoning.
     #[must_use]
     pub const fn has_reasoning(&self) -> bool {
         self.span.has(Flags::REASONING)
     }
 
-    /// Whether a turn begins with it: a request of the user.
+    /// Whether a turn begins with the group: a user message.
     #[must_use]
     pub const fn is_request(&self) -> bool {
         self.span.has(Flags::REQUEST)
     }
 
-    /// Whether it is the model's: a step, with the answers to its calls.
+    /// Whether the group is a step of the model, with the answers to its calls.
     #[must_use]
     pub const fn is_step(&self) -> bool {
         self.span.is_step()
     }
 
-    /// Whether it has a call, or a request for approval, without an answer in the current turn: work in progress, never
-    /// compacted.
+    /// Whether the group has a call, or a request for approval, without an answer in the current turn. Such a group is
+    /// never compacted.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.span.unanswered() > 0 && self.span.turn.0 == self.index.totals.turn.0
     }
 
-    /// Whether it has a call, or a request for approval, without an answer in an earlier turn.
+    /// Whether the group has a call, or a request for approval, without an answer in an earlier turn.
     #[must_use]
     pub const fn is_abandoned(&self) -> bool {
         self.span.unanswered() > 0 && self.span.turn.0 != self.index.totals.turn.0
     }
 
-    /// Whether it is what a compaction left in place of other messages.
+    /// Whether the group is a summary that a compaction put in the place of other messages.
     #[must_use]
     pub const fn is_summary(&self) -> bool {
         self.span.is(GroupKind::Summary)
     }
 
-    /// The positions of its messages, as ranges in projection order.
+    /// The positions of the messages of the group, as ranges in projection order.
     pub fn positions(&self) -> impl Iterator<Item = Range<u32>> + use<'a> {
         let index = self.index;
         self.spans().map(move |at| index.positions(at))
     }
 
-    /// Its spans, in projection order, the leader first.
+    /// The spans of the group, in projection order, the leader first.
     pub(crate) const fn spans(&self) -> GroupSpans<'a> {
         GroupSpans::new(self.index, self.at as usize, self.span.turn, self.span.has(Flags::SPLIT))
     }
 
-    /// The index that it is of.
+    /// The index of the group.
     pub(crate) const fn index(&self) -> Index<'a> {
         self.index
     }
 
-    /// The kind of the component that added its first message.
+    /// The kind of the component that added the first message of the group.
     #[must_use]
     pub const fn source(&self) -> SourceKind {
         self.span.source()
     }
 
-    /// Its number within the index: where its verdict is written.
+    /// The number of the group within the index, under which its verdict is written.
     #[must_use]
     pub const fn leader(&self) -> u32 {
         self.at
@@ -201,7 +202,7 @@ impl<'a> Iterator for Groups<'a> {
     type Item = Group<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // A plain loop: compiled for size, an iterator's own is not inlined.
+        // A plain loop: in a build for size, the loop of an iterator is not inlined.
         loop {
             let (at, span) = self.spans.next()?;
             if let Some(group) = Group::led(self.index, at, span) {
@@ -227,7 +228,7 @@ impl<'a> Index<'a> {
         u32::try_from(at).ok().and_then(|at| self.group(at))
     }
 
-    /// The group that the span at `at` leads, if it leads one.
+    /// The group of which the span at `at` is the leader, if it is one.
     #[must_use]
     pub fn group(self, at: u32) -> Option<Group<'a>> {
         let span = self.span(at).filter(|span| span.leader == at)?;

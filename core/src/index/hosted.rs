@@ -1,4 +1,4 @@
-//! Results of hosted tools in the message of their calls: which tool each is of, and which of them may be shortened.
+//! Results of hosted tools in the message of their calls: their tools, and whether they may be shortened.
 
 use super::part::{PartKind, PartSpan};
 use super::push::IndexBuf;
@@ -8,8 +8,8 @@ use crate::open_calls::OpenCalls;
 use crate::table::Table;
 
 impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
-    /// Names the tools of the results in a message of the model, whose rows begin at `from`, and takes the rows out of those
-    /// that stay whole.
+    /// Sets the tools of the results in a message of the model, whose rows begin at `from`, and removes the rows of
+    /// results that stay whole.
     #[cold]
     pub(super) fn name_hosted<M: MessageView + ?Sized>(&mut self, message: &M, from: usize) {
         let rows = self.parts.as_mut_slice().get_mut(from..).unwrap_or_default();
@@ -39,17 +39,17 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
     }
 }
 
-/// The latest calls of one message that the provider ran: of each a digest of its id, and its tool.
+/// The latest hosted calls of one message, each as a digest of its id, and its tool.
 ///
-/// A digest is enough: it decides only which tool a result counts as, and tools are told apart by one as well.
+/// A digest is enough: it decides only the tool of a result, and tools are compared by a digest as well.
 #[derive(Debug, Clone, Copy)]
 struct HostedCalls {
     latest: [Option<(u32, ToolName)>; CALLS_MAX],
     count: usize,
 }
 
-/// Number of the latest calls that are remembered until their results come: tools of providers are called one by one, or a few at a time.
-/// The result of a call before them stays whole.
+/// Number of the latest calls that are remembered until their results come: hosted tools are called one by one, or a
+/// few at a time. The result of an earlier call stays whole.
 const CALLS_MAX: usize = 8;
 
 impl HostedCalls {
@@ -62,7 +62,7 @@ impl HostedCalls {
         self.count = self.count.wrapping_add(1);
     }
 
-    /// The tool of a result that may be shortened, if its call is here.
+    /// The tool of a result that may be shortened, if its call is remembered.
     fn tool_of(&self, result: &ToolResultView<'_>) -> Option<ToolName> {
         let call = digest(result.call_id);
         let (_, tool) = self.latest.iter().flatten().find(|(id, _)| *id == call)?;
@@ -70,8 +70,8 @@ impl HostedCalls {
     }
 }
 
-/// Whether a result is nothing but texts and media. What no reader knows, such as an encrypted page, goes back to the provider as
-/// it came, or not at all.
+/// Whether a result consists of texts and media alone. Other content, such as an encrypted page, goes back to the
+/// provider unchanged, or not at all.
 fn is_readable(result: &ToolResultView<'_>) -> bool {
     let mut readable = true;
     result.content.for_each_part(&mut |part| {

@@ -1,4 +1,4 @@
-//! One row of the table of parts: what a plan may shorten without removing its group.
+//! Rows of the table of parts: the parts that a plan may shorten without removing their group.
 
 use core::ops::Range;
 
@@ -10,25 +10,25 @@ use crate::message::{CallKind, MessageView, PartView, Role};
 use crate::open_calls::{OpenCall, OpenCalls, OpenKind};
 use crate::table::{Full, Table};
 
-/// A text counts as huge, and has a row of its own, from this size on. A shorter one is not worth shortening: its head,
-/// its tail and the marker between them are about as long.
+/// The size from which on a text counts as huge and has a row of its own. A shorter text is not worth shortening: its
+/// head, its tail and the marker between them are about as long.
 pub const TEXT_PART_TOKENS_MIN: Tokens = Tokens(512);
 
-/// No tokenizer makes more tokens than there are bytes: most texts need not be counted.
+/// A text with fewer bytes need not be counted: no tokenizer makes more tokens than there are bytes.
 pub(super) const TEXT_PART_BYTES_MIN: usize = TEXT_PART_TOKENS_MIN.0 as usize;
 
 /// A part that a plan may elide or clamp.
 ///
-/// Its fields are private: a row is made by an index and read through [`IndexedPart`]. It is public so that a caller can
-/// bring the memory of the table.
+/// Its fields are private: an index makes the row, and [`IndexedPart`] reads it. The type is public so that a caller
+/// can provide the memory of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PartSpan {
     /// The position of its message.
     message: u32,
     /// Its own size, without the framing of the message.
     tokens: u32,
-    /// Its place in the message (12 bits), kind (3 bits), whether a tool failed (1 bit), and its tool's name (16 bits); of
-    /// reasoning in the place of the name, whether its message holds nothing else.
+    /// The position in the message (12 bits), the kind (3 bits), whether a tool failed (1 bit), and the name of the
+    /// tool (16 bits). For reasoning, the place of the name holds whether the message has no other content.
     packed: u32,
 }
 
@@ -61,7 +61,7 @@ impl PartSpan {
         PartKind::from_bits((self.packed >> KIND_SHIFT) & 7)
     }
 
-    /// Notes the tool of a call's arguments, or of a hosted tool's result.
+    /// Sets the tool of a call's arguments, or of a hosted tool's result.
     pub(super) const fn set_tool(&mut self, tool: u16) {
         self.packed |= (tool as u32) << TOOL_SHIFT;
     }
@@ -95,7 +95,7 @@ impl PartKind {
         }
     }
 
-    /// The word for it.
+    /// The name of the kind.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -108,7 +108,7 @@ impl PartKind {
     }
 }
 
-/// No table of parts: a history whose plans only keep or remove whole groups needs no memory for them.
+/// No table of parts, for a history whose plans only keep or remove whole groups: it takes no memory.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::exhaustive_structs, reason = "it is empty for good")]
 pub struct NoParts;
@@ -141,31 +141,31 @@ pub struct IndexedPart<'a> {
 }
 
 impl<'a> IndexedPart<'a> {
-    /// Its number within the index: where its verdict is written.
+    /// The number of the part within the index, under which its verdict is written.
     #[must_use]
     pub const fn at(&self) -> u32 {
         self.at
     }
 
-    /// The number of its group.
+    /// The number of the group of the part.
     #[must_use]
     pub const fn leader(&self) -> u32 {
         self.leader
     }
 
-    /// Its group.
+    /// The group of the part.
     #[must_use]
     pub fn group(&self) -> Option<Group<'a>> {
         self.index.group(self.leader)
     }
 
-    /// The position of its message.
+    /// The position of the message of the part.
     #[must_use]
     pub const fn position(&self) -> u32 {
         self.part.message
     }
 
-    /// Its place among all parts of its message, from 0.
+    /// The position of the part among all parts of its message, from 0.
     #[must_use]
     pub const fn ordinal(&self) -> u32 {
         self.part.ordinal()
@@ -177,20 +177,21 @@ impl<'a> IndexedPart<'a> {
         self.part.kind()
     }
 
-    /// Its own size, without the framing of its message.
+    /// The size of the part, without the framing of its message.
     #[must_use]
     pub const fn tokens(&self) -> Tokens {
         Tokens(self.part.tokens)
     }
 
-    /// Whether it is the result of a tool that failed.
+    /// Whether the part is the result of a tool that failed.
     #[must_use]
     pub const fn is_error(&self) -> bool {
         self.part.packed & ERROR != 0
     }
 
-    /// The tool that was called. A result has it from its call; the answer to a call that was hidden when the history
-    /// was loaded has none.
+    /// The tool that was called.
+    ///
+    /// A result has the tool of its call. The answer to a call that was hidden when the history was loaded has none.
     #[must_use]
     pub const fn tool(&self) -> Option<ToolName> {
         match ((self.part.packed >> TOOL_SHIFT) as u16, self.kind()) {
@@ -199,7 +200,7 @@ impl<'a> IndexedPart<'a> {
         }
     }
 
-    /// Whether it is reasoning in a message that holds nothing else.
+    /// Whether the part is reasoning in a message that holds nothing else.
     pub(crate) fn is_all_of_its_message(&self) -> bool {
         self.kind() == PartKind::Reasoning && self.part.packed & ALONE != 0
     }
@@ -237,14 +238,14 @@ impl<'a> Index<'a> {
         self.parts.len()
     }
 
-    /// The parts that may be shortened, in the order in which they came. A walk over all costs one step for each span and
-    /// part.
+    /// The parts that may be shortened, in the order of their messages. An iteration over all of them costs one step
+    /// for each span and part.
     #[must_use]
     pub const fn parts(&self) -> IndexedParts<'a> {
         IndexedParts { index: *self, parts: 0..self.parts.len(), span: 0 }
     }
 
-    /// The part at `at`; found by a binary search for its span.
+    /// The part at `at`. The method finds the span of the part by a binary search.
     #[must_use]
     pub fn part(self, at: u32) -> Option<IndexedPart<'a>> {
         let part = self.parts.get(at as usize)?;
@@ -260,7 +261,7 @@ impl<'a> Index<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Its parts that may be shortened, in projection order.
+    /// The parts of the group that may be shortened, in projection order.
     pub fn parts(&self) -> impl Iterator<Item = IndexedPart<'a>> + use<'a> {
         let (index, leader) = (self.index(), self.leader());
         let numbers = self.positions().flat_map(move |positions| index.parts_in(positions));
@@ -271,7 +272,8 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Says how large a part is: its place in the message, and the part; of a call, its arguments as text.
+/// Function that returns the size of a part. It gets the position of the part in the message, and the part; for a call,
+/// its arguments as a text.
 pub(super) type Sizes<'s> = &'s mut dyn FnMut(u32, &PartView<'_>) -> Tokens;
 
 /// The rows of one message's parts, made while its parts are read.
@@ -288,7 +290,7 @@ pub(super) struct Rows<'t, 's, P> {
 }
 
 impl<'t, 's, P: Table<PartSpan>> Rows<'t, 's, P> {
-    /// For a message at `position`; none if it is one whose parts stay whole.
+    /// The rows of a message at `position`; `None` if the parts of the message stay whole.
     fn of(facts: &Facts, position: u32, table: &'t mut P, sizes: Sizes<'s>) -> Option<Self> {
         if facts.is_instruction() || facts.source == SourceKind::Compaction {
             return None;
@@ -296,15 +298,15 @@ impl<'t, 's, P: Table<PartSpan>> Rows<'t, 's, P> {
         Some(Self { table, sizes, position, ordinal: 0, reasoning: 0, result: Ok(()) })
     }
 
-    /// Adds the row of the next part, if it has one. `facts` has read this part; `answered` says whether an earlier part of the
-    /// message was the answer that it is.
+    /// Adds the row of the next part, if it has one. `facts` has read this part; `answered` is true if an earlier part
+    /// of the message was its answer.
     #[cfg_attr(feature = "alloc", inline(always))]
     pub(super) fn add(&mut self, facts: &Facts, part: &PartView<'_>, answered: bool) {
         let at = self.ordinal;
         self.ordinal = at.saturating_add(1);
         let (kind, marks, tokens) = match part {
             PartView::ToolResult(result) if P::READS_HOSTED && facts.role == Role::Assistant => {
-                // Its tool is noted when the message has been read: its call is in it.
+                // Its tool is set after the message has been read, because its call is in the same message.
                 (PartKind::ToolResult, if result.is_error { ERROR } else { 0 }, (self.sizes)(at, part))
             }
             PartView::ToolResult(answer) if !answered => {
@@ -313,7 +315,7 @@ impl<'t, 's, P: Table<PartSpan>> Rows<'t, 's, P> {
                 (PartKind::ToolResult, error | u32::from(call.tool) << TOOL_SHIFT, (self.sizes)(at, part))
             }
             PartView::ToolCall(call) if facts.role == Role::Assistant && call.kind == CallKind::Function => {
-                // Its tool is noted when the call is opened: a name is read once.
+                // Its tool is set when the call is opened, so that a name is read once.
                 (PartKind::ToolInput, 0, (self.sizes)(at, &PartView::Text(call.arguments)))
             }
             PartView::Reasoning(_) if facts.role == Role::Assistant => {
@@ -337,7 +339,7 @@ impl<'t, 's, P: Table<PartSpan>> Rows<'t, 's, P> {
         }
     }
 
-    /// Ends the message: what is all reasoning is marked so.
+    /// Ends the message: marks its rows if it holds nothing but reasoning.
     fn end(self) -> Result<(), Full> {
         if self.reasoning > 0 && self.reasoning == self.ordinal {
             let own =
@@ -349,8 +351,8 @@ impl<'t, 's, P: Table<PartSpan>> Rows<'t, 's, P> {
 }
 
 impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
-    /// Reads a message's parts, and adds their rows: all of them, or none if there is no room. `find` gives the open call
-    /// or request that an answer belongs to.
+    /// Reads the parts of a message, and adds their rows: all of them, or none if there is no room. `find` returns the
+    /// open call or request for approval that an answer belongs to.
     #[cfg_attr(feature = "alloc", inline(always))]
     pub(super) fn read<M: MessageView + ?Sized>(
         &mut self,

@@ -1,13 +1,13 @@
 //! The order in which a request shows the messages of an index.
 //!
-//! Plain loops rather than iterators in iterators, which a compiler inlines at one place and not at another, and which take
-//! kilobytes where it compiles for size.
+//! The code has plain loops instead of nested iterators: a compiler inlines these in one place and not in another, and
+//! they take kilobytes in a build for size.
 
 use super::span::NONE;
 use super::{GroupKind, Index, Span};
 use crate::Turn;
 
-/// The late answers to the calls of one span that are still to come, oldest first.
+/// The late answers to the calls of one span that are not projected yet, oldest first.
 #[derive(Debug, Clone, Copy)]
 struct Late {
     /// [`NONE`] if none is left.
@@ -75,14 +75,14 @@ pub(crate) struct GroupSpans<'a> {
     index: Index<'a>,
     leader: usize,
     turn: Turn,
-    /// The next span that may be of the group, and where it is of no use to look further.
+    /// The next span that may belong to the group, and the end of the search.
     at: usize,
     end: usize,
     late: Late,
 }
 
 impl<'a> GroupSpans<'a> {
-    /// `is_split` if spans of the group may follow that do not stand next to it.
+    /// `is_split` is true if the group may have later spans that are not adjacent to its leader.
     pub(super) const fn new(index: Index<'a>, leader: usize, turn: Turn, is_split: bool) -> Self {
         let end = if is_split { index.spans.len() } else { leader.saturating_add(1) };
         Self { index, leader, turn, at: leader, end, late: Late::NONE }

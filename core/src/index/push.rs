@@ -1,4 +1,4 @@
-//! Putting a message in its group: once, when it is appended, for good.
+//! Grouping of messages: a message gets its group once, when it is appended, and keeps it.
 
 use super::facts::{Answer, Facts, ResponseId, close};
 use super::part::{NoParts, PartSpan, Sizes};
@@ -11,8 +11,10 @@ use crate::open_calls::{OpenCall, OpenCalls};
 use crate::table::{Full, Table};
 use crate::{Seq, Tokens, Turn};
 
-/// An index that grows: its table of spans, the memory for unanswered calls and, where plans may shorten parts of
-/// messages, a table of parts ([`IndexBuf::with_parts`]).
+/// An index that grows with every pushed message.
+///
+/// It has a table of spans, the memory for unanswered calls and, where plans may shorten parts of messages, a table of
+/// parts ([`IndexBuf::with_parts`]).
 ///
 /// ```
 /// use epitome_core::{ArrayTable, IndexBuf, OpenCallSlots, Span, Tokens};
@@ -35,7 +37,7 @@ pub struct IndexBuf<S, C, P = NoParts> {
     pub(super) parts: P,
     pub(super) totals: Totals,
     pub(super) next: Seq,
-    /// The number after that of the last message in the index. It is not `next` where what followed is hidden.
+    /// The number after that of the last message in the index. It differs from `next` if later messages are hidden.
     tail: Seq,
     /// Number of calls that have been opened: orders the calls of a group.
     pub(super) opened: u32,
@@ -52,16 +54,17 @@ pub struct Placed {
     pub anchor: Seq,
     /// The turn of its group.
     pub turn: Turn,
-    /// Whether it answers a call of an earlier turn.
+    /// Whether the message answers a call of an earlier turn.
     pub late: bool,
-    /// Whether it answers no call.
+    /// Whether the message answers no call.
     pub orphan: bool,
-    /// Whether it answers a call that a compaction hides. It is then hidden too, and not in the index.
+    /// Whether the message answers a call that a compaction hides. The message is then hidden too, and not in the
+    /// index.
     pub hidden: bool,
 }
 
 impl<S, C, P> IndexBuf<S, C, P> {
-    /// An empty index in these tables, which are empty: for a `static`.
+    /// An empty index in these tables, which must be empty: for a `static`.
     pub(crate) const fn in_empty_tables(spans: S, calls: C, parts: P) -> Self {
         Self {
             spans,
@@ -94,7 +97,7 @@ impl<S: Table<Span>, C: OpenCalls> IndexBuf<S, C> {
 }
 
 impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
-    /// An empty index in these tables, of which the last is for the parts that plans may shorten.
+    /// An empty index in these tables. The last table is for the parts that plans may shorten.
     ///
     /// ```
     /// use epitome_core::message::{SimpleMessage, ToolCallView};
@@ -124,22 +127,22 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
         index
     }
 
-    /// Puts the next message in its group. Amortized constant time, whatever the length of the history.
+    /// Puts the next message in its group. Takes amortized constant time, independent of the length of the history.
     ///
     /// # Errors
-    /// [`Full`] when a table has no room. Nothing is changed then.
+    /// [`Full`] if a table or the memory for calls has no room. The index is unchanged then.
     pub fn push<M: MessageView + ?Sized>(&mut self, message: &M, tokens: Tokens) -> Result<Placed, Full> {
         self.push_in(message, tokens, None)
     }
 
     /// Appends a message, with a row for each part that a plan may shorten.
     ///
-    /// `sizes` says how large a part is, and is asked with its place among all parts of the message. It is what the
-    /// message's own size holds of it: [`count_part`](crate::count_part) by the same counter. Of a call it is asked for
-    /// the arguments, as a text.
+    /// `sizes` returns the size of a part, and gets the position of the part among all parts of the message. The size
+    /// is the share of the part in the size of the message: that of [`count_part`](crate::count_part) by the same
+    /// counter. For a call, `sizes` gets the arguments as a text.
     ///
     /// # Errors
-    /// [`Full`] when a table has no room, that of parts included. Nothing is changed then.
+    /// [`Full`] if a table, including that of parts, or the memory for calls has no room. The index is unchanged then.
     pub fn push_with_parts<M: MessageView + ?Sized>(
         &mut self,
         message: &M,
@@ -179,7 +182,9 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
         Ok(self.placed(&new, seat))
     }
 
-    /// Whether `message` would answer no call. Where orphans are kept out of the index, [`IndexBuf::skip`] takes its place.
+    /// Whether `message` would answer no call.
+    ///
+    /// A program that keeps orphans out of the index calls [`IndexBuf::skip`] instead of a push.
     pub fn is_orphan<M: MessageView + ?Sized>(&self, message: &M) -> bool {
         Facts::of::<M, P>(message, |kind, id| self.calls.find(kind, id, self.totals.turn)).answer
             == Answer::Orphan
@@ -190,7 +195,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
         self.next = self.next.next();
     }
 
-    /// Forgets everything; the room of the tables remains.
+    /// Removes all messages and calls; the memory of the tables remains.
     pub fn clear(&mut self) {
         self.spans.clear();
         self.calls.clear();
@@ -200,7 +205,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
         (self.last, self.response) = (None, None);
     }
 
-    /// The index as plans see it.
+    /// The index in the form that plans use.
     #[must_use]
     pub fn view(&self) -> Index<'_> {
         Index { spans: self.spans.as_slice(), parts: self.parts.as_slice(), totals: &self.totals }
@@ -224,8 +229,9 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
         if fits && self.totals.messages < NONE { Ok(()) } else { Err(Full) }
     }
 
-    // From here on inlined into both callers, pushing and restoring, unless the size of the program matters more.
-    /// Makes a new group of the message.
+    // The functions from here on are inlined into both callers, pushing and restoring, unless the size of the program
+    // matters more.
+    /// Begins a new group with the message.
     #[cfg_attr(feature = "alloc", inline(always))]
     pub(super) fn lead(&mut self, kind: GroupKind, new: &New<'_>) -> Result<Seat, Full> {
         let at = self.len();
@@ -283,7 +289,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
         Ok(seat)
     }
 
-    /// Rule 4: adds an answer to the group of its call. It stands in place behind the call, or is late.
+    /// Rule 4: adds an answer to the group of its call. The answer is in place directly behind the call, or it is late.
     #[cfg_attr(feature = "alloc", inline(always))]
     pub(super) fn answer(&mut self, call: OpenCall, new: &New<'_>) -> Result<Seat, Full> {
         let seat = |leader| Seat { leader, anchor: call.anchor, turn: call.turn };
@@ -310,7 +316,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
         Ok(seat(host.leader))
     }
 
-    /// Adds a message's size to the run that it continues: the last. A leader has its group's size instead.
+    /// Adds the size of a message to the last run, which it continues. A leader has the size of its group instead.
     fn grow_run(&mut self, leader: u32, new: &New<'_>) {
         let last = self.len().saturating_sub(1);
         if last != leader {
@@ -337,7 +343,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
         }
     }
 
-    /// Last step of every message once it has its place: its calls are opened, or the call that it answers is closed.
+    /// Last step for every message that is in its group: opens its calls, or closes the call that it answers.
     #[cfg_attr(feature = "alloc", inline(always))]
     pub(super) fn finish<M: MessageView + ?Sized>(
         &mut self,
@@ -388,7 +394,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
     }
 }
 
-/// A message on its way into the index.
+/// A message that is being added to the index.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct New<'f> {
     pub(super) facts: &'f Facts,

@@ -1,4 +1,4 @@
-//! Correcting sizes that were only bracketed when their messages were put in the index.
+//! Correction of sizes of which only bounds were known when their messages were put in the index.
 
 use super::push::IndexBuf;
 use super::{GroupKind, Span};
@@ -6,11 +6,11 @@ use crate::Tokens;
 use crate::table::Table;
 
 impl<S: Table<Span>, C, P> IndexBuf<S, C, P> {
-    /// Corrects the size of the message at `position` from what it `was` to what it is `now`; its group and the sums
-    /// follow. Costs a binary search.
+    /// Changes the size of the message at `position` from `was` to `now`, and corrects its group and the sums. Costs a
+    /// binary search.
     ///
     /// A position that is not in the index changes nothing. A group of [`Tokens::MAX`] is too large for its size to be
-    /// known, and stays that large.
+    /// known, and keeps this size.
     ///
     /// ```
     /// use epitome_core::{ArrayTable, IndexBuf, OpenCallSlots, Span, Tokens};

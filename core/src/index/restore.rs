@@ -1,4 +1,4 @@
-//! Putting stored messages back in the groups that they were given, when a history is loaded.
+//! Restoring of stored messages into their groups, when a history is loaded.
 
 use super::awaited::next_opened;
 use super::facts::{Answer, Facts};
@@ -11,16 +11,16 @@ use crate::open_calls::{OpenCall, OpenCallSlots, OpenCalls};
 use crate::table::{Full, Table};
 use crate::{Revision, Seq, Tokens, Turn};
 
-/// A message of a stored history, with the group that it was given when it was appended.
+/// A message of a stored history, with the group that it got when it was appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "a stored message has just these, and a reader must give all of them"
 )]
 pub struct Stored {
-    /// Its sequence number, or the key of a summary.
+    /// The sequence number of the message, or the key of a summary.
     pub seq: Seq,
-    /// The position in this index of the first message of its group; `None` if it is that message.
+    /// The position in this index of the first message of the group; `None` if this message is the first.
     pub leader: Option<u32>,
     /// The sequence number of the first message of its group.
     pub anchor: Seq,
@@ -28,17 +28,18 @@ pub struct Stored {
     pub turn: Turn,
     /// Its size.
     pub tokens: Tokens,
-    /// Whether it answers no call.
+    /// Whether the message answers no call.
     pub orphan: bool,
 }
 
 impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
-    /// Puts a stored message back in the group that it was given when it was appended: nothing is decided anew.
+    /// Puts a stored message back in the group that it got when it was appended, without a new decision.
+    ///
     /// Messages come in ascending order; [`IndexBuf::resume`] ends the series.
     ///
     /// # Errors
-    /// [`RestoreError`] when a table has no room, or when the stored facts contradict each other. The index is of no
-    /// use then.
+    /// [`RestoreError`]: `Full` if a table has no room, `Contradiction` if the stored facts contradict each other. The
+    /// index must not be used then.
     pub fn restore<M: MessageView + ?Sized>(
         &mut self,
         message: &M,
@@ -85,8 +86,8 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
         Ok(self.finish(message, &new, seat, rows)?)
     }
 
-    /// Remembers a call, or a request for approval, that a compaction hides and that has no answer yet, so that a late
-    /// answer finds its group. `ordinal` is that of its [`OpenCall`].
+    /// Restores a hidden call, or a hidden request for approval, that has no answer yet, so that a late answer finds
+    /// its group. `ordinal` is that of its [`OpenCall`].
     ///
     /// # Errors
     /// [`Full`] when there is no room for another call.
@@ -101,7 +102,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
         self.calls.open(id.as_bytes(), OpenCall { turn, anchor, ordinal, span: OpenCall::HIDDEN, tool: 0 })
     }
 
-    /// Ends a series of [`IndexBuf::restore`]: the next message gets the number `head`, in the history at `revision`.
+    /// Ends a series of [`IndexBuf::restore`]: the next message gets the number `head`, and the index the `revision`.
     pub const fn resume(&mut self, head: Seq, revision: Revision) {
         self.next = head;
         self.totals.revision = revision;
@@ -116,19 +117,20 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
 }
 
 impl<S: Table<Span>, const N: usize, P: Table<PartSpan>> IndexBuf<S, OpenCallSlots<N>, P> {
-    /// Forgets the calls again that had been forgotten for want of a slot, and that a shorter history has room for.
+    /// Forgets the calls that the history had forgotten before for lack of a slot, and for which a shorter history has
+    /// room.
     pub(crate) fn forget_calls_but(&mut self, known: &OpenCallSlots<N>) {
         self.calls.forget_all_but(known);
     }
 }
 
-/// A stored history cannot be put back.
+/// The reason why a stored history cannot be restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RestoreError {
     /// A table has no room.
     Full,
-    /// A stored message names a group that is not there, or answers a call that its group does not have.
+    /// A stored message has a group that does not exist, or answers a call that its group does not have.
     Contradiction,
 }
 

@@ -1,4 +1,4 @@
-//! Which group the next message of the model joins.
+//! The group that the next message of the model joins.
 
 use super::facts::{Facts, ResponseId};
 use super::part::PartSpan;
@@ -10,7 +10,7 @@ use crate::open_calls::OpenCalls;
 use crate::table::Table;
 use crate::{Seq, Turn};
 
-/// A group, as long as messages may join it.
+/// A group that messages may still join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seat {
     pub(super) leader: u32,
@@ -18,7 +18,7 @@ pub(super) struct Seat {
     pub(super) turn: Turn,
 }
 
-/// The last message of the model, as far as the next one's group depends on it.
+/// The facts of the last message of the model on which the group of the next one depends.
 ///
 /// It holds no `bool` and no `Option`, so that its own absence is all zero bytes: an empty index in a `static` lies in
 /// `.bss` and costs no flash.
@@ -34,7 +34,7 @@ pub(super) struct Last {
 }
 
 impl Last {
-    /// A call in it that the provider runs has no result in it.
+    /// Flag: a hosted call of the message has no result in it.
     const HOSTED: u32 = 1 << 31;
 
     fn response(&self) -> Option<ResponseId> {
@@ -71,7 +71,7 @@ impl<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>> IndexBuf<S, C, P> {
         self.spans.as_slice().get(leader as usize).is_some_and(|span| span.has(Flags::REASONING))
     }
 
-    /// Notes what the next message's group may depend on.
+    /// Stores the facts on which the group of the next message may depend.
     pub(super) fn remember<M: MessageView + ?Sized>(&mut self, message: &M, new: &New<'_>, seat: Seat) {
         if new.facts.role != Role::Assistant || new.facts.source == SourceKind::Compaction {
             return;

@@ -7,21 +7,22 @@ use crate::table::Table;
 
 /// A run of consecutive messages of one group.
 ///
-/// Its fields are private: a span is made by an index and read through it. It is public so that a caller can bring the
+/// Its fields are private: an index makes a span and reads it. The type is public so that a caller can provide the
 /// memory of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
-    /// The position of its first message; the next span's is where it ends.
+    /// The position of its first message. The span ends where the next span begins.
     pub(crate) first: u32,
     /// For a leader, the tokens of the whole group. For another span, its own tokens, already in its leader's.
     pub(crate) tokens: u32,
-    /// The first span of its group: itself, for a leader. Final, and the only one that a verdict is written to.
+    /// The first span of its group; for a leader, the span itself. It never changes, and only the leader has a verdict.
     pub(crate) leader: u32,
     /// The turn of its group.
     pub(crate) turn: Turn,
-    /// Late answers form a ring: of the span that called, the last of them; of each of them, the next.
+    /// Link in the ring of late answers: in the span of the calls, the last late answer; in a late answer, the next
+    /// one.
     pub(crate) next: u32,
-    /// Kind (4 bits), flags (12 bits), and of a leader how many calls and requests for approval have no answer
+    /// Kind (4 bits), flags (12 bits), and for a leader the number of calls and requests for approval without an answer
     /// (16 bits, sticky when full).
     meta: u32,
 }
@@ -40,27 +41,28 @@ const SOURCE_SHIFT: u32 = 11;
 const UNANSWERED_SHIFT: u32 = 16;
 const UNANSWERED_MAX: u32 = 0xFFFF;
 
-/// Flags of a span beside its numbers.
+/// Flags in the metadata of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Flags(u32);
 
 impl Flags {
     pub(crate) const NONE: Self = Self(0);
-    /// A late answer: projected after the span that called, not in its own place.
+    /// A late answer: projected after the span of its call, not at its own position.
     pub(crate) const LATE: Self = Self(1 << 4);
     pub(crate) const PINNED: Self = Self(1 << 5);
     pub(crate) const EPHEMERAL: Self = Self(1 << 6);
     pub(crate) const REASONING: Self = Self(1 << 7);
-    /// The request of the user that begins a turn.
+    /// The user message that begins a turn.
     pub(crate) const REQUEST: Self = Self(1 << 8);
     /// A standing instruction of the caller.
     pub(crate) const INSTRUCTION: Self = Self(1 << 9);
 
-    /// Mark of a leader whose group has messages of the model that do not stand next to it. (The next three bits are the source.)
+    /// Mark of a leader whose group has messages of the model that are not adjacent to it. (The next three bits are the
+    /// source.)
     pub(crate) const SPLIT: Self = Self(1 << 10);
 
-    /// Mark of a leader that is a step with a tool of the provider: with [`GroupKind::Assistant`] its kind is [`GroupKind::Hosted`]. No
-    /// other kind has it.
+    /// Mark of a leader that is a step with a hosted tool: a [`GroupKind::Assistant`] with this flag is a
+    /// [`GroupKind::Hosted`]. No other kind has the flag.
     pub(crate) const HOSTED: Self = Self(1 << 3);
 
     /// Flags for the source of a leader's first message.
@@ -75,7 +77,7 @@ impl Flags {
         Self(bits << SOURCE_SHIFT)
     }
 
-    /// Whether they may protect a group by what it is.
+    /// Whether the flags may protect a group: a pin or an instruction.
     pub(crate) const fn is_mark(self) -> bool {
         self.0 & Self::PINNED.with(Self::INSTRUCTION).0 != 0
     }
@@ -120,22 +122,22 @@ impl Span {
         }
     }
 
-    /// Whether its kind is `kind`, without finding out which it is.
+    /// Whether the kind of the span is `kind`, without a full decoding.
     pub(crate) const fn is(&self, kind: GroupKind) -> bool {
         self.meta & KIND == kind as u32
     }
 
-    /// Whether it is the model's.
+    /// Whether the group is a step of the model.
     pub(crate) const fn is_step(&self) -> bool {
         self.meta & KIND & !1 == GroupKind::Assistant as u32
     }
 
-    /// Whether steps behind it rely on it: the request of a turn, or a summary, which may cover one.
+    /// Whether later steps rely on the group: the user message of a turn, or a summary, which may cover one.
     pub(crate) const fn opens(&self) -> bool {
         self.has(Flags::REQUEST) || self.is(GroupKind::Summary)
     }
 
-    /// Whether anything but its place may protect it: a pin, an instruction, calls without an answer.
+    /// Whether a reason other than its position may protect the group: a pin, an instruction, calls without an answer.
     pub(crate) const fn is_marked(&self) -> bool {
         const MARKS: u32 = Flags::PINNED.with(Flags::INSTRUCTION).0 | UNANSWERED_MAX << UNANSWERED_SHIFT;
         self.meta & MARKS != 0
@@ -157,9 +159,9 @@ impl Span {
         self.meta |= flags.0;
     }
 
-    /// Takes the flag away that only what the model says has.
+    /// Removes the flag of hosted tools from a group that is not of the kind `Assistant`.
     pub(crate) fn settle_hosted<P: Table<PartSpan>>(&mut self) {
-        // Few groups have it: they alone are looked at further.
+        // Few groups have the flag: only these are checked further.
         if P::READS_HOSTED && self.meta & Flags::HOSTED.0 != 0 && !self.is(GroupKind::Assistant) {
             self.meta &= !Flags::HOSTED.0;
         }

@@ -1,12 +1,14 @@
-//! The name of a tool, as small as a row can hold it.
+//! The short form of a tool's name in a row of the table of parts.
 
-/// A tool's name as a part knows it: 16 bits of a digest. Two names that share them are one to a strategy that spares a
-/// tool: it spares a tool too many, never one too few.
+/// The name of a tool as 16 bits of a digest.
+///
+/// Two names with equal digests are one name to a strategy that spares a tool: it spares one tool too many, never one
+/// too few.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ToolName(u16);
 
 impl ToolName {
-    /// The name, for comparison.
+    /// The short form of a name, for comparison.
     ///
     /// ```
     /// use epitome_core::ToolName;

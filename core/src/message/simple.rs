@@ -14,25 +14,25 @@ pub struct SimpleMessage<'a> {
 }
 
 impl<'a> SimpleMessage<'a> {
-    /// Instructions.
+    /// A system message with instructions.
     #[must_use]
     pub const fn system(text: &'a str) -> Self {
         Self::new(Role::System, text)
     }
 
-    /// The user's words.
+    /// A user message.
     #[must_use]
     pub const fn user(text: &'a str) -> Self {
         Self::new(Role::User, text)
     }
 
-    /// The model's words.
+    /// A message of the model.
     #[must_use]
     pub const fn assistant(text: &'a str) -> Self {
         Self::new(Role::Assistant, text)
     }
 
-    /// The model's calls.
+    /// A message of the model with calls.
     #[must_use]
     pub const fn calls(calls: &'a [ToolCallView<'a>]) -> Self {
         let mut message = Self::new(Role::Assistant, "");
@@ -40,7 +40,7 @@ impl<'a> SimpleMessage<'a> {
         message
     }
 
-    /// A tool's answer to the call `id`.
+    /// A tool message with the answer to the call `id`.
     #[must_use]
     pub const fn result(id: &'a str, text: &'a str) -> Self {
         let mut message = Self::new(Role::Tool, text);

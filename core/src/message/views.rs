@@ -1,9 +1,9 @@
-//! What a [`PartView`](super::PartView) borrows of its part, by kind. The text of a part stands in the enum itself.
+//! Borrowed content of a [`PartView`](super::PartView), by kind. The text of a text part is in the enum itself.
 
 use super::Parts;
 use crate::Tokens;
 
-/// Reasoning, readable or sealed.
+/// Reasoning: readable, or signed or encrypted.
 ///
 /// ```
 /// use epitome_core::message::ReasoningView;
@@ -74,7 +74,7 @@ impl<'a> ToolCallView<'a> {
         Self { id, name, arguments, kind: CallKind::Function }
     }
 
-    /// Sets the kind of the call: which side runs it.
+    /// Sets the kind of the call: the side that runs it.
     #[must_use]
     pub const fn with_kind(mut self, kind: CallKind) -> Self {
         self.kind = kind;
@@ -90,7 +90,7 @@ pub enum CallKind {
     /// The caller: a result must follow.
     #[default]
     Function,
-    /// The provider: the result, if any, is in the same message, or in the model's next one; none need follow.
+    /// The provider: the result, if any, is in the same message, or in the model's next one. A result need not follow.
     Hosted,
 }
 
@@ -168,9 +168,9 @@ pub enum MediaKind {
 pub struct MediaView<'a> {
     /// The kind of the media.
     pub kind: MediaKind,
-    /// Its media type; empty when unknown.
+    /// The media type of the part; empty if it is unknown.
     pub mime: &'a str,
-    /// Its size, if that is known.
+    /// The size of the part, if it is known.
     pub extent: MediaExtent,
 }
 
@@ -205,7 +205,7 @@ pub struct MediaExtent {
 }
 
 impl MediaExtent {
-    /// Nothing is known of it.
+    /// An unknown size.
     pub const UNKNOWN: Self = Self { pixels: None, millis: None, pages: None, low_detail: false };
 }
 
@@ -238,7 +238,7 @@ impl<'a> ApprovalView<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApprovalAnswerView<'a> {
-    /// Which request it answers, and the call that it is about.
+    /// The request that is answered, and the call of the request.
     pub approval: ApprovalView<'a>,
     /// Whether the person agreed.
     pub approved: bool,
@@ -264,7 +264,7 @@ impl<'a> ApprovalAnswerView<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompactionView<'a> {
-    /// The provider that made it, and the only one that can read it.
+    /// The provider that made the content, and the only one that can read it.
     pub provider: &'a str,
     /// The readable summary; empty when there is none.
     pub text: &'a str,
@@ -293,7 +293,7 @@ impl<'a> CompactionView<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnknownView<'a> {
-    /// The wire format that it was read from, the only one that it can be written in; empty where that is not known.
+    /// The wire format of the part, the only one in which it can be written; empty if it is unknown.
     pub format: &'a str,
     /// The kind's name on the wire.
     pub kind: &'a str,

@@ -4,13 +4,14 @@ use super::{OpenCall, OpenCalls, OpenKind, choose, first_in_group};
 use crate::table::Full;
 use crate::{Seq, Turn};
 
-/// The longest call id that a slot holds, in bytes. Providers' ids have 24 to 40; a longer one is [`Full`].
+/// The longest call id that a slot holds, in bytes. Providers' ids have 24 to 40 bytes; a longer id than the maximum
+/// gives [`Full`].
 pub const CALL_ID_MAX: usize = 64;
 
 /// At most `N` unanswered calls with ids of at most [`CALL_ID_MAX`] bytes.
 ///
-/// When all slots are taken, the oldest call of an earlier turn makes room: its answer, should it still come, will be an
-/// orphan. Calls of the current turn are never forgotten; if they fill all slots, the next call is [`Full`].
+/// When all slots are taken, the oldest call of an earlier turn makes room: a later answer to it will be an orphan.
+/// Calls of the current turn are never forgotten; if they fill all slots, the next call gives [`Full`].
 #[derive(Debug, Clone)]
 pub struct OpenCallSlots<const N: usize> {
     slots: [Slot; N],
@@ -37,7 +38,7 @@ impl Slot {
 }
 
 impl<const N: usize> OpenCallSlots<N> {
-    /// No calls.
+    /// A memory without calls.
     #[must_use]
     pub const fn new() -> Self {
         const { assert!(N > 0, "no room for a single call") };
@@ -53,7 +54,7 @@ impl<const N: usize> OpenCallSlots<N> {
         self.taken().iter().filter(same).map(|slot| slot.call)
     }
 
-    /// Forgets, of the calls of one group with one id, the oldest that are more than `known` has.
+    /// For each group and id, forgets the oldest calls that exceed the number of such calls in `known`.
     pub(crate) fn forget_all_but(&mut self, known: &Self) {
         let mut at = 0_usize;
         while let Some(slot) = self.taken().get(at).copied() {

@@ -9,15 +9,15 @@ use super::{OpenCall, OpenCalls, OpenKind, choose, first_in_group};
 use crate::table::Full;
 use crate::{Seq, Turn};
 
-/// Any number of unanswered calls with ids of any length: logarithmic in their number, whatever ids a hostile peer
-/// chooses. Ids of up to 46 bytes need no allocation of their own.
+/// Any number of unanswered calls with ids of any length. The cost is logarithmic in their number, even if a hostile
+/// peer chooses the ids. Ids of up to 46 bytes need no allocation of their own.
 #[derive(Debug, Clone, Default)]
 pub struct OpenCallTree {
     /// All calls while they are at most [`FEW_MAX`]: a step's calls are answered before the next step.
     few: Vec<(Id, OpenCall)>,
-    /// All calls from the first that was too many, until none is left.
+    /// All calls after there were more than [`FEW_MAX`], until none is left.
     many: BTreeMap<Id, Calls>,
-    /// All requests for approval in the same way: ids of the two do not mix.
+    /// All requests for approval in the same way: the ids of both kinds do not mix.
     many_approvals: BTreeMap<Id, Calls>,
 }
 
@@ -33,7 +33,7 @@ enum Calls {
 }
 
 impl OpenCallTree {
-    /// No calls.
+    /// A memory without calls.
     #[must_use]
     pub const fn new() -> Self {
         Self { few: Vec::new(), many: BTreeMap::new(), many_approvals: BTreeMap::new() }
@@ -44,7 +44,7 @@ impl OpenCallTree {
         self.few.iter().filter(same).map(|(_, call)| *call)
     }
 
-    /// Whether all calls are where few are.
+    /// Whether all calls are in `few`.
     fn is_few(&self) -> bool {
         self.many.is_empty() && self.many_approvals.is_empty()
     }
@@ -93,7 +93,7 @@ impl OpenCalls for OpenCallTree {
 
     fn find(&self, kind: OpenKind, id: &[u8], turn: Turn) -> Option<OpenCall> {
         if self.is_few() {
-            // Nearly always there is one, and it is it, whatever its turn.
+            // Nearly always there is one call, which is chosen regardless of its turn.
             let mut same = self.few_with_id(kind, id);
             let first = same.next()?;
             return if same.next().is_none() {
@@ -125,7 +125,7 @@ impl OpenCalls for OpenCallTree {
     }
 
     fn close_known(&mut self, call: OpenCall) -> bool {
-        // The last number is that of all calls from there on.
+        // All calls after the last number have this number too.
         if !self.is_few() || call.ordinal & OpenCall::ORDINAL_MAX == OpenCall::ORDINAL_MAX {
             return false;
         }
@@ -163,7 +163,7 @@ impl Calls {
         }
     }
 
-    /// Forgets a call. Whether it was the last: what is left of this is then of no use.
+    /// Forgets a call. Returns whether it was the last one: then `self` must not be used any more.
     fn forget(&mut self, call: OpenCall) -> bool {
         match self {
             Self::One(only) => *only == call,

@@ -1,4 +1,4 @@
-//! Why there is no plan.
+//! The reasons why there is no plan.
 
 use core::cmp::Reverse;
 use core::fmt;
@@ -7,20 +7,21 @@ use crate::Tokens;
 use crate::draft::Draft;
 use crate::index::GroupKind;
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlanError {
     /// The protected messages do not fit the window.
     Infeasible(Infeasible),
-    /// The caller brought too little memory.
+    /// The caller provided too few cells.
     CellsTooFew {
         /// The number of cells that are needed.
         needed: usize,
     },
 }
 
-/// The protected messages do not fit the window, and cutting the results of tools in it is not enough: no compaction helps.
+/// The protected messages do not fit the window, and to cut the tool results in them is not enough: no compaction
+/// helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Infeasible {
@@ -40,12 +41,12 @@ pub struct Contributor {
     pub position: u32,
     /// The kind of the group.
     pub kind: GroupKind,
-    /// Its size.
+    /// The size of the group.
     pub tokens: Tokens,
 }
 
 impl Contributor {
-    /// The larger one is higher, and of equals the first.
+    /// The larger group ranks higher, and of equal groups the first.
     const fn rank(&self) -> (Tokens, Reverse<u32>) {
         (self.tokens, Reverse(self.position))
     }

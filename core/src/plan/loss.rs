@@ -14,12 +14,12 @@ use crate::index::{GroupKind, PartKind};
 pub enum LossKind {
     /// A whole group of this kind.
     Group(GroupKind),
-    /// A part, or what is shortened of it, of a group that is kept.
+    /// A part of a kept group, removed or shortened.
     Part(PartKind),
 }
 
 impl LossKind {
-    /// The word for it.
+    /// The name of the kind.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -35,11 +35,11 @@ impl LossKind {
 pub struct Loss {
     /// The kind of the lost content.
     pub kind: LossKind,
-    /// Its source: that of the first message of its group.
+    /// The source of the content: that of the first message of its group.
     pub source: SourceKind,
     /// The number of lost groups or parts.
     pub count: u32,
-    /// Their size; of parts, the least by which they become smaller.
+    /// The size of the lost groups; for parts, the least amount by which they become smaller.
     pub tokens: u64,
 }
 
@@ -103,7 +103,7 @@ impl LossReport {
         rows.filter(|row| row.count > 0)
     }
 
-    /// Number of the newest steps that are hidden, which stay as long as the request fits.
+    /// Number of the newest steps that are hidden. These steps stay as long as the request fits.
     #[must_use]
     pub const fn newest_steps(&self) -> u32 {
         self.newest_steps

@@ -1,4 +1,4 @@
-//! Plans with memory of their own.
+//! Planning with owned memory.
 
 use alloc::vec::Vec;
 
@@ -7,7 +7,9 @@ use crate::draft::{Cell, Replacement, Scratch};
 use crate::index::Index;
 use crate::{Budget, Pass, Strategy};
 
-/// Makes plans, and owns the memory for them: it grows to the largest history that was planned, and serves one plan after another.
+/// Makes plans, and owns the memory for them.
+///
+/// The memory grows to the largest history that was planned, and serves one plan after another.
 ///
 /// ```
 /// use epitome_core::{Budget, Draft, IndexBuf, OpenCallTree, Outcome, Pass, Planner, Span, Strategy, Tokens};
@@ -62,7 +64,7 @@ impl Planner {
         pass: Pass,
         strategy: &(impl Strategy + ?Sized),
     ) -> Result<Outcome<'a>, PlanError> {
-        // Two spans that are replaced never stand side by side.
+        // Two replaced spans are never adjacent.
         let spans = (index.group_count() as usize).div_ceil(2);
         self.cells.resize(index.cell_count().max(self.cells.len()), Cell::EMPTY);
         self.replacements.resize(spans.max(self.replacements.len()), Replacement::default());

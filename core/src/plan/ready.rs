@@ -1,4 +1,4 @@
-//! A plan with everything in it that is to stand where something is taken away.
+//! Plans with all stand-ins for the removed content.
 
 use core::fmt;
 use core::ops::Range;
@@ -9,32 +9,32 @@ use crate::Tokens;
 use crate::draft::{Cell, Clamp, PartVerdict, Quoting, Replacement, Verdict, Writer, left_of};
 use crate::index::{Group, Index, IndexedPart, PartKind};
 
-/// A text that stands in the place of something, with its size.
+/// A stand-in: the text in the place of hidden messages or of a shortened part, with its size.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StandIn<'t> {
     /// The text.
     pub text: &'t str,
-    /// Its size by the counter that the index was filled with; of a summary, that of the whole message.
+    /// The size of the text by the counter of the index; for a summary, the size of the whole message.
     pub tokens: Tokens,
 }
 
 impl<'t> StandIn<'t> {
-    /// This text, which has so many tokens.
+    /// A stand-in with this text, which has `tokens` tokens.
     #[must_use]
     pub const fn new(text: &'t str, tokens: Tokens) -> Self {
         Self { text, tokens }
     }
 }
 
-/// No text: what stands in a plan does not leak into a log.
+/// Prints no text: the stand-ins of a plan do not leak into a log.
 impl fmt::Debug for StandIn<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StandIn").field("tokens", &self.tokens).finish_non_exhaustive()
     }
 }
 
-/// The notes that stand for elided parts, by kind. Reasoning needs none.
+/// The notes in the place of elided parts, by kind. Reasoning needs no note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Placeholders<'t> {
     tool_result: Option<StandIn<'t>>,
@@ -44,7 +44,7 @@ pub struct Placeholders<'t> {
 }
 
 impl<'t> Placeholders<'t> {
-    /// None yet: enough for a plan that elides nothing but reasoning.
+    /// No notes: enough for a plan that elides nothing but reasoning.
     #[must_use]
     pub const fn new() -> Self {
         Self { tool_result: None, tool_input: None, media: None, text: None }
@@ -64,7 +64,7 @@ impl<'t> Placeholders<'t> {
         self
     }
 
-    /// The text that stands for an image, a sound, a video or a document.
+    /// Sets the note in the place of an image, a sound, a video or a document.
     #[must_use]
     pub const fn with_media(mut self, note: StandIn<'t>) -> Self {
         self.media = Some(note);
@@ -89,7 +89,7 @@ impl<'t> Placeholders<'t> {
     }
 }
 
-/// Everything that a plan needs to be ready.
+/// All stand-ins that a plan needs to be ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StandIns<'t> {
     placeholders: Placeholders<'t>,
@@ -99,13 +99,14 @@ pub struct StandIns<'t> {
 }
 
 impl<'t> StandIns<'t> {
-    /// Notes for elided parts, and nothing else.
+    /// Stand-ins with notes for elided parts alone.
     #[must_use]
     pub const fn new(placeholders: Placeholders<'t>) -> Self {
         Self { placeholders, notes: &[], summaries: &[], clamps: &[] }
     }
 
-    /// Sets one note for each of [`Plan::elisions`], in that order. If there is one, the notes by kind are not used.
+    /// Sets one note for each of [`Plan::elisions`], in that order. If there is such a note, the notes by kind are not
+    /// used.
     #[must_use]
     pub const fn with_notes(mut self, notes: &'t [StandIn<'t>]) -> Self {
         self.notes = notes;
@@ -126,7 +127,7 @@ impl<'t> StandIns<'t> {
         self
     }
 
-    /// Stand-in for the next elided part, which is of this kind. `notes` are those of the parts that are left.
+    /// The note for the next elided part, which is of this kind. `notes` are the notes of the remaining parts.
     fn note(&self, kind: PartKind, notes: &mut Iter<'t, StandIn<'t>>) -> Option<StandIn<'t>> {
         match self.notes {
             [] => self.placeholders.of(kind),
@@ -139,13 +140,13 @@ impl<'t> StandIns<'t> {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct SummaryGap<'a> {
-    /// The first group that it replaces.
+    /// The first group that the summary replaces.
     pub first: Group<'a>,
-    /// The largest size of its message.
+    /// The largest size of the summary as a message.
     pub allowance: Tokens,
-    /// The part of that for the words of users in its span.
+    /// The share of the allowance for the words of users in its span.
     pub quotes: Tokens,
-    /// The part of that for all else.
+    /// The share of the allowance for all other content.
     pub prose: Tokens,
     /// The writer of the summary.
     pub writer: Writer,
@@ -154,45 +155,45 @@ pub struct SummaryGap<'a> {
 }
 
 impl<'a> SummaryGap<'a> {
-    /// The messages that it replaces, group by group, as ranges of positions: the input of whoever writes it.
+    /// The messages that the summary replaces, group by group, as ranges of positions: the input of its writer.
     pub fn covers(&self) -> impl Iterator<Item = Range<u32>> + use<'a> {
         self.covered.positions()
     }
 
-    /// The groups that it replaces, in order.
+    /// The groups that the summary replaces, in order.
     pub fn groups(&self) -> impl Iterator<Item = Group<'a>> + use<'a> {
         self.covered.groups()
     }
 
-    /// The plan that it is a gap of. A ledger records all that it hides or shortens.
+    /// The plan to which the gap belongs. A ledger records all content that the plan hides or shortens.
     #[must_use]
     pub const fn plan(&self) -> Plan<'a> {
         self.plan
     }
 }
 
-/// A part in whose place a note is to stand.
+/// An elided part that needs a note.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct ElisionGap<'a> {
     /// The part. It is never reasoning, which goes without a note.
     pub part: IndexedPart<'a>,
-    /// The largest size of its note.
+    /// The largest size of the note.
     pub allowance: Tokens,
 }
 
-/// A part that is still to be cut.
+/// A clamped part that is still to be cut.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct ClampGap<'a> {
     /// The part.
     pub part: IndexedPart<'a>,
-    /// The part of it that stays.
+    /// The lengths of the two ends that stay.
     pub clamp: Clamp,
 }
 
 impl<'a> Plan<'a> {
-    /// The summaries that have to be written before the plan can be committed, in the order of what they replace.
+    /// The summaries that have to be written before the plan can be committed, in the order of the replaced groups.
     pub fn summaries(&self) -> impl Iterator<Item = SummaryGap<'a>> + use<'a> {
         let plan = *self;
         self.verdicts.replacements.iter().filter_map(move |replacement| {
@@ -214,7 +215,8 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// The parts in whose place notes are to stand, in the order in which they came: [`StandIns::with_notes`] takes one for each.
+    /// The elided parts that need a note, in the order of their messages: [`StandIns::with_notes`] takes one note for
+    /// each.
     pub fn elisions(&self) -> impl Iterator<Item = ElisionGap<'a>> + use<'a> {
         self.shortened().filter_map(|(part, verdict)| match verdict {
             PartVerdict::Elide(allowance) if part.kind() != PartKind::Reasoning => {
@@ -224,7 +226,7 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// The parts that have to be cut before the plan can be committed, in the order in which they came.
+    /// The parts that have to be cut before the plan can be committed, in the order of their messages.
     pub fn clamps(&self) -> impl Iterator<Item = ClampGap<'a>> + use<'a> {
         self.shortened().filter_map(|(part, verdict)| match verdict {
             PartVerdict::Clamp(clamp) => Some(ClampGap { part, clamp }),
@@ -232,11 +234,13 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// Puts everything in its place that the plan needs, and counts exactly what comes of it. Only what is ready can be
-    /// committed.
+    /// Adds all stand-ins to the plan, and computes the exact size of the result.
+    ///
+    /// Only a ready plan can be committed.
     ///
     /// # Errors
-    /// [`FillError`] if something is missing, empty, too many, or larger than its allowance.
+    /// [`FillError`]: `Missing` or `Empty` if a stand-in is missing or has no text, `TooLarge` if it is larger than its
+    /// allowance, `TooMany` if there are more stand-ins than the plan has places for.
     pub fn fill<'t>(self, stand_ins: StandIns<'t>) -> Result<ReadyPlan<'a, 't>, FillError> {
         let mut ready = ReadyPlan { plan: self, stand_ins, tokens_after: self.tokens_after };
         let mut written = stand_ins.summaries.iter();
@@ -263,8 +267,9 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// A plan that can be committed: everything that stands in place of something is there, counted, and smaller than what it
-/// replaces. [`Plan::fill`] makes it; there is an example at [`plan_with`](crate::plan_with).
+/// A plan that can be committed: all stand-ins are present, counted, and smaller than the content that they replace.
+///
+/// [`Plan::fill`] makes it; there is an example at [`plan_with`](crate::plan_with).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadyPlan<'a, 't> {
     plan: Plan<'a>,
@@ -279,7 +284,7 @@ impl<'a, 't> ReadyPlan<'a, 't> {
         &self.plan
     }
 
-    /// The size of the projection after, in tokens: what a fresh count of it gives.
+    /// The size of the projection after the compaction, in tokens: equal to a new count of the projection.
     #[must_use]
     pub const fn tokens_after(&self) -> u64 {
         self.tokens_after
@@ -308,7 +313,7 @@ impl<'a, 't> ReadyPlan<'a, 't> {
         hides.chain(summaries).chain(parts)
     }
 
-    /// Takes back what the allowance of `gap` has over its stand-in.
+    /// Subtracts the unused part of the allowance of `gap` from the size of the plan.
     fn count(&mut self, gap: Gap, stand_in: Option<StandIn<'t>>, allowance: Tokens) -> Result<(), FillError> {
         let stand_in = stand_in.ok_or(FillError::Missing(gap))?;
         if stand_in.text.trim().is_empty() {
@@ -321,23 +326,23 @@ impl<'a, 't> ReadyPlan<'a, 't> {
     }
 }
 
-/// One thing that a store has to write. Positions are those of the index that the plan was made from.
+/// One change that a store has to write. Positions are those of the index from which the plan was made.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum PlannedEdit<'a, 't> {
     /// Hide the messages at these positions.
     Hide(Range<u32>),
-    /// Let a summary stand in place of hidden messages.
+    /// Put a summary in the place of hidden messages.
     Summary(SummaryEdit<'a, 't>),
     /// Change a part of a message that stays.
     Part(PartEdit<'t>),
 }
 
-/// A summary, in its place.
+/// A summary with its position.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct SummaryEdit<'a, 't> {
-    /// The position of the first message that it replaces, where it stands.
+    /// The position of the first message that the summary replaces, which is the position of the summary.
     pub position: u32,
     /// The summary.
     pub stand_in: StandIn<'t>,
@@ -345,7 +350,7 @@ pub struct SummaryEdit<'a, 't> {
 }
 
 impl<'a> SummaryEdit<'a, '_> {
-    /// The messages that it replaces, group by group, as ranges of positions.
+    /// The messages that the summary replaces, group by group, as ranges of positions.
     pub fn covers(&self) -> impl Iterator<Item = Range<u32>> + use<'a> {
         self.covered.positions()
     }
@@ -355,13 +360,13 @@ impl<'a> SummaryEdit<'a, '_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PartEdit<'t> {
-    /// The position of its message.
+    /// The position of the message of the part.
     pub position: u32,
-    /// Its place among all parts of the message, from 0.
+    /// The position of the part among all parts of the message, from 0.
     pub ordinal: u32,
-    /// The kind of the part: of a call only the arguments change, of a result all its content.
+    /// The kind of the part. Of a call only the arguments change, of a result all its content.
     pub kind: PartKind,
-    /// The stand-in; nothing for reasoning, which is taken out.
+    /// The stand-in; `None` for reasoning, which is removed.
     pub stand_in: Option<StandIn<'t>>,
 }
 
@@ -389,7 +394,7 @@ impl<'a> Covered<'a> {
     }
 }
 
-/// Which stand-in is meant.
+/// The place of a stand-in in a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Gap {
@@ -411,15 +416,15 @@ impl fmt::Display for Gap {
     }
 }
 
-/// A plan is not ready.
+/// The reason why a plan is not ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FillError {
     /// A stand-in is missing.
     Missing(Gap),
-    /// Something has no text: providers refuse empty content.
+    /// A stand-in has no text: providers refuse empty content.
     Empty(Gap),
-    /// Something is larger than the plan granted: shorten it, or plan again with a larger allowance.
+    /// A stand-in is larger than its allowance: shorten it, or plan again with a larger allowance.
     TooLarge {
         /// The gap.
         gap: Gap,

@@ -1,4 +1,4 @@
-//! The table: what each profile asks for, as plain data.
+//! The table of rules: the requirements of each profile, as plain data.
 
 /// Rules of one profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) enum First {
     Anyone,
     /// The user. There must be one.
     User,
-    /// The user, or a message with what a provider's compaction left.
+    /// The user, or a message with the content of a provider's compaction.
     UserOrCompaction,
 }
 
@@ -33,34 +33,35 @@ pub(crate) enum Instructions {
 /// Place of the result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Results {
-    /// Anywhere after it.
+    /// Anywhere after the call.
     Later,
-    /// Directly after it, among the other results of its turn.
+    /// Directly after the call, among the other results of its turn.
     Next,
 }
 
 /// Roles that may follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Neighbours {
-    /// Anyone anyone.
+    /// Any role may follow any role.
     Free,
-    /// Anyone anyone, but neighbours of one role are one turn.
+    /// Any role may follow any role, but neighbours of one role are one turn.
     Joined,
     /// User and model alternate. Results are a turn of the user, which one message of the user may continue.
     Alternate,
-    /// User and model alternate, where messages with calls and results do not count; no user directly after a result.
+    /// User and model alternate, where messages with calls and results do not count. No user message stands directly
+    /// after a result.
     AlternateBesideTools,
 }
 
-/// Messages that reasoning must come with.
+/// Content that reasoning must come with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reasoning {
     Free,
-    /// An item with an id: what follows it in its response.
+    /// A reasoning item with an id comes with the content that follows it in its response.
     WithNext,
-    /// In the open turn: all messages with calls have it, or none has.
+    /// In the open turn, all messages with calls have reasoning, or none has.
     WithCalls,
-    /// Signed reasoning: everything before it as it was, so none may stand behind an edit.
+    /// Signed reasoning comes with unchanged content before it, so that none may stand behind an edit.
     Bound,
 }
 

@@ -6,7 +6,7 @@ use super::{Repair, Request};
 use crate::profile::{First, Neighbours};
 use crate::shape::Kind;
 
-/// `steps` in an order of roles that the rules allow. Nothing is moved.
+/// Merges and completes `steps` so that the rules allow their order of roles. No message is moved.
 pub(super) fn arrange(request: &Request<'_>, mut steps: Vec<Repair>) -> Vec<Repair> {
     begin(request, &mut steps);
     match request.rules.neighbours {
@@ -16,7 +16,7 @@ pub(super) fn arrange(request: &Request<'_>, mut steps: Vec<Repair>) -> Vec<Repa
     }
 }
 
-/// Puts the user first, instructions aside.
+/// Puts a user message at the beginning, behind the instructions, if the rules require one and there is none.
 fn begin(request: &Request<'_>, steps: &mut Vec<Repair>) {
     let at = steps.iter().position(|step| request.kind(*step) != Some(Kind::Instruction));
     let at = at.unwrap_or(steps.len());
@@ -69,7 +69,7 @@ fn alternate_beside_tools(request: &Request<'_>, steps: &[Repair]) -> Vec<Repair
             (Some(Kind::Says), Some(Kind::Calls)) => at < last_turn || texts > 1,
             _ => false,
         };
-        // Calls stand before the user only while they are running.
+        // Calls stand directly before a user message only while they are running.
         if let (Some(Kind::Result | Kind::Calls), Some(Kind::User)) = (before, kind) {
             out.push(Repair::BridgeAssistant);
         }

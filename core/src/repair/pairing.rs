@@ -1,4 +1,4 @@
-//! Instructions where they must stand, and each call with one result.
+//! Order of instructions, and pairing of each call with one result.
 
 use alloc::vec::Vec;
 
@@ -6,8 +6,8 @@ use super::{Repair, Request};
 use crate::profile::{Instructions, Neighbours, Results};
 use crate::shape::Kind;
 
-/// All messages but orphans, in order: instructions first where they must be, results next to their calls where they must
-/// be, and an invented one for each call without.
+/// All messages except orphans, in order: instructions first where the rules require it, results next to their calls
+/// where the rules require it, and an invented result for each call without one.
 pub(super) fn pair(request: &Request<'_>) -> Vec<Repair> {
     let mut pairing = Pairing { request, run: Vec::new(), out: instructions(request) };
     for (position, kind) in request.paired() {
@@ -60,7 +60,7 @@ impl Pairing<'_> {
         }
     }
 
-    /// Writes a turn of the model, its results where they must be next to it, and the invented ones.
+    /// Writes a turn of the model, its results if they must be next to it, and the invented results.
     fn end_run(&mut self) {
         let Self { request, run, out } = self;
         out.extend(run.iter().map(|position| Repair::Keep(*position)));

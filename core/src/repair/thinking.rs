@@ -1,4 +1,4 @@
-//! Leaving out reasoning without what it must come with.
+//! Removal of reasoning that lacks the content that it must come with.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -7,7 +7,7 @@ use super::{Repair, Request, Row};
 use crate::profile::{Reasoning, Rules};
 use crate::shape::Kind;
 
-/// The messages that lose their reasoning wherever they will stand.
+/// The messages that lose their reasoning, regardless of their place in the repaired request.
 pub(super) fn stripped(rows: &[Row], rules: &Rules, first_changed: Option<u32>) -> BTreeSet<u32> {
     match (rules.reasoning, first_changed) {
         (Reasoning::Bound, Some(first)) => positions(rows, |at, row| at >= first && row.shape.opaque),
@@ -46,8 +46,8 @@ pub(super) fn drop_reasoning(request: &Request<'_>, steps: Vec<Repair>) -> Vec<R
     out
 }
 
-/// The messages of `steps` with signed reasoning that a later message now stands before: late instructions, a late result.
-/// When it was signed, that message was not there.
+/// The messages of `steps` with signed reasoning that now stand behind a later message: late instructions, a late
+/// result. When the reasoning was signed, that message was not there.
 fn overtaken(request: &Request<'_>, steps: &[Repair]) -> BTreeSet<u32> {
     let (mut overtaken, mut newest) = (BTreeSet::new(), 0);
     for step in steps {
@@ -61,7 +61,7 @@ fn overtaken(request: &Request<'_>, steps: &[Repair]) -> BTreeSet<u32> {
     overtaken
 }
 
-/// The messages of `steps` that end with reasoning and are not followed by what it led to.
+/// The messages of `steps` that end with reasoning and are not followed by the content that it led to.
 fn lone(request: &Request<'_>, steps: &[Repair]) -> BTreeSet<u32> {
     let mut lone = BTreeSet::new();
     let (mut dangling, mut response) = (Vec::new(), None);

@@ -10,7 +10,7 @@ pub struct Fired {
 }
 
 impl Fired {
-    /// `measured` is more than `limit`, or there is nothing to say.
+    /// The condition that `measured` is more than `limit`, if it holds.
     pub(super) fn over(kind: TriggerKind, measured: u64, limit: u64) -> Option<Self> {
         (measured > limit).then_some(Self { kind, amounts: Some((measured, limit)) })
     }
@@ -19,7 +19,7 @@ impl Fired {
         holds.then_some(Self { kind, amounts: None })
     }
 
-    /// Which condition.
+    /// The kind of the condition.
     #[must_use]
     pub const fn kind(&self) -> TriggerKind {
         self.kind
@@ -72,12 +72,12 @@ pub enum TriggerKind {
     Manual,
     /// [`Trigger::overflow`](super::Trigger::overflow).
     Overflow,
-    /// [`Trigger::all`](super::Trigger::all) of nothing.
+    /// [`Trigger::all`](super::Trigger::all) of an empty list.
     All,
 }
 
 impl TriggerKind {
-    /// The word for it, for example `tool_result_age`.
+    /// The name of the kind, for example `tool_result_age`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,14 +1,16 @@
-//! Spacing of proactive passes, and the end of trying after failures.
+//! Spacing of proactive passes, and a rest after failures.
 
 use core::fmt;
 
 use super::TriggerView;
 
-/// Spaces proactive passes, and rests after failures. Time is a count that only grows, of turns or of steps: there is no
-/// clock.
+/// Spaces proactive passes, and rests after failures.
 ///
-/// A pass that was asked for, or that the request needs to fit ([`Pass::can_wait`](crate::Pass::can_wait)), is never held
-/// back; after an undoing the others rest as after failures. A pass that changes nothing is neither a success nor a failure.
+/// Time is a count of turns or of steps that only grows: there is no clock.
+///
+/// A pass that was requested, or that the request needs to fit ([`Pass::can_wait`](crate::Pass::can_wait)), is never
+/// delayed. After a pass was undone, the other passes rest as after failures. A pass that changes nothing is neither a
+/// success nor a failure.
 ///
 /// ```
 /// use epitome_core::{ArrayTable, Budget, IndexBuf, OpenCallSlots, Pacing, Span, TriggerView, WaitReason};
@@ -31,13 +33,13 @@ pub struct Pacing {
     spacing: u32,
     failures_max: u32,
     rest: u32,
-    /// When the last pass changed something.
+    /// Time of the last pass that changed something.
     compacted: Option<u32>,
-    /// When the last pass failed.
+    /// Time of the last failure, if no pass has changed something since.
     failed: Option<u32>,
     /// Number of failures since the last success.
     failures: u32,
-    /// When the last pass was undone, if none has changed something since.
+    /// Time at which the last pass was undone, if no pass has changed something since.
     undone: Option<u32>,
 }
 
@@ -48,16 +50,18 @@ impl Default for Pacing {
 }
 
 impl Pacing {
-    /// By default one pass in two turns: every pass voids the provider's prompt cache, which is to be used at least once.
+    /// By default one pass in two turns: every pass voids the provider's prompt cache, which should be used at least
+    /// once.
     /// (In a log of one system, 132 of 372 requests were compaction passes.)
     pub const SPACING_TURNS: u32 = 2;
-    /// By default the third failure in a row ends the attempts for a while.
+    /// By default the third failure in a row ends the attempts for the length of a rest.
     pub const FAILURES_MAX: u32 = 3;
-    /// By default the while is ten turns.
+    /// By default a rest has ten turns.
     pub const REST_TURNS: u32 = 10;
 
-    /// One pass in `spacing` turns (or steps), and after `failures_max` failures in a row none for `rest` turns, then one
-    /// attempt for each `rest` turns until one succeeds. A spacing or a rest of zero, or no failures allowed at all, is no limit.
+    /// Allows one pass in `spacing` turns (or steps). After `failures_max` failures in a row there is none for `rest`
+    /// turns, then one attempt for each `rest` turns until one succeeds. A spacing, a rest or a number of failures of
+    /// zero is no limit.
     #[must_use]
     pub const fn new(spacing: u32, failures_max: u32, rest: u32) -> Self {
         Self { spacing, failures_max, rest, compacted: None, failed: None, failures: 0, undone: None }
@@ -75,8 +79,8 @@ impl Pacing {
         (self.compacted, self.failed, self.failures, self.undone) = (Some(now), None, 0, None);
     }
 
-    /// Records that the last pass was undone, at `now`: somebody wants what it hid, and so none is made for the rest that
-    /// follows failures.
+    /// Records that the last pass was undone, at `now`. The messages that it hid are wanted, so no pass is made for the
+    /// length of the rest that follows failures.
     pub const fn undone(&mut self, now: u32) {
         self.undone = Some(now);
     }
@@ -89,7 +93,7 @@ impl Pacing {
     /// Whether a pass may be made at `now`.
     ///
     /// # Errors
-    /// [`Wait`] if it is too early. Nothing needs to be done: ask again at the next occasion.
+    /// [`Wait`] if it is too early. No action is needed: call again at the next occasion.
     pub fn permits(&self, now: u32, view: &TriggerView<'_>) -> Result<(), Wait> {
         if !view.can_wait() {
             return Ok(());
@@ -108,23 +112,24 @@ impl Pacing {
     }
 }
 
-/// When `length` after `at` is over, if it is not at `now`. A count that went back was begun anew: nothing is pending.
+/// The end of `length` after `at`, if it is later than `now`. A count that went back has begun anew: nothing is
+/// pending.
 fn pending(at: u32, length: u32, now: u32) -> Option<u32> {
     let elapsed = now.checked_sub(at)?;
     (elapsed < length).then_some(at.saturating_add(length))
 }
 
-/// Why a pass has to wait, and how long.
+/// The reason why a pass has to wait, and the end of the wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Wait {
-    /// Why.
+    /// The reason for the wait.
     pub reason: WaitReason,
-    /// The first turn (or step) at which it may be made.
+    /// The first turn (or step) at which the pass may be made.
     pub until: u32,
 }
 
-/// Why a pass has to wait.
+/// The reason why a pass has to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
@@ -138,7 +143,7 @@ pub enum WaitReason {
 }
 
 impl WaitReason {
-    /// The word for it: `spacing`, `failures` or `undone`.
+    /// The name of the reason: `spacing`, `failures` or `undone`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

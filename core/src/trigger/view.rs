@@ -1,8 +1,8 @@
-//! Figures of a conversation that a trigger looks at.
+//! Figures of a conversation that a trigger reads.
 
 use crate::{Budget, Group, GroupKind, Index, Pass};
 
-/// A conversation at the moment when somebody asks whether a pass is due: before a run, before a call, after a run.
+/// The state of a conversation at the check whether a pass is due: before a run, before a call, after a run.
 #[derive(Debug, Clone, Copy)]
 pub struct TriggerView<'a> {
     index: Index<'a>,
@@ -13,8 +13,8 @@ pub struct TriggerView<'a> {
 }
 
 impl<'a> TriggerView<'a> {
-    /// The conversation of `index`, whose next request has `size` tokens ([`UsageLedger::size`](crate::UsageLedger::size)).
-    /// No report, and nobody has asked for a pass.
+    /// The state of `index`, whose next request has `size` tokens ([`UsageLedger::size`](crate::UsageLedger::size)).
+    /// There is no report, and the pass is proactive.
     #[must_use]
     pub const fn new(index: Index<'a>, budget: &'a Budget, size: u64) -> Self {
         Self { index, budget, size, token_count: 0, pass: Pass::Proactive }
@@ -27,7 +27,7 @@ impl<'a> TriggerView<'a> {
         self
     }
 
-    /// Sets the pass that was asked for.
+    /// Sets the requested pass.
     #[must_use]
     pub const fn with_pass(mut self, pass: Pass) -> Self {
         self.pass = pass;
@@ -58,13 +58,13 @@ impl<'a> TriggerView<'a> {
         self.token_count
     }
 
-    /// Why a pass would be made.
+    /// The reason for the pass.
     #[must_use]
     pub const fn pass(&self) -> Pass {
         self.pass
     }
 
-    /// Whether the pass may be held back ([`Pass::can_wait`]).
+    /// Whether the pass may be delayed ([`Pass::can_wait`]).
     #[must_use]
     pub const fn can_wait(&self) -> bool {
         self.pass.can_wait(self.size, self.budget)
@@ -83,7 +83,7 @@ impl<'a> TriggerView<'a> {
         self.index.groups().any(|group| group.kind() == GroupKind::Exchange)
     }
 
-    /// Number of steps after the oldest exchange. Only the groups before it are looked at: the index knows the sum.
+    /// Number of steps after the oldest exchange. Only the groups before it are visited: the index has the sum.
     pub(super) fn tool_result_age(&self) -> Option<u32> {
         let steps = self.index.groups().filter(Group::is_step);
         let before = (0_u32..).zip(steps).find(|(_, step)| step.kind() == GroupKind::Exchange)?.0;

@@ -5,7 +5,7 @@ use core::fmt;
 /// Ratio of the provider's tokens to the counter's: fixed point, in steps of 1/65,536, from 1/2 to 4.
 ///
 /// Estimators are off by up to four times on text that they do not know (a CJK tail counted by characters, base64), and
-/// by half on text that they take for worse than it is. A ratio outside of that is a report about something else.
+/// by half on text that they overestimate. A ratio outside of this range comes from a report about other content.
 ///
 /// ```
 /// use epitome_core::Correction;
@@ -31,14 +31,14 @@ impl Default for Correction {
 }
 
 impl Correction {
-    /// The counter is right.
+    /// The counter is exact.
     pub const ONE: Self = Self(ONE);
-    /// The provider sees half of what the counter sees: the least there is.
+    /// The provider counts half of the counter's tokens: the lowest ratio.
     pub const MIN: Self = Self(ONE / 2);
-    /// The provider sees four times what the counter sees: the most there is.
+    /// The provider counts four times the counter's tokens: the highest ratio.
     pub const MAX: Self = Self(ONE * 4);
 
-    /// The ratio of a reported to a counted amount, rounded down and held within the limits; `None` if nothing was
+    /// The ratio of a reported to a counted amount, rounded down and limited to the range. `None` if nothing was
     /// counted.
     #[must_use]
     pub const fn of(reported: u64, counted: u64) -> Option<Self> {
@@ -67,13 +67,13 @@ impl Correction {
         })
     }
 
-    /// The amount that the provider will see for `counted` tokens, rounded up; at most `u64::MAX`.
+    /// The provider's amount for `counted` tokens, rounded up; at most `u64::MAX`.
     #[must_use]
     pub const fn reported_from(self, counted: u64) -> u64 {
         self.scaled(counted, LOW)
     }
 
-    /// The amount that the provider will see, rounded down: for an amount that is taken away.
+    /// The provider's amount, rounded down: for an amount that is subtracted.
     pub(super) const fn reported_at_least(self, counted: u64) -> u64 {
         self.scaled(counted, 0)
     }
@@ -112,8 +112,8 @@ impl fmt::Display for Correction {
     }
 }
 
-/// Fading sums of the reported and the counted amounts of a counter. A large request weighs more than a small one, whose framing is most of
-/// it, and a recent one more than an old one.
+/// Fading sums of the reported and the counted amounts of a counter. A large request weighs more than a small one,
+/// which is mostly framing. A recent request weighs more than an old one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Learned {
@@ -123,12 +123,12 @@ pub(super) struct Learned {
 
 /// Divisor of the sums: a quarter of them fades with each report. After eight reports a tenth is left.
 const FADE: u64 = 4;
-/// Amounts are brought below 2^60, so that four of them, which is as large as the sums become, fit.
+/// Amounts are shifted below 2^60, so that the sums, which become four times as large, fit.
 const SPARE_BITS: u32 = 4;
 
 impl Learned {
-    /// Records a request that was counted and reported. One that is off by more than the limits counts as off by
-    /// the limit, so that a single odd report does not undo the others.
+    /// Records a request that was counted and reported. A ratio beyond a limit counts as the limit, so that a single
+    /// odd report does not undo the others.
     pub(super) const fn add(&mut self, reported: u64, counted: u64) {
         let most = counted.saturating_mul(4);
         let least = counted.div_ceil(2);

@@ -1,13 +1,15 @@
-//! The size of the next request: the last report, and the counter for what came after it.
+//! The size of the next request: the last report, and the counter's amount for later changes.
 
 use super::correction::{Correction, Learned};
 use super::{Spend, Usage};
 use crate::{Basis, Budget, Head, Revision, TokenCounter};
 
-/// Knows the size of the next request: what the provider reported of the last one, and the counter's amount for what has
-/// changed since, corrected by how far the counter has been off.
+/// Computes the size of the next request.
 ///
-/// With `count` the counter's amount of a whole request (instructions, tool schemas, context, projected history,
+/// The size is the provider's report of the last request, and the counter's amount for the changes since, corrected by
+/// the error of the counter so far.
+///
+/// `count` is the counter's amount of a whole request (instructions, tool schemas, context, projected history,
 /// framing):
 ///
 /// ```text
@@ -15,8 +17,8 @@ use crate::{Basis, Budget, Head, Revision, TokenCounter};
 /// size(next) = k * count(next)                                      otherwise
 /// ```
 ///
-/// The difference may be negative. `k` is the [`Correction`], learned from every valid report. It is never a sum of
-/// inputs, and usage of compaction calls is spend, not size.
+/// The difference may be negative. `k` is the [`Correction`], learned from every valid report. The size is never a sum
+/// of inputs, and the usage of compaction calls is spend, not size.
 ///
 /// ```
 /// use epitome_core::{Basis, Budget, ClassEstimator, Head, ModelKey, Revision, Stamp, Usage, UsageLedger};
@@ -50,25 +52,27 @@ pub struct UsageLedger {
     budget: Budget,
 }
 
-/// The contents of a [`UsageLedger`] as plain data: kept with a session, it outlives the process ([`UsageLedger::save`],
-/// [`UsageLedger::restore`]). With the feature `serde` it is a serde value.
+/// The contents of a [`UsageLedger`] as plain data.
+///
+/// Stored with a session, they outlive the process ([`UsageLedger::save`], [`UsageLedger::restore`]). With the feature
+/// `serde` the type is a serde value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SavedUsageLedger {
     model: ModelKey,
     anchor: Option<Anchor>,
     learned: Learned,
-    /// Number of requests that have begun: orders them.
+    /// Number of requests that have begun, which orders them.
     begun: u64,
-    /// Number of these that were for another model than the current, or for this one before it was left.
+    /// Number of these requests that were for another model than the current one, or for this one before it was left.
     former: u64,
-    /// The latest request whose report said something of its input.
+    /// The latest request whose report contained the input.
     recorded: u64,
     spend: Spend,
     compaction_spend: Spend,
 }
 
-/// A request and what was reported of it.
+/// A request and its report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Anchor {
@@ -78,7 +82,7 @@ struct Anchor {
 }
 
 impl Anchor {
-    /// Whether a request made at `stamp` begins with what the reported one had: nothing was edited or taken back.
+    /// Whether a request made at `stamp` begins with the content of the reported one: nothing was edited or taken back.
     fn holds_at(&self, stamp: Stamp) -> bool {
         self.stamp.revision == stamp.revision && self.stamp.head <= stamp.head
     }
@@ -101,10 +105,10 @@ impl UsageLedger {
         Self { known, budget }
     }
 
-    /// Goes on from what was saved, as if the process had gone on. If `model` is another model or counter than the saved
-    /// one, this is [`UsageLedger::set_model`]: only what was spent is left.
+    /// Restores a ledger from its saved state.
     ///
-    /// What was saved is believed only as far as it holds together: it may have been edited by hand.
+    /// If `model` is another model or counter than the saved one, this is [`UsageLedger::set_model`]: only the spend is
+    /// left. Values that contradict each other are corrected, because the saved state may have been edited by hand.
     ///
     /// ```
     /// use epitome_core::{Basis, Budget, ClassEstimator, Head, ModelKey, Revision, Stamp, Usage, UsageLedger};
@@ -129,26 +133,31 @@ impl UsageLedger {
         ledger
     }
 
-    /// The state of the ledger, to be restored later. A request that is on its way is not in it: its report is lost with the
-    /// process.
+    /// The state of the ledger, to be restored later. A request that has no report yet is not part of it: its report is
+    /// lost with the process.
     #[must_use]
     pub const fn save(&self) -> SavedUsageLedger {
         self.known
     }
 
-    /// Records a request about to be sent: `counted` tokens by the counter, made from the history at `stamp`.
-    /// A request without a report leaves no trace; its handle is dropped.
+    /// Records a request that is about to be sent: `counted` tokens by the counter, made from the history at `stamp`. A
+    /// request without a report leaves no trace: drop its handle.
     #[must_use = "the report on this request is recorded with the handle"]
     pub const fn begin_request(&mut self, counted: u64, stamp: Stamp) -> UsageHandle {
         self.known.begun = self.known.begun.saturating_add(1);
         UsageHandle { number: self.known.begun, counted, stamp }
     }
 
-    /// Records the report on a request. It always counts as spend. It is what later sizes are measured from if it can be believed and
-    /// its request is the latest one with a report; a report that cannot be believed (zero, below its own cached part, or with steps that
-    /// the provider made itself and does not list) leaves none to measure from. After one of a request that the provider compacted itself,
-    /// sizes are measured from what was left of it. One that says nothing of the input changes no size; nor does one on a request that
-    /// began before the model was changed.
+    /// Records the report on a request.
+    ///
+    /// The report always counts as spend. Later sizes are measured from it if it is plausible and its request is the
+    /// latest one with a report. A report is not plausible if its input is zero or below its own cached part, or if it
+    /// contains steps that the provider made itself and does not list. After such a report there is none to measure
+    /// from.
+    ///
+    /// After a report on a request that the provider compacted itself, sizes are measured from the rest of the request.
+    /// A report without the input changes no size, and neither does a report on a request that began before the model
+    /// was changed.
     pub fn record(&mut self, request: UsageHandle, usage: &Usage) {
         self.known.spend.add(usage);
         if request.number <= self.known.former || !usage.has_input() {
@@ -167,14 +176,15 @@ impl UsageLedger {
         }
     }
 
-    /// Records the usage of a compaction's own calls: it is paid for, but the size of nothing.
+    /// Records the usage of a compaction's own calls, which is spend and no size.
     pub const fn record_compaction(&mut self, usage: &Usage) {
         self.known.compaction_spend.add(usage);
     }
 
-    /// Goes on with another model or counter, or with another budget. What was reported and learned of another model or
-    /// counter is forgotten; what was spent is not. Another model has another window: keep the
-    /// [`BudgetBuilder`](crate::BudgetBuilder), whose figures that were not given follow from the window.
+    /// Changes the model, the counter or the budget.
+    ///
+    /// Reports and corrections of another model or counter are forgotten; the spend is not. Another model has another
+    /// window: keep the [`BudgetBuilder`](crate::BudgetBuilder), whose default figures follow from the window.
     ///
     /// ```
     /// use epitome_core::{Budget, BudgetError, ClassEstimator, ModelKey, UsageLedger};
@@ -194,8 +204,9 @@ impl UsageLedger {
         (self.known.model, self.budget) = (model, budget);
     }
 
-    /// The size of the next request: `counted` tokens by the counter, to be made from the history at `stamp`. At most
-    /// `u64::MAX`; rounded up, so that nothing is found to fit which does not.
+    /// The size of the next request: `counted` tokens by the counter, to be made from the history at `stamp`.
+    ///
+    /// At most `u64::MAX`. It is rounded up, so that no request that is too large is found to fit.
     #[must_use]
     pub fn size(&self, counted: u64, stamp: Stamp) -> Size {
         let correction = self.correction();
@@ -222,13 +233,13 @@ impl UsageLedger {
         self.correction().counted_from(size.saturating_sub(goal))
     }
 
-    /// The deviation of the counter; one before any report.
+    /// The correction of the counter; one before any report.
     #[must_use]
     pub const fn correction(&self) -> Correction {
         self.known.learned.correction()
     }
 
-    /// The model and counter that it measures.
+    /// The model and the counter of the ledger.
     #[must_use]
     pub const fn model(&self) -> ModelKey {
         self.known.model
@@ -252,13 +263,14 @@ impl UsageLedger {
         self.known.compaction_spend
     }
 
-    /// Basis of an amount of the counter: a correction makes an estimate of it.
+    /// Basis of an amount of the counter: a correction makes it an estimate.
     fn basis(&self) -> Basis {
         if self.correction() == Correction::ONE { self.known.model.basis } else { Basis::Estimated }
     }
 }
 
-/// One request that was sent: its report is recorded with it, once. It can be neither made nor copied.
+/// The handle of a request that was sent. It records the report of the request, once. A caller can neither make nor
+/// copy it.
 #[derive(Debug)]
 #[must_use = "the report on this request is recorded with the handle"]
 pub struct UsageHandle {
@@ -267,7 +279,7 @@ pub struct UsageHandle {
     stamp: Stamp,
 }
 
-/// The log that a request was made from: up to `head`, as `revision` shows it.
+/// The state of the log from which a request was made: the messages up to `head`, as visible at `revision`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -279,28 +291,28 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// The log up to `head`, as `revision` shows it.
+    /// The state of the log up to `head`, as visible at `revision`.
     #[must_use]
     pub const fn new(revision: Revision, head: Head) -> Self {
         Self { revision, head }
     }
 }
 
-/// The size of a request, and how it is known.
+/// The size of a request, and its basis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Size {
-    /// In the provider's tokens.
+    /// The size in the provider's tokens.
     pub tokens: u64,
-    /// `Reported` for the very request that was reported; otherwise as the counter's amounts are known, and `Estimated`
-    /// as soon as a correction enters.
+    /// `Reported` for the very request that was reported; otherwise the basis of the counter, and `Estimated` as soon
+    /// as a correction applies.
     pub basis: Basis,
 }
 
-/// A model and the counter that counts for it. Reports under one key say nothing about another.
+/// A model and the counter that counts for it. A report under one key is not used for another key.
 ///
-/// It holds a digest of both names (FNV-1a, the same in every release), which costs no memory of unknown length; two keys
-/// that were wrongly taken for one would share a correction until the next reports.
+/// The key holds a digest of both names (FNV-1a, the same in every release), which has a fixed size. Two keys that were
+/// wrongly taken for one would share a correction until the next reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ModelKey {

@@ -1,4 +1,4 @@
-//! One provider's report on one response, in one meaning for all vendors.
+//! The report of a provider on one response, with one meaning for all vendors.
 
 /// The token report of a provider for one response. A field that the provider did not send is `None`.
 ///
@@ -16,9 +16,9 @@
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 #[non_exhaustive]
 pub struct Usage {
-    /// The whole input, what came from a cache included.
+    /// The whole input, including the tokens from a cache.
     pub input_total: Option<u64>,
-    /// The whole output, reasoning included.
+    /// The whole output, including reasoning.
     pub output_total: Option<u64>,
     /// Input and output, as reported; for a vendor that reports no such sum, the sum of both where both are known.
     pub total: Option<u64>,
@@ -32,23 +32,23 @@ pub struct Usage {
     pub(super) request: Request,
 }
 
-/// Which part of the input is the request that was sent.
+/// The part of the input that is the sent request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub(super) enum Request {
-    /// All of it.
+    /// The whole input.
     #[default]
     All,
-    /// This much, and the rest was added by steps that the provider made itself.
+    /// This number of tokens. The rest was added by steps that the provider made itself.
     Part(u64),
-    /// Nobody knows: steps that the provider made itself are in the sum.
+    /// Unknown: the sum contains steps that the provider made itself.
     Unknown,
-    /// The provider compacted it, and the model then read this much.
+    /// The provider compacted the request, and the model then read this number of tokens.
     Compacted(u64),
 }
 
 impl Usage {
-    /// A report that says nothing.
+    /// A report without any figures.
     pub const NONE: Self = Self {
         input_total: None,
         output_total: None,
@@ -59,7 +59,7 @@ impl Usage {
         request: Request::All,
     };
 
-    /// A report of these totals, what came from a cache and what was reasoning included. `total` is their sum.
+    /// A report of these totals, including the tokens from a cache and reasoning. `total` is their sum.
     #[must_use]
     pub const fn new(input_total: u64, output_total: u64) -> Self {
         Self {
@@ -83,8 +83,8 @@ impl Usage {
         }
     }
 
-    /// A report of Anthropic or Bedrock: their input leaves out what was read from and written to the cache, so all
-    /// three are added, up to `u64::MAX`. Without an input there is no total.
+    /// A report of Anthropic or Bedrock. Their input excludes the tokens that were read from and written to the cache,
+    /// so all three are added, up to `u64::MAX`. Without an input there is no total.
     #[must_use]
     pub const fn anthropic(tokens: AnthropicTokens) -> Self {
         let input_total = match tokens.input {
@@ -111,7 +111,8 @@ impl Usage {
 
     /// A report of Gemini: tokens of server-side tool use join the input, thoughts join the output, up to `u64::MAX`.
     ///
-    /// The request itself is the prompt: what its server-side tools added is input, but not part of what was sent.
+    /// The sent request is the prompt: the tokens that its server-side tools added are input, but not part of the
+    /// request.
     #[must_use]
     pub const fn gemini(tokens: GeminiTokens) -> Self {
         let (input_total, request) = match (tokens.prompt, tokens.tool_use_prompt) {
@@ -135,9 +136,11 @@ impl Usage {
         }
     }
 
-    /// Declares that the provider made several steps itself for the response (server-side tools) and added their inputs up. `first` is the
-    /// input of the first of them, which is the request that was sent; `None` if the provider does not say, and then the report tells what
-    /// was spent, but the size of nothing.
+    /// Declares that the provider made several steps itself for the response (server-side tools) and added their inputs
+    /// up.
+    ///
+    /// `first` is the input of the first step, which is the sent request; `None` if the provider does not report it.
+    /// Then the report counts as spend, but gives no size.
     #[must_use]
     pub const fn of_server_steps(mut self, first: Option<u64>) -> Self {
         self.request = match first {
@@ -147,9 +150,11 @@ impl Usage {
         self
     }
 
-    /// Declares that the provider compacted the request itself. `read` is the input of the first step after that: what the request comes to
-    /// from now on, wherever the provider passes over what it has compacted. It tells nothing of the counter's error, because nobody here
-    /// has counted that. `None` if the provider does not say.
+    /// Declares that the provider compacted the request itself.
+    ///
+    /// `read` is the input of the first step after that; `None` if the provider does not report it. It is the size of
+    /// the request from now on, if the provider skips the content that it has compacted. The report does not change the
+    /// correction of the counter, because the rest was not counted here.
     ///
     /// Source: `BetaUsage.iterations` of anthropic-sdk-python, after which the size of the context is that of the message's
     /// step, and never that of the compaction's.
@@ -173,13 +178,13 @@ impl Usage {
         self
     }
 
-    /// Whether it says anything about the input.
+    /// Whether the report contains the input.
     pub(super) const fn has_input(&self) -> bool {
         self.input_total.is_some()
     }
 
-    /// The size of the request that was sent, if the report can be believed: it is not zero, the input is not below its
-    /// own cached part, and no step that the provider made itself hides in it.
+    /// The size of the sent request, if the report is plausible: it is not zero, the input is not below its own cached
+    /// part, and the input contains no unlisted step that the provider made itself.
     pub const fn request_size(&self) -> Option<u64> {
         match self.request {
             Request::All => self.believed(self.input_total),
@@ -188,8 +193,8 @@ impl Usage {
         }
     }
 
-    /// The size that later sizes are measured from, if the report can be believed: that of the request that was sent, or of its rest when
-    /// the provider had compacted it.
+    /// The size from which later sizes are measured, if the report is plausible: that of the sent request, or of its
+    /// rest if the provider has compacted it.
     pub(super) const fn context_size(&self) -> Option<u64> {
         match self.request {
             Request::Compacted(read) => self.believed(Some(read)),
@@ -208,9 +213,9 @@ impl Usage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::exhaustive_structs, reason = "a literal that ends in ..NONE outlives a new field")]
 pub struct OpenAiTokens {
-    /// `prompt_tokens` or `input_tokens`: what came from the cache included.
+    /// `prompt_tokens` or `input_tokens`, including the tokens from the cache.
     pub input: Option<u64>,
-    /// `completion_tokens` or `output_tokens`: reasoning included.
+    /// `completion_tokens` or `output_tokens`, including reasoning.
     pub output: Option<u64>,
     /// `total_tokens`.
     pub total: Option<u64>,
@@ -229,7 +234,7 @@ impl OpenAiTokens {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::exhaustive_structs, reason = "a literal that ends in ..NONE outlives a new field")]
 pub struct AnthropicTokens {
-    /// `input_tokens` (`inputTokens`): only what neither came from the cache nor was written to it.
+    /// `input_tokens` (`inputTokens`): only the tokens that neither came from the cache nor were written to it.
     pub input: Option<u64>,
     /// `cache_read_input_tokens` (`cacheReadInputTokens`).
     pub cache_read: Option<u64>,
@@ -243,8 +248,8 @@ impl AnthropicTokens {
     /// No field was sent.
     pub const NONE: Self = Self { input: None, cache_read: None, cache_creation: None, output: None };
 
-    /// A stream tells its input at the start and its output at the end: these fields, replaced by those of `later` that
-    /// were sent.
+    /// Updates the fields of a stream, which reports its input at the start and its output at the end: the fields of
+    /// `later` that were sent replace these.
     #[must_use]
     pub const fn updated_by(self, later: Self) -> Self {
         Self {
@@ -260,9 +265,9 @@ impl AnthropicTokens {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::exhaustive_structs, reason = "a literal that ends in ..NONE outlives a new field")]
 pub struct GeminiTokens {
-    /// `promptTokenCount`: what came from the cache included.
+    /// `promptTokenCount`, including the tokens from the cache.
     pub prompt: Option<u64>,
-    /// `toolUsePromptTokenCount`: what server-side tools added to the input.
+    /// `toolUsePromptTokenCount`: the tokens that server-side tools added to the input.
     pub tool_use_prompt: Option<u64>,
     /// `candidatesTokenCount`: the answer without thoughts.
     pub candidates: Option<u64>,
@@ -286,7 +291,7 @@ impl GeminiTokens {
     };
 }
 
-/// A missing field counts nothing.
+/// A missing field counts as zero.
 pub(super) const fn or_zero(field: Option<u64>) -> u64 {
     match field {
         Some(tokens) => tokens,

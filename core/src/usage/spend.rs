@@ -1,18 +1,18 @@
-//! Sums of reports: what was paid for, and the plain rule that keeps the latest input.
+//! Sums of reports: the spend, and the plain rule that keeps the latest input.
 
 use super::Usage;
 use super::report::or_zero;
 
-/// The tokens that were paid for: sums over reports, never the size of anything. Sums stop at `u64::MAX`.
+/// The tokens that were paid for: sums over reports, never a size. Sums stop at `u64::MAX`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Spend {
     /// The number of reports.
     pub reports: u64,
-    /// Their input, what came from a cache included.
+    /// The input of these reports, including the tokens from a cache.
     pub input: u64,
-    /// Their output, reasoning included.
+    /// The output of these reports, including reasoning.
     pub output: u64,
     /// The tokens of the input that were read from a cache.
     pub cache_read: u64,
@@ -35,7 +35,7 @@ impl Spend {
         });
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self {
@@ -49,10 +49,10 @@ impl Spend {
     }
 }
 
-/// The input of the latest report, and what belongs to it: the plain rule of tracked usage.
+/// The input of the latest report, with its figures: the plain rule of tracked usage.
 ///
-/// It knows nothing of messages that came after the report; [`UsageLedger::size`](super::UsageLedger::size) does. In a
-/// stream the last usage wins, so it is told once per response, with that one.
+/// It ignores messages that came after the report; [`UsageLedger::size`](super::UsageLedger::size) counts them. In a
+/// stream the last usage wins: record one usage for each response, the last one.
 ///
 /// ```
 /// use epitome_core::{Tally, Usage};
@@ -95,7 +95,7 @@ impl Tally {
         });
     }
 
-    /// Records a compaction: the latest input says nothing of what is left. The usage stays.
+    /// Records a compaction: the latest input is not the size of the remaining messages. The usage stays.
     pub const fn compacted(&mut self) {
         self.token_count = 0;
     }

@@ -4,20 +4,20 @@ use super::ViolationKind;
 use crate::profile::{First, Instructions, Neighbours, Rules};
 use crate::shape::{Kind, Shape};
 
-/// State of the messages so far that the order of roles depends on.
+/// State of the messages so far on which the order of roles depends.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Grammar {
     /// The message before, instructions aside.
     previous: Option<Kind>,
-    /// The latest that counts where tools do not.
+    /// The latest message that counts if messages of tools do not.
     said: Option<Kind>,
     instructed: bool,
-    /// Whether there was a user, or what may stand in for one.
+    /// Whether there was a user message, or a message that may take the place of the first one.
     user: bool,
 }
 
 impl Grammar {
-    /// Checks instructions, where they must lead.
+    /// Checks instructions, if they must lead.
     pub(super) fn instruct(&mut self, rules: &Rules, found: &mut dyn FnMut(ViolationKind)) {
         if self.previous.is_some() {
             found(ViolationKind::LateInstruction);
@@ -60,7 +60,7 @@ impl Grammar {
         }
     }
 
-    /// Checks what only the end shows.
+    /// Checks the rules that only the end of the request decides.
     pub(super) fn finish(self, rules: &Rules, found: &mut dyn FnMut(ViolationKind)) {
         if rules.first != First::Anyone && !self.user {
             found(ViolationKind::NoUser);
@@ -68,7 +68,7 @@ impl Grammar {
     }
 }
 
-/// Whether both are the model's, or both the user's own words: these may continue a turn of results.
+/// Whether both messages are of the model, or both are the user's own text, which may continue a turn of results.
 fn same_role(previous: Kind, kind: Kind) -> bool {
     previous.is_model() && kind.is_model() || previous == Kind::User && kind == Kind::User
 }

@@ -1,4 +1,4 @@
-//! Whether each call has one result, where it must stand.
+//! Check that each call has one result, at its place.
 
 use super::{Violation, ViolationKind};
 use crate::message::{CallKind, MessageView, PartView, Role};
@@ -12,10 +12,11 @@ use crate::{Seq, Turn};
 pub(super) struct Pairing<C> {
     /// The calls that wait for their result.
     open: C,
-    /// The calls that have it, as long as a second one could come.
+    /// The calls that have a result, as long as a second one could come.
     answered: C,
     ordinal: u32,
-    /// Whether the message before was the model's: where neighbours are joined, the next of the model is of its turn.
+    /// Whether the message before was of the model: where neighbours are joined, the next message of the model belongs
+    /// to its turn.
     after_model: bool,
 }
 
@@ -85,7 +86,7 @@ impl<C: OpenCalls> Pairing<C> {
 
     fn answer(&mut self, id: &[u8], at: u32, found: &mut dyn FnMut(Violation)) {
         if let Some(call) = self.open.claim(OpenKind::Call, id, Turn(0)) {
-            // Without room for it, a second result is called one of no call.
+            // Without room for the call, a second result is reported as a result of no call.
             let _ = self.answered.open(id, call);
             return;
         }

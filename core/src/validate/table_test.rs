@@ -1,4 +1,4 @@
-//! For each profile: small conversations, and what is wrong with them.
+//! For each profile: small conversations, and their violations.
 
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -35,7 +35,7 @@ fn check(profile: Profile, cases: &[Case]) {
     }
 }
 
-/// Only which of two reasons a second result has is not known then.
+/// With too few slots, only the kind of the violation for a second result differs.
 #[test]
 fn answered_calls_take_no_room_from_others() {
     let conversation = "u ac1 t1 ac2 t2 ac3 t3 t3";

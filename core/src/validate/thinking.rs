@@ -1,21 +1,22 @@
-//! Rules for the messages that reasoning must come with.
+//! Rules for the content that reasoning must come with.
 
 use super::{Violation, ViolationKind};
 use crate::index::ResponseId;
 use crate::profile::{Reasoning, Rules};
 use crate::shape::{Kind, Shape};
 
-/// State of the messages so far that the rules of reasoning depend on. It holds only the state for the profile's own rule.
+/// State of the messages so far on which the rules of reasoning depend. It holds only the state for the profile's own
+/// rule.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Thinking {
     /// The messages just before that end with reasoning.
     dangling: Option<Dangling>,
     turn: Turn,
-    /// The first position that the provider has not seen as it is.
+    /// The first position at which the content differs from that which the provider has seen.
     first_changed: Option<u32>,
 }
 
-/// Neighbours that wait for what their reasoning led to.
+/// Neighbours that wait for the content that their reasoning led to.
 #[derive(Debug, Clone, Copy)]
 struct Dangling {
     first: u32,
@@ -26,7 +27,7 @@ struct Dangling {
 #[derive(Debug, Clone, Copy, Default)]
 struct Turn {
     reasoned: bool,
-    /// The first without reasoning.
+    /// The first message without reasoning.
     without: Option<u32>,
 }
 
@@ -61,7 +62,7 @@ impl Thinking {
         };
     }
 
-    /// Reports the reasoning that nothing followed before `end`.
+    /// Reports the reasoning that no other content followed before `end`.
     fn end_item(&mut self, end: u32, found: &mut dyn FnMut(Violation)) {
         if let Some(dangling) = self.dangling.take() {
             (dangling.first..end).for_each(|at| found(Violation::new(at, ViolationKind::LoneReasoning)));

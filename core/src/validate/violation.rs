@@ -7,7 +7,7 @@ use core::fmt;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Violation {
-    /// The position of the message that is at fault: of a missing result, the one that called.
+    /// The position of the message at fault; for a missing result, that of the message with the call.
     pub position: u32,
     /// The kind of the violation.
     pub kind: ViolationKind,
@@ -24,11 +24,11 @@ impl Violation {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum ViolationKind {
-    /// A result of no call, or not where the call's results must stand.
+    /// A result of no call, or a result that is not where the results of its call must stand.
     OrphanResult,
     /// A second result of one call.
     DuplicateResult,
-    /// A call without a result, though the conversation went on.
+    /// A call without a result, although the conversation went on.
     UnansweredCall,
     /// A call without a result when the request ends, where its result could still have come: the tool may be running.
     PendingCall,
@@ -44,11 +44,12 @@ pub enum ViolationKind {
     SameRole,
     /// A message of the user directly after a result.
     UserAfterResult,
-    /// Reasoning without what it led to.
+    /// Reasoning without the content that it led to.
     LoneReasoning,
-    /// Calls without their reasoning, though other calls of the turn have it. Reported at the first such message only.
+    /// Calls without their reasoning, although other calls of the turn have it. Reported at the first such message
+    /// only.
     MissingReasoning,
-    /// Signed reasoning behind an edit of what its signature covers.
+    /// Signed reasoning behind an edit of the content that its signature covers.
     BoundThinking,
 }
 
@@ -70,7 +71,7 @@ impl ViolationKind {
         Self::BoundThinking,
     ];
 
-    /// Its name.
+    /// The name of the kind.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,5 +1,6 @@
-//! The parts of Epitome that a device needs and nothing else, to see how much flash they take: messages added and streamed,
-//! truncation, clearing of results, compaction in place, the rules of one provider, and the built-in estimator. It prints nothing and checks nothing.
+//! The smallest set of parts of Epitome that a device needs, to measure their size in flash: append and stream
+//! messages, truncation, clearing of results, compaction in place, the rules of one provider, and the built-in
+//! estimator. It prints and checks nothing.
 #![no_std]
 #![no_main]
 
@@ -17,7 +18,7 @@ use epitome_core::{
 
 type History = BoundedHistory<96, 10_504, 36>;
 
-/// The table of interrupts. None is used; without it the runtime would reserve room for 240.
+/// The table of interrupts. No interrupt is used; without this table the runtime would reserve memory for 240.
 #[unsafe(link_section = ".vector_table.interrupts")]
 #[unsafe(no_mangle)]
 pub static __INTERRUPTS: [u32; 1] = [0];
@@ -30,13 +31,13 @@ fn main() -> ! {
     idle()
 }
 
-/// Checked when it is compiled.
+/// The budget, checked at compile time.
 const BUDGET: Budget = match Budget::builder().window(400).trigger(200).goal(100).build() {
     Ok(budget) => budget,
     Err(_) => panic!("the goal is not below the trigger"),
 };
 
-/// A pipeline whose stages are known when it is compiled: their unused parts take no flash.
+/// A pipeline whose stages are known at compile time: unused code of the strategies takes no flash.
 #[derive(Debug)]
 struct ClearThenDrop;
 

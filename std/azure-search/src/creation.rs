@@ -1,4 +1,4 @@
-//! A knowledge base that the provider makes of an index, with the model by which it plans queries.
+//! Creation of a knowledge base over an index, with the model that plans its queries.
 
 use epitome_http::{Endpoint, Key, Repeat};
 use epitome_std::session::{SessionError, SessionErrorKind};
@@ -10,7 +10,7 @@ use crate::provider::{API_VERSION, checked_name};
 /// The kind of a knowledge source over an index.
 pub(crate) const OF_INDEX: &str = "searchIndex";
 
-/// A model in Azure OpenAI, by which a knowledge base plans its queries.
+/// A model in Azure OpenAI that plans the queries of a knowledge base.
 ///
 /// ```
 /// use epitome_azure_search::KnowledgeModel;
@@ -26,14 +26,15 @@ pub struct KnowledgeModel {
 }
 
 impl KnowledgeModel {
-    /// The deployment of this name, which is the name of its model too, in this resource of Azure OpenAI. Without a key, the search service
-    /// asks by its managed identity.
+    /// Selects a deployment in a resource of Azure OpenAI. The name of the deployment must also be the name of its
+    /// model. Without a key, the search service uses its managed identity.
     #[must_use]
     pub fn new(resource_url: impl Into<Box<str>>, deployment: impl Into<Box<str>>) -> Self {
         Self { resource_url: resource_url.into(), deployment: deployment.into(), key: None }
     }
 
-    /// Sets the key of the resource. It is looked up when the knowledge base is made, and stored with the knowledge base.
+    /// Sets the key of the resource. The provider looks the key up when it makes the knowledge base, and stores the key
+    /// with the knowledge base.
     #[must_use]
     pub fn with_key(mut self, key: impl Into<Key>) -> Self {
         self.key = Some(key.into());
@@ -74,10 +75,11 @@ impl Creation {
         format!("{}-source", self.index)
     }
 
-    /// Makes the source unless it is there, and makes the knowledge base, or brings it up to date.
+    /// Makes the knowledge source if it does not exist, and creates or updates the knowledge base.
     ///
     /// # Cancel safety
-    /// If the future is dropped, some of it may be there: it may be called again.
+    /// If the future is dropped, the knowledge source may exist without the knowledge base. A repeated call completes
+    /// the work.
     pub(crate) async fn ensure(&self, endpoint: &Endpoint) -> Result<(), SessionError> {
         self.ensure_source(endpoint).await?;
         let (base, index) = (self.base(), &self.index);

@@ -1,4 +1,4 @@
-//! A search in an index: by words, by vectors where the index has them, and by meaning where it has a semantic configuration.
+//! Search in an index: by words, by vectors if the index has them, and by meaning if it has a semantic configuration.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,13 +9,14 @@ use serde_json::{Map, Value, json};
 
 use crate::provider::{API_VERSION, TEXT_BYTES_MAX};
 
-/// Minimum number of neighbours of a search by vectors, where a semantic configuration ranks them anew: as many as it takes.
+/// Minimum number of neighbours of a vector search whose results a semantic configuration ranks again: the number of
+/// documents that the ranking takes.
 const NEIGHBOURS_RANKED: usize = 50;
 
-/// Maximum length of the id of a document in bytes: the rest is left out, with a mark.
+/// Maximum length of the id of a document in bytes. A longer id is cut, and a mark shows the cut.
 const ID_BYTES_MAX: usize = 512;
 
-/// Fields of the text of a document: the first that it has is shown.
+/// Fields for the text of a document. The first field that the document has is shown.
 const TEXT_FIELDS: [&str; 5] = ["content", "text", "description", "body", "chunk"];
 
 #[derive(Debug, Clone)]
@@ -26,7 +27,7 @@ pub(crate) struct Index {
     pub(crate) filter: Option<Box<str>>,
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     pub(crate) vector_field: Option<Box<str>>,
-    /// The vector field that the definition of the index has shown, once it was looked at.
+    /// The vector field from the definition of the index; `None` before the definition was read.
     pub(crate) discovered: Arc<Mutex<Option<VectorField>>>,
 }
 
@@ -36,7 +37,7 @@ pub(crate) enum VectorField {
     None,
     /// The service makes the vector of the query.
     ByService(Box<str>),
-    /// The caller makes it.
+    /// The embedder of the caller makes the vector of the query.
     ByCaller(Box<str>),
 }
 
@@ -53,7 +54,7 @@ impl Index {
         }
     }
 
-    /// The documents that are nearest to `query`, as texts.
+    /// Returns the documents that are nearest to `query`, as texts.
     pub(crate) async fn search(&self, endpoint: &Endpoint, query: &str) -> Result<Vec<String>, SessionError> {
         let path = format!("/indexes('{}')/docs/search.post.search?{API_VERSION}", self.name);
         let body = self.body(query, self.vector_query(endpoint, query).await?);
@@ -97,8 +98,8 @@ impl Index {
         })
     }
 
-    /// The field that is searched by vectors: the one that was given, or the only one of the index. An index whose definition cannot be read
-    /// is searched by words.
+    /// The field of a vector search: the field that the caller set, or the only vector field of the index. If the
+    /// definition of the index cannot be read, the index is searched by words.
     async fn field(&self, endpoint: &Endpoint) -> VectorField {
         if let Some(field) = &self.vector_field {
             return match self.embedder {
@@ -113,7 +114,7 @@ impl Index {
             Ok(definition) => vector_field_of(&definition, self.embedder.is_some()),
             Err(error) => {
                 tracing::warn!(index = &*self.name, %error, "azure ai search: the index is searched by words only");
-                // One that could not be read for a moment is read again before the next search.
+                // After a transient error, the definition is read again before the next search.
                 let is_final = error.kind() != SessionErrorKind::Unavailable;
                 *self.known() = is_final.then_some(VectorField::None);
                 return VectorField::None;
@@ -128,7 +129,7 @@ impl Index {
     }
 }
 
-/// The only vector field of an index: the only one whose vectors the service makes, if there is one of these.
+/// The only vector field of an index. If the service makes the vectors of some fields, only these fields count.
 fn vector_field_of(definition: &Value, has_embedder: bool) -> VectorField {
     let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
     let is_set =
@@ -161,7 +162,7 @@ fn vector_field_of(definition: &Value, has_embedder: bool) -> VectorField {
     }
 }
 
-/// The text of a document with its id, to be cited; `None` if it has no text.
+/// The text of a document with its id, so that the model can cite it; `None` if the document has no text.
 fn text_of(document: &Map<String, Value>) -> Option<String> {
     let plain = |value: &Value| match value {
         Value::Null | Value::Bool(false) => None,

@@ -1,4 +1,4 @@
-//! Retrieval from a knowledge base: the service plans the queries, and answers with what it has extracted and where that stands.
+//! Retrieval from a knowledge base: the service plans the queries, and answers with extracted texts and their sources.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use crate::creation::{Creation, OF_INDEX};
 use crate::provider::{API_VERSION, TEXT_BYTES_MAX, checked_name};
 
-/// Maximum number of sources of a knowledge base, and of places that an answer names.
+/// Maximum number of sources of a knowledge base, and of source addresses that an answer shows.
 const SOURCES_MAX: usize = 20;
 
 /// Maximum number of pieces of an answer that are shown.
 const ENTRIES_MAX: usize = 50;
 
-/// Fields of the place of a source: the first that it has is shown.
+/// Fields for the address of a source. The first field that the source has is shown.
 const PLACES: [&str; 5] = ["url", "blobUrl", "docUrl", "webUrl", "docKey"];
 
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ pub(crate) struct KnowledgeBase {
     pub(crate) filter: Option<Box<str>>,
     /// Definition of the knowledge base, if the provider makes it.
     pub(crate) creation: Option<Creation>,
-    /// Parameters for each of its sources, once these were looked at.
+    /// Parameters for each source; `None` before the sources were looked up.
     pub(crate) sources: Arc<Mutex<Option<Vec<Value>>>>,
 }
 
@@ -56,7 +56,7 @@ impl KnowledgeBase {
         Ok(texts)
     }
 
-    /// The parameters for each of its sources.
+    /// Returns the parameters for each source.
     async fn sources(&self, endpoint: &Endpoint) -> Result<Vec<Value>, SessionError> {
         let known = self.sources.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(known) = known {
@@ -73,7 +73,7 @@ impl KnowledgeBase {
         Ok(sources)
     }
 
-    /// The sources of the definition, with the kind of each, which a request has to name.
+    /// Reads the sources from the definition of the knowledge base. A request must state the kind of each source.
     async fn listed_sources(&self, endpoint: &Endpoint) -> Result<Vec<Value>, SessionError> {
         let base = endpoint.get(&format!("/knowledgebases('{}')?{API_VERSION}", self.name)).await?;
         let (listed, mut sources) = (list(base.get("knowledgeSources")), Vec::new());
@@ -83,7 +83,7 @@ impl KnowledgeBase {
             let source = endpoint.get(&format!("/knowledgesources('{name}')?{API_VERSION}")).await?;
             sources.push(self.asked_of(name, source.get("kind"))?);
         }
-        // A source that is not named would be searched without the filter.
+        // A source that the request does not list would be searched without the filter.
         match self.filter.is_some() && (sources.is_empty() || sources.len() < listed.len()) {
             true => Err(no_filter()),
             false => Ok(sources),
@@ -119,7 +119,8 @@ fn texts(answer: &Value) -> Vec<String> {
     texts.filter(|text| !text.trim().is_empty()).flat_map(entries).take(ENTRIES_MAX).collect()
 }
 
-/// A text of an answer; of extracted data, which is a list of pieces with the numbers of their sources, each piece.
+/// The entries of an answer text. Extracted data is a list of pieces with the numbers of their sources: each piece is
+/// one entry. Any other text is one entry.
 fn entries(text: &str) -> Vec<String> {
     let pieces: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
     let piece = |piece: &Value| {
@@ -132,7 +133,7 @@ fn entries(text: &str) -> Vec<String> {
     }
 }
 
-/// The places of the extracted pieces: the texts of these have the numbers.
+/// The addresses of the sources, each with the number that the texts of the pieces refer to.
 fn places(answer: &Value) -> Option<String> {
     let place = |source: &Value| {
         let id = source.get("id")?.as_str()?;

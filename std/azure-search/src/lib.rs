@@ -1,8 +1,8 @@
-//! Documents of [Azure AI Search](https://learn.microsoft.com/azure/search/) as a context provider: what an index or a knowledge base has
-//! about the input is added to a run.
+//! Context provider for documents of [Azure AI Search](https://learn.microsoft.com/azure/search/): before a run, it
+//! adds the documents of an index or a knowledge base that match the input.
 //!
-//! The provider asks the service by its REST interface, version 2026-04-01; it runs on tokio. It behaves as `AzureAISearchContextProvider` of
-//! Microsoft Agent Framework does, with the same requests.
+//! The provider uses the REST interface of the service, version 2026-04-01, and runs on tokio. It has the behavior of
+//! `AzureAISearchContextProvider` of Microsoft Agent Framework and sends the same requests.
 //!
 //! ```
 //! use epitome_azure_search::{AzureAISearchContextProvider, Credential};

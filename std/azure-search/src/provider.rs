@@ -15,30 +15,32 @@ use crate::creation::{Creation, KnowledgeModel};
 use crate::index::Index;
 use crate::knowledge_base::KnowledgeBase;
 
-/// The text before what was found, unless the caller says otherwise.
+/// Default text before the found documents.
 pub const PROMPT: &str = "Use the following context to answer the question:";
 
-/// The version of the service's interface.
+/// Version of the REST interface of the service.
 pub(crate) const API_VERSION: &str = "api-version=2026-04-01";
 
-/// Maximum length of a document in bytes: the rest is left out, with a mark.
+/// Maximum length of a document in bytes. A longer document is cut, and a mark shows the cut.
 pub(crate) const TEXT_BYTES_MAX: usize = 16 << 10;
 
 /// Default number of documents that a search finds.
 const TOP: usize = 5;
 
-/// Default number of messages in a question to a knowledge base, the latest of the input.
+/// Default number of messages in a question to a knowledge base: the latest messages of the input.
 const MESSAGES_MAX: usize = 10;
 
-/// Before a run, adds the documents of an index or a knowledge base of Azure AI Search that match the input.
+/// Context provider over Azure AI Search: before a run, adds the documents of an index or a knowledge base that match
+/// the input.
 ///
-/// The found documents stand in one message of the context, of retrieved authority and ephemeral, each document an entry of a list with its
-/// id: they are data, and cannot pass for instructions or for another entry. A blank input asks nothing. The query is the texts of the user
-/// and of the model in the input.
+/// The found documents are list entries of one context message, which is ephemeral and has retrieved authority. Each
+/// entry has the id of its document. Documents are data, and cannot pass for instructions or for another entry. A blank
+/// input starts no search. The query is the texts of the user and model messages in the input.
 ///
-/// *Failures*: a search that fails ends the run before the model is called; a search that fails for a moment is made up to twice more. See
-/// [`Endpoint`] for errors and limits. The options of an index alone (vectors, a number of documents) are refused for a knowledge base, and
-/// the number of messages for an index: the hook is then `Invalid`.
+/// *Failures*: a failed search ends the run before the model is called. After a transient error, a search is repeated
+/// up to two times. See [`Endpoint`] for errors and limits. Vectors, a semantic configuration and a number of documents
+/// are options of an index; the number of messages is an option of a knowledge base. With an option of the other kind,
+/// the hook returns `Invalid`.
 ///
 /// ```
 /// use epitome_azure_search::{AzureAISearchContextProvider, Credential};
@@ -56,7 +58,7 @@ pub struct AzureAISearchContextProvider {
     endpoint: Endpoint,
     searched: Searched,
     prompt: Box<str>,
-    /// Whether something was set that only an index has, or only a knowledge base.
+    /// Whether an option was set that only the other kind of target has.
     is_misplaced: bool,
 }
 
@@ -64,9 +66,10 @@ pub struct AzureAISearchContextProvider {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Credential {
-    /// A key of the service: a query key is enough, but for looking at the definition of an index.
+    /// An API key of the service. A query key is enough, except to read the definition of an index.
     ApiKey(Key),
-    /// A token of Microsoft Entra for `https://search.azure.com`; it expires, so that it is asked for: see [`Key::from_fn`].
+    /// A token of Microsoft Entra for `https://search.azure.com`. Tokens expire, so use [`Key::from_fn`], which can
+    /// return a fresh token.
     Token(Key),
 }
 
@@ -77,16 +80,17 @@ enum Searched {
 }
 
 impl AzureAISearchContextProvider {
-    /// Searches an index: by its words, by its only vector field if the service or an [`Embedder`] makes vectors for it, and by meaning if
-    /// there is [a semantic configuration](Self::with_semantic_configuration).
+    /// Creates a provider that searches an index: by words; by its only vector field, if the service or an [`Embedder`]
+    /// makes the vectors of queries; and by meaning, if there is [a semantic
+    /// configuration](Self::with_semantic_configuration).
     ///
     /// # Errors
-    /// `Invalid` if no index can have this name; `Unavailable` if there is no HTTP client.
+    /// `Invalid` if the name is not a valid index name; `Unavailable` if the HTTP client cannot be made.
     pub fn of_index(endpoint: &str, index: &str, credential: Credential) -> Result<Self, SessionError> {
         Self::new(endpoint, credential, Searched::Index(Index::new(checked_name(index)?.into(), TOP)))
     }
 
-    /// Asks a knowledge base, which must be there.
+    /// Creates a provider that asks an existing knowledge base.
     ///
     /// # Errors
     /// As [`of_index`](Self::of_index).
@@ -99,8 +103,10 @@ impl AzureAISearchContextProvider {
         Self::new(endpoint, credential, Searched::KnowledgeBase(base))
     }
 
-    /// Asks a knowledge base over this index, which plans queries by this model: the first hook makes the knowledge base `INDEX-kb`, or brings
-    /// it up to date, and its source `INDEX-source` unless that is there. The credential must be allowed to do so, as an admin key is.
+    /// Creates a provider that asks a knowledge base over an index, with a model that plans the queries.
+    ///
+    /// The first hook creates or updates the knowledge base `INDEX-kb`. It also creates the knowledge source
+    /// `INDEX-source` if that does not exist. The credential needs the permission to do so, as an admin key has it.
     ///
     /// # Errors
     /// As [`of_index`](Self::of_index).
@@ -137,30 +143,30 @@ impl AzureAISearchContextProvider {
         self
     }
 
-    /// Sets the text before what was found.
+    /// Sets the text before the found documents.
     #[must_use]
     pub fn with_prompt(mut self, prompt: impl Into<Box<str>>) -> Self {
         self.prompt = prompt.into();
         self
     }
 
-    /// Sets how many documents of an index are found at most, 5 unless it is set.
+    /// Sets the maximum number of documents from an index. The default is 5.
     #[must_use]
     pub fn with_top(self, top: NonZeroUsize) -> Self {
         self.of_its_index(|index| index.top = top.get())
     }
 
-    /// Ranks the documents of an index anew by meaning, as this configuration of the index says.
+    /// Ranks the found documents again by meaning, with this semantic configuration of the index.
     #[must_use]
     pub fn with_semantic_configuration(self, name: impl Into<Box<str>>) -> Self {
         self.of_its_index(|index| index.semantic_configuration = Some(name.into()))
     }
 
-    /// Searches only documents that this filter takes, an `OData` expression: `tenant eq 'north'`. It is sent as it is: never make it of what
-    /// a user says.
+    /// Limits the search to documents that match a filter, an `OData` expression such as `tenant eq 'north'`. The
+    /// filter is sent unchanged: never build it from the text of a user.
     ///
-    /// The sources of a knowledge base must all be indexes then, at most 20: the hook is `Invalid` otherwise. They are looked up at the first
-    /// hook; make a new provider where sources are added later.
+    /// For a knowledge base, all sources must then be indexes, and there may be at most 20; otherwise the hook returns
+    /// `Invalid`. The first hook looks the sources up; create a new provider if sources are added later.
     #[must_use]
     pub fn with_filter(mut self, filter: impl Into<Box<str>>) -> Self {
         match &mut self.searched {
@@ -173,20 +179,21 @@ impl AzureAISearchContextProvider {
         self
     }
 
-    /// Makes the vectors of queries to an index, where the service does not.
+    /// Sets the embedder that makes the vectors of queries to an index, for an index whose vectors the service does not
+    /// make.
     #[must_use]
     pub fn with_embedder(self, embedder: Arc<dyn Embedder>) -> Self {
         self.of_its_index(|index| index.embedder = Some(embedder))
     }
 
-    /// Sets the vector field of an index, for which the service makes the vectors of queries unless there is an [`Embedder`]; unless it is
-    /// set, the definition of the index is looked at, once.
+    /// Sets the vector field of an index. The service makes the vectors of queries, unless an [`Embedder`] is set.
+    /// Without this setting, the provider reads the definition of the index once.
     #[must_use]
     pub fn with_vector_field(self, field: impl Into<Box<str>>) -> Self {
         self.of_its_index(|index| index.vector_field = Some(field.into()))
     }
 
-    /// Sets how many of the latest messages of the input a knowledge base is asked about, 10 unless it is set.
+    /// Sets the number of input messages in a question to a knowledge base, the latest ones. The default is 10.
     #[must_use]
     pub const fn with_messages_max(mut self, messages: NonZeroUsize) -> Self {
         match &mut self.searched {
@@ -196,11 +203,12 @@ impl AzureAISearchContextProvider {
         self
     }
 
-    /// Sets how the service is asked: with another limit of time, by an HTTP client that the application has already.
+    /// Changes the settings of the endpoint: the time limit, or the HTTP client, for example one that the application
+    /// already has.
     #[must_use]
     pub fn with_endpoint(mut self, set: impl FnOnce(Endpoint) -> Endpoint) -> Self {
         self.endpoint = set(self.endpoint);
-        // Another service has another index.
+        // The definition of another service's index or knowledge base may differ.
         match &mut self.searched {
             Searched::Index(index) => index.discovered = Arc::default(),
             Searched::KnowledgeBase(base) => base.sources = Arc::default(),
@@ -251,7 +259,7 @@ impl ContextProvider for AzureAISearchContextProvider {
     }
 }
 
-/// A name that can stand in an address: those of the service are letters, digits, dashes and underscores.
+/// Checks that a name can be part of a URL. Names of the service have letters, digits, dashes and underscores.
 pub(crate) fn checked_name(name: &str) -> Result<&str, SessionError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     match !name.is_empty() && name.bytes().all(is_plain) {

@@ -1,4 +1,4 @@
-//! Appending: tokens, heads, groups.
+//! Scenarios of appends: tokens, heads, groups.
 
 use epitome_core::message::Role;
 use epitome_core::{Revision, Seq};
@@ -54,7 +54,8 @@ pub(super) async fn a_token_for_other_messages_is_invalid(room: &Room<'_>) {
     assert_eq!(everything(room).await, before);
 }
 
-/// A caller that lost the answer has loaded the session since, and places and counts its messages after themselves.
+/// A caller that lost the answer has loaded the session again. Its messages are then grouped and counted after their
+/// own stored copies.
 pub(super) async fn a_token_is_known_wherever_its_messages_are_placed_now(room: &Room<'_>) {
     let appended = append(room, "t", 0, &[user(0), user(1)]).await.unwrap();
     let before = everything(room).await;
@@ -114,7 +115,7 @@ pub(super) async fn an_answer_to_several_calls_is_invalid(room: &Room<'_>) {
         fails(append(room, "t", 1, &[calls(1, &["a", "b"]), entry(results(role), 1, 1)]).await, Invalid);
     }
     assert_eq!(everything(room).await, before);
-    // What hosted tools have returned stands in the model's own message, and answers nothing.
+    // A result of a hosted tool is in the model's own message, and answers no call.
     append(room, "t", 1, &[entry(results(Role::Assistant), 1, 1)]).await.unwrap();
     assert_eq!(load(room).await.live[1].entry.call_id(), None);
 }

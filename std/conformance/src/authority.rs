@@ -1,4 +1,4 @@
-//! Authority: what a summary may claim, and which messages a commit may not touch.
+//! Scenarios of authority: the highest authority of a summary, and the messages that no commit may hide or shorten.
 
 use epitome_core::Revision;
 use epitome_core::attribution::{Authority, Retention, SourceKind};
@@ -12,7 +12,7 @@ use super::support::{
     orphan, range, record, summarized, uncompact, user,
 };
 
-/// The record with this claim in its first summary.
+/// The record with a changed attribution in its first summary.
 fn claiming(mut record: CompactionRecord, claim: impl FnOnce(&mut Attribution)) -> CompactionRecord {
     let message = record.summaries[0].message.clone();
     let mut claimed = message.attribution().clone();
@@ -62,7 +62,7 @@ pub(super) async fn a_summary_of_a_summary_has_no_more_authority(room: &Room<'_>
     };
     fails(commit(room, &second(&[(0, 3)])).await, Invalid);
     fails(commit(room, &second(&[(1, 3)])).await, Invalid);
-    // Of messages that have it, it may have that of the model.
+    // If the covered messages have the model's authority, the summary may have it too.
     commit(room, &second(&[(2, 3)])).await.unwrap();
     uncompact(room, 2).await.unwrap();
     let third = summarized(record(3, 5, &[(0, 3)]), &[&[(0, 3)]]);
@@ -95,7 +95,7 @@ pub(super) async fn a_summary_covers_what_its_record_hides_and_nothing_else(room
     append(room, "t", 0, &entries).await.unwrap();
     commit(room, &record(0, 6, &[(1, 1)])).await.unwrap();
     let before = everything(room).await;
-    // The first was hidden before, the second is an orphan.
+    // Message 1 was hidden before, and message 3 is an orphan.
     for covers in [&[(0, 2)][..], &[(0, 1)], &[(1, 1), (4, 4)], &[(2, 4)], &[(0, 0), (3, 4)]] {
         fails(commit(room, &summarized(record(1, 6, &[(0, 4)]), &[covers])).await, Invalid);
     }
@@ -111,7 +111,8 @@ pub(super) async fn instructions_and_pins_are_not_hidden(room: &Room<'_>) {
         fails(commit(room, &record(0, 4, hides)).await, Invalid);
         fails(commit(room, &summarized(record(0, 4, hides), &[hides])).await, Invalid);
     }
-    // Nor is everything, or all behind something, if something takes its place or is shortened before it.
+    // Hiding all messages, or all from a given one on, is also refused if a summary replaces them or an earlier message
+    // is shortened.
     fails(commit(room, &summarized(record(0, 4, &[(0, 3)]), &[&[(0, 3)]])).await, Invalid);
     fails(commit(room, &summarized(record(0, 4, &[(2, 3)]), &[&[(2, 3)]])).await, Invalid);
     fails(commit(room, &edited(record(0, 4, &[(2, 3)]), &[edit(1, &[(0, Some("[-]"))], 1)])).await, Invalid);
@@ -134,12 +135,12 @@ pub(super) async fn instructions_and_pins_are_not_shortened(room: &Room<'_>) {
 pub(super) async fn a_record_that_takes_back_hides_instructions_and_pins_too(room: &Room<'_>) {
     append(room, "t", 0, &[instruction(0), user(1), pinned(2)]).await.unwrap();
     append(room, "later", 3, &[user(3)]).await.unwrap();
-    // It was made from the first three.
+    // The record was made from the first three messages.
     assert_eq!(commit(room, &record(0, 3, &[(0, 2)])).await.unwrap(), Revision(1));
     assert_eq!(keys(room).await, [3]);
     uncompact(room, 1).await.unwrap();
     assert_eq!(load(room).await.live.len(), 4);
-    // What comes back is what it was.
+    // Messages that become visible again keep their protection.
     fails(commit(room, &record(2, 4, &[(0, 1)])).await, Invalid);
     fails(commit(room, &record(2, 4, &[(0, 0), (3, 3)])).await, Invalid);
     assert_eq!(commit(room, &record(2, 4, &[(2, 3)])).await.unwrap(), Revision(3));
@@ -154,7 +155,7 @@ pub(super) async fn an_answer_that_came_later_is_not_taken_back_with_a_pin(room:
     left.hides = vec![range(1, 2), range(4, 4)];
     commit(room, &left).await.unwrap();
     assert_eq!(keys(room).await, [0, 3]);
-    // A summary behind it is left as well.
+    // A later summary counts as a remaining message, too.
     uncompact(room, 2).await.unwrap();
     commit(room, &summarized(record(3, 5, &[(2, 2), (4, 4)]), &[&[(2, 2)], &[(4, 4)]])).await.unwrap();
     fails(commit(room, &record(4, 5, &[(1, 2)])).await, Invalid);

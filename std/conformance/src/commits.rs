@@ -1,4 +1,4 @@
-//! Committing: what a record may hide, what it shows, and who comes second.
+//! Scenarios of commits: the messages that a record may hide, the summaries that it shows, and conflicts.
 
 use epitome_core::{Revision, Seq, Turn};
 use epitome_history::Committed;
@@ -47,7 +47,7 @@ pub(super) async fn a_summary_over_a_summary_hides_it(room: &Room<'_>) {
     assert_eq!(keys(room).await, [0, 4, 5]);
     assert_eq!(load(room).await.live[0].entry.message, summary(&[(0, 3)]).message);
     assert_eq!(hidden(room).await, [Some(1), Some(1), Some(2), Some(2), None, None]);
-    // A summary alone may be dropped too, and its place taken by another.
+    // A record may also hide only a summary, and a later record may use its place.
     commit(room, &summarized(record(2, 6, &[(0, 3)]), &[&[(0, 3)]])).await.unwrap();
     commit(room, &record(3, 6, &[(0, 3)])).await.unwrap();
     assert_eq!(keys(room).await, [4, 5]);
@@ -58,7 +58,7 @@ pub(super) async fn a_summary_may_cover_less_than_is_hidden(room: &Room<'_>) {
     commit(room, &summarized(record(0, 6, &[(0, 2), (4, 4)]), &[&[(1, 2), (4, 4)]])).await.unwrap();
     assert_eq!(keys(room).await, [1, 3, 5]);
     fails(commit(room, &record(1, 6, &[(1, 3)])).await, Invalid);
-    // What it covers is hidden with it, also where something else stands between.
+    // The summary is hidden with all its coverage, also if another message is between the covered ones.
     commit(room, &record(1, 6, &[(1, 2), (4, 4)])).await.unwrap();
     assert_eq!(keys(room).await, [3, 5]);
     fails(commit(room, &record(2, 6, &[(1, 2), (5, 5)])).await, Invalid);
@@ -152,7 +152,7 @@ pub(super) async fn a_record_that_hides_nothing_visible_is_invalid(room: &Room<'
     commit(room, &record(0, 6, &[(1, 3)])).await.unwrap();
     fails(commit(room, &record(1, 6, &[(1, 3)])).await, Invalid);
     fails(commit(room, &record(1, 6, &[(2, 2), (4, 5)])).await, Invalid);
-    // What is hidden already may lie between.
+    // Messages that are hidden already may lie between.
     commit(room, &record(1, 6, &[(0, 4)])).await.unwrap();
     assert_eq!(hidden(room).await, [Some(2), Some(1), Some(1), Some(1), Some(2), None]);
 }
@@ -216,7 +216,7 @@ pub(super) async fn records_are_kept_whole_and_have_pages(room: &Room<'_>) {
     first.unanswered = vec![unanswered("a", 0, 0)];
     (first.strategy, first.tokens_before, first.tokens_after) = ("window".into(), 50, 26);
     commit(room, &first).await.unwrap();
-    // A late answer moves the revision and is no record.
+    // A late answer changes the revision without a record.
     append(room, "late", 5, &[late(answer(0, "a"))]).await.unwrap();
     let second = record(2, 5, &[(3, 3)]);
     commit(room, &second).await.unwrap();

@@ -1,4 +1,4 @@
-//! Scenarios of the content of messages and records: all of it comes back as it was given.
+//! Scenarios of the content of messages and records: a store returns all of it unchanged.
 
 use epitome_core::attribution::{Authority, Retention, SourceKind};
 use epitome_core::message::{CallKind, MediaKind, Role};
@@ -13,7 +13,7 @@ use super::support::{
     Room, append, commit, edit, edited, entry, load, log, range, record, records, summarized, user,
 };
 
-/// Texts that databases, formats and languages take for something else.
+/// Texts with a special meaning in databases, formats and languages.
 const TEXTS: [&str; 12] = [
     "",
     "\0",
@@ -29,7 +29,7 @@ const TEXTS: [&str; 12] = [
     "NULL",
 ];
 
-/// All entries come back, from the projection and from the log.
+/// Checks that the store returns all entries, in the projection and in the log.
 async fn come_back(room: &Room<'_>, entries: &[Entry]) {
     append(room, "all", 0, entries).await.unwrap();
     for room in [room, &room.another().await] {
@@ -56,7 +56,7 @@ pub(super) async fn any_text_is_kept(room: &Room<'_>) {
 
 pub(super) async fn any_text_of_a_record_is_kept(room: &Room<'_>) {
     let texts = TEXTS.len() as u64;
-    // What the model says may become any text.
+    // Texts of the model may become any text.
     let said = (texts..2 * texts).map(|seq| entry(Message::assistant(format!("answer {seq}")), seq, 1));
     let entries: Vec<Entry> = (0..texts).map(user).chain(said).collect();
     append(room, "t", 0, &entries).await.unwrap();

@@ -1,4 +1,4 @@
-//! Editing: parts of messages that stay, and what stands in their place.
+//! Scenarios of edits: shortened parts of visible messages, and their stand-ins.
 
 use core::panic::Location;
 
@@ -14,12 +14,12 @@ use super::support::{
     orphan, record, records, summarized, user,
 };
 
-/// A call, its answer, and what was said around.
+/// Appends a call and its answer, between two user messages.
 async fn exchange(room: &Room<'_>) {
     append(room, "t", 0, &[user(0), calls(1, &["a"]), answer(1, "a"), user(3)]).await.unwrap();
 }
 
-/// Commits a record that has to be refused. A failure names the line of the caller.
+/// Commits a record that must be refused. A failure names the line of the caller.
 #[track_caller]
 fn refused<'r>(
     room: &'r Room<'_>,
@@ -113,7 +113,7 @@ pub(super) async fn an_edited_message_may_be_hidden(room: &Room<'_>) {
     assert_eq!((info.live_messages, info.live_tokens), (3, 23));
     assert_eq!(log(room).await[2].entry, answer(1, "a"));
     refused(room, &edited(record(2, 4, &[]), &[edit(2, &[(0, Some("-"))], 2)]), Invalid).await;
-    // What a summary says is its record's.
+    // The text of a summary belongs to its record, and cannot be edited.
     refused(room, &edited(record(2, 4, &[]), &[edit(1, &[(0, Some("-"))], 2)]), Invalid).await;
 }
 
@@ -206,7 +206,7 @@ pub(super) async fn an_edit_that_is_no_smaller_is_invalid(room: &Room<'_>) {
         refused(room, &edited(record(0, 2, &[]), &[edit(0, &[(0, Some("[-]"))], tokens)]), Invalid).await;
     }
     refused(room, &edited(record(0, 2, &[]), &[edit(1, &[(0, None)], 11)]), Invalid).await;
-    // Sealed reasoning counts as nothing, and another counter's amounts cannot be compared.
+    // Sealed reasoning counts as zero tokens, and sizes of different counters cannot be compared.
     let mut other = edit(0, &[(0, Some("[-]"))], 11);
     other.count.counter = "other".into();
     commit(room, &edited(record(0, 2, &[]), &[other, edit(1, &[(0, None)], 10)])).await.unwrap();
@@ -250,7 +250,7 @@ pub(super) async fn an_edit_does_not_speak_for_a_user(room: &Room<'_>) {
     let stand_ins = [(0, Some(cut)), (1, Some("[media]"))];
     commit(room, &edited(record(0, 3, &[]), &[edit(0, &stand_ins, 8)])).await.unwrap();
     assert_eq!(shown(room, 0).await, [Part::Text(cut.into()), Part::Text("[media]".into())]);
-    // Of what is left, less may be left.
+    // The rest of a text may be shortened again.
     let less = "Read the\n[... c [cut] about.";
     commit(room, &edited(record(1, 3, &[]), &[edit(0, &[(0, Some(less))], 6)])).await.unwrap();
     refused(room, &edited(record(2, 3, &[]), &[edit(0, &[(0, Some("Obey."))], 4)]), Invalid).await;

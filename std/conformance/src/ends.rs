@@ -1,4 +1,4 @@
-//! Appending wherever the end of a session is.
+//! Scenarios of appends at the present end of a session.
 
 use epitome_core::{Revision, Seq, Turn};
 use epitome_history::StoreErrorKind::Invalid;
@@ -24,7 +24,7 @@ fn in_turn(turn: u32, mut entry: Entry) -> Entry {
 pub(super) async fn an_append_at_the_end_goes_behind_what_others_have_appended(room: &Room<'_>) {
     append(room, "1", 0, &[user(0)]).await.unwrap();
     append(room, "2", 1, &[in_turn(2, user(1))]).await.unwrap();
-    // Both are grouped behind the first message alone.
+    // Both entries were grouped when only the first message existed.
     let entries = [calls(1, &["b"]), answer(1, "b")];
     let appended = at_end(room, "3", 1, &entries).await.unwrap();
     assert_eq!((appended.first, appended.head, appended.revision), (Seq(2), Seq(4), Revision(0)));
@@ -34,7 +34,7 @@ pub(super) async fn an_append_at_the_end_goes_behind_what_others_have_appended(r
         assert_eq!((&logged.entry.message, &logged.entry.count), (&entry.message, &entry.count));
     }
     assert_eq!(keys(room).await, [0, 1, 2, 3]);
-    // At the end that it was grouped at it stays as it is.
+    // An append at the head at which it was grouped keeps its groups.
     let as_given = in_turn(7, user(4));
     at_end(room, "4", 4, core::slice::from_ref(&as_given)).await.unwrap();
     assert_eq!(log(room).await[4].entry, as_given);
@@ -60,7 +60,7 @@ pub(super) async fn an_answer_at_the_end_joins_its_call(room: &Room<'_>) {
     append(room, "1", 0, &[calls(0, &["a"])]).await.unwrap();
     append(room, "2", 1, &[in_turn(2, user(1))]).await.unwrap();
     let appended = at_end(room, "3", 1, &[answer(0, "a")]).await.unwrap();
-    // By now it is late.
+    // The answer is now late.
     assert_eq!((appended.first, appended.revision), (Seq(2), Revision(1)));
     let logged = log(room).await;
     assert_eq!((logged[2].entry.anchor, logged[2].entry.late), (Seq(0), true));

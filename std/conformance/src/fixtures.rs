@@ -1,7 +1,7 @@
-//! Messages, summaries and records of the scenarios, under short names, for tests of your own too.
+//! Messages, summaries and records for the scenarios, under short names. Tests of other stores may use them too.
 //!
-//! Every message counts ten tokens by a counter named `test`, a summary three. A message's text is worked out from its
-//! number, so that a test can say what has to stand where.
+//! Every message has ten tokens by a counter named `test`, a summary three. A message's text is derived from its
+//! number, so that a test can check its position.
 
 use epitome_core::attribution::{Authority, SeqRange, SourceKind};
 use epitome_core::message::Role;
@@ -57,13 +57,13 @@ pub const fn orphan(mut entry: Entry) -> Entry {
     entry
 }
 
-/// The numbers from `first` to `last`, both included.
+/// The numbers from `first` to `last`, inclusive.
 #[must_use]
 pub const fn range(first: u64, last: u64) -> SeqRange {
     SeqRange { first: Seq(first), last: Seq(last) }
 }
 
-/// A record made from revision `parent` and from `head`, that hides these ranges.
+/// A record made from revision `parent` and from `head` that hides these ranges.
 #[must_use]
 pub fn record(parent: u64, head: u64, hides: &[(u64, u64)]) -> CompactionRecord {
     let mut record = CompactionRecord::new(Revision(parent), Seq(head));
@@ -71,7 +71,7 @@ pub fn record(parent: u64, head: u64, hides: &[(u64, u64)]) -> CompactionRecord 
     record
 }
 
-/// A summary of `covers`, at the first number of them; at 0 if there is none.
+/// A summary of `covers`, at its first number; at 0 if `covers` is empty.
 #[must_use]
 pub fn summary(covers: &[(u64, u64)]) -> Summary {
     let ranges: Vec<SeqRange> = covers.iter().map(|(first, last)| range(*first, *last)).collect();
@@ -88,7 +88,7 @@ pub fn summarized(mut record: CompactionRecord, summaries: &[&[(u64, u64)]]) -> 
     record
 }
 
-/// An edit of message `seq`: these texts in place of its parts, and `tokens` as its new size.
+/// An edit of message `seq`: these stand-ins for its parts, and `tokens` as its new size.
 #[must_use]
 pub fn edit(seq: u64, stand_ins: &[(u32, Option<&str>)], tokens: u32) -> MessageEdit {
     let stand_ins = stand_ins.iter().map(|(ordinal, text)| PartStandIn::new(*ordinal, text.map(Into::into)));

@@ -1,4 +1,4 @@
-//! Several handles on one session: threads, processes, and who comes second.
+//! Scenarios of several handles on one session: threads, processes, and conflicts.
 
 use epitome_core::{Revision, Seq};
 use epitome_history::StoreErrorKind::{Conflict, NotFound};
@@ -107,7 +107,7 @@ pub(super) async fn what_another_handle_deleted_is_gone(room: &Room<'_>) {
     assert!(room.delete(&room.session()).await.unwrap());
     fails(other.load(&other.session()).await, NotFound);
     assert!(!other.delete(&other.session()).await.unwrap());
-    // Nor does it remember anything when the name is used again.
+    // The other handle has also forgotten the deleted session when its id is used again.
     append(room, "fill", 0, &[user(0)]).await.unwrap();
     assert_eq!((keys(&other).await, load(&other).await.revision), (vec![0], Revision(0)));
     append(&other, "t", 1, &[user(1)]).await.unwrap();

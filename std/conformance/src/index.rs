@@ -1,4 +1,5 @@
-//! Sessions for the test of an index of words: what it finds is compared with what reading every message finds.
+//! Sessions for the test of an index of words. The results of the index are compared with those of a search that reads
+//! every message.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -12,12 +13,12 @@ use epitome_history::{
 };
 use epitome_message::{Message, Part, ToolCall};
 
-/// Numbers that look random, the same for a seed: xorshift.
+/// Pseudo-random numbers, the same for the same seed: xorshift.
 #[derive(Debug, Clone)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// The numbers of a seed other than 0.
+    /// Makes the sequence of a seed other than 0.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
@@ -48,7 +49,7 @@ fn message(dice: &mut Dice) -> Message {
         0 => Message::system(text),
         1 | 2 => Message::assistant(text),
         3 => {
-            // Ids come again in other groups, and each tool in many.
+            // Ids are reused in other groups, and each tool is used in many.
             let calls = ["c0", "c1"].map(|id| {
                 let arguments = format!("{{\"of\":\"{}\"}}", self::text(dice));
                 Part::ToolCall(ToolCall::new(id, format!("tool{}", dice.below(3)), arguments))
@@ -59,11 +60,11 @@ fn message(dice: &mut Dice) -> Message {
     }
 }
 
-/// The messages behind a message in its group: some have a further call, and each call has an answer.
+/// The messages after a message in its group: some have a further call, and each call has an answer.
 fn answers(message: &Message, dice: &mut Dice) -> VecDeque<Message> {
     let mut answers: VecDeque<_> = message.parts().iter().filter_map(|part| answer(part, dice)).collect();
     if !answers.is_empty() && dice.below(2) == 0 {
-        // Behind the first answer it may have the id of the call that was answered.
+        // After the first answer, the call may have the id of the answered call.
         let (id, at) = [("c2", 0), ("c0", 1)][usize::from(dice.below(2) == 0)];
         let call = Part::ToolCall(ToolCall::new(id, format!("tool{}", dice.below(3)), "{}"));
         answers.extend(answer(&call, dice));
@@ -79,7 +80,7 @@ fn answer(part: &Part, dice: &mut Dice) -> Option<Message> {
     }
 }
 
-/// Appends so many messages at a time that is as late as the session is long, or at an unknown one.
+/// Appends `count` messages. The time of the append is unknown, or equals the head of the session.
 ///
 /// # Panics
 /// If the store fails.
@@ -87,7 +88,7 @@ pub async fn append_some<S: HistoryStore>(store: &S, session: &SessionId, count:
     let loaded = store.load(session).await.ok();
     let head = loaded.as_ref().map_or(0, |loaded| loaded.head.0);
     let newest = loaded.as_ref().and_then(|loaded| loaded.live.last());
-    // Some calls are answered by the next append.
+    // The next append answers some of the calls.
     let newest = newest.filter(|live| live.key.0 + 1 == head && live.key == live.entry.anchor);
     let (mut anchor, mut left) = (head.saturating_sub(1), VecDeque::new());
     if let Some(newest) = newest {
@@ -111,7 +112,7 @@ pub async fn append_some<S: HistoryStore>(store: &S, session: &SessionId, count:
     store.append(session, &Append::new(&token, Seq(head), &entries).at(time)).await.unwrap();
 }
 
-/// Hides the groups of the first so many messages that may be hidden, and deletes all that is hidden.
+/// Hides the groups of the first `count` messages that may be hidden, and prunes all hidden messages.
 ///
 /// # Panics
 /// If the store fails.
@@ -121,7 +122,7 @@ pub async fn prune_some<S: HistoryStore>(store: &S, session: &SessionId, count: 
     }
 }
 
-/// Hides the groups of the first so many messages that may be hidden; `None` if there are none.
+/// Hides the groups of the first `count` messages that may be hidden; `None` if there are none.
 ///
 /// # Panics
 /// If the store fails.
@@ -143,7 +144,8 @@ pub async fn hide_some<S: HistoryStore>(store: &S, session: &SessionId, count: u
     Some(store.commit(session, &record).await.unwrap())
 }
 
-/// A random change of one of three sessions: an append of up to 450 messages, a compaction, a prune, or a deletion. The first session grows most.
+/// A random change of one of three sessions: an append of up to 450 messages, a compaction, a prune, or a deletion. The
+/// first session grows most.
 ///
 /// # Panics
 /// If the store fails.
@@ -164,7 +166,7 @@ pub async fn change<S: HistoryStore>(store: &S, sessions: &[SessionId; 3], dice:
     }
 }
 
-/// Everything that a search can be limited by. The sessions of an owner begin with `prefix`.
+/// Searches with each of the possible limits. The ids of the sessions of one owner begin with `prefix`.
 fn searches(words: &str, session: &SessionId, prefix: &str) -> [LogSearch; 10] {
     let all = || LogSearch::new(words).with_limit(u32::MAX);
     let one = || all().in_session(session.clone());
@@ -182,10 +184,10 @@ fn searches(words: &str, session: &SessionId, prefix: &str) -> [LogSearch; 10] {
     ]
 }
 
-/// Searches in every way, and returns how many messages were found.
+/// Runs all these searches, and returns the number of results.
 ///
 /// # Panics
-/// If the store finds others than those that it finds by reading every message, or one twice.
+/// If the results differ from those of a search that reads every message, or a message is found twice.
 pub async fn assert_found<S: HistoryStore>(store: &S, session: &SessionId, prefix: &str) -> usize {
     let mut count = 0;
     for words in ["w17", "\u{6771}\u{4eac}", "common1 common3 w1 w2"] {
@@ -206,7 +208,7 @@ pub async fn assert_found<S: HistoryStore>(store: &S, session: &SessionId, prefi
     count
 }
 
-/// Plants one message with a rare word before thousands with a common one, and searches for both words.
+/// Appends one message with a rare word before thousands with a common one, and searches for both words.
 ///
 /// # Panics
 /// If the store fails, or finds another message first.
@@ -224,10 +226,11 @@ pub async fn assert_rare_first<S: HistoryStore>(store: &S, session: &SessionId) 
     assert_eq!(found, [0, 1, 7_499], "the rarest first, then its neighbour, then the newest");
 }
 
-/// Appends a group with two calls of one id on both sides of the first 256 messages, and searches for each of the two tools.
+/// Appends a group with two calls of one id, one before and one after the boundary of 256 messages, and searches for
+/// each of the two tools.
 ///
 /// # Panics
-/// If the store fails, or finds other messages than those that reading every message finds.
+/// If the store fails, or the results differ from those of a search that reads every message.
 pub async fn assert_reused_id_found<S: HistoryStore>(store: &S, session: &SessionId) {
     let size = TokenCount::new(Tokens(1), Basis::Estimated, "test".into());
     let call =

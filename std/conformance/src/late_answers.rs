@@ -1,4 +1,4 @@
-//! Answers that come after their call has gone by, or has been hidden.
+//! Scenarios of late answers: their call is in an earlier turn, or is hidden.
 
 use epitome_core::Revision;
 use epitome_history::StoreErrorKind::Conflict;

@@ -1,11 +1,11 @@
 //! The contract of every [`HistoryStore`](epitome_history::HistoryStore), as scenarios that any implementation runs with one call.
 //!
-//! A [`Subject`] opens the store that is looked at; a [`Suite`] runs the scenarios on it and gives a [`Report`], which names each scenario
-//! that failed. Each scenario makes sessions of its own, with unique names, and deletes them: a database that holds something else may be
-//! used. Only the scenarios and groups that [`Suite::with_skip`] declares are skipped.
+//! A [`Subject`] opens the store under test. A [`Suite`] runs the scenarios on it and returns a [`Report`], which names
+//! each scenario that failed. Each scenario creates its own sessions, with unique ids, and deletes them, so a database
+//! with other content may be used. Only the scenarios and groups that [`Suite::with_skip`] declares are skipped.
 //!
-//! This is for tests: scenarios are assertions, and a failed one is a panic that the suite catches. It needs unwinding
-//! panics, and no particular executor: it waits for nothing but the store.
+//! This crate is for tests: scenarios are assertions, and a failed one is a panic that the suite catches. It needs
+//! unwinding panics. It runs on any executor, because it waits only for the store.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Deleting what is hidden.
+//! Scenarios of prunes.
 
 use epitome_core::{Revision, Seq};
 use epitome_history::Logged;
@@ -14,7 +14,7 @@ fn pruned(logged: &[Logged]) -> Vec<Option<u64>> {
     logged.iter().map(|logged| logged.pruned_by.map(|by| by.0)).collect()
 }
 
-/// Whether nothing but the place is left.
+/// Whether only the place of the message is left.
 fn is_bare(message: &Message) -> bool {
     message.is_pruned() && message.parts().is_empty()
 }
@@ -96,7 +96,7 @@ pub(super) async fn what_an_undone_record_showed_is_deleted(room: &Room<'_>) {
     assert_eq!((done.messages, done.summaries), (0, 1));
     assert!(is_bare(&records(room).await[0].record.summaries[0].message));
     assert_eq!(keys(room).await, [0, 1, 2, 3]);
-    // The undoing is known all the same.
+    // A repetition of the uncompact is still recognized.
     assert_eq!(uncompact(room, 1).await.unwrap(), Revision(2));
 }
 

@@ -1,4 +1,4 @@
-//! Any series of operations: the store and its naive twin give equal answers and end with equal sessions.
+//! Random sequences of operations: the store and its naive twin must give equal answers and end with equal sessions.
 
 use core::panic::AssertUnwindSafe;
 use std::collections::BTreeMap;
@@ -23,7 +23,8 @@ mod ops;
 
 use ops::{Claim, Commit, Kind, Op, ops};
 
-/// Two handles do the operations in turn, both see the same after each, and one that is opened then finds it too.
+/// Two handles run the operations in turn. Both must see the same state after each operation, and so must a handle that
+/// is opened afterwards.
 pub(super) async fn any_series_of_operations_is_answered_as_by_the_naive_twin(room: &Room<'_>) {
     let mut counts = Counts::default();
     let mut handles = vec![room.another().await, room.another().await];
@@ -39,13 +40,13 @@ pub(super) async fn any_series_of_operations_is_answered_as_by_the_naive_twin(ro
     }
 }
 
-/// Why the store fails this series, if it does.
+/// The reason why the store fails this sequence; `None` if it passes.
 async fn failure(handles: &mut Vec<Room<'_>>, ops: &[Op], counts: &mut Counts) -> Option<String> {
     let ran = AssertUnwindSafe(series(handles, ops, counts)).catch_unwind().await;
     ran.err().map(|panic| said(&*panic))
 }
 
-/// A failing series with fewer operations: as few as can be had by leaving out one after another.
+/// Shortens a failing sequence, by leaving out one operation after another while it still fails.
 async fn shrunk(handles: &mut Vec<Room<'_>>, mut ops: Vec<Op>, mut why: String) -> (Vec<Op>, String) {
     for at in (0..ops.len()).rev() {
         let mut fewer = ops.clone();
@@ -99,7 +100,7 @@ async fn check_list(room: &Room<'_>, state: &State) {
     }
 }
 
-/// Number of times that each nasty case was met.
+/// Number of times that each special case occurred.
 #[derive(Default)]
 struct Counts(BTreeMap<&'static str, u32>);
 
@@ -109,7 +110,7 @@ impl Counts {
     }
 }
 
-/// The twin with the means to make an operation fit what is there.
+/// The twin, with the data that makes an operation fit the session.
 #[derive(Default)]
 struct Session {
     twin: Twin,
@@ -219,7 +220,7 @@ fn planned(op: &Commit, state: &State) -> CompactionRecord {
     record
 }
 
-/// A summary of this, which claims what the operation says.
+/// A summary of `covers` with the authority that the operation claims.
 fn claiming(op: &Commit, state: &State, covers: &[(u64, u64)]) -> Summary {
     let mut summary = summary(covers);
     let mut attribution = summary.message.attribution().clone();
@@ -239,7 +240,8 @@ fn claiming(op: &Commit, state: &State, covers: &[(u64, u64)]) -> Summary {
     summary
 }
 
-/// The part of these ranges that is visible or behind a visible summary; a record that need not fit takes all of them.
+/// The part of these ranges that is visible, or covered by a visible summary. A record that need not fit keeps the
+/// ranges unchanged.
 fn shown(op: &Commit, state: &State, hides: &[(u64, u64)]) -> Vec<(u64, u64)> {
     if !op.whole {
         return hides.to_vec();
@@ -288,8 +290,8 @@ fn entries(state: &State, messages: &[Kind]) -> Vec<Entry> {
         .collect()
 }
 
-/// The ranges between the places, or all from one on; a whole one takes in what a group or a summary needs, and merges
-/// what touches.
+/// The ranges between the places, or everything from one place on. A whole record is extended to groups and summaries,
+/// and merges adjacent ranges.
 fn hides(op: &Commit, state: &State, head: u64) -> Vec<(u64, u64)> {
     let between = |(one, other): &(u8, u8)| {
         let (one, other) = (place(state, *one), place(state, *other));
@@ -328,7 +330,8 @@ fn hides(op: &Commit, state: &State, head: u64) -> Vec<(u64, u64)> {
     runs(numbers.into_iter().filter(|seq| !stays(seq)))
 }
 
-/// Edits of messages at these places; `legal` takes only what may be edited, and makes it smaller.
+/// Edits of messages at these places. With `legal`, only messages that may be edited are edited, and they become
+/// smaller.
 fn message_edits(
     state: &State,
     edits: &[(u8, u8, u8, u8)],

@@ -12,11 +12,11 @@ pub struct Report {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ScenarioOutcome {
-    /// The store does what the contract says.
+    /// The store fulfils the contract.
     Passed,
-    /// The store does something else: the text of the failed assertion.
+    /// The store violates the contract: the text of the failed assertion.
     Failed(String),
-    /// The suite declared that the store cannot do it: the reason.
+    /// The suite declares that the store does not support it: the reason.
     Skipped(String),
 }
 
@@ -30,7 +30,7 @@ impl Report {
         self.outcomes.iter().map(|(scenario, outcome)| (scenario.as_str(), outcome))
     }
 
-    /// The scenarios that failed, and why.
+    /// The scenarios that failed, with the reasons.
     pub fn failures(&self) -> impl Iterator<Item = (&str, &str)> {
         self.outcomes().filter_map(|(scenario, outcome)| match outcome {
             ScenarioOutcome::Failed(why) => Some((scenario, why.as_str())),
@@ -44,17 +44,17 @@ impl Report {
         self.outcomes().filter(|(_, outcome)| **outcome == ScenarioOutcome::Passed).count()
     }
 
-    /// Ends the test if a scenario has failed.
+    /// Fails the test if a scenario has failed.
     ///
     /// # Panics
-    /// If one has, naming each of them.
+    /// If a scenario has failed. The message names all of them.
     #[track_caller]
     pub fn assert_passed(&self) {
         assert!(self.failures().next().is_none(), "{self}");
     }
 }
 
-/// A line for each scenario that did not pass, and one with the sums.
+/// One line for each scenario that did not pass, and one with the totals.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (scenario, outcome) in self.outcomes() {

@@ -1,4 +1,4 @@
-//! The surroundings of a scenario: a store, and unique names for its sessions.
+//! The environment of a scenario: a store, and unique ids for its sessions.
 
 use core::ops::Deref;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use uuid::Uuid;
 
 use super::Subject;
 
-/// A store with a session for one scenario. Methods of the store are called on it.
+/// A store with sessions for one scenario. It dereferences to the store.
 pub(super) struct Room<'a> {
     store: Arc<dyn HistoryStore>,
     subject: &'a dyn Subject,
-    /// Place of the store, as the subject opens it.
+    /// Name of the place at which the subject opens the store.
     place: String,
-    /// Prefix of the names of all sessions of the scenario; empty where the place is its own.
+    /// Prefix of the ids of all sessions of the scenario; empty if the scenario has a place of its own.
     prefix: String,
     /// Number of cases of the random scenario.
     pub(super) cases: u32,
@@ -32,14 +32,14 @@ impl<'a> Room<'a> {
         Ok(Self { store, subject, place, prefix, cases })
     }
 
-    /// Another handle on the same sessions.
+    /// Opens another handle on the same sessions.
     pub(super) async fn another(&self) -> Self {
         let store = self.subject.open(&self.place).await.unwrap();
         let (place, prefix) = (self.place.clone(), self.prefix.clone());
         Self { store, subject: self.subject, place, prefix, cases: self.cases }
     }
 
-    /// The sessions in the store that is opened again, after this handle was closed.
+    /// Closes this handle, and opens the store again.
     pub(super) async fn reopened(self) -> Self {
         let Self { store, subject, place, prefix, cases } = self;
         drop(store);
@@ -51,28 +51,28 @@ impl<'a> Room<'a> {
         &*self.store
     }
 
-    /// The session of the scenario.
+    /// The main session of the scenario.
     pub(super) fn session(&self) -> SessionId {
         self.named("s")
     }
 
-    /// A session named `name`, but for what the names of all of them begin with.
+    /// The session with this name, after the prefix of the scenario.
     pub(super) fn named(&self, name: &str) -> SessionId {
         SessionId::new(format!("{}{name}", self.prefix))
     }
 
-    /// The name that the scenario gave `session`.
+    /// The name of `session` without the prefix of the scenario.
     pub(super) fn name_of(&self, session: &SessionId) -> String {
         session.as_str().strip_prefix(&self.prefix).unwrap().to_owned()
     }
 
-    /// Lists as the store does; where others use the store too, the sessions of this scenario only.
+    /// Lists sessions. In a shared store, lists only the sessions of this scenario.
     pub(super) async fn list(
         &self,
         after: Option<&SessionId>,
         limit: u32,
     ) -> Result<Vec<SessionInfo>, StoreError> {
-        // The name that all of them begin with follows this one, and no other name lies between: it is used once.
+        // The ids of the scenario directly follow this id, because the prefix is used only once.
         let before = self.prefix.strip_suffix('/').map(SessionId::new);
         let mut listed = self.store.list(after.or(before.as_ref()), limit).await?;
         let ours = listed.iter().take_while(|info| info.id.as_str().starts_with(&self.prefix)).count();
@@ -80,7 +80,7 @@ impl<'a> Room<'a> {
         Ok(listed)
     }
 
-    /// Deletes what the scenario has left where others use the store too.
+    /// Deletes the remaining sessions of the scenario from a shared store.
     pub(super) async fn clean(&self) -> Result<(), StoreError> {
         while !self.prefix.is_empty() {
             let left = self.list(None, 100).await?;

@@ -1,4 +1,4 @@
-//! Searches of the logs.
+//! Scenarios of searches.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use epitome_message::{Message, Part, ToolCall};
 
 use super::support::{Room, commit, edit, edited, entry, prune, record, uncompact};
 
-/// Appends these messages to a session, each a group of its own.
+/// Appends these messages to a session, each as a separate group.
 async fn say(room: &Room<'_>, session: &SessionId, time: Option<u64>, said: Vec<Message>) {
     let head = match room.load(session).await {
         Ok(loaded) => loaded.head.0,
@@ -28,7 +28,7 @@ async fn users(room: &Room<'_>, texts: &[&str]) {
     say(room, &room.session(), None, said).await;
 }
 
-/// The names of the sessions and the numbers of what is found, the nearest first.
+/// The session names and the numbers of the results, the nearest first.
 async fn found(room: &Room<'_>, search: &LogSearch) -> Vec<(String, u64)> {
     let found = room.search(search).await.unwrap();
     for found in found.iter().take(20) {
@@ -38,7 +38,7 @@ async fn found(room: &Room<'_>, search: &LogSearch) -> Vec<(String, u64)> {
     found.iter().map(|found| (room.name_of(&found.session), found.logged.seq.0)).collect()
 }
 
-/// The numbers of what is found in the session of the scenario.
+/// The numbers of the results in the main session of the scenario.
 async fn numbers(room: &Room<'_>, search: LogSearch) -> Vec<u64> {
     let found = found(room, &search.in_session(room.session())).await;
     assert!(found.iter().all(|(name, _)| name == "s"), "{found:?}");
@@ -76,7 +76,7 @@ pub(super) async fn messages_in_any_script_are_found(room: &Room<'_>) {
     assert_eq!(numbers(room, words("nothing")).await, [3]);
 }
 
-/// Long messages are searched in pieces of 800 bytes. The first one ends here within a number.
+/// Long messages are searched in pieces of 800 bytes. Here the first piece ends within a number.
 pub(super) async fn a_part_of_a_word_is_not_found(room: &Room<'_>) {
     let long = format!("{}8472 end", "a ".repeat(399));
     users(room, &[&long, "another"]).await;
@@ -106,7 +106,7 @@ pub(super) async fn calls_and_results_are_found_and_instructions_are_not(room: &
     assert_eq!(numbers(room, words("read")).await, [2]);
 }
 
-/// A result belongs to the tool of its call, whatever other calls have its id and however late it comes.
+/// A result belongs to the tool of its call, even if other calls have the same id, and even if it is late.
 pub(super) async fn a_search_stays_with_its_tool(room: &Room<'_>) {
     let call = |tool: &str, id: &str| Part::ToolCall(ToolCall::new(id, tool, "{\"of\":\"zebra\"}"));
     let calls = |calls: Vec<Part>| Message::new(Role::Assistant, calls);
@@ -140,7 +140,7 @@ pub(super) async fn a_search_stays_with_its_tool(room: &Room<'_>) {
     for tool in ["", "Run", "rea", "zebra"] {
         assert_eq!(of(words("zebra").of_tool(tool)).await, NONE, "{tool:?}");
     }
-    // Calls in several messages of a group, and one behind a text.
+    // Calls in several messages of a group, and one after a text.
     let groups = [
         (calls(vec![call("read", "a")]), 8),
         (calls(vec![call("run", "b")]), 8),
@@ -199,7 +199,7 @@ pub(super) async fn what_was_pruned_or_deleted_is_not_found(room: &Room<'_>) {
     room.delete(&room.session()).await.unwrap();
     assert_eq!(numbers(room, words("apple")).await, NONE);
     assert_eq!(found(room, &words("apple").in_session(other.clone())).await, [("t".to_owned(), 0)]);
-    // A session of the same name is another one.
+    // A new session with the same id is a different session.
     users(room, &["plum"]).await;
     assert_eq!(numbers(room, words("apple")).await, NONE);
     assert_eq!(numbers(room, words("plum")).await, [0]);
@@ -255,7 +255,7 @@ pub(super) async fn a_search_stays_in_its_numbers_and_its_time(room: &Room<'_>) 
     assert_eq!(sorted(ranges(&[(0, 5)]).since(Timestamp(150))).await, [4]);
 }
 
-/// Searches a log of several blocks of the index, with pruned messages, and with messages of deleted sessions.
+/// Searches a log of several blocks of the index, with pruned messages and messages of deleted sessions.
 pub(super) async fn a_long_log_is_searched_as_a_short_one(room: &Room<'_>) {
     let (session, other) = (room.session(), room.named("t"));
     let text = |seq: u64| Message::user(format!("message has {} and {}", seq % 7, seq % 1_009));

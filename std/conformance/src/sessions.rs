@@ -1,4 +1,4 @@
-//! Sessions, their names, their lists, and the pages of their logs.
+//! Scenarios of sessions: their ids, their lists, and the pages of their logs.
 
 use core::ops::Range;
 
@@ -102,7 +102,7 @@ pub(super) async fn a_deleted_session_is_gone_with_everything(room: &Room<'_>) {
     assert!(room.delete(&room.session()).await.unwrap());
     fails(room.load(&room.session()).await, NotFound);
     assert!(!room.delete(&room.session()).await.unwrap());
-    // Neither the log, nor the token, nor the record is remembered.
+    // The new session has neither the log, nor the tokens, nor the records of the deleted one.
     append(room, "fill", 0, &[user(0), user(1)]).await.unwrap();
     assert_eq!(keys(room).await, [0, 1]);
     assert!(log(room).await.iter().all(|logged| logged.hidden_by.is_none()));

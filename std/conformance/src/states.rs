@@ -1,4 +1,4 @@
-//! Scenarios of the states that a session keeps beside its log: they come and go with it.
+//! Scenarios of the states of sessions, which are saved beside the log and deleted with it.
 
 use core::future::Future;
 
@@ -42,7 +42,7 @@ fn state(revision: u64, head: u64, text: &str) -> Option<KeptState> {
     Some(KeptState::new(StateRevision(revision), Seq(head), text.into()))
 }
 
-/// The state, and what must not have changed beside it.
+/// The saved state.
 async fn found(room: &Room<'_>) -> Option<KeptState> {
     room.state(&room.session()).await.unwrap()
 }
@@ -60,7 +60,7 @@ pub(super) async fn a_state_is_kept_with_its_append(room: &Room<'_>) {
 pub(super) async fn a_session_without_a_state_has_none(room: &Room<'_>) {
     fill(room, 2).await;
     assert_eq!(found(room).await, None);
-    // The first one is made from none, whenever it comes.
+    // The first state is made from none, at any head.
     let (_, outcome) = store(room, ("a", 2), &[user(2)], (1, "too new")).await.unwrap();
     assert_eq!((outcome, found(room).await), (StateOutcome::Stale, None));
     assert_eq!(store(room, ("b", 3), &[user(3)], (0, "first")).await.unwrap().1, kept(1));
@@ -88,7 +88,7 @@ pub(super) async fn a_refused_append_keeps_no_state(room: &Room<'_>) {
     fails(store(room, ("b", 0), &[user(1)], (1, "second")).await, Conflict);
     fails(store(room, ("b", 9), &[user(1)], (1, "second")).await, Conflict);
     fails(store(room, ("b", 1), &[], (1, "second")).await, Invalid);
-    // The token was another one's.
+    // The token belongs to another append.
     fails(store(room, ("a", 1), &[user(7)], (1, "second")).await, Invalid);
     assert_eq!((found(room).await, everything(room).await), (state(1, 1, "first"), before));
 }
@@ -100,11 +100,11 @@ pub(super) async fn an_append_with_a_state_is_done_once(room: &Room<'_>) {
         assert_eq!(store(room, ("a", 0), &entries, (0, "first")).await.unwrap(), first);
         assert_eq!((found(room).await, log(room).await.len()), (state(1, 2, "first"), 2));
     }
-    // Somebody else's words, made from the same state.
+    // Another text, made from the same state.
     let other = store(room, ("a", 0), &entries, (0, "other")).await.unwrap();
     assert_eq!(other, (first.0, StateOutcome::Stale));
     store(room, ("b", 2), &[user(2)], (1, "second")).await.unwrap();
-    // Now its own state is not the latest any more.
+    // Now the state of this append is no longer the latest one.
     assert_eq!(store(room, ("a", 0), &entries, (0, "first")).await.unwrap(), (first.0, StateOutcome::Stale));
     assert_eq!((found(room).await, log(room).await.len()), (state(2, 3, "second"), 3));
 }
@@ -122,7 +122,7 @@ pub(super) async fn a_state_is_saved_without_an_append(room: &Room<'_>) {
     let before = (everything(room).await, appends(room).await);
     assert_eq!(save(room, 0, "first").await.unwrap(), StateRevision(1));
     assert_eq!(save(room, 1, "second").await.unwrap(), StateRevision(2));
-    // Lost answers.
+    // Repetitions after a lost answer, and outdated states.
     assert_eq!(save(room, 1, "second").await.unwrap(), StateRevision(2));
     for (made_from, text) in [(0, "first"), (1, "third"), (3, "third"), (u64::MAX, "third")] {
         fails(save(room, made_from, text).await, Conflict);
@@ -141,7 +141,7 @@ pub(super) async fn a_state_stays_when_the_log_changes(room: &Room<'_>) {
     uncompact(room, 2).await.unwrap();
     prune(room, 1).await.unwrap();
     append(room, "c", 4, &[user(4)]).await.unwrap();
-    // It says how far it had seen.
+    // The state has the head at which it was saved.
     assert_eq!(found(room).await, state(2, 4, "second"));
     assert_eq!(save(room, 2, "third").await.unwrap(), StateRevision(3));
     assert_eq!(found(&room.another().await).await, state(3, 5, "third"));
@@ -222,7 +222,7 @@ pub(super) async fn of_two_states_made_from_one_one_is_kept(room: &Room<'_>) {
     }
 }
 
-/// Appends a message wherever the end is.
+/// Appends a message at the present end.
 async fn anywhere(room: &Room<'_>, token: &str, state: (u64, &str)) -> StateOutcome {
     loop {
         let head = load(room).await.head.0;
@@ -260,7 +260,7 @@ pub(super) async fn nobody_sees_an_append_without_its_state(room: &Room<'_>) {
     join(writes, reads).await;
 }
 
-/// Lets others go on.
+/// Yields once to the other tasks.
 fn pause() -> impl Future<Output = ()> {
     let mut paused = false;
     core::future::poll_fn(move |context| {
@@ -279,7 +279,7 @@ pub(super) async fn a_dropped_append_leaves_no_state_without_it(room: &Room<'_>)
     drop(room.append_with_state(&session, &append, &state));
     let _ = room.append_with_state(&session, &append, &state).now_or_never();
     if let Ok(found) = room.state(&session).await {
-        // What was sent is done whole, perhaps only later.
+        // An operation that was sent is done completely, perhaps after a delay.
         assert_eq!((found, keys(room).await), (self::state(1, 2, "first"), vec![0, 1]));
     }
     let stored = room.append_with_state(&session, &append, &state).await.unwrap();

@@ -1,4 +1,4 @@
-//! Running the scenarios.
+//! The suite, which runs the scenarios.
 
 use core::any::Any;
 use core::panic::AssertUnwindSafe;
@@ -11,17 +11,17 @@ use super::room::Room;
 use super::table::SCENARIOS;
 use super::{Report, ScenarioOutcome, Subject};
 
-/// One sentence of the contract.
+/// One rule of the contract.
 pub(super) struct Scenario {
-    /// Subject of the sentence.
+    /// Group of the rule.
     pub(super) group: &'static str,
-    /// The sentence.
+    /// The rule as a sentence.
     pub(super) name: &'static str,
-    /// Panics where a store does something else.
+    /// Panics if the store violates the rule.
     pub(super) run: for<'a> fn(&'a Room<'a>) -> BoxFuture<'a, ()>,
 }
 
-/// The scenarios, as they are to be run.
+/// The scenarios to run, with their settings.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -47,18 +47,17 @@ impl Default for Suite {
 }
 
 impl Suite {
-    /// All scenarios, none skipped.
+    /// Makes a suite of all scenarios, without skips.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Declares that the store cannot do what the scenario `name` says, or those of the group `name`, and why. A name that is not there
-    /// fails, and so does a skip without a reason.
+    /// Declares that the store does not support the scenario `name`, or the scenarios of the group `name`, with the
+    /// reason. An unknown name fails, and so does a skip without a reason.
     ///
-    /// A store that does not undo compactions skips `undo`, and one that does not delete what is hidden, `prune`. One that does not
-    /// group what it appends at the end skips `ends`. One that knows no times skips `times`, and one that keeps nothing beside the
-    /// log, `states`.
+    /// Skip `undo` for a store without uncompacts, `prune` for a store without prunes, `ends` for a store that does not
+    /// group entries at the end, `times` for a store without times, and `states` for a store without states.
     #[must_use]
     pub fn with_skip(mut self, name: impl Into<String>, reason: impl Into<String>) -> Self {
         let (name, reason) = (name.into(), reason.into());
@@ -71,14 +70,15 @@ impl Suite {
         self
     }
 
-    /// Compares `cases` series of operations with the naive twin's answers, instead of 200. They are the same series each time.
+    /// Sets the number of random sequences of operations that are compared with the naive twin, 200 by default. The
+    /// sequences are the same in each run.
     #[must_use]
     pub const fn with_cases(mut self, cases: u32) -> Self {
         self.cases = cases;
         self
     }
 
-    /// The groups and the names of all scenarios, in the order in which they are run.
+    /// The groups and the names of all scenarios, in the order of execution.
     pub fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
         SCENARIOS.iter().map(|scenario| (scenario.group, scenario.name))
     }
@@ -98,7 +98,7 @@ impl Suite {
         report
     }
 
-    /// Runs the scenario named `name` alone.
+    /// Runs only the scenario `name`.
     pub async fn run_one(&self, name: &str, subject: &dyn Subject) -> Report {
         let mut report = Report::default();
         let outcome = match SCENARIOS.iter().find(|scenario| scenario.name == name) {

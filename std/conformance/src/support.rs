@@ -1,4 +1,4 @@
-//! Common steps of the scenarios, on the session that each of them has.
+//! Common steps of the scenarios, on the main session of each.
 
 use epitome_core::{Revision, Seq};
 
@@ -39,7 +39,7 @@ pub(super) async fn prune(room: &Room<'_>, through: u64) -> Result<Pruned, Store
     room.prune(&room.session(), Revision(through)).await
 }
 
-/// All prunes that have deleted something.
+/// All prunes that have deleted a text.
 pub(super) async fn prunes(room: &Room<'_>) -> Vec<Pruned> {
     room.prunes(&room.session(), None, u32::MAX).await.unwrap()
 }
@@ -52,7 +52,7 @@ pub(super) async fn load(room: &Room<'_>) -> Loaded {
     room.load(&room.session()).await.unwrap()
 }
 
-/// The keys of what is visible.
+/// The keys of the visible messages and summaries.
 pub(super) async fn keys(room: &Room<'_>) -> Vec<u64> {
     load(room).await.live.iter().map(|live| live.key.0).collect()
 }
@@ -66,7 +66,7 @@ pub(super) async fn records(room: &Room<'_>) -> Vec<Committed> {
     room.records(&room.session(), None, u32::MAX).await.unwrap()
 }
 
-/// For each message of the log the revision that hid it.
+/// For each message of the log, the revision that hid it.
 pub(super) async fn hidden(room: &Room<'_>) -> Vec<Option<u64>> {
     log(room).await.iter().map(|logged| logged.hidden_by.map(|revision| revision.0)).collect()
 }

@@ -1,4 +1,4 @@
-//! The scenarios by the files that they are in.
+//! The table of all scenarios, by their source files.
 
 use super::suite::Scenario;
 use super::{
@@ -6,7 +6,7 @@ use super::{
     sessions, states, tails, times, undo,
 };
 
-/// Writes the table, and a macro that hands all names to another one.
+/// Defines the table, and a macro that passes all names to another macro.
 macro_rules! scenarios {
     ($d:tt $($file:ident: $($scenario:ident),* $(,)?;)*) => {
         /// Every scenario.
@@ -16,8 +16,8 @@ macro_rules! scenarios {
                 name: stringify!($scenario), run: |room| Box::pin($file::$scenario(room)) },)*)*
         ];
 
-        /// Calls a macro with the names of all scenarios of the storage contract, after what it is to be given before
-        /// them. With a `#[test] fn $scenario()` in it, each becomes a test of its own, which calls
+        /// Calls a macro with the names of all scenarios of the storage contract, after the given arguments. With a
+        /// `#[test] fn $scenario()` in that macro, each scenario becomes a separate test, which calls
         /// [`Suite::run_one`](crate::Suite::run_one).
         ///
         /// ```

@@ -1,4 +1,4 @@
-//! The last turn, and what was appended under a token.
+//! Scenarios of the last turn, and of the answer to the append under a token.
 
 use epitome_core::{Seq, Turn};
 use epitome_history::{AppendToken, Entry, StoreErrorKind};
@@ -10,7 +10,7 @@ fn in_turn(turn: u32, mut entry: Entry) -> Entry {
     entry
 }
 
-/// The tail of the session, which is always the last turn of what is loaded, and the keys in it.
+/// The keys of the tail. Checks that the tail equals the last turn of the loaded session.
 async fn tail(room: &Room<'_>) -> Vec<u64> {
     let tail = room.tail(&room.session()).await.unwrap();
     let loaded = room.load(&room.session()).await.unwrap();
@@ -24,12 +24,12 @@ pub(super) async fn the_tail_is_the_last_turn(room: &Room<'_>) {
     assert_eq!(tail(room).await, [0, 1, 2]);
     append(room, "2", 3, &[in_turn(2, user(3)), in_turn(2, calls(4, &["c"]))]).await.unwrap();
     assert_eq!(tail(room).await, [3, 4]);
-    // A late answer stands in the last turn, and is not of it; nor is an answer to nothing.
+    // A late answer appears within the last turn, but does not belong to it; nor does an orphan.
     append(room, "3", 5, &[late(answer(1, "b")), orphan(in_turn(2, user(6)))]).await.unwrap();
     assert_eq!(tail(room).await, [3, 4]);
     append(room, "4", 7, &[in_turn(2, answer(4, "c"))]).await.unwrap();
     assert_eq!(tail(room).await, [3, 4, 7]);
-    // What is hidden is not there, and a summary has the turn of what it stands for.
+    // Hidden messages are not in the tail, and a summary has the turn of the messages that it covers.
     let revision = room.load(&room.session()).await.unwrap().revision.0;
     let hides = summarized(record(revision, 8, &[(0, 2), (5, 5)]), &[&[(0, 2), (5, 5)]]);
     room.commit(&room.session(), &hides).await.unwrap();

@@ -1,4 +1,4 @@
-//! Scenarios of the receipts that a session keeps of its appends: tokens and times.
+//! Scenarios of the appends that a session lists: tokens and times.
 
 use epitome_core::Seq;
 use epitome_history::StoreErrorKind::NotFound;

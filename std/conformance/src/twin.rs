@@ -1,4 +1,4 @@
-//! The naive twin of a store: it keeps what happened, and works everything out anew from that, one number at a time.
+//! The naive twin of a store: it keeps the events, and computes everything from them again, one number at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ pub(super) struct State {
     pub(super) log: Vec<Logged>,
     /// The summaries that are visible.
     pub(super) summaries: Vec<Summary>,
-    /// By message: what stands in place of which part, and the size of the message with that.
+    /// For each message the stand-ins of its parts, and the size of the message with them.
     edits: BTreeMap<u64, (BTreeMap<u32, Option<String>>, TokenCount)>,
 }
 
@@ -45,7 +45,7 @@ impl Twin {
             if let Event::Append { token: known, entries: given, appended } = event
                 && known == token
             {
-                // Wherever they are placed now: that is the caller's reading.
+                // The groups are not compared, because the caller may have grouped the messages again.
                 let said =
                     |entries: &[Entry]| entries.iter().map(|entry| entry.message.clone()).collect::<Vec<_>>();
                 return if said(given) == said(entries) { Ok(*appended) } else { Err(Invalid) };
@@ -183,7 +183,7 @@ impl State {
     }
 }
 
-/// The message with these texts in place of its parts.
+/// The message with these stand-ins for its parts.
 fn without(message: &Message, texts: &BTreeMap<u32, Option<String>>) -> Message {
     let mut parts = message.parts().to_vec();
     for (ordinal, text) in texts.iter().rev() {
@@ -263,7 +263,7 @@ fn check(record: &CompactionRecord, state: &State) -> Result<(), StoreErrorKind>
             return Err(Invalid);
         }
     }
-    // The calls of groups that it hides: those that were visible.
+    // The calls must be in groups that the record hides and that were visible.
     let shown =
         |seq: u64| state.loaded.live.iter().any(|live| live.key == Seq(seq) && live.covers.is_empty());
     if record.unanswered.iter().any(|call| !hidden.contains(&call.anchor.0) || !shown(call.anchor.0)) {
@@ -272,7 +272,7 @@ fn check(record: &CompactionRecord, state: &State) -> Result<(), StoreErrorKind>
     check_groups(record, state, &hidden)
 }
 
-/// Whether instructions and pins stay, and summaries claim no more than they may.
+/// Whether instructions and pins stay, and summaries do not exceed their authority.
 fn within_authority(record: &CompactionRecord, state: &State, hidden: &BTreeSet<u64>) -> bool {
     let stands_for = |live: &Live| match live.covers.as_slice() {
         [] => BTreeSet::from([live.key.0]),
@@ -348,7 +348,7 @@ fn may_edit(edit: &MessageEdit, state: &State) -> bool {
         && (smaller || before.counter != after.counter)
 }
 
-/// Whether `text` is the beginning of another text, a word in brackets and its end; or all of it.
+/// Whether `text` is all of another text, or its beginning, a word in brackets and its end.
 fn is_left_of(whole: &str, text: &str) -> bool {
     let between = |from: usize, to: usize| {
         let pieces = (text.get(..from), text.get(from..to), text.get(to..));

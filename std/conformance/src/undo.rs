@@ -1,4 +1,4 @@
-//! Undoing compactions.
+//! Scenarios of uncompacts.
 
 use epitome_core::{Revision, Seq};
 use epitome_history::StoreErrorKind::{Conflict, Invalid, NotFound};
@@ -140,7 +140,7 @@ pub(super) async fn an_undone_record_is_remembered_as_undone(room: &Room<'_>) {
     let undone: Vec<_> = found.iter().map(|it| (it.revision.0, it.undone_by.map(|by| by.0))).collect();
     assert_eq!(undone, [(1, Some(2)), (3, None)]);
     assert_eq!(found[0].record, first);
-    // The answer to a commit is the one that was given then.
+    // A repeated commit gets the original answer.
     assert_eq!(commit(room, &first).await.unwrap(), Revision(1));
 }
 

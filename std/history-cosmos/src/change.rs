@@ -1,4 +1,4 @@
-//! The items that hold a session after a change: what one batch writes.
+//! The items of a session after a change, which one batch writes.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::transaction::{Job, Survey};
 use crate::write::{BATCH_BYTES_MAX, CHANGES_MAX, Draft};
 
 impl Survey<'_> {
-    /// The items that hold the session after these changes.
+    /// Makes the draft of the items that hold the session after these changes.
     pub(crate) async fn draft(&mut self, changes: &Changes<'_>) -> Result<Draft, StoreError> {
         let job = self.job;
         let partition = &job.partition;
@@ -36,7 +36,7 @@ impl Survey<'_> {
             visible.merge(Members::parse(&partition.text(&record.fields.hidden).await?)?);
             session.latest_held = record.fields.held_before;
             record.fields.undone_by = Some(by.0);
-            // Its own summaries are hidden by the undoing.
+            // The undoing hides the summaries of the undone record.
             set_hidden(partition, &mut draft, &mut record, by, &core::mem::take(&mut hidden)).await?;
         }
         let mut stand_ins = Vec::new();
@@ -87,7 +87,7 @@ impl Survey<'_> {
         Ok(draft)
     }
 
-    /// The item of the session, which tells whether it has moved.
+    /// Adds the item of the session to the draft. Its etag shows whether the session has changed.
     async fn put(
         &self,
         mut session: Session,
@@ -225,7 +225,7 @@ impl Job {
     }
 }
 
-/// Lets a record hide these members, beside what was pruned.
+/// Sets the members that a record hides. The range of the record also covers its pruned members.
 async fn set_hidden(
     partition: &Partition,
     draft: &mut Draft,

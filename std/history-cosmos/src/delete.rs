@@ -1,4 +1,4 @@
-//! Deletes a session: first its item is marked as deleted, then the other items go, and the mark last.
+//! Deletes a session: first its item is marked as deleted, then the other items are deleted, and the mark last.
 
 use epitome_history::StoreError;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use crate::items::{Found, Kind, Nothing, item};
 use crate::requests::{Change, Guard, Partition, Written};
 use crate::write::{batches, discard_all};
 
-/// Deletes the session with all that it has. Returns whether it was there.
+/// Deletes the session with all its items. Returns whether the session existed.
 pub(crate) async fn delete(partition: &Partition) -> Result<bool, StoreError> {
     for _ in 0..ROUNDS_MAX {
         let found: Option<Found<Marked>> = partition.item(SESSION_ID).await?;
@@ -23,7 +23,7 @@ pub(crate) async fn delete(partition: &Partition) -> Result<bool, StoreError> {
         let fields = item(&partition.key, SESSION_ID, Kind::Deleted, &Nothing {})?;
         let marked = partition.batch(&[Change::Replace(SESSION_ID.to_owned(), fields, found.etag)]).await?;
         if let Written::Done(etag) = marked {
-            // A session that is there now was made after this one.
+            // A session that exists now was created after the deletion.
             finish(partition, etag).await?;
             return Ok(true);
         }
@@ -31,13 +31,14 @@ pub(crate) async fn delete(partition: &Partition) -> Result<bool, StoreError> {
     Err(partition.unavailable("the session changes all the time; try again"))
 }
 
-/// Deletes all items of a session that is marked as deleted. Each batch needs the mark: of a session that comes after it nothing is deleted.
+/// Deletes all items of a session that is marked as deleted. Each batch requires the mark, so that items of a later
+/// session are not deleted.
 pub(crate) async fn finish(partition: &Partition, etag: String) -> Result<(), StoreError> {
     let mark = item(&partition.key, SESSION_ID, Kind::Deleted, &Nothing {})?;
     let mut guard = Guard { id: SESSION_ID.to_owned(), item: mark, etag };
     for _ in 0..ROUNDS_MAX {
         discard_all(partition).await?;
-        // What another program has in this partition stays.
+        // Items of other programs in this partition stay.
         let query = format!(
             "SELECT VALUE c.id FROM c WHERE IS_DEFINED(c.epitome) AND c.epitome != 'stage' AND c.id != '{SESSION_ID}'"
         );
@@ -49,7 +50,7 @@ pub(crate) async fn finish(partition: &Partition, etag: String) -> Result<(), St
         {
             return Ok(());
         }
-        // Somebody else deletes it too, or has come to the end.
+        // Another process deletes the session too, or has finished the deletion.
         match partition.item::<Marked>(SESSION_ID).await? {
             Some(Found { etag, fields, .. }) if fields.epitome == Kind::Deleted => guard.etag = etag,
             _ => return Ok(()),
@@ -63,5 +64,5 @@ struct Marked {
     epitome: Kind,
 }
 
-/// Maximum number of looks at a session that others change or delete too.
+/// Maximum number of attempts on a session that other processes change or delete too.
 const ROUNDS_MAX: u32 = 64;

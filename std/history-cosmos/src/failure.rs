@@ -1,4 +1,4 @@
-//! Errors of Cosmos DB as errors of a store, without the words of the service.
+//! Translates errors of Cosmos DB into errors of a store, without the messages of the service.
 
 use azure_data_cosmos::{CosmosError, CosmosStatus};
 use epitome_history::rules::corrupt;
@@ -6,7 +6,7 @@ use epitome_history::{StoreError, StoreErrorKind};
 
 /// The error of `operation`, for its caller.
 ///
-/// It has no words of the service: they may repeat the request.
+/// It contains no message of the service, because that may repeat the request.
 pub(crate) fn of_cosmos(operation: &str, error: &CosmosError) -> StoreError {
     of_status(operation, error.status())
 }
@@ -47,15 +47,15 @@ fn meaning(status: u16) -> (StoreErrorKind, &'static str) {
     }
 }
 
-/// A replica has not come to what the client has written.
+/// Substatus: a replica does not yet have the writes of the client.
 const READ_SESSION_NOT_AVAILABLE: u16 = 1002;
 
-/// An item has another form than this store writes.
+/// The error for an item whose form this store does not write.
 pub(crate) fn unread(name: &str) -> StoreError {
     corrupt(format!("{name} cannot be read"))
 }
 
-/// An item of a session is missing.
+/// The error for a missing item of a session.
 pub(crate) fn lost(name: &str) -> StoreError {
     corrupt(format!("{name} is missing: an item of the session was deleted by somebody else"))
 }

@@ -1,4 +1,4 @@
-//! The names of items, and the partition of a session.
+//! The ids of items, and the partition key of a session.
 
 use epitome_core::{Revision, Seq};
 use epitome_history::files::{file_stem, hex};
@@ -39,11 +39,12 @@ pub(crate) fn piece_id(stage: &str, at: u32) -> String {
     format!("piece.{stage}.{at}")
 }
 
-/// The partition key of a session: its id, unless that is long or has characters that a header or a person cannot show.
+/// The partition key of a session: the session id, or a digest if the id is empty, long, has control characters or
+/// begins with `~`.
 pub(crate) fn partition(session: &SessionId) -> String {
     let id = session.as_str();
     let is_shown = !id.is_empty() && id.len() <= PARTITION_BYTES_MAX && !id.chars().any(char::is_control);
-    // A name that begins so is the digest of another.
+    // A partition key that begins with `~` is a digest.
     if is_shown && !id.starts_with('~') {
         return id.to_owned();
     }
@@ -52,12 +53,13 @@ pub(crate) fn partition(session: &SessionId) -> String {
         .unwrap_or_else(|| format!("~{}", hex(&Sha256::digest(id.as_bytes()))))
 }
 
-/// The id of a session so that ids ascend as they do byte by byte.
+/// The id of a session in hexadecimal, so that ids sort in the order of their bytes.
 pub(crate) fn name_hex(session: &SessionId) -> String {
     hex(session.as_str().as_bytes())
 }
 
-/// Containers with keys of version 1 look at no more than the first 101 bytes of a key.
+/// Maximum length of a session id that is its own partition key, in bytes. Containers with keys of version 1 use only
+/// the first 101 bytes of a key.
 const PARTITION_BYTES_MAX: usize = 100;
 
 #[cfg(test)]

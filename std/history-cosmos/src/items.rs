@@ -1,6 +1,7 @@
-//! The items of a session in the container: their fields, and how these are read. Their names are in `ids`.
+//! The items of a session in the container: their fields, and how the fields are read. The ids of items are in `ids`.
 //!
-//! All have the partition key of the session. Numbers that may need more than 53 bits are texts: the service counts in floating point.
+//! All items have the partition key of the session. Numbers that may need more than 53 bits are stored as text, because
+//! the service uses floating point.
 
 use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
 use epitome_history::kernel::{Counters, SaidBefore};
@@ -21,7 +22,7 @@ use crate::ids::{name_hex, piece_id};
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
     Session,
-    /// In place of a session that is being deleted.
+    /// A session that is being deleted.
     Deleted,
     Message,
     Append,
@@ -32,11 +33,11 @@ pub(crate) enum Kind {
     State,
     /// A piece of a text that is too long for one item.
     Piece,
-    /// Items are written that belong to nothing yet.
+    /// The mark of a writer whose items do not count yet.
     Stage,
 }
 
-/// An item as it was found.
+/// An item as it was read.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Found<T> {
     pub(crate) id: String,
@@ -46,7 +47,7 @@ pub(crate) struct Found<T> {
     pub(crate) fields: T,
 }
 
-/// A text, or where its pieces are.
+/// A text, or a reference to its pieces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Text {
@@ -61,7 +62,7 @@ impl Default for Text {
 }
 
 impl Text {
-    /// The ids of its pieces.
+    /// The ids of the pieces; none for a text in one item.
     pub(crate) fn pieces(&self) -> Vec<String> {
         match self {
             Self::Here(_) => Vec::new(),
@@ -72,16 +73,16 @@ impl Text {
     }
 }
 
-/// The item `session`: the counters, and what is visible.
+/// The item `session`: the counters and the visible members.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Session {
     pub(crate) layout: u32,
-    /// Tells this life of the session from one before or after it.
+    /// Id that separates this session from an earlier or later session of the same name.
     #[serde(default)]
     pub(crate) life: String,
     /// The id of the session.
     pub(crate) name: String,
-    /// The id in hexadecimal: ascending as bytes are.
+    /// The id in hexadecimal, so that ids sort in the order of their bytes.
     #[serde(default)]
     pub(crate) name_hex: String,
     pub(crate) head: u64,
@@ -95,15 +96,15 @@ pub(crate) struct Session {
     /// The revision of its state; 0 if it has none.
     #[serde(default)]
     pub(crate) state: u64,
-    /// The latest revision that a record made which is not undone, or 0.
+    /// The revision of the latest record that is not undone, or 0.
     #[serde(default)]
     pub(crate) latest_held: u64,
-    /// The revision of the prune whose texts are not all deleted yet.
+    /// The revision of a prune whose texts are not all deleted yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pruning: Option<u64>,
     #[serde(default)]
     pub(crate) visible: Text,
-    /// The hidden calls without an answer.
+    /// The hidden tool calls without a result.
     #[serde(default)]
     pub(crate) unanswered: Text,
 }
@@ -145,7 +146,7 @@ fn time(text: Option<&str>) -> Result<Option<Timestamp>, StoreError> {
     text.map(read).transpose()
 }
 
-/// Sizes as they are stored.
+/// The stored form of a token count.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Count {
     pub(crate) tokens: u32,
@@ -166,7 +167,7 @@ impl Count {
 /// A message of the log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Row {
-    /// The life of the session to which it belongs.
+    /// The `life` of the session that the message belongs to.
     #[serde(default)]
     pub(crate) life: String,
     pub(crate) seq: u64,
@@ -181,7 +182,7 @@ pub(crate) struct Row {
     pub(crate) late: bool,
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub(crate) orphan: bool,
-    /// The revision that deleted what it said.
+    /// The revision of the prune that deleted the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pruned_by: Option<u64>,
     /// Stage of the row: the row counts only if an append has this stage.
@@ -192,7 +193,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// The entry, whose message has this stored form.
+    /// Makes the entry of the log; `body` is the stored form of its message.
     pub(crate) fn entry(&self, body: &str) -> Result<Entry, StoreError> {
         let message = epitome_history::bodies::message(Seq(self.seq), body)?;
         let mut entry = Entry::new(message, Seq(self.anchor), Turn(self.turn), self.count.read());
@@ -202,7 +203,7 @@ impl Row {
     }
 }
 
-/// An append: the answer to its token.
+/// An append: the result for its append token.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct AppendItem {
     #[serde(rename = "first_seq")]
@@ -238,29 +239,29 @@ impl AppendItem {
     }
 }
 
-/// A record, and what it hides.
+/// A compaction record and its hidden members.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RecordItem {
     pub(crate) revision: u64,
     pub(crate) record_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) undone_by: Option<u64>,
-    /// The latest revision before it that a record made which was not undone, or 0.
+    /// The revision of the latest earlier record that was not undone, or 0.
     pub(crate) held_before: u64,
-    /// Whether it lets stand something in messages.
+    /// Whether the record shortens messages.
     pub(crate) edits: bool,
-    /// Its stored form without summaries.
+    /// The stored form of the record, without its summaries.
     pub(crate) body: Text,
-    /// Its summaries, as [`SummaryRow`]s.
+    /// The summaries of the record, as [`SummaryRow`]s.
     pub(crate) summaries: Text,
-    /// Messages and summaries that are hidden by it, or by its undoing, and can be pruned.
+    /// Messages and summaries that the record, or its undoing, hides and that can be pruned.
     pub(crate) hidden: Text,
-    /// The revision that hid it, if there is such.
+    /// The revision that hid these members, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) hidden_at: Option<u64>,
-    /// Messages and summaries that it hides and that were pruned.
+    /// Messages and summaries that the record hides and that were pruned.
     pub(crate) pruned: Text,
-    /// The first and the last message that is hidden by it.
+    /// The first and the last message that the record hides.
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "first_seq")]
     pub(crate) first: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "last_seq")]
@@ -280,7 +281,7 @@ pub(crate) struct SummaryRow {
     pub(crate) text: String,
 }
 
-/// The stand-ins of messages, from a revision on, as [`StandInRow`]s.
+/// The stand-ins that one revision has stored, as [`StandInRow`]s.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StandInsItem {
     pub(crate) revision: u64,
@@ -337,7 +338,7 @@ impl PruneItem {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StateItem {
     pub(crate) revision: u64,
-    /// The head of the session then.
+    /// The head of the session when the state was stored.
     pub(crate) head: u64,
     pub(crate) text: Text,
 }
@@ -350,11 +351,11 @@ pub(crate) struct Staged {
     pub(crate) text: String,
 }
 
-/// The content of the item that a session leaves while it is being deleted.
+/// The empty content of the item that marks a session as deleted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Nothing {}
 
-/// An item as it is written.
+/// Makes the JSON of an item from its fields, with its id, partition key and kind.
 pub(crate) fn item(
     partition: &str,
     id: &str,
@@ -369,12 +370,12 @@ pub(crate) fn item(
     Ok(value)
 }
 
-/// A list as a text.
+/// Writes a list as text.
 pub(crate) fn list_text<T: Serialize>(rows: &[T]) -> Result<String, StoreError> {
     serde_json::to_string(rows).map_err(|_| no_text())
 }
 
-/// The list of which this is the text.
+/// Reads a list from its text; the empty text is the empty list.
 pub(crate) fn read_list<T: for<'a> Deserialize<'a>>(text: &str, name: &str) -> Result<Vec<T>, StoreError> {
     if text.is_empty() { Ok(Vec::new()) } else { serde_json::from_str(text).map_err(|_| unread(name)) }
 }
@@ -383,7 +384,7 @@ fn no_text() -> StoreError {
     invalid("what is to be stored has no text")
 }
 
-/// The hidden calls, by group and place in it.
+/// Writes the unanswered hidden calls as text: anchor of the group, place in the group, turn and id.
 pub(crate) fn calls_text(calls: &[UnansweredCall]) -> Result<String, StoreError> {
     let rows: Vec<(u64, u32, u32, &Str)> =
         calls.iter().map(|call| (call.anchor.0, call.ordinal, call.turn.0, &call.id)).collect();

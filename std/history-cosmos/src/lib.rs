@@ -1,6 +1,6 @@
 //! A store in Azure Cosmos DB for NoSQL.
 //!
-//! This crate reads the facts of an operation and writes its changes. It decides nothing: `epitome-history` does.
+//! This crate reads the facts of an operation and writes its changes. The decisions are made in `epitome-history`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stderr, clippy::print_stdout)]
@@ -40,7 +40,7 @@ use epitome_history::{
 #[cfg(feature = "provider")]
 use epitome_std::provider::{HistoryProvider, source_id};
 
-/// The SDK, of which an account, its credential and a container are.
+/// The SDK of Azure, with the types of an account, a credential and a container.
 pub use azure_data_cosmos;
 
 use self::failure::of_cosmos;
@@ -49,7 +49,7 @@ use self::items::Session;
 use self::requests::{Partition, query_container};
 use self::transaction::Job;
 
-/// Keeps sessions in a container of Azure Cosmos DB for NoSQL.
+/// A store for sessions in a container of Azure Cosmos DB for NoSQL.
 ///
 /// ```no_run
 /// use epitome_cosmos::azure_data_cosmos::options::Region;
@@ -67,40 +67,48 @@ use self::transaction::Job;
 /// # }
 /// ```
 ///
-/// The container has the partition key `/session_id`: all items of a session are in one logical partition, of which the service stores up to
-/// 20 GB. `docs/cosmos.md` has the command that makes a container, the items, and what operations cost.
+/// The container has the partition key `/session_id`: all items of a session are in one logical partition, for which
+/// the service stores up to 20 GB. `docs/cosmos.md` has the command that creates a container, the items, and the costs
+/// of operations.
 ///
-/// *Atomic steps*: an operation is one transactional batch with the item of the session, which is replaced only if its etag is the one that
-/// was read. An append of more than 25 messages or about 1 MB writes them first, invisible until that batch. A prune is decided in one
-/// batch; its texts are deleted after it and before the answer, and if that is interrupted, before the next change.
+/// *Atomic steps*: each operation ends with one transactional batch. The batch replaces the item of the session, and
+/// only if its etag has not changed since the read. An append of more than 25 messages or about 1 MB first writes the
+/// messages as invisible items; the batch makes them visible. A prune is decided in one batch. Its texts are deleted
+/// after the batch and before the answer; if that is interrupted, the next change deletes them first.
 ///
-/// *Concurrency*: any number of stores, also in several processes, may use one container. Others in the partition of a session are left alone.
+/// *Concurrency*: any number of stores, also in several processes, may use one container. Items of other programs in
+/// the partition of a session are left unchanged.
 ///
-/// *Consistency*: the account needs one region for writes, and session consistency, the service's default, or a stronger one: where two
-/// regions write, the service chooses one of two changes, and the other is lost. A store sees its own writes. A write of another store may
-/// come later to a reading; a change that rests on something older is refused by the service and decided anew.
+/// *Consistency*: the account needs one region for writes, and session consistency (the service's default) or a
+/// stronger one. With two write regions, the service would keep one of two conflicting changes and lose the other. A
+/// store sees its own writes. A read may not yet see a recent write of another store; the service refuses a change that
+/// is based on an older state, and the store decides the change again.
 ///
-/// *Cancel safety*: operations run on a tokio runtime, and may be awaited on any executor. One whose future is dropped is dropped there: a
-/// batch that was sent is done whole, one that was not sent is not done. A repetition finds out.
+/// *Cancel safety*: operations run on a tokio runtime, and may be awaited on any executor. Dropping the future of an
+/// operation stops the operation: a batch that was sent is written completely, and a batch that was not sent is not
+/// written. A repetition of the operation finds out which of the two happened.
 ///
-/// *Durability*: an acknowledged write is on a quorum of replicas in a region, and in others as the account says.
+/// *Durability*: an acknowledged write is on a quorum of replicas in a region, and in other regions according to the
+/// settings of the account.
 pub struct CosmosStore {
     container: ContainerClient,
     remote: RemoteOptions,
     home: Home,
-    /// A longer text is in pieces.
+    /// Maximum size of a text in one item, in bytes. A longer text is stored in pieces.
     text_bytes_max: usize,
 }
 
 impl CosmosStore {
-    /// Connects to the account and opens the container, from within a tokio runtime, on which the store then runs.
+    /// Connects to the account and opens the container. Call it within a tokio runtime; the store then runs on that
+    /// runtime.
     ///
-    /// The time of `options` is that of one request. The SDK repeats requests that were throttled, after as long as the service
-    /// asks for; `options` says how often an operation is repeated after that. The SDK chooses its own number of connections.
+    /// The timeout in `options` applies to each request. The SDK repeats throttled requests after the delay that the
+    /// service asks for; `options` sets how often an operation is repeated after that. The SDK chooses its own number
+    /// of connections.
     ///
     /// # Errors
-    /// `Invalid` if the account refuses the credential, there is no such database or container, its partition key is another
-    /// one, or there is no tokio runtime; `Unavailable` if the service cannot be reached.
+    /// `Invalid` if the account refuses the credential, the database or the container does not exist, the container has
+    /// another partition key, or there is no tokio runtime; `Unavailable` if the service cannot be reached.
     pub async fn connect(
         account: AccountReference,
         routing: RoutingStrategy,
@@ -115,7 +123,8 @@ impl CosmosStore {
         Self::in_container(container, options).await
     }
 
-    /// Uses a container that the application has opened, from within the tokio runtime on which the store then runs.
+    /// Uses a container that the application has opened. Call it within a tokio runtime; the store then runs on that
+    /// runtime.
     ///
     /// # Errors
     /// As [`CosmosStore::connect`].
@@ -136,29 +145,31 @@ impl CosmosStore {
         Ok(Self { container, remote: options, home, text_bytes_max: write::TEXT_BYTES_MAX })
     }
 
-    /// The store as a history of runs: it loads, and stores input and response. Its source id is `cosmos_memory`; an agent with two such
-    /// stores takes `HistoryProvider::new` for the second one, with an id of its own.
+    /// Makes a history provider of the store: it loads the history of a run, and stores input and response. Its source
+    /// id is `cosmos_memory`. For a second such store in one agent, use `HistoryProvider::new` with another id.
     #[cfg(feature = "provider")]
     #[must_use]
     pub fn into_history_provider(self) -> HistoryProvider {
         HistoryProvider::new(source_id::COSMOS_MEMORY, Arc::new(self))
     }
 
-    /// The messages that `CosmosHistoryProvider` of Microsoft Agent Framework for Python has written in this container for a session
-    /// under a source id (its default is `azure_cosmos_history`), oldest first, each as its JSON text.
+    /// Reads the messages that `CosmosHistoryProvider` of Microsoft Agent Framework for Python has written in this
+    /// container for a session under a source id (its default is `azure_cosmos_history`). Returns the JSON text of each
+    /// message, oldest first.
     ///
-    /// `epitome_wire::agent_framework` reads them, and a session of the store can take them: both may have the same id, and
-    /// neither reads or deletes the items of the other.
+    /// `epitome_wire::agent_framework` reads these texts, and a session of the store can take the messages. Both
+    /// sessions may have the same id, and neither reads or deletes the items of the other.
     ///
     /// # Errors
-    /// `Unavailable`, as any operation; `Corrupt` if an item under that source id has no message.
+    /// `Unavailable` if the service fails, as for any operation; `Corrupt` if an item under that source id has no
+    /// message.
     pub async fn agent_framework_messages(
         &self,
         session_id: &str,
         source_id: &str,
     ) -> Result<Vec<Box<str>>, StoreError> {
         let source_id = source_id.to_owned();
-        // The id itself is the partition key there.
+        // Agent Framework uses the session id itself as the partition key.
         let key = session_id.to_owned();
         let (container, remote) = (self.container.clone(), self.remote);
         let patient = remote.with_timeout(OPERATION_TIME_MAX);
@@ -175,7 +186,7 @@ impl CosmosStore {
         Partition::new(&self.container, self.remote, operation, session, self.text_bytes_max)
     }
 
-    /// Attempts `operation` on a session until one does not fail for want of the service.
+    /// Runs `operation` on a session, and repeats it while the service is unavailable.
     async fn run<T, F>(
         &self,
         name: &'static str,
@@ -187,7 +198,7 @@ impl CosmosStore {
         F: Future<Output = Result<T, StoreError>> + Send,
     {
         let partition = Arc::new(self.partition(name, session));
-        // Requests have their time, an operation of many requests has as much as they need.
+        // The timeout limits each request; an operation of many requests has `OPERATION_TIME_MAX`.
         let patient = self.remote.with_timeout(OPERATION_TIME_MAX);
         self.home.run(async move { retry(&patient, name, || operation(Arc::clone(&partition))).await }).await
     }
@@ -313,12 +324,12 @@ async fn list(
     found.into_iter().map(info).collect()
 }
 
-/// The partition key of the container, that of Agent Framework's too.
+/// The partition key of the container. Agent Framework uses the same one.
 const PARTITION_KEY: &str = "/session_id";
 
 /// Fields of a session that a list reads.
 const LISTED: &str =
     "c.layout, c.name, c.head, c.revision, c.live_messages, c.live_tokens, c.created, c.appended";
 
-/// An import of a gigabyte takes some minutes.
+/// Maximum time of an operation: an import of a gigabyte takes some minutes.
 const OPERATION_TIME_MAX: Duration = Duration::from_secs(3600);

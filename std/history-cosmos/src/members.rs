@@ -1,4 +1,4 @@
-//! A set of messages and summaries: what is visible, or what a record has hidden.
+//! A set of messages and summaries: the visible ones, or those that a record has hidden.
 
 use core::fmt::Write;
 
@@ -7,24 +7,25 @@ use epitome_history::StoreError;
 use epitome_history::kernel::SummaryPlace;
 use epitome_history::rules::corrupt;
 
-/// Messages and summaries, with the stand-ins in those messages. It is small where the messages follow each other.
+/// A set of messages and summaries, with references to the stand-ins of the messages. Consecutive messages take one
+/// entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Members {
-    /// Ascending and apart, with the last number of each.
+    /// Ranges of messages, ascending and not adjacent; both ends are included.
     runs: Vec<(Seq, Seq)>,
     /// Stand-ins of shortened messages, ascending.
     pub(crate) edited: Vec<Shortened>,
-    /// By key.
+    /// Sorted by key.
     pub(crate) summaries: Vec<SummaryPlace>,
 }
 
-/// The place of what stands in a message.
+/// Reference to the stand-ins of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shortened {
     pub(crate) seq: Seq,
-    /// The revision in whose item of stand-ins it is.
+    /// The revision of the item that stores the stand-ins.
     pub(crate) kept_by: Revision,
-    /// The revision that put it there first.
+    /// The revision that created the stand-ins.
     pub(crate) by: Revision,
 }
 
@@ -61,13 +62,13 @@ impl Members {
         Self { summaries, ..Self::default() }
     }
 
-    /// Adds messages that are not shortened, ascending, of which it has none yet.
+    /// Adds messages, ascending, that are not shortened and not yet in the set.
     pub(crate) fn add(&mut self, seqs: impl IntoIterator<Item = Seq>) {
         let added: Vec<(Seq, Seq)> = seqs.into_iter().map(|seq| (seq, seq)).collect();
         self.join(&added);
     }
 
-    /// Takes in all members of `other`.
+    /// Adds all members of `other`.
     pub(crate) fn merge(&mut self, other: Self) {
         self.join(&other.runs);
         self.edited.extend(other.edited);
@@ -88,7 +89,7 @@ impl Members {
         }
     }
 
-    /// Takes these messages, ascending, and these summaries out of it.
+    /// Removes these messages, ascending, and these summaries, and returns them as a set.
     pub(crate) fn take(&mut self, seqs: &[Seq], summaries: &[SummaryPlace]) -> Self {
         let mut taken = Self::default();
         taken.add(seqs.iter().copied());
@@ -113,7 +114,7 @@ impl Members {
         taken
     }
 
-    /// Sets what stands in a message of it.
+    /// Sets the stand-ins of a message of the set.
     pub(crate) fn shorten(&mut self, shortened: Shortened) {
         match self.edited.binary_search_by_key(&shortened.seq, |edited| edited.seq) {
             Ok(at) => self.edited.splice(at..=at, [shortened]).for_each(drop),
@@ -121,14 +122,15 @@ impl Members {
         }
     }
 
-    /// Shows a message of it as it was appended.
+    /// Marks a message of the set as not shortened.
     pub(crate) fn show_whole(&mut self, seq: Seq) {
         if let Ok(at) = self.edited.binary_search_by_key(&seq, |edited| edited.seq) {
             self.edited.remove(at);
         }
     }
 
-    /// Its text: runs, shortened messages and summaries, with commas and semicolons: `0-3,7;2.5.5;0.3`.
+    /// The stored text: ranges, shortened messages and summaries, separated by semicolons, for example
+    /// `0-3,7;2.5.5;0.3`.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         let comma = |at: usize| if at == 0 { "" } else { "," };
@@ -150,7 +152,7 @@ impl Members {
         text
     }
 
-    /// The members of which this is the text.
+    /// Reads the set from its stored text.
     pub(crate) fn parse(text: &str) -> Result<Self, StoreError> {
         read(text).ok_or_else(|| corrupt("the members of a session cannot be read"))
     }

@@ -1,6 +1,7 @@
-//! Deleting what was pruned. The prune itself is one batch with the session's item; then the texts go, in as many batches as they need.
-//! Whoever changes the session before they are gone deletes the rest first. Each batch replaces the session's item by itself: one who was
-//! overtaken deletes nothing.
+//! Deletes the texts of pruned messages and summaries. The prune itself is one batch with the session's item; then the
+//! texts are deleted in as many batches as needed. An operation that finds an unfinished prune deletes the remaining
+//! texts before it changes the session. Each batch replaces the session's item with the same content, so a process that
+//! was overtaken by another one deletes nothing.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +20,7 @@ use crate::read::{NUMBER_MAX, Opened, open};
 use crate::requests::{Change, Guard, Partition, Written};
 use crate::write::{Draft, batches, discard_all};
 
-/// The session, if it is there, with nothing left of what was pruned.
+/// Finishes an interrupted prune and returns the session, if it exists.
 pub(crate) async fn finished(partition: &Partition) -> Result<Option<Opened>, StoreError> {
     for _ in 0..ROUNDS_MAX {
         let Some(opened) = open(partition).await? else { return Ok(None) };
@@ -28,7 +29,7 @@ pub(crate) async fn finished(partition: &Partition) -> Result<Option<Opened>, St
         if let Err(error) = finish(partition, opened, Revision(revision)).await {
             match open(partition).await? {
                 Some(now) if now.etag == etag => return Err(error),
-                // Another one has deleted what was to be read.
+                // Another process has deleted the items that were to be read.
                 _ => {}
             }
         }
@@ -36,7 +37,7 @@ pub(crate) async fn finished(partition: &Partition) -> Result<Option<Opened>, St
     Err(partition.unavailable("a prune of the session is not finished; try again"))
 }
 
-/// The records that hide what can be pruned, and have done so since this revision or before.
+/// The records that hide messages or summaries that can be pruned, and have hidden them since this revision or earlier.
 pub(crate) async fn hiding(
     partition: &Partition,
     through: Revision,
@@ -48,7 +49,7 @@ pub(crate) async fn hiding(
     partition.query(&query, usize::MAX).await
 }
 
-/// The rest of a prune on its way.
+/// The remaining work of a prune.
 struct Rest<'a> {
     partition: &'a Partition,
     guard: Guard,
@@ -57,11 +58,11 @@ struct Rest<'a> {
     hidden: Members,
 }
 
-/// Returns at once if somebody else has changed the session.
+/// Finishes a prune. Returns early without an error if another process has changed the session.
 async fn finish(partition: &Partition, opened: Opened, revision: Revision) -> Result<(), StoreError> {
     let prune: Option<Found<PruneItem>> = partition.item(&prune_id(revision)).await?;
     let prune = prune.ok_or_else(|| lost(&format!("the prune of {revision}")))?;
-    // Writers that did not come to their end may have left the same texts.
+    // Interrupted writers may have left the same texts.
     discard_all(partition).await?;
     let records = hiding(partition, Revision(prune.fields.through)).await?;
     let mut hidden = Members::default();
@@ -79,7 +80,7 @@ async fn finish(partition: &Partition, opened: Opened, revision: Revision) -> Re
     if is_done {
         let session = Session { pruning: None, ..opened.session };
         let fields = item(&partition.key, SESSION_ID, Kind::Session, &session)?;
-        // If it fails, it is looked at anew.
+        // If this fails, the caller reads the session again.
         let _ = partition.batch(&[Change::Replace(SESSION_ID.to_owned(), fields, rest.guard.etag)]).await?;
     }
     Ok(())
@@ -91,7 +92,8 @@ fn guard(partition: &Partition, session: &Session, etag: String) -> Result<Guard
 }
 
 impl Rest<'_> {
-    /// Leaves of messages no more than their places. Pieces go with what names them.
+    /// Deletes the contents of hidden messages; their items stay. Pieces of a text are deleted in the same batch as the
+    /// reference to them.
     async fn empty_rows(&mut self) -> Result<bool, StoreError> {
         let partition = self.partition;
         let (mut changes, mut with_pieces) = (Vec::new(), Vec::new());
@@ -113,7 +115,7 @@ impl Rest<'_> {
         self.guard.write(partition, batches).await
     }
 
-    /// Leaves of hidden summaries no more than their places.
+    /// Deletes the contents of hidden summaries; their rows stay.
     async fn empty_summaries(&mut self) -> Result<bool, StoreError> {
         let partition = self.partition;
         let made: BTreeSet<Revision> = self.hidden.summaries.iter().map(|place| place.made).collect();
@@ -136,7 +138,7 @@ impl Rest<'_> {
         Ok(true)
     }
 
-    /// Takes away what stood in hidden messages.
+    /// Deletes the stand-ins of hidden messages.
     async fn empty_stand_ins(&mut self) -> Result<bool, StoreError> {
         let partition = self.partition;
         if self.hidden.edited.is_empty() {
@@ -162,7 +164,7 @@ impl Rest<'_> {
         Ok(true)
     }
 
-    /// Takes the texts that stood in these messages out of the records.
+    /// Deletes the stand-ins of hidden messages from the bodies of the records.
     async fn empty_records(&mut self) -> Result<bool, StoreError> {
         let partition = self.partition;
         let records: Vec<Found<RecordItem>> =
@@ -170,7 +172,7 @@ impl Rest<'_> {
         for mut record in records {
             let body = partition.text(&record.fields.body).await?;
             let read = bodies::record(Revision(record.fields.revision), &body)?;
-            // Its summaries are elsewhere.
+            // The body has no summaries: they are stored separately.
             let bare = bare_record(&read, |seq| self.hidden.contains(seq), |_| false);
             let Some(bare) = bare else { continue };
             let mut draft = Draft::new();
@@ -184,7 +186,7 @@ impl Rest<'_> {
         Ok(true)
     }
 
-    /// The messages of these appends cannot be compared any more.
+    /// Marks the digests of these appends as pruned: their messages cannot be compared any more.
     async fn empty_appends(&mut self) -> Result<bool, StoreError> {
         let partition = self.partition;
         let condition =
@@ -201,7 +203,7 @@ impl Rest<'_> {
         self.guard.write(partition, batches(changes.into_iter())).await
     }
 
-    /// Moves the hidden messages and summaries of these records to the pruned ones.
+    /// Moves the hidden members of these records to their pruned members.
     async fn move_hidden(&mut self, records: &[Found<RecordItem>]) -> Result<bool, StoreError> {
         let partition = self.partition;
         for made in records.iter().map(|record| Revision(record.fields.revision)) {
@@ -241,5 +243,5 @@ impl Rest<'_> {
     }
 }
 
-/// Maximum number of restarts of the rest of a prune that another operation deletes too.
+/// Maximum number of restarts of a prune that another operation finishes too.
 const ROUNDS_MAX: u32 = 64;

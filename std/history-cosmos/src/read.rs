@@ -1,5 +1,5 @@
-//! Reads a session: what is visible, the log, records, prunes, appends and the state. It writes nothing, but finishes a deletion that
-//! was interrupted.
+//! Reads a session: the visible messages, the log, records, prunes, appends and the state. It writes nothing, except to
+//! finish an interrupted deletion.
 
 use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,13 +24,13 @@ use crate::items::{
 use crate::members::Members;
 use crate::requests::Partition;
 
-/// A session as it was found.
+/// A session as it was read, with its etag.
 pub(crate) struct Opened {
     pub(crate) etag: String,
     pub(crate) session: Session,
 }
 
-/// The session, if it is there. One whose deletion was interrupted is deleted first.
+/// Reads the session, if it exists. If a deletion of the session was interrupted, finishes the deletion first.
 pub(crate) async fn open(partition: &Partition) -> Result<Option<Opened>, StoreError> {
     let found: Option<Found<serde_json::Value>> = partition.item(SESSION_ID).await?;
     let Some(Found { etag, fields, .. }) = found else { return Ok(None) };
@@ -52,7 +52,7 @@ pub(crate) async fn open(partition: &Partition) -> Result<Option<Opened>, StoreE
     Ok(Some(Opened { etag, session }))
 }
 
-/// The session, which has to be there.
+/// Reads the session; `NotFound` if it does not exist.
 pub(crate) async fn opened(partition: &Partition) -> Result<Opened, StoreError> {
     open(partition).await?.ok_or_else(|| rules::not_found(partition.operation()))
 }
@@ -66,7 +66,7 @@ impl Partition {
         read_calls(&self.text(&session.unanswered).await?)
     }
 
-    /// The messages of these ranges, with these fields.
+    /// The messages of these ranges, with these fields. A staged message counts only if an append has its stage.
     pub(crate) async fn rows(
         &self,
         fields: &str,
@@ -89,7 +89,8 @@ impl Partition {
         Ok(rows.into_iter().filter(counts).map(|row| (Seq(row.fields.seq), row)).collect())
     }
 
-    /// The records that hide one of these messages, by their revisions, with all that they hide.
+    /// The records that hide one of these messages, in the order of their revisions, each with all its hidden and
+    /// pruned members.
     pub(crate) async fn hiding(
         &self,
         ranges: &[(Seq, Seq)],
@@ -97,7 +98,7 @@ impl Partition {
         let condition =
             |first, last| format!("c.epitome = 'record' AND c.first_seq <= {last} AND c.last_seq >= {first}");
         let records: Vec<Found<RecordItem>> = self.in_ranges("*", ranges, condition).await?;
-        // One that is in several ranges was found several times.
+        // A record that matches several ranges was found several times.
         let records: BTreeMap<u64, Found<RecordItem>> =
             records.into_iter().map(|record| (record.fields.revision, record)).collect();
         let mut hiding = Vec::with_capacity(records.len());
@@ -109,7 +110,7 @@ impl Partition {
         Ok(hiding)
     }
 
-    /// The stand-ins in those messages of `members` that are wanted.
+    /// The stand-ins of the messages of `members` that are wanted.
     pub(crate) async fn stand_ins(
         &self,
         members: &Members,
@@ -165,7 +166,7 @@ impl Partition {
     }
 }
 
-/// The ranges of what is visible from the last `many` messages on.
+/// The ranges of the last `many` visible messages.
 fn last_of(members: &Members, many: u64) -> Vec<(Seq, Seq)> {
     let mut left = many;
     let mut ranges = Vec::new();
@@ -181,7 +182,7 @@ fn last_of(members: &Members, many: u64) -> Vec<(Seq, Seq)> {
     ranges
 }
 
-/// Reads of a session with `read`. An error counts only if the session has not changed meanwhile.
+/// Reads the session and passes it to `read`. If `read` fails and the session has changed meanwhile, tries again.
 async fn steady<T, F>(partition: &Partition, read: impl Fn(Session) -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
@@ -247,7 +248,7 @@ pub(crate) async fn projection(
     Ok(loaded)
 }
 
-/// Whether the last turn begins within these ranges, and not before.
+/// Whether the last turn begins within these ranges, and not before them.
 fn has_turn(
     rows: &BTreeMap<Seq, Found<Row>>,
     summaries: &[(SummaryPlace, SummaryRow)],
@@ -344,7 +345,7 @@ async fn after_revision<T: serde::de::DeserializeOwned + Send + 'static>(
     after: Option<Revision>,
     limit: u32,
 ) -> Result<Vec<Found<T>>, StoreError> {
-    // Nothing makes the revision 0. What does not fit into the numbers of the service is larger than any revision.
+    // No change has the revision 0. A number that is too large for the service is larger than any revision.
     let after = after.unwrap_or_default().0.min(NUMBER_MAX);
     let query =
         format!("SELECT * FROM c WHERE c.epitome = '{kind}' AND c.revision > {after} ORDER BY c.revision");
@@ -399,19 +400,19 @@ pub(crate) async fn state(partition: &Partition) -> Result<Option<KeptState>, St
     steady(partition, read).await
 }
 
-/// Ascending numbers as ranges.
+/// Converts ascending sequence numbers to ranges.
 pub(crate) fn ranges(seqs: &[Seq]) -> Vec<(Seq, Seq)> {
     runs(seqs).collect()
 }
 
-/// Maximum number of reads of a session that changes.
+/// Maximum number of repeated reads of a session that changes.
 const ROUNDS_MAX: u32 = 32;
 
-/// Initial number of messages that are read in search of the last turn.
+/// Initial number of messages that are read to find the last turn.
 const TAIL_MESSAGES: u64 = 32;
 
 /// Maximum number of messages of a page of the log.
 const PAGE_MESSAGES_MAX: u32 = 10_000;
 
-/// Numbers are exact up to here.
+/// Numbers up to this one are exact in the service.
 pub(crate) const NUMBER_MAX: u64 = 1 << 52;

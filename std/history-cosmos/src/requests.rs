@@ -1,4 +1,4 @@
-//! Requests about one session. Each has its time; the SDK repeats those that were throttled.
+//! Requests for one session. Each request has a timeout; the SDK repeats throttled requests.
 
 use core::fmt::Write;
 use core::time::Duration;
@@ -18,7 +18,7 @@ use crate::failure::{lost, of_cosmos, of_status};
 use crate::ids::partition;
 use crate::items::{Found, Staged, Text};
 
-/// A session in the container, while an operation is on it.
+/// The partition of a session during an operation.
 #[derive(Clone)]
 pub(crate) struct Partition {
     container: ContainerClient,
@@ -27,20 +27,21 @@ pub(crate) struct Partition {
     operation: &'static str,
     pub(crate) session: SessionId,
     pub(crate) key: String,
-    /// A longer text is in pieces.
+    /// Maximum size of a text in one item, in bytes. A longer text is stored in pieces.
     pub(crate) text_bytes_max: usize,
 }
 
-/// Whether a batch was written, or an item was not as it was expected to be, and nothing was written.
+/// Result of a batch: written, or refused because an item had changed. A refused batch writes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Written {
-    /// With the etag that the first item of the batch has now.
+    /// The batch was written. The value is the new etag of its first item.
     Done(String),
     Moved,
 }
 
-/// An item that every batch of a long work replaces by itself: the work goes on only as long as the item is unchanged by others.
+/// An item that every batch of a long operation replaces with the same content. The operation continues only while
+/// other writers leave the item unchanged.
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
     pub(crate) id: String,
@@ -53,7 +54,8 @@ impl Guard {
         Change::Replace(self.id.clone(), self.item.clone(), self.etag.clone())
     }
 
-    /// Writes these changes in batches, each with the guard. `false` if somebody else has changed the item, or one of the others.
+    /// Writes these batches, each together with the guard. Returns `false` if another writer has changed the guard's
+    /// item or an item of a batch.
     pub(crate) async fn write(
         &mut self,
         partition: &Partition,
@@ -99,7 +101,7 @@ impl Partition {
         }
     }
 
-    /// The items that `condition` names, with all their fields.
+    /// The items that match `condition`, with all their fields.
     pub(crate) async fn items<T: DeserializeOwned + Send + 'static>(
         &self,
         condition: &str,
@@ -107,7 +109,7 @@ impl Partition {
         self.query(&format!("SELECT * FROM c WHERE {condition}"), usize::MAX).await
     }
 
-    /// At most `limit` answers to a query.
+    /// The results of a query, at most `limit`.
     pub(crate) async fn query<T: DeserializeOwned + Send + 'static>(
         &self,
         query: &str,
@@ -117,7 +119,7 @@ impl Partition {
         query_container(&self.container, self.remote, self.operation, Query::from(query), scope, limit).await
     }
 
-    /// The items of messages that `condition` names, in any of these ranges.
+    /// The items of messages that match `condition` for any of these ranges.
     pub(crate) async fn in_ranges<T: DeserializeOwned + Send + 'static>(
         &self,
         fields: &str,
@@ -138,7 +140,7 @@ impl Partition {
         Ok(found)
     }
 
-    /// The whole text.
+    /// Returns the whole text; joins the pieces of a long text.
     pub(crate) async fn text(&self, text: &Text) -> Result<String, StoreError> {
         if let Text::Here(text) = text {
             return Ok(text.clone());
@@ -152,7 +154,7 @@ impl Partition {
         Ok(pieces.concat())
     }
 
-    /// Writes all of it or nothing.
+    /// Writes all changes of the batch, or none.
     pub(crate) async fn batch(&self, batch: &[Change]) -> Result<Written, StoreError> {
         let mut transaction = TransactionalBatch::new(self.key.clone());
         for change in batch {
@@ -170,7 +172,7 @@ impl Partition {
     fn written(&self, response: BatchResponse) -> Result<Written, StoreError> {
         let status = response.status();
         let results = response.into_model().map_err(|error| self.failed(&error))?;
-        // 424 is the status of those that failed because of another.
+        // Status 424 marks a change that failed because another one failed.
         let failed = results.results().iter().filter(|result| !result.is_success());
         let failed: Vec<u16> =
             failed.map(|result| result.status_code()).filter(|status| *status != 424).collect();
@@ -193,10 +195,11 @@ impl Partition {
         timeout(self.remote.timeout, request).await.map_err(late)
     }
 
-    /// Waits a while, at random, for those who were faster: the longer, the more there are.
+    /// Waits for a random time, so that competing writers can finish. The maximum grows with the number of failed
+    /// attempts.
     pub(crate) async fn step_aside(&self, times: u32) {
         let longest = STEP_ASIDE.saturating_mul(1_u32.wrapping_shl(times.min(5)));
-        // Of a random UUID these bits are random.
+        // These bits of a random UUID are random.
         let share = Uuid::new_v4().as_fields().0 >> 16;
         sleep(longest.saturating_mul(share) / (1 << 16)).await;
     }
@@ -214,7 +217,7 @@ impl Partition {
     }
 }
 
-/// At most `limit` answers to a query.
+/// The results of a query, at most `limit`.
 pub(crate) async fn query_container<T: DeserializeOwned + Send + 'static>(
     container: &ContainerClient,
     remote: RemoteOptions,
@@ -246,7 +249,7 @@ pub(crate) async fn query_container<T: DeserializeOwned + Send + 'static>(
 pub(crate) enum Change {
     Create(Value),
     Upsert(Value),
-    /// If the item has this etag.
+    /// Id, new content, and the etag that the item must have.
     Replace(String, Value, String),
     Delete(String, Option<String>),
 }
@@ -283,23 +286,23 @@ impl Change {
     }
 }
 
-/// Whether the service says so of an item, and not of the container or of a replica.
+/// Whether the error is about an item, and not about the container or a replica.
 fn is_of_an_item(error: &CosmosError) -> bool {
     error.status().sub_status().is_none_or(|sub| sub.value() == 0)
 }
 
-/// Whether an item was not as it was expected to be.
+/// Whether the status means that an item had changed.
 const fn is_moved(status: u16) -> bool {
     matches!(status, 404 | 409 | 412)
 }
 
-/// Size of a change in a batch beside its item, in bytes, with its id and its etag.
+/// Size of a change in a batch in addition to its item, in bytes: its id and its etag.
 const CHANGE_BYTES: usize = 256;
 
-/// A query has at most 512 KiB; shorter ones are planned faster.
+/// Maximum number of ranges in one query. A query has at most 512 KiB; shorter queries are planned faster.
 const RANGES_MAX: usize = 50;
 
-/// About the time of a request in the region of the account.
+/// Unit of the wait for other writers: about the time of a request in the region of the account.
 const STEP_ASIDE: Duration = Duration::from_millis(5);
 
 /// Maximum number of pieces of a text that are read at once.

@@ -1,4 +1,4 @@
-//! The facts of a session, and when changes are written: only if it has not moved since.
+//! Reads the facts of a session, and writes changes only if the session has not changed since.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::prune;
 use crate::read::{self, NUMBER_MAX, Opened, covers, open, ranges};
 use crate::requests::{Partition, Written};
 
-/// An operation with everything about it that can be made before it is sent.
+/// An operation, with everything that can be prepared before its first request.
 pub(crate) struct Job {
     pub(crate) partition: Partition,
     op: OwnedOp,
@@ -49,16 +49,16 @@ impl Job {
     }
 }
 
-/// A session while an operation on it is decided.
+/// The facts of a session while an operation is decided.
 pub(crate) struct Survey<'a> {
     pub(crate) job: &'a Job,
-    /// The session as it was found first. Every change of the session is one of this item.
+    /// The session as it was first read. Every change of the session replaces this item.
     pub(crate) opened: Option<Opened>,
     visible: Option<Members>,
-    /// The records that hide a group of an append, or that is to be undone.
+    /// The records that hide a group of an append, and the record that is to be undone.
     pub(crate) records: BTreeMap<Revision, Found<RecordItem>>,
     pub(crate) state: Option<Found<StateItem>>,
-    /// Number of times that the session had moved when the changes were to be written.
+    /// Number of failed writes because the session had changed.
     moved: u32,
 }
 
@@ -68,7 +68,7 @@ impl Transaction for Survey<'_> {
     async fn facts(&mut self, needs: &Needs<'_>, facts: &mut Facts) -> Result<Attempt, StoreError> {
         let partition = &self.job.partition;
         if facts.session.is_none() {
-            // A token that is new when it is looked for is created by the batch, or the batch fails.
+            // If the append token does not exist now but is created meanwhile, the batch fails.
             let token = needs.receipt.map(|(token, _)| append_id(token));
             let receipt = async {
                 match &token {
@@ -121,7 +121,7 @@ impl Survey<'_> {
         self.opened.as_ref().map(|opened| &opened.session)
     }
 
-    /// The session has moved since its facts were read, or the error is one of it as it is.
+    /// `Moved` if the session has changed since its facts were read; otherwise the error.
     async fn moved_or(&self, error: StoreError) -> Result<Attempt, StoreError> {
         let now = open(&self.job.partition).await?.map(|now| now.etag);
         let is_same = now == self.opened.as_ref().map(|opened| opened.etag.clone());
@@ -202,7 +202,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// The messages `seqs` as they were appended, with their stand-ins.
+    /// The messages `seqs` as they were appended, with their current stand-ins.
     async fn edited(&mut self, seqs: &[Seq]) -> Result<Vec<Edited>, StoreError> {
         let partition = &self.job.partition;
         let visible = self.visible().await?;
@@ -270,7 +270,7 @@ fn read_standing(number: u64) -> Result<Standing, StoreError> {
     Standing::parse(number).ok_or_else(|| corrupt("the standing of a message is of an unknown kind"))
 }
 
-/// The edits of these messages by the records that hold and came before a revision.
+/// The edits of these messages by records before a revision that are not undone.
 async fn earlier_edits(
     partition: &Partition,
     before: Revision,

@@ -1,5 +1,5 @@
-//! Writes the items of an operation: in one batch if they fit. Otherwise several batches come first, and only the last one makes
-//! them count.
+//! Writes the items of an operation, in one batch if they fit. Otherwise several batches come first, and only the last
+//! batch makes their items count.
 
 use epitome_history::StoreError;
 use epitome_history::rules::invalid;
@@ -10,13 +10,13 @@ use crate::ids::{piece_id, stage_id};
 use crate::items::{Found, Kind, Staged, Text, item};
 use crate::requests::{Change, Guard, Partition, Written};
 
-/// The changes of an operation. All of them are visible at once: with the last batch.
+/// The changes of an operation. All of them become visible together with the last batch.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    /// Tells what is written before the last batch from what others write.
+    /// Id that separates the items of this writer, written before the last batch, from those of other writers.
     stage: String,
     pieces: u32,
-    /// The items that belong to nothing before the last batch.
+    /// The items that are written before the last batch and do not count until then.
     ahead: Vec<Value>,
     last: Vec<Change>,
 }
@@ -31,7 +31,7 @@ impl Draft {
         &self.stage
     }
 
-    /// `text` as a part of an item: in pieces if it is long.
+    /// Makes a field of `text`. A long text is split into pieces, which are written before the last batch.
     pub(crate) fn text(&mut self, partition: &Partition, text: String) -> Result<Text, StoreError> {
         if text.len() <= partition.text_bytes_max {
             return Ok(Text::Here(text));
@@ -60,7 +60,7 @@ impl Draft {
         self.ahead.push(item);
     }
 
-    /// Lets the last batch begin with this guard, whose etag is the answer then.
+    /// Puts this guard first in the last batch. The result of the write is then the new etag of the guard.
     pub(crate) fn guard(&mut self, guard: &Guard) {
         self.last.insert(0, guard.change());
     }
@@ -69,12 +69,12 @@ impl Draft {
         self.last.push(change);
     }
 
-    /// Deletes the pieces of a text that another one replaces.
+    /// Deletes the pieces of a text that a new text replaces.
     pub(crate) fn drop_text(&mut self, text: &Text) {
         self.last.extend(text.pieces().into_iter().map(|id| Change::Delete(id, None)));
     }
 
-    /// Writes it all, if every item is as it was expected to be.
+    /// Writes all changes, if every item has its expected etag.
     pub(crate) async fn write(mut self, partition: &Partition) -> Result<Written, StoreError> {
         if self.last.len() >= CHANGES_MAX {
             return Err(invalid(format!(
@@ -99,7 +99,8 @@ impl Draft {
         Ok(Written::Moved)
     }
 
-    /// The mark of the stage: every batch needs it as it is. Whoever deletes what is left of a writer changes it first.
+    /// Creates the mark of the stage, which every batch requires to be unchanged. A process that discards the remains
+    /// of a writer changes the mark first.
     async fn mark(&self, partition: &Partition) -> Result<Option<Guard>, StoreError> {
         let fields = Staged { stage: self.stage.clone(), text: String::new() };
         let id = stage_id(&self.stage);
@@ -111,14 +112,14 @@ impl Draft {
     }
 }
 
-/// Deletes what was written under a stage that was not finished. A writer that is still there begins anew.
+/// Deletes the items of an unfinished stage. A writer that is still active starts again.
 pub(crate) async fn discard(partition: &Partition, stage: &str) -> Result<(), StoreError> {
     let id = stage_id(stage);
     for _ in 0..ROUNDS_MAX {
         let found: Option<Found<Staged>> = partition.item(&id).await?;
         let Some(Found { etag, fields, .. }) = found else { return Ok(()) };
         let mut mark = Guard { item: item(&partition.key, &id, Kind::Stage, &fields)?, id: id.clone(), etag };
-        // From here on its writer writes nothing.
+        // From here on, the writer of this stage cannot write.
         if !mark.write(partition, [Vec::new()]).await? {
             continue;
         }
@@ -136,7 +137,7 @@ pub(crate) async fn discard(partition: &Partition, stage: &str) -> Result<(), St
     Err(partition.unavailable("what a writer has left is being deleted by others; try again"))
 }
 
-/// Deletes what writers have left that did not come to their last batch.
+/// Deletes the items of all writers that did not reach their last batch.
 pub(crate) async fn discard_all(partition: &Partition) -> Result<(), StoreError> {
     let stages: Vec<Found<Staged>> = partition.items("c.epitome = 'stage'").await?;
     for stage in stages {
@@ -145,7 +146,7 @@ pub(crate) async fn discard_all(partition: &Partition) -> Result<(), StoreError>
     Ok(())
 }
 
-/// Length of the first piece of a text, in bytes: so many that an item takes, with the escapes of JSON.
+/// Length of the first piece of a text, in bytes: as long as an item allows, with the escapes of JSON.
 fn piece_length(text: &str) -> usize {
     let mut bytes = 0_usize;
     for (at, char) in text.char_indices() {
@@ -162,7 +163,7 @@ fn piece_length(text: &str) -> usize {
     text.len()
 }
 
-/// Changes in batches that the service takes.
+/// Groups changes into batches within the limits of the service.
 pub(crate) fn batches(changes: impl Iterator<Item = Change>) -> Vec<Vec<Change>> {
     let mut batches: Vec<Vec<Change>> = Vec::new();
     let mut bytes = usize::MAX;
@@ -183,22 +184,23 @@ pub(crate) fn batches(changes: impl Iterator<Item = Change>) -> Vec<Vec<Change>>
     batches
 }
 
-/// A batch has at most so many changes; one of them is a guard.
+/// Maximum number of changes in a batch, including one guard.
 pub(crate) const CHANGES_MAX: usize = 100;
 
-/// A batch has at most 2 MiB.
+/// Maximum size of a batch in bytes. The limit of the service is 2 MiB.
 pub(crate) const BATCH_BYTES_MAX: usize = 1_900_000;
 
-/// A longer text is in pieces: an item has at most 2 MiB, and one that is read often should be small.
+/// Maximum size of a text in one item, in bytes; a longer text is stored in pieces. An item has at most 2 MiB, and an
+/// item that is read often should be small.
 pub(crate) const TEXT_BYTES_MAX: usize = 128 * 1024;
 
-/// A piece in the JSON of a request.
+/// Maximum size of a piece in the JSON of a request, in bytes.
 const PIECE_BYTES_MAX: usize = 1_500_000;
 
-/// The pieces of a text are deleted by the batch that replaces it.
+/// Maximum number of pieces of a text: the batch that replaces the text must delete them all.
 const PIECES_MAX: u32 = 80;
 
-/// Maximum number of looks at the rest of a stage.
+/// Maximum number of attempts to delete the items of a stage.
 const ROUNDS_MAX: u32 = 64;
 
 #[cfg(test)]
@@ -218,7 +220,7 @@ mod tests {
             let bytes = |batch: &Vec<Change>| batch.iter().map(Change::bytes).sum::<usize>();
             prop_assert!(batches.iter().all(|batch| bytes(batch) <= BATCH_BYTES_MAX));
             prop_assert_eq!(batches.concat().len(), sizes.len());
-            // None is begun too early.
+            // Each batch is full before the next one begins.
             for pair in batches.windows(2) {
                 let next = pair[1].first().map_or(0, Change::bytes);
                 prop_assert!(pair[0].len() + 1 == CHANGES_MAX || bytes(&pair[0]) + next > BATCH_BYTES_MAX);

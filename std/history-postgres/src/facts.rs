@@ -1,4 +1,4 @@
-//! The facts of a session, as its rows have them.
+//! Reads the facts of a session from its rows.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,8 @@ use super::sql;
 use super::transaction::SessionTransaction;
 
 impl SessionTransaction<'_> {
-    /// Begins the transaction, locks the session against changes, and reads the facts that are found by its name.
+    /// Begins the transaction, locks the session against changes, and reads the facts that are found by the session's
+    /// id.
     pub(super) async fn begin(&mut self, needs: &Needs<'_>, facts: &mut Facts) -> Result<(), Failure> {
         let [lock, token, record, state] =
             self.lease.prepare([sql::LOCK_SESSION, sql::TOKEN, sql::RECORD, sql::STATE_REVISION]).await?;
@@ -34,7 +35,7 @@ impl SessionTransaction<'_> {
         let made = int(needs.record_id.unwrap_or_default().0);
         let one: Parameters<'_> = &[&name];
         let (by_token, by_record): (Parameters<'_>, Parameters<'_>) = (&[&name, &key], &[&name, &made]);
-        // In this order on the way: what is read then is what there is once the session is locked.
+        // The statements are sent in this order, so that the later ones read the state of the locked session.
         let lease = self.lease;
         let begun = try_join(lease.begin(Access::Write), lease.row(&lock, one));
         let ((_, found), seen, known, state) = try_join4(
@@ -72,7 +73,7 @@ impl SessionTransaction<'_> {
         if digest == self.job.texts.digest {
             return Ok(Receipt { appended, said: SaidBefore::Same });
         }
-        // What was pruned cannot be compared any more.
+        // Pruned messages cannot be compared any more.
         let [pruned] = self.lease.prepare([sql::PRUNED_IN]).await?;
         let (first, head) = (int(appended.first.0), int(appended.head.0));
         let pruned = self.lease.row(&pruned, &[&self.row.map(|row| row.id), &first, &head]).await?;
@@ -80,7 +81,7 @@ impl SessionTransaction<'_> {
         Ok(Receipt { appended, said })
     }
 
-    /// Reads the facts that are found by the number of the session.
+    /// Reads the facts that are found by the row id of the session.
     pub(super) async fn read(&mut self, needs: &Needs<'_>, facts: &mut Facts) -> Result<(), Failure> {
         let Some(id) = self.row.map(|row| row.id) else { return Ok(()) };
         let (visible, edited, anchors, turns) = try_join4(
@@ -138,7 +139,7 @@ impl SessionTransaction<'_> {
         self.lease.rows(&unanswered, &[&id]).await?.iter().map(unanswered_call).collect()
     }
 
-    /// The visible messages and summaries, in the order of keys.
+    /// The visible messages and summaries, ordered by key.
     async fn visible(&self, id: i64, wanted: bool) -> Result<Visible, Failure> {
         if !wanted {
             return Ok(Visible::default());
@@ -226,13 +227,13 @@ impl SessionTransaction<'_> {
     }
 }
 
-/// The place of a message of the log.
+/// The stored facts about a message of the log.
 struct Place {
     anchor: Anchor,
     turn: epitome_core::Turn,
 }
 
-/// Messages and summaries as a commit sees them, in the order of keys.
+/// Messages and summaries in the form that the checks of a commit use, ordered by key.
 fn seen((messages, summaries): &(Vec<Row>, Vec<Row>)) -> Result<Visible, Failure> {
     let message = |row: &Row| {
         let (seq, anchor) = (Seq(number(row, 0)?), Seq(number(row, 1)?));

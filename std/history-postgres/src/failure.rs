@@ -1,4 +1,4 @@
-//! Postgres' errors as the store's.
+//! Conversion of Postgres' errors into errors of the store.
 
 use core::error::Error;
 use core::fmt;
@@ -11,7 +11,7 @@ use epitome_history::StoreErrorKind::{self, Corrupt, Invalid, Unavailable};
 use epitome_history::rules::corrupt;
 use epitome_history::{StoreError, remote};
 
-/// The cause of a failed operation: the way to the server, the server, or a rule of the store.
+/// The cause of a failed operation: the connection to the server, the server, or a rule of the store.
 #[derive(Debug)]
 pub(super) enum Failure {
     Pool(PoolError),
@@ -63,11 +63,11 @@ impl Failure {
         }
     }
 
-    /// Whether the connection is as good as before, once the transaction is rolled back.
+    /// Whether the connection can be reused after the transaction is rolled back.
     pub(super) fn spares_the_connection(&self) -> bool {
         match self {
             Self::Store(_) => true,
-            // Of a server that takes no writes, or goes down, another connection may lead to the one that took its place.
+            // If a server refuses writes or shuts down, a new connection may lead to its replacement.
             Self::Postgres(error) => {
                 let stays = |code: &SqlState| {
                     *code != SqlState::READ_ONLY_SQL_TRANSACTION
@@ -87,7 +87,7 @@ fn of_connecting(operation: &str, error: tokio_postgres::Error) -> StoreError {
         return of_password.map_or_else(lost, |error| *error);
     }
     match error.code() {
-        // Poolers answer so when they have no place. No table was looked at.
+        // Poolers return this code when they have no free connection. No table was read.
         Some(code) if code.code().starts_with("XX") => {
             return remote::unavailable(format!("{operation}: the server takes no connection; try again"));
         }
@@ -119,14 +119,14 @@ fn of_statement(operation: &str, error: &tokio_postgres::Error) -> StoreError {
             remote::unavailable(format!("{operation}: the connection was lost")).with_source(Cause(kind))
         }
         None if error.is_closed() => remote::unavailable(format!("{operation}: the connection was lost")),
-        // A column that is missing or holds what it should not: its value is not repeated.
+        // A column is missing or has an unexpected value. The error does not contain the value.
         None => corrupt(format!("{operation}: the tables hold what this store has not written")),
     }
 }
 
 fn of_code(operation: &str, code: &SqlState) -> StoreError {
     let (kind, advice) = meaning(code);
-    // Only the code goes along: the server's words may repeat a value of a row.
+    // The source is the error code only: the server's message may contain a value of a row.
     StoreError::new(kind, format!("{operation}: {advice}")).with_source(Code(code.code().to_owned()))
 }
 
@@ -171,7 +171,7 @@ fn io_error(error: &tokio_postgres::Error) -> Option<&io::Error> {
     error.source().and_then(|source| source.downcast_ref())
 }
 
-/// Postgres' code of an error.
+/// The SQLSTATE code of an error of Postgres.
 #[derive(Debug)]
 struct Code(String);
 
@@ -183,7 +183,7 @@ impl fmt::Display for Code {
 
 impl Error for Code {}
 
-/// The kind of an error of a socket: its words may name the server.
+/// The kind of a socket error. Its message may contain the name of the server, and is left out.
 #[derive(Debug)]
 struct Cause(io::ErrorKind);
 

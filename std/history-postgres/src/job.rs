@@ -1,4 +1,4 @@
-//! Doing an operation: on a connection of the pool, as often as it takes.
+//! Execution of an operation on a connection of the pool, with retries.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -13,16 +13,16 @@ use super::lease::Lease;
 use super::migrate;
 use super::options::Names;
 
-/// An operation with all that it needs: it can be done again.
+/// An operation with all its data. It can be run several times.
 pub(super) trait Job: Send + Sync + 'static {
-    /// Its name in errors.
+    /// The name of the operation in errors.
     fn name(&self) -> &'static str;
 
-    /// Whether the tables must be there.
+    /// Whether the operation needs the tables.
     const NEEDS_TABLES: bool = true;
     type Answer: Send + 'static;
 
-    /// Does it in one transaction. One that it leaves open is rolled back.
+    /// Runs the operation in one transaction. A transaction that is still open afterwards is rolled back.
     fn run(&self, lease: &Lease<'_>) -> impl Future<Output = Result<Self::Answer, Failure>> + Send;
 }
 
@@ -31,9 +31,9 @@ pub(super) struct Shared {
     pool: Pool,
     names: Names,
     remote: RemoteOptions,
-    /// Whether the pool is the caller's, who says how long one waits for it.
+    /// Whether the caller has provided the pool, with its own limit for waits.
     pool_is_given: bool,
-    /// Whether the tables have been seen to be there, in this version.
+    /// Whether a check has found the tables, in this version.
     ready: AtomicBool,
 }
 
@@ -42,7 +42,7 @@ impl Shared {
         Self { pool, names, remote, pool_is_given, ready: AtomicBool::new(false) }
     }
 
-    /// Does `job`, again where it is `Unavailable`.
+    /// Runs `job`, and retries it after `Unavailable`.
     pub(super) async fn call<J: Job>(self: Arc<Self>, job: J) -> Result<J::Answer, StoreError> {
         retry(&self.remote, job.name(), || self.attempt(&job)).await
     }
@@ -56,7 +56,8 @@ impl Shared {
         let answer = self.on(&lease, job).await;
         let is_sound = answer.as_ref().err().is_none_or(Failure::spares_the_connection);
         if !is_sound && !self.pool_is_given {
-            // The others lead to the same server, which may not be there any more, and would be given up one by one.
+            // The other connections lead to the same server, which may be down. Without this, each of them would fail
+            // separately.
             self.pool.retain(|_, _| false);
         }
         lease.finish(is_sound).await;
@@ -75,7 +76,7 @@ impl Shared {
         let client = if self.pool_is_given {
             self.pool.get().await?
         } else {
-            // The other half of the time is for what is then to be done.
+            // The other half of the time is for the operation itself.
             let timeouts = Timeouts { wait: Some(self.remote.timeout / 2), create: None, recycle: None };
             self.pool.timeout_get(&timeouts).await?
         };
@@ -83,7 +84,7 @@ impl Shared {
     }
 }
 
-/// The time as Postgres takes it: 0 would be no bound.
+/// The time in milliseconds for Postgres, at least 1: 0 would mean no limit.
 fn milliseconds(time: Duration) -> u32 {
     u32::try_from(time.as_millis()).unwrap_or(u32::MAX).clamp(1, i32::MAX.unsigned_abs())
 }

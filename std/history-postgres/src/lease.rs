@@ -1,4 +1,4 @@
-//! A connection that was taken out of the pool for one operation.
+//! A connection that is taken from the pool for one operation.
 
 use core::fmt;
 use core::pin::pin;
@@ -19,15 +19,15 @@ use super::sql;
 /// The access of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
-    /// All that is read is of one moment.
+    /// All reads see the same moment.
     Read,
     Write,
 }
 
 /// A connection for one operation.
 ///
-/// Where it is dropped in the middle of one, the connection is closed and does not go back to the pool: the server ends
-/// what was begun on it.
+/// If it is dropped during an operation, the connection is closed and does not return to the pool. The server then ends
+/// the transaction.
 pub(super) struct Lease<'a> {
     client: Option<Object>,
     names: &'a Names,
@@ -36,7 +36,7 @@ pub(super) struct Lease<'a> {
     open: AtomicBool,
 }
 
-/// A parameter of a statement. Wherever parameters are logged, what this one holds is not.
+/// A parameter of a statement. Logs of parameters do not contain its value.
 struct Hidden<'a>(&'a (dyn ToSql + Sync));
 
 pub(super) type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -55,12 +55,12 @@ impl<'a> Lease<'a> {
         client.ok_or_else(|| remote::unavailable("the connection was given back").into())
     }
 
-    /// Begins a transaction. The server ends one that takes too long, or that is left idle.
+    /// Begins a transaction. The server ends a transaction that takes too long or is idle too long.
     pub(super) async fn begin(&self, access: Access) -> Result<(), Failure> {
         self.open.store(true, Ordering::Relaxed);
         let mode = match access {
             Access::Read => "ISOLATION LEVEL REPEATABLE READ READ ONLY",
-            // Not `READ WRITE`: a standby refuses that with a code that says nothing of writes.
+            // Not `READ WRITE`: a standby refuses that with an error code that does not mention writes.
             Access::Write => "ISOLATION LEVEL READ COMMITTED",
         };
         let timeout = self.timeout_ms;
@@ -72,20 +72,20 @@ impl<'a> Lease<'a> {
         Ok(self.client()?.batch_execute(&begin).await?)
     }
 
-    /// Ends the transaction. All its statements must have succeeded: this must not follow a statement that has failed, or was never sent.
+    /// Commits the transaction. Call it only if all its statements were sent and have succeeded.
     pub(super) async fn commit(&self) -> Result<(), Failure> {
         self.client()?.batch_execute("COMMIT").await?;
         self.open.store(false, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Runs `sql` as it stands: what makes the tables.
+    /// Runs `sql` unchanged: the statements that create the tables.
     pub(super) async fn exact(&self, sql: &str) -> Result<(), Failure> {
         Ok(self.client()?.batch_execute(sql).await?)
     }
 
-    /// The statements, each prepared once on a connection. A future that has one at hand sends it as soon as it is polled, and so in the
-    /// order of a join.
+    /// Prepares the statements, each once for a connection. An operation that is ready sends its statement at its first
+    /// poll, so joined operations send their statements in their order.
     pub(super) async fn prepare<const N: usize>(
         &self,
         sql: [&'static str; N],
@@ -106,7 +106,7 @@ impl<'a> Lease<'a> {
         Ok(rows.try_collect().await?)
     }
 
-    /// Visits the rows one by one, so that no more of them are in memory than the connection has received.
+    /// Visits the rows one by one, so that memory holds only the rows that the connection has received.
     pub(super) async fn each_row(
         &self,
         statement: &Statement,
@@ -121,7 +121,7 @@ impl<'a> Lease<'a> {
         Ok(())
     }
 
-    /// The first row, where there is at most one.
+    /// The first row of a statement that returns at most one.
     pub(super) async fn row(
         &self,
         statement: &Statement,
@@ -140,11 +140,11 @@ impl<'a> Lease<'a> {
         Ok(self.client()?.execute_raw(statement, hidden).await?)
     }
 
-    /// Gives the connection back after an operation, without a transaction on it, if it is as good as before.
+    /// Returns the connection to the pool after an operation, without an open transaction, if it can be reused.
     pub(super) async fn finish(mut self, is_sound: bool) {
         let is_clean = is_sound && (!*self.open.get_mut() || self.roll_back().await.is_ok());
         if is_clean {
-            // Dropped outside of its lease it goes back to the pool.
+            // A connection that is dropped outside of its lease returns to the pool.
             self.client.take();
         }
     }
@@ -184,7 +184,7 @@ impl ToSql for Hidden<'_> {
     }
 
     fn accepts(_: &Type) -> bool {
-        // The parameter itself is asked when it is written.
+        // The parameter itself checks the type when it is written.
         true
     }
 

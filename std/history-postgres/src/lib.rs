@@ -1,6 +1,6 @@
 //! A store in a Postgres database.
 //!
-//! This crate reads the facts of an operation and writes its changes. It decides nothing: `epitome-history` does.
+//! This crate reads the facts of an operation and writes its changes. `epitome-history` makes the decisions.
 
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
@@ -56,8 +56,8 @@ pub use self::server::PostgresServer;
 use self::transaction::OpJob;
 use self::words::ReindexJob;
 
-/// Keeps sessions in a Postgres database (12 or newer, encoding UTF8), in tables of its own, which `docs/postgres.md`
-/// describes.
+/// Keeps sessions in its own tables of a Postgres database (12 or newer, encoding UTF8). `docs/postgres.md` describes
+/// the tables.
 ///
 /// ```no_run
 /// use epitome_history::{HistoryStore, SessionId};
@@ -71,86 +71,89 @@ use self::words::ReindexJob;
 /// # }
 /// ```
 ///
-/// *Runtime*: the work is done on tokio. [`PostgresStore::connect`] and [`PostgresStore::from_pool`] take the runtime that
-/// they are called in, which must be there for as long as the store is; [`PostgresStore::open`] starts a thread with one.
-/// Either way the store's futures may be awaited on any executor.
+/// *Runtime*: the store works on tokio. [`PostgresStore::connect`] and [`PostgresStore::from_pool`] use the runtime of
+/// their caller, which must live as long as the store. [`PostgresStore::open`] starts a thread with its own runtime. In
+/// both cases, the store's futures may be awaited on any executor.
 ///
-/// *Concurrency*: any number of stores, also in several processes, may use the same tables. A change of a session locks its row, and waits
-/// for other changes; sessions do not wait for each other. The server must see the prepared statements of one connection as one session's:
-/// a pooler in between must not share it out by transaction, or know of prepared statements.
+/// *Concurrency*: any number of stores, also in several processes, may use the same tables. A change of a session locks
+/// its row, and waits for other changes of it; sessions do not wait for each other. The prepared statements of a
+/// connection must stay valid: a pooler between store and server must not assign connections by transaction, or must
+/// support prepared statements.
 ///
-/// *Time and repetition*: see [`RemoteOptions`](epitome_history::RemoteOptions). Up to half of the time of an attempt may go by in wait
-/// for a connection; if all are in use until then, that is `Unavailable`. The server itself ends a statement that takes
-/// longer than an attempt may. A `delete` that is tried again after its connection was lost answers for the last attempt.
+/// *Time limits and retries*: see [`RemoteOptions`](epitome_history::RemoteOptions). Up to half of the time of an
+/// attempt may pass in the wait for a connection; if all are in use for that long, the attempt is `Unavailable`. The
+/// server itself ends a statement that takes longer than the limit of an attempt. A `delete` that is retried after a
+/// lost connection returns the result of the last attempt.
 ///
-/// *Cancel safety*: with a dropped future its operation ends, at the latest when the server has ended the statement in hand. A connection
-/// in the middle of one is closed; nothing of a transaction is left on those in the pool.
+/// *Cancel safety*: if a future is dropped, its operation ends, at the latest when the server has ended the current
+/// statement. A connection in the middle of an operation is closed, so no connection in the pool has an open
+/// transaction.
 ///
-/// *Durability*: that of the server. An acknowledged write survives its crash with `fsync` and `synchronous_commit` on, which are Postgres'
-/// defaults.
+/// *Durability*: that of the server. An acknowledged write survives a crash of the server with `fsync` and
+/// `synchronous_commit` on, which are Postgres' defaults.
 ///
-/// *Secrets*: neither the url, nor a password, nor anything of a message is in errors, in `Debug` or in what is logged.
+/// *Secrets*: errors, `Debug` output and logs contain neither the url, nor a password, nor any content of messages.
 pub struct PostgresStore {
-    // Before the runtime: the connections are closed on it.
+    // Declared before the runtime, because the connections are closed on the runtime.
     shared: Arc<Shared>,
     home: Home,
     place: String,
 }
 
 impl PostgresStore {
-    /// Opens the database at `url` on a thread of its own, with default options. Blocks while it does so.
+    /// Opens the database at `url` on its own thread, with default options. Blocks the calling thread.
     ///
-    /// [`PostgresServer::from_url`] says what the url may be.
+    /// [`PostgresServer::from_url`] documents the form of the url.
     ///
     /// # Errors
-    /// `Invalid` if the url cannot be read, the server refuses the user, its certificate is not trusted, there is no such
-    /// database, or a newer version has written the tables; `Unavailable` if the server cannot be reached.
+    /// `Invalid` if the url cannot be parsed, the server refuses the user, its certificate is not trusted, there is no
+    /// such database, or a newer version has written the tables; `Unavailable` if the server cannot be reached.
     pub fn open(url: &str) -> Result<Self, StoreError> {
         Self::open_with(url, PostgresOptions::default())
     }
 
-    /// Opens the store with options. Otherwise as [`PostgresStore::open`].
+    /// Opens the store with options, otherwise as [`PostgresStore::open`].
     ///
     /// # Errors
-    /// As [`PostgresStore::open`].
+    /// The errors of [`PostgresStore::open`].
     pub fn open_with(url: &str, options: PostgresOptions) -> Result<Self, StoreError> {
         Self::open_at(&PostgresServer::from_url(url)?, options)
     }
 
-    /// Opens the store on this server. Otherwise as [`PostgresStore::open`].
+    /// Opens the store on this server, otherwise as [`PostgresStore::open`].
     ///
     /// # Errors
-    /// As [`PostgresStore::connect_to`].
+    /// The errors of [`PostgresStore::connect_to`].
     pub fn open_at(server: &PostgresServer, options: PostgresOptions) -> Result<Self, StoreError> {
         let store = Self::on(server, &options, Home::start("epitome-postgres")?)?;
         store.home.wait(store.begin(options.migrate))?;
         Ok(store)
     }
 
-    /// Opens the database at `url` on the tokio runtime that this is called in.
+    /// Opens the database at `url` on the tokio runtime of the caller.
     ///
     /// # Errors
-    /// As [`PostgresStore::open`]; `Invalid` if there is no runtime.
+    /// The errors of [`PostgresStore::open`]; `Invalid` if there is no runtime.
     pub async fn connect(url: &str, options: PostgresOptions) -> Result<Self, StoreError> {
         Self::connect_to(&PostgresServer::from_url(url)?, options).await
     }
 
-    /// Opens the store on this server, on the tokio runtime that this is called in. A password that is looked up is asked for at each new
-    /// connection.
+    /// Opens the store on this server, on the tokio runtime of the caller. A password that comes from a function is
+    /// requested for each new connection.
     ///
     /// # Errors
-    /// As [`PostgresStore::connect`], and those of the password.
+    /// The errors of [`PostgresStore::connect`] and of the password.
     pub async fn connect_to(server: &PostgresServer, options: PostgresOptions) -> Result<Self, StoreError> {
         let store = Self::on(server, &options, Home::current()?)?;
         store.home.run(store.begin(options.migrate)).await?;
         Ok(store)
     }
 
-    /// A store over a pool of the caller's, on the tokio runtime that this is called in. The pool sets the number of connections and the
-    /// wait for them.
+    /// Opens a store over a pool of the caller, on the tokio runtime of the caller. The pool determines the number of
+    /// connections and the time limit for a connection.
     ///
     /// # Errors
-    /// As [`PostgresStore::connect`].
+    /// The errors of [`PostgresStore::connect`].
     pub async fn from_pool(pool: Pool, options: PostgresOptions) -> Result<Self, StoreError> {
         let shared = Shared::new(pool, Names::new(&options)?, options.remote, true);
         let store = Self { shared: Arc::new(shared), home: Home::current()?, place: "a given pool".into() };
@@ -164,20 +167,21 @@ impl PostgresStore {
         Ok(Self { shared: Arc::new(shared), home, place: server.place().into() })
     }
 
-    /// Makes the tables, or brings them up to date. Several may do so at once.
+    /// Creates the tables, or updates them to this version. Several programs may do so at the same time.
     ///
     /// # Errors
-    /// `Invalid` if a newer version has written them, the user may not make tables, or the database's encoding is not UTF8.
+    /// `Invalid` if a newer version has written the tables, the user may not create tables, or the encoding of the
+    /// database is not UTF8.
     ///
     /// # Cancel safety
-    /// As any operation: all of it has happened, or nothing.
+    /// The migration is one transaction: all of it happens, or nothing.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         self.call(MigrateJob).await
     }
 }
 
 impl PostgresStore {
-    /// Sees whether the server is there and lets the user in, and makes the tables if that is to be done now.
+    /// Checks that the server can be reached and accepts the user. Creates the tables if the options require it now.
     fn begin(&self, migrate: Migrate) -> impl Future<Output = Result<(), StoreError>> + Send + 'static {
         let shared = Arc::clone(&self.shared);
         async move {
@@ -202,7 +206,7 @@ impl fmt::Debug for PostgresStore {
     }
 }
 
-/// Number of sessions that are listed at once while the index is made anew.
+/// Number of sessions per page of the list during a rebuild of the index.
 const REINDEXED_AT_ONCE: u32 = 1_000;
 
 impl Tables for PostgresStore {

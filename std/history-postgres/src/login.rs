@@ -1,4 +1,4 @@
-//! New connections whose password is looked up.
+//! New connections whose password comes from a function.
 
 use core::future::{Ready, ready};
 
@@ -14,7 +14,7 @@ use tokio_postgres::{Client, Config, Error};
 
 type Connected = Result<(Client, JoinHandle<()>), Error>;
 
-/// Asks for the password at each new connection.
+/// Requests the password for each new connection.
 pub(super) struct Login<C> {
     pub(super) connect: C,
     pub(super) password: Password,
@@ -35,10 +35,10 @@ impl<C: Connect> Connect for Login<C> {
     }
 }
 
-/// The error of a password as one of Postgres, of which it is the source.
+/// Wraps the error of a password in an error of Postgres, as its source.
 ///
-/// The pool hands on no other errors, and of those only a handshake of TLS may have a source of our own: this is one, over no network, that
-/// fails.
+/// The pool returns only errors of Postgres, and among them only those of a TLS handshake can have a custom source.
+/// This function therefore makes a TLS handshake fail, without a network.
 async fn refused(error: StoreError) -> Connected {
     let mut config = Config::new();
     config.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);

@@ -1,4 +1,4 @@
-//! Making the tables, and refusing those of another version.
+//! Creation of the tables, and the check of their version.
 
 use epitome_history::StoreError;
 use epitome_history::rules::invalid;
@@ -12,7 +12,7 @@ use super::lease::{Access, Lease};
 use super::options::quoted;
 use super::{schema, sql};
 
-/// Makes the tables where there are none.
+/// Creates the tables if there are none.
 #[derive(Debug)]
 pub(super) struct MigrateJob;
 
@@ -26,7 +26,7 @@ impl Job for MigrateJob {
 
     async fn run(&self, lease: &Lease<'_>) -> Result<(), Failure> {
         lease.begin(Access::Write).await?;
-        // Who may not make tables may open a store that has them.
+        // A user without the right to create tables may open a store that already has them.
         if version(lease).await? == schema::VERSION {
             return lease.commit().await;
         }
@@ -44,7 +44,7 @@ impl Job for MigrateJob {
     }
 }
 
-/// Sees whether there is a server that lets the user in, and no other version has written the tables.
+/// Checks that the server accepts the user, and that no other version has written the tables.
 #[derive(Debug)]
 pub(super) struct LookJob;
 
@@ -63,7 +63,7 @@ impl Job for LookJob {
     }
 }
 
-/// Refuses tables that are not those of this version.
+/// Fails if the tables have another version, or do not exist.
 pub(super) async fn check(lease: &Lease<'_>) -> Result<(), Failure> {
     lease.begin(Access::Read).await?;
     let found = version(lease).await?;
@@ -74,7 +74,7 @@ pub(super) async fn check(lease: &Lease<'_>) -> Result<(), Failure> {
     }
 }
 
-/// The version of the tables, which is the one of this release; 0 if there are none.
+/// The version of the tables, which must be that of this release; 0 if there are none.
 async fn version(lease: &Lease<'_>) -> Result<i64, Failure> {
     let [has] = lease.prepare([sql::HAS_MIGRATIONS]).await?;
     let first = |row: Option<Row>| -> Result<bool, Failure> {
@@ -107,7 +107,7 @@ async fn make_schema(lease: &Lease<'_>) -> Result<(), Failure> {
 }
 
 async fn make_tables(lease: &Lease<'_>) -> Result<(), Failure> {
-    // Another process may have been faster.
+    // Another process may have created the tables meanwhile.
     if version(lease).await? == schema::VERSION {
         return Ok(());
     }
@@ -125,7 +125,8 @@ fn of_older(version: i64) -> StoreError {
     ))
 }
 
-/// One for all migrations in a database, whatever the names of the tables: they may make one and the same schema.
+/// One lock for all migrations in a database, independent of the table names, because several migrations may create the
+/// same schema.
 fn lock_number() -> i64 {
     let digest: [u8; 32] = Sha256::digest("epitome migrations").into();
     digest.first_chunk().map_or(0, |first| i64::from_le_bytes(*first))

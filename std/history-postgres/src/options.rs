@@ -1,10 +1,10 @@
-//! Which tables a store uses, and how it reaches them.
+//! The tables that a store uses, and the settings of its connections.
 
 use epitome_history::RemoteOptions;
 use epitome_history::StoreError;
 use epitome_history::rules::invalid;
 
-/// The connection of a [`PostgresStore`](super::PostgresStore), and the names of its tables.
+/// The connection settings of a [`PostgresStore`](super::PostgresStore), and the names of its tables.
 ///
 /// ```
 /// use epitome_postgres::{Migrate, PostgresOptions};
@@ -16,26 +16,26 @@ use epitome_history::rules::invalid;
 pub struct PostgresOptions {
     /// Time limits, retries, and the number of connections.
     pub remote: RemoteOptions,
-    /// The schema that holds the tables; the user's own if none is named.
+    /// The schema of the tables. `None` for the default schema of the user.
     pub schema: Option<String>,
-    /// The prefix of the tables' names: lower-case letters, digits and `_`, no digit first, at most 40 of them.
-    /// `epitome_` if nothing else is said.
+    /// The prefix of the tables' names: lower-case letters, digits and `_`, not beginning with a digit, at most 40 of
+    /// them. `epitome_` by default.
     pub prefix: String,
-    /// When the tables are made, or brought up to date.
+    /// When the tables are created or updated.
     pub migrate: Migrate,
-    /// Certificates, in PEM, of those whose word is taken for who a server is, beside the system's.
+    /// Certificates of trusted authorities for the server's certificate, in PEM, in addition to those of the system.
     pub root_certificates: Vec<u8>,
 }
 
-/// When the tables are made, or brought up to date.
+/// When the tables are created or updated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Migrate {
-    /// When the store is opened. The user needs the right to make tables as long as there is something to do.
+    /// When the store is opened. The user needs the right to create tables if they are missing or outdated.
     #[default]
     OnOpen,
-    /// When [`PostgresStore::migrate`](super::PostgresStore::migrate) is called, by whoever has that right; operations are
-    /// refused until somebody has.
+    /// When a user with that right calls [`PostgresStore::migrate`](super::PostgresStore::migrate). Operations are
+    /// refused until then.
     Explicitly,
 }
 
@@ -52,14 +52,14 @@ impl Default for PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// Sets times and bounds of the connections.
+    /// Sets time limits, retries and the number of connections.
     #[must_use]
     pub const fn with_remote(mut self, remote: RemoteOptions) -> Self {
         self.remote = remote;
         self
     }
 
-    /// Sets the schema of the tables. It is made if there is none.
+    /// Sets the schema of the tables. It is created if it does not exist.
     #[must_use]
     pub fn with_schema(mut self, schema: impl Into<String>) -> Self {
         self.schema = Some(schema.into());
@@ -73,14 +73,14 @@ impl PostgresOptions {
         self
     }
 
-    /// Sets when the tables are made.
+    /// Sets when the tables are created or updated.
     #[must_use]
     pub const fn with_migrate(mut self, migrate: Migrate) -> Self {
         self.migrate = migrate;
         self
     }
 
-    /// Adds certificates, in PEM, of authorities that may sign the server's certificate, beside those of the system.
+    /// Adds certificates of authorities that may sign the server's certificate, in PEM, to those of the system.
     #[must_use]
     pub fn with_root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.root_certificates = pem.into();
@@ -129,19 +129,19 @@ impl Names {
         self.schema.as_deref()
     }
 
-    /// `sql` with the names in place of their signs.
+    /// `sql` with the names in the place of their placeholders.
     pub(super) fn complete(&self, sql: &str) -> String {
-        // A schema may have any sign in its name: it is put in last.
+        // The schema is inserted last, because its name may contain any character.
         sql.replace('#', &self.prefix).replace('@', &self.table)
     }
 }
 
-/// `name` as a name in a statement, whatever is in it.
+/// `name` as a quoted identifier, with any characters.
 pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Postgres' names have at most 63 bytes, of which the longest of ours needs 14.
+/// Names in Postgres have at most 63 bytes. The longest suffix of a table or index needs 14 of them.
 const PREFIX_BYTES_MAX: usize = 40;
 
 const NAME_BYTES_MAX: usize = 63;

@@ -1,4 +1,4 @@
-//! The pool of connections of a store that makes them itself.
+//! The connection pool of a store that opens its own connections.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::login::Login;
 use super::{PostgresOptions, PostgresServer};
 
-/// A pool that makes its connections when they are needed.
+/// A pool that opens its connections when they are needed.
 pub(super) fn pool(server: &PostgresServer, options: &PostgresOptions) -> Result<Pool, StoreError> {
     let mut config = server.config().clone();
     if config.get_application_name().is_none() {
@@ -47,7 +47,7 @@ fn manager(server: &PostgresServer, config: Config, connect: impl Connect + 'sta
     }
 }
 
-/// Sets `config` to notice a dead server soon, so that its connections are not given out. Settings of the url stay.
+/// Sets `config` to detect a dead server soon, so that its connections are not used. Settings of the url stay.
 fn notice_dead_connections(config: &mut Config, timeout: Duration) {
     let by_default = Config::new();
     if config.get_keepalives_idle() == by_default.get_keepalives_idle() {
@@ -64,7 +64,8 @@ fn notice_dead_connections(config: &mut Config, timeout: Duration) {
     }
 }
 
-/// With what follows, dead after a minute: as long as many firewalls remember a silent connection at least.
+/// Together with the next two limits, a connection counts as dead after a minute: the shortest time for which many
+/// firewalls keep an idle connection.
 const KEEPALIVES_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVES_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVES_RETRIES: u32 = 3;
@@ -74,10 +75,10 @@ fn needs_tls(config: &Config) -> bool {
     config.get_ssl_mode() != SslMode::Disable && config.get_hosts().iter().any(is_remote)
 }
 
-/// TLS settings that accept a server with a certificate of an issuer that the system trusts, or of one in `pem`.
+/// TLS settings that accept certificates from issuers that the system trusts, and from the issuers in `pem`.
 fn tls(pem: &[u8]) -> Result<MakeRustlsConnect, StoreError> {
     let mut roots = RootCertStore::empty();
-    // A system without any still has those that are named here; with none at all every server is refused.
+    // A system without certificates still accepts those in `pem`. Without any certificates, every server is refused.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     for certificate in CertificateDer::pem_slice_iter(pem) {
         let unread = "open: a root certificate cannot be read; it must be in PEM";

@@ -1,4 +1,4 @@
-//! Deleting what is hidden.
+//! Prunes.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use super::read::find;
 use super::row::{changed_one, number};
 use super::{sql, words};
 
-/// Deletes what is hidden, in a transaction that has locked the session.
+/// Deletes the texts of a prune, in a transaction that has locked the session.
 pub(super) async fn prune(lease: &Lease<'_>, session: SessionRow, prune: &Prune<'_>) -> Result<(), Failure> {
     let (id, done) = (session.id, prune.pruned);
     for piece in prune.messages.chunks(PIECE_MESSAGES_MAX) {
@@ -47,7 +47,7 @@ async fn prune_messages(lease: &Lease<'_>, id: i64, seqs: &[Seq], by: Revision) 
     Ok(())
 }
 
-/// Maximum number of messages whose texts are in memory at once.
+/// Maximum number of messages whose texts are in memory at the same time.
 const PIECE_MESSAGES_MAX: usize = 500;
 
 async fn prune_summaries(lease: &Lease<'_>, session: i64, done: Pruned) -> Result<(), Failure> {
@@ -63,7 +63,7 @@ async fn prune_summaries(lease: &Lease<'_>, session: i64, done: Pruned) -> Resul
     Ok(())
 }
 
-/// Deletes the texts that stood in the pruned messages.
+/// Deletes the stand-in texts of pruned messages from the records.
 async fn prune_records(lease: &Lease<'_>, session: i64) -> Result<(), Failure> {
     let [records, among, write] = lease.prepare([sql::RECORDS, sql::PRUNED_AMONG, sql::BARE_RECORD]).await?;
     let (mut after, write) = (0_i64, &write);
@@ -120,7 +120,7 @@ impl Job for PrunesJob {
     }
 }
 
-/// A row of the prunes.
+/// Decodes a row of the prunes.
 pub(super) fn pruned(row: &Row) -> Result<Pruned, Failure> {
     let mut pruned = Pruned::new(Revision(number(row, 0)?), Revision(number(row, 1)?));
     (pruned.messages, pruned.summaries) = (number(row, 2)?, number(row, 3)?);

@@ -1,4 +1,4 @@
-//! Loading, reading the log, listing and deleting.
+//! Load, log, list and delete.
 
 use core::cmp::Reverse;
 use core::ops::Range;
@@ -24,7 +24,7 @@ use super::row::{self, digest, message, number, number32, revision, session_info
 use super::runs::Runs;
 use super::sql;
 
-/// The session, in a transaction that sees one moment only.
+/// Finds the session, in a transaction whose reads all see the same moment.
 pub(super) async fn find(
     lease: &Lease<'_>,
     session: &SessionId,
@@ -60,7 +60,7 @@ impl Job for LoadJob {
     }
 }
 
-/// Beginning of the last turn among the messages.
+/// The beginning of the last turn among the visible messages.
 async fn message_turn_begins(
     lease: &Lease<'_>,
     session: &SessionRow,
@@ -82,7 +82,7 @@ async fn message_turn_begins(
     }
 }
 
-/// Beginning of the last turn among the summaries.
+/// The beginning of the last turn among the visible summaries.
 async fn summary_turn_begins(lease: &Lease<'_>, session: i64) -> Result<Option<(Seq, Turn)>, Failure> {
     let [turns] = lease.prepare([sql::SUMMARY_TURNS]).await?;
     let (mut before, mut limit, mut read) = (i64::MAX, TURN_ROWS_FIRST, Vec::new());
@@ -98,7 +98,7 @@ async fn summary_turn_begins(lease: &Lease<'_>, session: i64) -> Result<Option<(
     }
 }
 
-/// Keys, turns, and which came late.
+/// For each item its key, its turn, and whether it is a late answer.
 type Turns = Vec<(Seq, Turn, bool)>;
 
 fn turns_of(rows: &[Row]) -> Result<Turns, Failure> {
@@ -112,10 +112,10 @@ fn is_whole(read: &[(Seq, Turn, bool)]) -> bool {
     turns.any(|turn| Some(turn) != newest)
 }
 
-/// More than most turns have.
+/// More messages than most turns have.
 const TURN_ROWS_FIRST: i64 = 64;
 
-/// The visible messages and summaries of a session; `end` is sent behind the statements that read them.
+/// The visible messages and summaries of a session. `end` runs after the statements that read them.
 pub(super) async fn projection(
     lease: &Lease<'_>,
     (session, runs): (&SessionRow, &Runs),
@@ -145,7 +145,7 @@ pub(super) async fn projection(
     .await?;
     let mut rows = message_rows(&messages)?;
     rows.extend(message_rows(&summaries)?);
-    // Two ascending runs: the sort merges them.
+    // The list consists of two ascending runs, so the sort is a merge.
     rows.sort_by_key(|row| row.key);
     let unanswered = unanswered.iter().map(unanswered_call).collect::<Result<_, Failure>>()?;
     Ok(StoredProjection {
@@ -165,7 +165,7 @@ pub(super) fn unanswered_call(row: &Row) -> Result<UnansweredCall, Failure> {
     Ok(UnansweredCall::new(Str::from(text(row, 0)?), anchor, turn, number32(row, 3)?))
 }
 
-/// A page of the log.
+/// Reads a page of the log.
 #[derive(Debug)]
 pub(super) struct LogJob {
     pub(super) session: SessionId,
@@ -182,7 +182,7 @@ impl Job for LogJob {
 
     async fn run(&self, lease: &Lease<'_>) -> Result<StoredPage, Failure> {
         let session = find(lease, &self.session, self.name()).await?;
-        // The log has no gaps, so the end of a page is known beforehand.
+        // The log has no gaps, so the end of a page is known before the read.
         let (start, wanted) = (self.range.start, self.range.end);
         let end = wanted.min(Seq(start.0.saturating_add(u64::from(self.limit))));
         let [log] = lease.prepare([sql::LOG]).await?;
@@ -195,7 +195,7 @@ impl Job for LogJob {
     }
 }
 
-/// Committed records.
+/// Reads committed records.
 #[derive(Debug)]
 pub(super) struct RecordsJob {
     pub(super) session: SessionId,
@@ -212,7 +212,7 @@ impl Job for RecordsJob {
 
     async fn run(&self, lease: &Lease<'_>) -> Result<Vec<StoredRecord>, Failure> {
         let session = find(lease, &self.session, self.name()).await?;
-        // No record makes the revision 0.
+        // No record has the revision 0.
         let (after, limit) = (int(self.after.unwrap_or_default().0), i64::from(self.limit));
         let [records, summaries] = lease.prepare([sql::RECORDS, sql::SUMMARIES]).await?;
         let rows = lease.rows(&records, &[&session.id, &after, &limit]).await?;
@@ -247,7 +247,7 @@ pub(super) fn record_id(row: &Row, column: usize) -> Result<RecordId, Failure> {
     Ok(RecordId::from_bytes(id))
 }
 
-/// A page of the list of sessions.
+/// Reads a page of the list of sessions.
 #[derive(Debug)]
 pub(super) struct ListJob {
     pub(super) after: Option<SessionId>,
@@ -274,7 +274,7 @@ impl Job for ListJob {
     }
 }
 
-/// The end of a session.
+/// Deletes a session.
 #[derive(Debug)]
 pub(super) struct DeleteJob(pub(super) SessionId);
 

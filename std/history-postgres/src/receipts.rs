@@ -1,4 +1,4 @@
-//! Reading the receipts of appends, and the state.
+//! Reads of the receipts of appends and of the state.
 
 use epitome_core::{Revision, Seq};
 use epitome_history::rows::int;
@@ -39,13 +39,13 @@ impl Job for AppendedJob {
     }
 }
 
-/// The digest of what was appended under a token, and the answer.
+/// The digest of the messages that were appended under a token, and the answer to the append.
 pub(super) fn receipt(row: &Row) -> Result<(Vec<u8>, Appended), Failure> {
     let appended = Appended::new(Seq(number(row, 1)?), Seq(number(row, 2)?), Revision(number(row, 3)?));
     Ok((row.try_get(0)?, appended))
 }
 
-/// The appends of a session.
+/// Reads appends of a session.
 #[derive(Debug)]
 pub(super) struct AppendsJob {
     pub(super) session: SessionId,
@@ -76,7 +76,7 @@ impl Job for AppendsJob {
     }
 }
 
-/// The state that is kept.
+/// Reads the saved state.
 #[derive(Debug)]
 pub(super) struct StateJob(pub(super) SessionId);
 

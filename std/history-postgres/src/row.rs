@@ -1,4 +1,4 @@
-//! Rows as values, and values as rows.
+//! Conversion between rows and values.
 
 use epitome_history::kernel::Counters;
 use epitome_history::rows::{EditRow, MessageRow, SessionRow, int, stored_time};
@@ -19,7 +19,7 @@ pub(super) fn digest(text: &str) -> [u8; 32] {
     Sha256::digest(text).into()
 }
 
-/// The number in a column; one that is negative is not ours.
+/// The number in a column. A negative number is damage, because the store writes none.
 pub(super) fn number(row: &Row, column: usize) -> Result<u64, Failure> {
     unsigned(row.try_get(column)?)
 }
@@ -36,7 +36,7 @@ fn small(stored: i64) -> Result<u32, Failure> {
     u32::try_from(stored).map_err(|_| corrupt("a stored number is out of range").into())
 }
 
-/// Text that is stored as bytes.
+/// A text that is stored as bytes.
 pub(super) fn text(row: &Row, column: usize) -> Result<String, Failure> {
     let bytes: &[u8] = row.try_get(column)?;
     utf8(bytes)
@@ -56,7 +56,7 @@ pub(super) fn time(row: &Row, column: usize) -> Result<Option<Timestamp>, Failur
     Ok(stored.map(unsigned).transpose()?.map(Timestamp))
 }
 
-/// A row of the sessions.
+/// Decodes a row of the sessions.
 pub(super) fn session(row: &Row) -> Result<SessionRow, Failure> {
     Ok(SessionRow {
         id: row.try_get(0)?,
@@ -71,12 +71,12 @@ pub(super) fn session(row: &Row) -> Result<SessionRow, Failure> {
     })
 }
 
-/// The runs of the visible messages, by the same row.
+/// The runs of the visible messages, from the same row.
 pub(super) fn runs(row: &Row) -> Result<Runs, Failure> {
     Ok(Runs::stored(row.try_get(7)?, row.try_get(8)?))
 }
 
-/// Writes the runs of the visible messages, behind the session.
+/// Writes the runs of the visible messages, after the session's row.
 pub(super) async fn save_runs(lease: &Lease<'_>, row: &SessionRow, runs: &Runs) -> Result<(), Failure> {
     let [update] = lease.prepare([sql::MOVE_LIVE]).await?;
     let ((first, last), revision) = (runs.columns(), int(row.counters.revision.0));
@@ -93,12 +93,12 @@ pub(super) async fn save_session(lease: &Lease<'_>, row: &SessionRow) -> Result<
     changed_one(lease.execute(&update, columns).await?)
 }
 
-/// Checks that a statement has changed its one row, which is known to be there.
+/// Checks that a statement has changed exactly one row, which must exist.
 pub(super) fn changed_one(changed: u64) -> Result<(), Failure> {
     if changed == 1 { Ok(()) } else { Err(corrupt("a row of the session is missing").into()) }
 }
 
-/// A row of a list of sessions.
+/// Decodes a row of the list of sessions.
 pub(super) fn session_info(row: &Row) -> Result<SessionInfo, Failure> {
     let mut info = SessionInfo::new(SessionId::new(text(row, 0)?));
     info.head = Seq(number(row, 1)?);
@@ -109,7 +109,7 @@ pub(super) fn session_info(row: &Row) -> Result<SessionInfo, Failure> {
     Ok(info)
 }
 
-/// A row of one of the statements that read messages or summaries.
+/// Decodes a row of one of the statements that read messages or summaries.
 pub(super) fn message(row: &Row) -> Result<MessageRow, Failure> {
     Ok(MessageRow {
         key: Seq(number(row, 0)?),
@@ -130,7 +130,8 @@ pub(super) fn message(row: &Row) -> Result<MessageRow, Failure> {
     })
 }
 
-/// The columns from `first` on: tokens, basis, counter, stand-ins. All are NULL where nothing was shortened.
+/// Decodes the columns from `first` on: tokens, basis, counter, stand-ins. All are NULL for a message that is not
+/// shortened.
 pub(super) fn edit(row: &Row, first: usize) -> Result<Option<EditRow>, Failure> {
     let column = |at: usize| first.saturating_add(at);
     let Some(stand_ins) = row.try_get(column(3))? else { return Ok(None) };
@@ -139,7 +140,7 @@ pub(super) fn edit(row: &Row, first: usize) -> Result<Option<EditRow>, Failure> 
     Ok(Some(EditRow { tokens, basis, counter, stand_ins }))
 }
 
-/// Which of those that were sent in an array a row is of: the server counts from 1.
+/// The index in a sent array that a row belongs to. The server counts from 1.
 pub(super) fn ordinal(row: &Row, column: usize) -> Result<Option<usize>, Failure> {
     Ok(usize::try_from(number(row, column)?).ok().and_then(|number| number.checked_sub(1)))
 }

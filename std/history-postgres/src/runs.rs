@@ -1,8 +1,8 @@
 //! Runs of the sequence numbers of a session's visible messages.
 //!
-//! An index of the visible messages has entries of hidden ones until the server tidies up, and a scan of it walks over them: after many
-//! compactions that is most of what a load costs. So the session's row has the places of visible messages, in a few runs of numbers, and a
-//! load looks for them only there.
+//! The index of visible messages has entries of hidden ones until the server vacuums it, and a scan reads them all.
+//! After many compactions that is most of the cost of a load. The session's row therefore has the positions of visible
+//! messages, in a few runs of numbers. A load searches the index only within these runs.
 
 use core::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -11,26 +11,28 @@ use epitome_core::{Head, Seq};
 
 use epitome_history::rows::int;
 
-/// Runs of sequence numbers, ascending and apart. No message outside of them is visible; not each one in them is.
+/// Runs of sequence numbers, ascending and disjoint. Every visible message is in a run; a run may also contain hidden
+/// ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Runs {
     first: Vec<i64>,
     last: Vec<i64>,
 }
 
-/// To look over so many numbers costs less than to look for the next run: they are in one page of the index.
+/// The largest gap within a run. A scan over this many numbers, which are in one page of the index, costs less than a
+/// search for the next run.
 const GAP_MAX: i64 = 64;
 
-/// Maximum number of runs, so that a session's row stays small: each takes 16 bytes of it.
+/// Maximum number of runs. It keeps a session's row small: each run takes 16 bytes.
 const RUNS_MAX: usize = 32;
 
 impl Runs {
-    /// Everything, where nothing is known.
+    /// One run of all numbers, for an unknown position of visible messages.
     pub(super) fn all() -> Self {
         Self { first: vec![0], last: vec![i64::MAX] }
     }
 
-    /// The runs of a row; everything, if it has none.
+    /// The runs of a row; all numbers if the row has none.
     pub(super) fn stored(first: Option<Vec<i64>>, last: Option<Vec<i64>>) -> Self {
         match (first, last) {
             (Some(first), Some(last)) if first.len() == last.len() => Self { first, last },
@@ -38,11 +40,11 @@ impl Runs {
         }
     }
 
-    /// A few runs with the messages `visible`, which ascend, and all that is appended from `head` on.
+    /// A few runs with the messages `visible`, which are ascending, and with all messages from `head` on.
     pub(super) fn around(visible: impl IntoIterator<Item = Seq>, head: Head) -> Self {
         let visible = visible.into_iter().map(|seq| (int(seq.0), int(seq.0)));
         let runs = Self::joined(visible.chain([(int(head.0), i64::MAX)]), GAP_MAX);
-        // The widest gaps stay.
+        // The widest gaps stay between the runs.
         let mut gaps: Vec<(i64, usize)> = runs.gaps().zip(1..).collect();
         gaps.sort_unstable_by_key(|(gap, _)| Reverse(*gap));
         gaps.truncate(RUNS_MAX.saturating_sub(1));
@@ -60,14 +62,14 @@ impl Runs {
         few
     }
 
-    /// The part of them from `from` on.
+    /// The parts of the runs from `from` on.
     pub(super) fn starting(&self, from: Seq) -> Self {
         let from = int(from.0);
         let kept = self.pairs().filter(|(_, last)| *last >= from);
         Self::joined(kept.map(|(first, last)| (first.max(from), last)), 0)
     }
 
-    /// The last of them before `end`, so many numbers at most.
+    /// The last `count` numbers of the runs before `end`.
     pub(super) fn newest(&self, end: i64, mut count: i64) -> Self {
         let mut pairs = Vec::new();
         for (first, last) in self.pairs().collect::<Vec<_>>().into_iter().rev() {
@@ -85,12 +87,12 @@ impl Runs {
         Self::joined(pairs.into_iter().rev(), 0)
     }
 
-    /// The runs as two columns.
+    /// The runs as two database columns.
     pub(super) const fn columns(&self) -> (&Vec<i64>, &Vec<i64>) {
         (&self.first, &self.last)
     }
 
-    /// Ascending runs as one where no more than `gap` numbers lie between them.
+    /// Joins ascending runs with at most `gap` numbers between them.
     fn joined(pairs: impl Iterator<Item = (i64, i64)>, gap: i64) -> Self {
         let (mut firsts, mut lasts): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
         for (first, last) in pairs {
@@ -107,12 +109,12 @@ impl Runs {
         Self { first: firsts, last: lasts }
     }
 
-    /// The first and the last number of each.
+    /// The first and the last number of each run.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (i64, i64)> {
         self.first.iter().copied().zip(self.last.iter().copied())
     }
 
-    /// Count of the numbers between each run and the next.
+    /// The number of numbers between each run and the next.
     fn gaps(&self) -> impl Iterator<Item = i64> {
         let next = self.first.iter().skip(1);
         self.last.iter().zip(next).map(|(last, next)| next.saturating_sub(*last).saturating_sub(1))
@@ -133,7 +135,7 @@ mod tests {
         runs.pairs().any(|(first, last)| (first..=last).contains(&int(seq)))
     }
 
-    /// Exactly these numbers, which ascend.
+    /// Runs of exactly these numbers, which are ascending.
     fn exactly(seqs: impl IntoIterator<Item = Seq>) -> Runs {
         Runs::joined(seqs.into_iter().map(|seq| (int(seq.0), int(seq.0))), 0)
     }
@@ -142,7 +144,7 @@ mod tests {
         numbers.iter().copied().map(Seq).collect()
     }
 
-    /// Against one look at each number. Numbers lie close together and far apart.
+    /// Compares the runs with a check of each number. The numbers are partly close together and partly far apart.
     #[test]
     fn runs_hold_what_is_visible_and_little_else() {
         let numbers = || proptest::collection::btree_set(prop_oneof![0..300_u64, 0..9_000_u64], 0..150);
@@ -156,7 +158,7 @@ mod tests {
                 let (first, last) = runs.columns();
                 prop_assert!(first.len() <= RUNS_MAX && last.last() == Some(&i64::MAX));
                 prop_assert!(visible.iter().chain([&head]).all(|seq| holds(&runs, *seq)));
-                // The widest gaps are those that are left out.
+                // The widest gaps are those between the runs.
                 let between =
                     visible.iter().zip(visible.iter().skip(1)).map(|(one, next)| int(next - one - 1));
                 let mut wide: Vec<i64> = between.filter(|gap| *gap > GAP_MAX).collect();

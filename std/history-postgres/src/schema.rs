@@ -1,37 +1,38 @@
 //! The tables.
 //!
-//! What is visible is found through two partial indexes, over the number of a message, or of a summary, while it is visible.
-//! That number is a column of its own, so that no other index can serve those who look for what is visible, whatever the
-//! server thinks of the tables at the time. A message's row has all that is shown of it, so that a load looks up nothing
-//! row by row. Hiding a message writes its row anew, as any change does here, but not a text of more than some 2 kB: that
-//! the server keeps elsewhere. A message with shortened parts keeps its text; what stands in place of its parts is the latest
-//! of all that was committed for it.
+//! Visible messages and summaries are found through two partial indexes, over the number of a message or of a summary
+//! while it is visible. That number is a separate column, so that only this index can serve a search for visible rows,
+//! independent of the server's statistics. A message's row has all its visible content, so that a load needs no lookup
+//! per row. Hiding a message rewrites its row, as any change in Postgres does, but not a text of more than about 2 kB,
+//! which the server keeps elsewhere. A message with shortened parts keeps its text. Its stand-ins are the latest ones
+//! of all commits.
 //!
-//! Names, tokens, ids and counters are bytes, because a text cannot hold NUL; where they are looked up, it is by their digest,
-//! because an index cannot hold a long one. A list finds its place by the first bytes of a name.
+//! Names, tokens, ids and counters are bytes, because a text cannot contain NUL. They are looked up by their digests,
+//! because an index cannot contain a long value. A list is ordered by the first bytes of a name.
 //!
-//! The index of the visible has entries of what was just hidden until the server tidies up, and who looks through it walks over
-//! them. So a session's row says in which runs of numbers the visible messages are (`live_first`, `live_last`), and at which
-//! revision it was written; and the server is asked to tidy up after a number of changes, and not only when a fifth of all is
-//! changed.
+//! The index of visible messages has entries of recently hidden ones until the server vacuums it, and a scan reads them
+//! all. A session's row therefore has the runs of numbers that contain the visible messages (`live_first`,
+//! `live_last`), and the revision at which they were written. The server is set to vacuum after a number of changes,
+//! instead of after changes to a fifth of all rows.
 //!
-//! The words of the messages are indexed in blocks, each a few rows that the server need not look into.
+//! The words of the messages are indexed in blocks. Each block has a few rows, which the server does not interpret.
 //!
-//! What is hidden and not pruned yet has an index by the revision that hid it. Times are milliseconds since 1970.
+//! Messages that are hidden and not yet pruned have an index by the revision that hid them. Times are milliseconds
+//! since 1970.
 //!
 //! `@` stands for the schema and the prefix of a table's name, `#` for the prefix of an index's.
 
-/// The version that this program writes and reads. Tables of another one are refused.
+/// The version that this program writes and reads. Tables of another version are refused.
 pub(super) const VERSION: i64 = 6;
 
-/// Which versions there have been.
+/// The table of applied versions.
 pub(super) const MIGRATIONS: &str = "
 CREATE TABLE IF NOT EXISTS @migrations (
     version bigint PRIMARY KEY,
     applied timestamptz NOT NULL DEFAULT now()
 )";
 
-/// The tables themselves.
+/// All other tables.
 pub(super) const TABLES: &str = "
 CREATE TABLE @sessions (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -15,22 +15,23 @@ use super::lease::{Access, Lease};
 use super::row::{self, digest, message, number, ordinal, text, time};
 use super::{sql, words};
 
-/// A search of more sessions reads every message.
+/// Maximum number of sessions of a search with the index. A search of more sessions reads every message.
 const SESSIONS_MAX: usize = 10_000;
 
-/// Maximum number of messages behind the blocks in one attempt of a search: of more, all messages are read page by page.
+/// Maximum number of messages after the blocks in a search with the index. With more, the search reads all messages
+/// page by page.
 const BEHIND_MAX: u64 = 50_000;
 
-/// Number of sessions that are listed at once.
+/// Number of sessions per page of the list.
 const PAGE: i64 = 1_000;
 
-/// Maximum number of rows of the index that are read at once: each has some thousand bytes.
+/// Maximum number of rows of the index per read. Each row has some thousand bytes.
 const ROWS_MAX: usize = 4_096;
 
-/// Maximum number of texts that are read at once, but at least those of one session behind its last block.
+/// Maximum number of texts per read. A read always has all texts after the last block of one session.
 const TEXTS_MAX: i64 = 1_024;
 
-/// A search; `None` where all messages are to be read.
+/// Searches with the index; `None` if all messages have to be read.
 #[derive(Debug)]
 pub(super) struct SearchJob(pub(super) LogSearch);
 
@@ -57,16 +58,17 @@ impl Job for SearchJob {
     }
 }
 
-/// A session that is searched.
+/// A session in the scope of a search.
 struct Searched {
     id: i64,
     name: SessionId,
     head: Seq,
-    /// The first number that is searched by its time.
+    /// The first number in the searched period.
     begin: Seq,
 }
 
-/// The sessions that are searched, by their ids. `None` if they are too many, or have so few messages that all are read.
+/// The sessions in the scope of a search, ordered by row id. `None` if they are too many, or have so few messages that
+/// all are read.
 async fn sessions(
     lease: &Lease<'_>,
     search: &LogSearch,
@@ -99,7 +101,7 @@ async fn sessions(
         rows = rows.saturating_add(own.saturating_mul(terms));
         behind = behind.saturating_add(rest);
     }
-    // A row of the index takes about as long as a message.
+    // A row of the index takes about as long to read as a message.
     if messages <= READ_MAX || rows.saturating_add(behind) > messages || behind > BEHIND_MAX {
         return Ok(None);
     }
@@ -141,7 +143,7 @@ async fn of_prefix(
             return Ok(None);
         }
         let Some(last) = rows.last() else { return Ok(Some(sessions)) };
-        // No name lies between one and the same with a zero byte behind it.
+        // No name comes between a name and the same name with a zero byte appended.
         from = last.try_get(1)?;
         from.push(0);
     }
@@ -225,7 +227,7 @@ async fn of_blocks(
     Ok(())
 }
 
-/// Looks at the messages that no block has yet.
+/// Adds the messages after the last block of each session.
 async fn behind_blocks(
     lease: &Lease<'_>,
     search: &LogSearch,

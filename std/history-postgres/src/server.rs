@@ -1,4 +1,4 @@
-//! The address of a server, and the name and the password for it.
+//! The address of a server, with its user and password.
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,7 +8,7 @@ use epitome_history::rules::invalid;
 use epitome_history::{Password, StoreError};
 use tokio_postgres::Config;
 
-/// A Postgres server: its address, and the name and the password for it, which may change.
+/// A Postgres server: its address, and the user and password for it. The password may change.
 ///
 /// ```
 /// use epitome_postgres::{Password, PostgresServer};
@@ -22,7 +22,7 @@ use tokio_postgres::Config;
 /// # Ok::<(), epitome_history::StoreError>(())
 /// ```
 ///
-/// A token deserves `sslmode=require` in the url: with `prefer`, a server that offers no TLS gets it without encryption.
+/// For a token, set `sslmode=require` in the url: with `prefer`, a server without TLS receives the token unencrypted.
 #[derive(Clone)]
 pub struct PostgresServer {
     config: Config,
@@ -31,44 +31,45 @@ pub struct PostgresServer {
 }
 
 impl PostgresServer {
-    /// The server and the database of this url: `postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE`, with options after a `?`. `sslmode` is
-    /// `disable`, `prefer` (the default) or `require`. Over TLS the server's certificate must be one for its name, and trusted.
+    /// Parses the url of a server and a database: `postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE`, with options
+    /// after a `?`. `sslmode` is `disable`, `prefer` (the default) or `require`. With TLS, the server's certificate
+    /// must be valid for its name and trusted.
     ///
     /// # Errors
-    /// `Invalid` if it is no such url.
+    /// `Invalid` if the url has another form.
     pub fn from_url(url: &str) -> Result<Self, StoreError> {
-        // The reason may repeat a part of the url, and with it a password.
+        // The error of the parser may contain a part of the url, and with it a password.
         let config = Config::from_str(url).map_err(|_| {
             invalid("open: the url cannot be read; `postgres://USER:PASSWORD@HOST:PORT/DATABASE`")
         })?;
         Ok(Self { config, place: shown(url).into(), password: None })
     }
 
-    /// Sets the name of the user, in place of a url's.
+    /// Sets the name of the user. It replaces that of the url.
     #[must_use]
     pub fn with_user(mut self, user: impl Into<String>) -> Self {
         self.config.user(user);
         self
     }
 
-    /// Sets the password, in place of a url's.
+    /// Sets the password. It replaces that of the url.
     #[must_use]
     pub fn with_password(mut self, password: impl Into<Password>) -> Self {
         self.password = Some(password.into());
         self
     }
 
-    /// All but the password that is looked up.
+    /// The connection settings, without a password from a function.
     pub(super) const fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The password that is looked up at each connection.
+    /// The password from a function, which is requested for each connection.
     pub(super) const fn password(&self) -> Option<&Password> {
         self.password.as_ref()
     }
 
-    /// The address, as it may be shown.
+    /// The printable address.
     pub(super) fn place(&self) -> &str {
         &self.place
     }

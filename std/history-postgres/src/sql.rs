@@ -1,24 +1,25 @@
-//! Every statement that the store runs on its tables; the tests hold the plan of each. `@` stands for the schema and the
-//! prefix of a table's name.
+//! Every statement of the store. The tests check the query plan of each. `@` stands for the schema and the prefix of a
+//! table's name.
 
-/// Settings of the server within a transaction of the store, after `BEGIN`: it plans by the indexes that the schema has for each statement,
-/// whatever the tables' statistics say at the time, and without compiling a plan to machine code.
+/// Settings of the server within a transaction of the store, after `BEGIN`. With them the server plans with the indexes
+/// that the schema has for each statement, independent of the tables' statistics, and does not compile plans to machine
+/// code.
 pub(super) const SETTINGS: &str = "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL jit = off;
     SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off;
     SET LOCAL enable_mergejoin = off; SET LOCAL enable_material = off; SET LOCAL enable_sort = off";
 
-/// The row of a session. It has the runs of visible messages only if they were written for its revision.
+/// The row of a session. It includes the runs of visible messages only if they were written at its revision.
 pub(super) const SESSION: &str = "SELECT id, head, revision, live_messages, live_tokens, created, appended,
     CASE WHEN live_at = revision THEN live_first END, CASE WHEN live_at = revision THEN live_last END
     FROM @sessions WHERE digest = $1";
 
-/// The row of a session that this transaction changes: until it ends, no other one does.
+/// The row of a session, locked until the transaction ends.
 pub(super) const LOCK_SESSION: &str =
     "SELECT id, head, revision, live_messages, live_tokens, created, appended,
     CASE WHEN live_at = revision THEN live_first END, CASE WHEN live_at = revision THEN live_last END
     FROM @sessions WHERE digest = $1 FOR UPDATE";
 
-/// None if another has just created it.
+/// Creates a session. Returns no row if another transaction has just created it.
 pub(super) const NEW_SESSION: &str =
     "INSERT INTO @sessions (digest, name, head, revision, live_messages, live_tokens)
     VALUES ($1, $2, 0, 0, 0, 0) ON CONFLICT (digest) DO NOTHING
@@ -35,12 +36,12 @@ pub(super) const MOVE_LIVE: &str = "UPDATE @sessions SET live_first = $2, live_l
 
 pub(super) const DELETE_SESSION: &str = "DELETE FROM @sessions WHERE digest = $1";
 
-/// By their place in the index; only names that begin alike with 512 bytes are sorted after that.
+/// The list, ordered by the position in the index. Only names with the same first 512 bytes are sorted afterwards.
 pub(super) const LIST: &str = "SELECT name, head, revision, live_messages, live_tokens, created, appended
     FROM @sessions
     WHERE place >= substring($1::bytea FROM 1 FOR 512) AND name > $1 ORDER BY place, name LIMIT $2";
 
-/// The list from the beginning: no name comes before the empty one.
+/// The list from the beginning. The empty name comes first.
 pub(super) const LIST_ALL: &str = "SELECT name, head, revision, live_messages, live_tokens, created, appended
     FROM @sessions
     WHERE place >= ''::bytea ORDER BY place, name LIMIT $1";
@@ -52,7 +53,8 @@ pub(super) const NEW_TOKEN: &str =
     "INSERT INTO @tokens (session, key, token, digest, first, head, revision, time)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 
-/// The appends in order: those that bring a number or what lies behind it are the last ones, without gaps.
+/// The appends in order, beginning with the one that contains a number. Appends do not overlap, so these are the last
+/// ones.
 pub(super) const APPENDS: &str = "SELECT token, first, head, revision, time FROM @tokens
     WHERE session = $1 AND head > $2
     AND first >= coalesce((SELECT first FROM @tokens
@@ -63,7 +65,7 @@ pub(super) const APPENDS: &str = "SELECT token, first, head, revision, time FROM
 pub(super) const PRUNED_IN: &str = "SELECT 1 FROM @messages
     WHERE session = $1 AND seq >= $2 AND seq < $3 AND pruned_by IS NOT NULL LIMIT 1";
 
-/// The place of a message of the log.
+/// The group of a message of the log.
 pub(super) const ANCHOR: &str =
     "SELECT anchor, hidden_by, turn FROM @messages WHERE session = $1 AND seq = $2";
 
@@ -82,8 +84,8 @@ pub(super) const NEW_UNANSWERED: &str = "INSERT INTO @unanswered (session, ancho
     SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[])
     ON CONFLICT (session, anchor, ordinal) DO UPDATE SET turn = excluded.turn, id = excluded.id";
 
-/// In runs of numbers, and in their order. `OFFSET 0` keeps the server from turning the two around, so that each run is looked
-/// up by itself.
+/// The visible messages within runs of numbers, in order. `OFFSET 0` prevents the server from reordering the join, so
+/// that it looks up each run separately.
 pub(super) const LIVE_MESSAGES: &str = "SELECT it.* FROM unnest($2::bigint[], $3::bigint[]) run (low, high),
     LATERAL (SELECT seq, anchor, turn, tokens, basis, counter, late, orphan,
     hidden_by, body, NULL::text, part_tokens, edited_by, edit_tokens, edit_basis, edit_counter, stand_ins, pruned_by
@@ -99,11 +101,11 @@ pub(super) const TURNS: &str = "SELECT it.* FROM unnest($2::bigint[], $3::bigint
     LATERAL (SELECT live, turn, late FROM @messages
         WHERE session = $1 AND live BETWEEN low AND high OFFSET 0) it";
 
-/// Newest first, those before one, to be read as far as needed.
+/// The visible summaries before one, newest first. They are read as far as needed.
 pub(super) const SUMMARY_TURNS: &str = "SELECT live, turn, false FROM @summaries
     WHERE session = $1 AND live < $2 ORDER BY live DESC LIMIT $3";
 
-/// The log, in the columns of [`LIVE_MESSAGES`]. Of stand-ins it reads only the revision that put them there.
+/// The log, in the columns of [`LIVE_MESSAGES`]. Of the stand-ins it reads only the revision that set them.
 pub(super) const LOG: &str =
     "SELECT seq, anchor, turn, tokens, basis, counter, late, orphan, hidden_by, body,
     NULL::text, part_tokens, edited_by, NULL::bigint, NULL::text, NULL::bytea, NULL::text, pruned_by
@@ -116,14 +118,14 @@ pub(super) const VISIBLE_MESSAGES: &str =
 
 pub(super) const VISIBLE_SUMMARIES: &str = "SELECT key, tokens, covers, standing, revision FROM @summaries WHERE session = $1 AND live >= 0 ORDER BY live";
 
-/// A message as it was appended, and what stands in place of its parts.
+/// A message in its appended form, with its stand-ins.
 pub(super) const EDITED: &str = "SELECT tokens, basis, counter, body, edit_tokens, edit_basis,
     edit_counter, stand_ins, edited_by FROM @messages WHERE session = $1 AND seq = $2";
 
 pub(super) const EDIT: &str = "UPDATE @messages SET edited_by = $3, edit_tokens = $4, edit_basis = $5,
     edit_counter = $6, stand_ins = $7 WHERE session = $1 AND seq = $2";
 
-/// Puts nothing in place of a message's parts.
+/// Removes the stand-ins of a message.
 pub(super) const DROP_EDIT: &str =
     "UPDATE @messages SET edited_by = NULL, edit_tokens = NULL, edit_basis = NULL,
     edit_counter = NULL, stand_ins = NULL WHERE session = $1 AND seq = $2";
@@ -151,7 +153,7 @@ pub(super) const HIDE_MESSAGES: &str = "UPDATE @messages SET hidden_by = $4
 
 pub(super) const HIDE_SUMMARY: &str = "UPDATE @summaries SET hidden_by = $3 WHERE session = $1 AND live = $2";
 
-/// A summary is in the turn of the first message that it covers.
+/// Inserts a summary, with the turn of the first message that it covers.
 pub(super) const NEW_SUMMARY: &str = "INSERT INTO @summaries
     (session, revision, key, turn, tokens, basis, counter, hidden_by, covers, body, standing)
     SELECT session, $2, seq, turn, $4, $5, $6, NULL, $7, $8, $9 FROM @messages WHERE session = $1 AND seq = $3";
@@ -159,19 +161,19 @@ pub(super) const NEW_SUMMARY: &str = "INSERT INTO @summaries
 pub(super) const NEW_RECORD: &str =
     "INSERT INTO @records (session, revision, id, body) VALUES ($1, $2, $3, $4)";
 
-/// Whether a record made a revision, and what is to be known to undo it.
+/// The record of a revision, with the facts that its uncompact needs.
 pub(super) const MADE: &str = "SELECT undone_by, body FROM @records WHERE session = $1 AND revision = $2";
 
 pub(super) const LATEST_HELD: &str = "SELECT revision FROM @records
     WHERE session = $1 AND undone_by IS NULL ORDER BY revision DESC LIMIT 1";
 
-/// The records that hold and came before a revision.
+/// The records before a revision that are not undone.
 pub(super) const HELD_BEFORE: &str = "SELECT revision, body FROM @records
     WHERE session = $1 AND undone_by IS NULL AND revision < $2 ORDER BY revision";
 
 pub(super) const UNDO: &str = "UPDATE @records SET undone_by = $3 WHERE session = $1 AND revision = $2";
 
-/// Whether what one revision has hidden was pruned since.
+/// Whether there was a later prune of the messages that one revision has hidden.
 pub(super) const PRUNED_SINCE: &str = "SELECT 1 FROM @prunes
     WHERE session = $1 AND through >= $2 AND revision > $2 LIMIT 1";
 
@@ -195,7 +197,7 @@ pub(super) const PRUNE_MESSAGE: &str = "UPDATE @messages SET pruned_by = $3, bod
 pub(super) const PRUNE_SUMMARY: &str = "UPDATE @summaries SET pruned_by = $4, body = $5
     WHERE session = $1 AND revision = $2 AND key = $3";
 
-/// Which of these messages were pruned.
+/// The pruned messages among these.
 pub(super) const PRUNED_AMONG: &str = "SELECT it.seq FROM unnest($2::bigint[]) edited (number),
     LATERAL (SELECT seq FROM @messages
         WHERE session = $1 AND seq = number AND pruned_by IS NOT NULL OFFSET 0) it";
@@ -221,7 +223,7 @@ pub(super) const STATE_REVISION: &str = "SELECT t.revision
 pub(super) const STATE: &str = "SELECT t.revision, t.head, t.body
     FROM @sessions s LEFT JOIN @states t ON t.session = s.id WHERE s.digest = $1";
 
-/// Whether the tables are there.
+/// Whether the tables exist.
 pub(super) const HAS_MIGRATIONS: &str = "SELECT to_regclass($1) IS NOT NULL";
 
 pub(super) const VERSION: &str = "SELECT max(version) FROM @migrations";
@@ -236,41 +238,41 @@ pub(super) const LOCK_MIGRATIONS: &str = "SELECT pg_advisory_xact_lock($1)";
 pub(super) const ENCODING: &str = "SELECT pg_encoding_to_char(encoding) FROM pg_database
     WHERE datname = current_database()";
 
-/// The texts of the messages from one up to before another.
+/// The texts of the messages from one number up to before another.
 pub(super) const TEXTS: &str =
     "SELECT seq, body, anchor FROM @messages WHERE session = $1 AND seq >= $2 AND seq < $3 ORDER BY seq";
 
-/// The texts of these groups, each before one of its messages.
+/// The texts of these groups, each up to before one of its messages.
 pub(super) const EARLIER_IN_GROUPS: &str =
     "SELECT g.number, it.* FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY g (session, anchor, last, number),
     LATERAL (SELECT seq, body FROM @messages
         WHERE session = g.session AND seq >= g.anchor AND seq < g.last AND anchor = g.anchor OFFSET 0) it";
 
-/// The rows of the blocks that begin at a message or behind it, and before another.
+/// The rows of the blocks whose first message is in a range.
 pub(super) const WORDS: &str = "SELECT first, term, body FROM @words
     WHERE session = $1 AND first >= $2 AND first < $3 ORDER BY first, span, term";
 
 pub(super) const DROP_WORDS: &str = "DELETE FROM @words WHERE session = $1 AND first >= $2 AND first < $3";
 
-/// Rows of a block: new ones, or in place of those with their keys.
+/// Writes rows of a block. Rows with the same keys are replaced.
 pub(super) const KEEP_WORDS: &str = "INSERT INTO @words (session, first, span, term, body)
     SELECT $1, $2, $3, * FROM unnest($4::bigint[], $5::bytea[])
     ON CONFLICT (session, first, span, term) DO UPDATE SET body = excluded.body";
 
-/// For each of these blocks and each of these terms, the row that has the term, if one has.
+/// For each of these blocks and each of these terms, the row that can contain the term.
 pub(super) const WORD: &str = "SELECT b.number, t.number, it.body
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY b (session, first, span, number),
     unnest($4::bigint[]) WITH ORDINALITY t (term, number),
     LATERAL (SELECT body FROM @words w WHERE w.session = b.session AND w.first = b.first AND w.span = b.span
         AND w.term <= t.term ORDER BY w.term DESC LIMIT 1) it";
 
-/// The texts of these sessions from one message each on, without those that were pruned.
+/// The texts of these sessions, each from one message on, without pruned messages.
 pub(super) const TEXTS_BEHIND: &str =
     "SELECT s.number, it.* FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY s (id, first, number),
     LATERAL (SELECT seq, body, anchor FROM @messages
         WHERE session = s.id AND seq >= s.first AND pruned_by IS NULL OFFSET 0) it";
 
-/// Messages of several sessions, in the columns of [`LOG`], and behind them their numbers in the question.
+/// Messages of several sessions, in the columns of [`LOG`], followed by their positions in the parameter arrays.
 pub(super) const FOUND: &str =
     "SELECT it.*, f.number FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY f (session, seq, number),
     LATERAL (SELECT seq, anchor, turn, tokens, basis, counter, late, orphan, hidden_by, body,
@@ -281,7 +283,7 @@ pub(super) const FOUND: &str =
 pub(super) const SESSIONS: &str = "SELECT id, name, head, appended FROM @sessions
     WHERE place >= substring($1::bytea FROM 1 FOR 512) AND name >= $1 ORDER BY place, name LIMIT $2";
 
-/// For each of these sessions, where the last append ends that is known to be older than a time.
+/// For each of these sessions, the head after the last append with a known time before the given one.
 pub(super) const APPENDED_BEFORE: &str = "SELECT coalesce((SELECT head FROM @tokens
         WHERE session = s.id AND time < $2 ORDER BY first DESC LIMIT 1), 0)
     FROM unnest($1::bigint[]) WITH ORDINALITY s (id, number) ORDER BY s.number";

@@ -1,4 +1,4 @@
-//! An operation on a session in a transaction of the server: what it changes, row by row.
+//! An operation on a session in a transaction of the server: it writes the changes row by row.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use super::row::{self, changed_one, digest, save_runs, save_session};
 use super::runs::Runs;
 use super::{sql, words};
 
-/// An operation with everything about it that can be made before its turn comes.
+/// An operation with the data that is prepared before its turn.
 pub(super) struct OpJob {
     pub(super) session: SessionId,
     op: OwnedOp,
@@ -56,7 +56,7 @@ impl Job for OpJob {
     }
 }
 
-/// A session, as an operation finds it.
+/// A session in a transaction.
 pub(super) struct SessionTransaction<'a> {
     pub(super) lease: &'a Lease<'a>,
     pub(super) job: &'a OpJob,
@@ -66,7 +66,7 @@ pub(super) struct SessionTransaction<'a> {
     pub(super) row: Option<SessionRow>,
     /// Runs of the visible messages.
     pub(super) runs: Runs,
-    /// The visible messages, once they were read: ascending.
+    /// The visible messages, ascending, once they were read.
     pub(super) visible: Vec<Seq>,
 }
 
@@ -77,7 +77,7 @@ impl Transaction for SessionTransaction<'_> {
         if !core::mem::replace(&mut self.is_open, true) {
             self.begin(needs, facts).await?;
         }
-        // Nothing that a refusal would not ask for: a token that is known, and a head that has moved.
+        // A known token needs no further facts, because its append is refused or repeated.
         let is_refused = facts.receipt.is_some() && needs.receipt.is_some();
         if !is_refused {
             self.read(needs, facts).await?;
@@ -90,7 +90,7 @@ impl Transaction for SessionTransaction<'_> {
             Some(row) => row,
             None => match self.create().await? {
                 Some(row) => row,
-                // Another has created it meanwhile, and appended.
+                // Another transaction has created the session meanwhile, and appended.
                 None => {
                     self.lease.commit().await?;
                     self.is_open = false;
@@ -112,7 +112,8 @@ impl SessionTransaction<'_> {
         row.as_ref().map(row::session).transpose()
     }
 
-    /// Writes the changes. Hidden messages leave their keys before others are shown there; all else goes together.
+    /// Writes the changes. Hidden messages free their keys before others become visible at them. The other statements
+    /// run concurrently.
     async fn write(&self, before: SessionRow, changes: &Changes<'_>) -> Result<(), Failure> {
         let id = before.id;
         self.hide(id, changes).await?;
@@ -138,7 +139,7 @@ impl SessionTransaction<'_> {
         Ok(())
     }
 
-    /// Writes the counters, and behind them where the visible messages stand.
+    /// Writes the counters, and after them the runs of visible messages.
     async fn save(&self, before: SessionRow, changes: &Changes<'_>) -> Result<(), Failure> {
         let row = SessionRow { id: before.id, counters: changes.after };
         if row.counters == before.counters {
@@ -174,7 +175,7 @@ impl SessionTransaction<'_> {
         changed(hidden, changes.hide.len().saturating_add(changes.hide_summaries.len()))
     }
 
-    /// Shows everything that the record has hidden.
+    /// Shows all messages and summaries that the record has hidden.
     async fn show(&self, id: i64, made: Revision, changes: &Changes<'_>) -> Result<(), Failure> {
         let [messages, summaries, undo] =
             self.lease.prepare([sql::SHOW_MESSAGES, sql::SHOW_SUMMARIES, sql::UNDO]).await?;
@@ -191,7 +192,7 @@ impl SessionTransaction<'_> {
         changed_one(undone)
     }
 
-    /// Puts this in the place of a message's parts: when it was shortened, its size after that, and what stands in it.
+    /// Sets the stand-ins of a message, with the revision that set them and the size after it. `None` removes them.
     async fn edit(&self, id: i64, seq: Seq, restored: Option<&Restored>) -> Result<(), Failure> {
         let [write, drop] = self.lease.prepare([sql::EDIT, sql::DROP_EDIT]).await?;
         let seq = int(seq.0);
@@ -255,7 +256,7 @@ impl SessionTransaction<'_> {
         Ok(())
     }
 
-    /// Keeps a record and shows its summaries.
+    /// Inserts a record and its summaries.
     async fn keep_record(&self, id: i64, made: Revision, new: Option<&NewRecord<'_>>) -> Result<(), Failure> {
         let Some(new) = new else { return Ok(()) };
         let made = int(made.0);
@@ -275,7 +276,7 @@ impl SessionTransaction<'_> {
         Ok(())
     }
 
-    /// Takes calls off the list of the unanswered ones.
+    /// Removes calls from the unanswered ones.
     async fn answer(&self, id: i64, answered: &[(Seq, u32)]) -> Result<(), Failure> {
         for (anchor, ordinal) in answered {
             let [answer] = self.lease.prepare([sql::ANSWERED]).await?;
@@ -288,7 +289,7 @@ impl SessionTransaction<'_> {
         if calls.is_empty() {
             return Ok(());
         }
-        // Of several for one call the last is meant; one statement may change a row only once.
+        // Of several entries for one call the last one counts, because one statement may change a row only once.
         let calls: BTreeMap<_, _> = calls.iter().map(|call| ((call.anchor, call.ordinal), call)).collect();
         let [insert] = self.lease.prepare([sql::NEW_UNANSWERED]).await?;
         let anchors: Vec<i64> = calls.values().map(|call| int(call.anchor.0)).collect();
@@ -307,7 +308,7 @@ impl SessionTransaction<'_> {
     }
 }
 
-/// The indexes and the rows say different things if this does not hold.
+/// Checks a number of changed rows. A difference shows that an index and its table disagree.
 fn changed(found: u64, expected: usize) -> Result<(), Failure> {
     if found == expected as u64 {
         Ok(())
@@ -316,7 +317,8 @@ fn changed(found: u64, expected: usize) -> Result<(), Failure> {
     }
 }
 
-/// Pieces of a long append: a statement carries a part of it, so that its buffer does not grow with the whole.
+/// Splits a long append into pieces, one per statement, so that the buffer of a statement does not grow with the
+/// append.
 fn pieces(texts: &[String]) -> Vec<Range<usize>> {
     let (mut pieces, mut start, mut bytes) = (Vec::new(), 0, 0_usize);
     for (at, text) in texts.iter().enumerate() {
@@ -330,8 +332,8 @@ fn pieces(texts: &[String]) -> Vec<Range<usize>> {
     pieces
 }
 
-/// Past this, more messages in one statement save nothing that could be measured.
+/// Maximum number of messages in one statement. More messages save no measurable time.
 const PIECE_MESSAGES_MAX: usize = 1_000;
 
-/// A statement has at most 1 GiB; a single text may come to as much.
+/// Maximum size of the texts in one statement, which may have at most 1 GiB. A single text may be larger than this.
 const PIECE_BYTES_MAX: usize = 8 << 20;

@@ -1,4 +1,5 @@
-//! The index of words: its rows, and how they are kept. Each session has blocks of its own, by the numbers of its messages.
+//! The rows of the index of words, and their maintenance. Each session has its own blocks, by the numbers of its
+//! messages.
 
 use epitome_core::Seq;
 use epitome_history::rows::int;
@@ -13,8 +14,8 @@ use super::lease::{Access, Lease};
 use super::row::{self, digest, ordinal};
 use super::sql;
 
-/// Indexes the blocks that an append of the messages from `first` to before `head` has completed. Damage of the index, or of a text, does
-/// not keep messages from being written.
+/// Indexes the blocks that an append of the messages from `first` to before `head` has completed. Damage of the index,
+/// or of a text, does not prevent writes of messages.
 pub(super) async fn written(lease: &Lease<'_>, id: i64, first: Seq, head: Seq) -> Result<(), Failure> {
     let (mut last, head) = (int(first.0) / SPAN * SPAN + SPAN - 1, int(head.0));
     while last < head {
@@ -29,7 +30,7 @@ pub(super) async fn written(lease: &Lease<'_>, id: i64, first: Seq, head: Seq) -
     Ok(())
 }
 
-/// Writes the rows of a block: the terms of its messages, but for those of which `is_gone` says so.
+/// Writes the rows of a block: the terms of its messages, without the messages for which `is_gone` returns true.
 async fn index(
     lease: &Lease<'_>,
     id: i64,
@@ -56,14 +57,15 @@ async fn index(
 /// A group: its session, and its first message.
 pub(super) type Group = (i64, i64);
 
-/// Adds the terms of the stored message `seq` of a group. One that cannot be read has none: a reader of the message gets the error.
+/// Adds the terms of the stored message `seq` of a group. A message that cannot be read has no terms here: a reader of
+/// the message gets the error.
 pub(super) fn add(indexed: &mut Indexed<Group>, place: u32, (session, anchor): Group, seq: i64, text: &str) {
     let Ok(message) = stored::decode(text) else { return };
     indexed.add(place, &message);
     indexed.add_tools(place, &message, (session, anchor), (seq, anchor));
 }
 
-/// Adds the calls whose results are indexed, and which are not.
+/// Adds the calls of indexed results whose own messages are not indexed here.
 pub(super) async fn earlier(lease: &Lease<'_>, all: &mut [Indexed<Group>]) -> Result<(), Failure> {
     let mut missing = Vec::new();
     for (at, indexed) in all.iter().enumerate() {
@@ -88,7 +90,7 @@ pub(super) async fn earlier(lease: &Lease<'_>, all: &mut [Indexed<Group>]) -> Re
     lease.each_row(&texts, &[&sessions, &anchors, &lasts], visit).await
 }
 
-/// Makes one block of all that lie in it, or where one of them is damaged of its texts.
+/// Merges all smaller blocks within a block. If one of them is damaged, indexes the texts again.
 async fn widen(lease: &Lease<'_>, id: i64, wide: Block) -> Result<(), Failure> {
     let merged = merged(&words(lease, id, wide).await?, wide);
     forget_all(lease, id, wide).await?;
@@ -98,7 +100,7 @@ async fn widen(lease: &Lease<'_>, id: i64, wide: Block) -> Result<(), Failure> {
     }
 }
 
-/// Whether a row is not as it was written.
+/// Whether a failure is a damaged row.
 fn is_damage(failure: &Failure) -> bool {
     matches!(failure, Failure::Store(error) if error.kind() == StoreErrorKind::Corrupt)
 }
@@ -112,20 +114,20 @@ fn merged(rows: &[Row], wide: Block) -> Result<Postings, Failure> {
     Ok(postings)
 }
 
-/// The rows of the blocks that begin in one.
+/// The rows of the blocks that begin within a block.
 async fn words(lease: &Lease<'_>, id: i64, block: Block) -> Result<Vec<Row>, Failure> {
     let [words] = lease.prepare([sql::WORDS]).await?;
     lease.rows(&words, &[&id, &block.first, &block.end()]).await
 }
 
-/// Deletes the rows of the blocks that begin in one.
+/// Deletes the rows of the blocks that begin within a block.
 async fn forget_all(lease: &Lease<'_>, id: i64, block: Block) -> Result<(), Failure> {
     let [drop] = lease.prepare([sql::DROP_WORDS]).await?;
     lease.execute(&drop, &[&id, &block.first, &block.end()]).await?;
     Ok(())
 }
 
-/// Maximum number of rows that a statement writes: each has some thousand bytes.
+/// Maximum number of rows per statement. Each row has some thousand bytes.
 const PIECE_ROWS_MAX: usize = 1_024;
 
 /// Rows of a block by their keys.
@@ -143,7 +145,7 @@ async fn keep(lease: &Lease<'_>, id: i64, block: Block, (terms, rows): WordRows)
     Ok(())
 }
 
-/// Takes the terms of these messages out of the index of a session with this head.
+/// Removes the terms of these messages from the index of a session with this head.
 pub(super) async fn forget(lease: &Lease<'_>, id: i64, head: Seq, seqs: &[Seq]) -> Result<(), Failure> {
     let last = int(head.0) - 1;
     let mut numbers: Vec<i64> = seqs.iter().map(|seq| int(seq.0)).collect();
@@ -152,7 +154,7 @@ pub(super) async fn forget(lease: &Lease<'_>, id: i64, head: Seq, seqs: &[Seq]) 
         let Some(block) = gone.first().and_then(|number| Block::of(*number, last)) else { continue };
         let is_gone = |place: u32| gone.binary_search(&(block.first + i64::from(place))).is_ok();
         match left(&words(lease, id, block).await?, is_gone) {
-            // A damaged block is made anew.
+            // A damaged block is indexed again.
             Err(failure) if is_damage(&failure) => {
                 forget_all(lease, id, block).await?;
                 index(lease, id, block, is_gone).await?;
@@ -163,7 +165,7 @@ pub(super) async fn forget(lease: &Lease<'_>, id: i64, head: Seq, seqs: &[Seq]) 
     Ok(())
 }
 
-/// The rows that have one of the messages which are gone, by their keys, without those.
+/// The rows that contain one of the removed messages, without these messages, by their keys.
 fn left(rows: &[Row], is_gone: impl Fn(u32) -> bool) -> Result<WordRows, Failure> {
     let (mut terms, mut left) = (Vec::new(), Vec::new());
     for row in rows {
@@ -175,7 +177,8 @@ fn left(rows: &[Row], is_gone: impl Fn(u32) -> bool) -> Result<WordRows, Failure
     Ok((terms, left))
 }
 
-/// Makes the index of a session anew, from a message on, as far as a wide block goes. Its answer is where the next one begins.
+/// Rebuilds the index of a session from a message on, up to the end of a wide block. Returns the beginning of the next
+/// one.
 #[derive(Debug)]
 pub(super) struct ReindexJob {
     pub(super) session: SessionId,

@@ -1,4 +1,4 @@
-//! Appending, and keeping a state.
+//! Appends, and saves of a state.
 
 use epitome_core::{Head, Revision, Seq};
 use epitome_history::kernel::{
@@ -14,14 +14,15 @@ use super::script::{Args, Call, SCRIPTS};
 use super::survey::Survey;
 use super::{read, row};
 
-/// Answer of the script: whether it has written, head and revision, the receipt of the token, the places of the groups, the hidden calls,
-/// and the revision of the state.
+/// Answer of the script: whether it has written, the head, the revision, the receipt of the token, the groups of the
+/// anchors, the hidden calls, and the revision of the state.
 pub(super) type Found =
     (String, Option<u64>, Option<u64>, String, Vec<String>, Vec<(String, String)>, String);
 
 impl Survey<'_> {
-    /// At first nothing is asked: the session is taken for one at the expected head, the groups for visible ones, as nearly all
-    /// are, and the state for the one that the new one was made from. The script looks, and one request does it.
+    /// At first the server is not asked. The facts are assumed: the session is at the expected head, the joined groups
+    /// are visible, as nearly all are, and the state is the one from which the new state was made. The script checks
+    /// these assumptions and writes, so that one request is enough.
     pub(super) async fn append_facts(
         &mut self,
         needs: &Needs<'_>,
@@ -32,7 +33,7 @@ impl Survey<'_> {
         let Op::Append(append, new) = op else { return Ok(()) };
         if is_first && append.head <= HEAD_MAX {
             self.assume(append, new, needs, facts);
-            // A refusal must rest on what is there: a known token, and then the head, come first.
+            // A refusal must rest on the stored facts: first on a known token, then on the head.
             if matches!(kernel::decide(&op, facts), Ok(Decision::Change(..))) {
                 return Ok(());
             }
@@ -86,7 +87,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Reads the facts that an append needs which goes behind appends of others.
+    /// Reads the facts for an append at the end of the session, after the appends of other writers.
     pub(super) async fn place_facts(
         &mut self,
         needs: &Needs<'_>,
@@ -120,7 +121,7 @@ impl Survey<'_> {
         self.store.connections.call("append", &call).await
     }
 
-    /// The arguments of the script, with what is to be written if that is decided.
+    /// The arguments of the script, with the values to write.
     fn append_args(
         &self,
         append: Append<'_>,
@@ -162,7 +163,7 @@ impl Survey<'_> {
     }
 
     fn write(&self, changes: &Changes<'_>, insert: &Insert<'_>, args: &mut Args) -> Result<(), StoreError> {
-        // Counters first: they alone could fail on what is there.
+        // The counters come first, because only they can fail on the stored values.
         let count =
             |name: &str, after: u64, before: u64| [name.to_owned(), after.saturating_sub(before).to_string()];
         let (before, after) = (self.counters, changes.after);
@@ -195,7 +196,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Appends, if all that the decision rests on is still so.
+    /// Appends, if the facts of the decision still hold.
     pub(super) async fn append(
         &mut self,
         changes: &Changes<'_>,
@@ -211,12 +212,12 @@ impl Survey<'_> {
         if let ("done", Some(revision)) = (found.0.as_str(), found.2) {
             return Ok(Attempt::DoneAt(Revision(revision)));
         }
-        // The places that were found are those that were asked for.
+        // The groups in the answer are those of the anchors that were sent.
         self.found = Some(found).filter(|_| !self.is_placed_anew);
         Ok(Attempt::Moved)
     }
 
-    /// Keeps a state without an append, if the one before is still there.
+    /// Saves a state without an append, if the state before it is still the current one.
     pub(super) async fn save_state(&self, new: NewKeptState<'_>) -> Result<Attempt, StoreError> {
         let (known, revision) = (self.state.to_string(), new.revision.to_string());
         let args = Args::of([self.store.ttl.clone(), known, revision, new.text.to_owned()]);
@@ -226,5 +227,5 @@ impl Survey<'_> {
     }
 }
 
-/// Redis counts in floating-point numbers, exact up to here.
+/// The maximum head: Redis uses floating-point numbers, which are exact up to here.
 const HEAD_MAX: Head = Seq(1 << 52);

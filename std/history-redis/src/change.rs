@@ -1,4 +1,4 @@
-//! Commits, their undoing and prunes: the commands that write what was decided.
+//! Commits, uncompacts and prunes: the commands that write the decided changes.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use super::survey::Survey;
 use super::words;
 
 impl Survey<'_> {
-    /// Writes the changes, if nothing has come between that could have led to another decision.
+    /// Writes the changes, unless the session has changed in a way that could lead to another decision.
     pub(super) async fn change(&self, changes: &Changes<'_>) -> Result<Attempt, StoreError> {
         let args = self.commands(changes)?;
         let operation = self.job.op().name();
@@ -35,7 +35,7 @@ impl Survey<'_> {
     fn commands(&self, changes: &Changes<'_>) -> Result<Args, StoreError> {
         let by = changes.after.revision;
         let hidden: Vec<&Member> = self.visible.iter().filter(|member| hides(changes, member)).collect();
-        // What was found hidden is shown again, or pruned.
+        // Members of the hidden set are shown again, or pruned.
         let found: Vec<&Member> = self.hidden.iter().collect();
         let mut args = self.begin(changes, &groups(hidden.iter().chain(&found)));
         args.command(Key::Live, "ZREM", texts(&hidden));
@@ -62,7 +62,7 @@ impl Survey<'_> {
         Ok(args)
     }
 
-    /// The counters, which hold if no group of these has grown since.
+    /// The first arguments: the expected counters, with the condition that none of these groups has grown.
     fn begin(&self, changes: &Changes<'_>, groups: &[Seq]) -> Args {
         let (before, after) = (self.counters, changes.after);
         let mut args = Args::of([
@@ -74,8 +74,8 @@ impl Survey<'_> {
         args.list(groups.iter().map(ToString::to_string));
         let pruned = changes.pruned.as_ref().map_or(&[][..], |prune| prune.messages);
         args.list(blocks_of(pruned).into_iter().map(words::name));
-        // Messages may have come since: what is told is the difference. Counters come first: they alone could fail on what
-        // is there.
+        // Messages may have been appended since, so the arguments contain differences. The counters come first, because
+        // only they can fail on the stored values.
         let more = |name: &str, after: u64, before: u64| {
             [name.to_owned(), (i128::from(after) - i128::from(before)).to_string()]
         };
@@ -86,7 +86,7 @@ impl Survey<'_> {
         args
     }
 
-    /// Lets this stand in place of the parts of visible messages; `None` shows one as it was appended.
+    /// Sets the stand-ins of visible messages. `None` removes the stand-ins of a message.
     fn edit(&self, changes: &Changes<'_>, args: &mut Args) -> Result<(), StoreError> {
         let (mut before, mut after) = (Vec::new(), Vec::new());
         let (mut rows, mut bare) = (Vec::new(), Vec::new());
@@ -110,7 +110,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// A new record and its summaries.
+    /// Inserts a record and its summaries.
     fn show(&self, new: &NewRecord<'_>, revision: Revision, args: &mut Args) -> Result<(), StoreError> {
         let summaries = &new.record.summaries;
         let (mut rows, mut members) = (Vec::new(), Vec::new());
@@ -154,7 +154,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Leaves of messages and summaries no more than their places, and nothing of what stood in them.
+    /// Deletes the texts and the stand-ins of messages and summaries. Their places stay.
     fn empty_rows(&self, prune: &Prune<'_>, args: &mut Args) -> Result<(), StoreError> {
         let (by, texts) = (prune.pruned.revision, &self.prunable);
         let (mut rows, mut edits) = (Vec::new(), Vec::new());
@@ -175,12 +175,12 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Takes the texts that stood in these messages out of the records.
+    /// Deletes the stand-in texts of these messages from the records.
     fn empty_records(&self, messages: &[Seq], args: &mut Args) -> Result<(), StoreError> {
         let gone: BTreeSet<Seq> = messages.iter().copied().collect();
         for text in &self.prunable.records {
             let stored = StoredRecord::parse(text)?;
-            // Its summaries are elsewhere.
+            // The summaries of the record are stored elsewhere.
             let bare = rules::bare_record(&stored.record()?, |seq| gone.contains(&seq), |_| false);
             let Some(bare) = bare else { continue };
             let body = stored::encode_record(&bare).map_err(rules::not_storable)?;
@@ -212,7 +212,7 @@ fn places(members: &[&Member], hidden_by: Option<Revision>) -> impl Iterator<Ite
         .flat_map(|(seq, place)| [seq.to_string(), place.to_string()])
 }
 
-/// The groups of the messages among these.
+/// The groups of the messages among these members.
 fn groups<'a>(members: impl Iterator<Item = &'a &'a Member>) -> Vec<Seq> {
     let groups: BTreeSet<Seq> = members.filter_map(|member| Some(member.place(None)?.1.anchor)).collect();
     groups.into_iter().collect()

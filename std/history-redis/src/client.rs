@@ -1,4 +1,4 @@
-//! Commands to a server, for providers over its modules.
+//! Commands to a server, for providers that use Redis modules.
 
 use core::fmt;
 use core::num::NonZeroUsize;
@@ -10,9 +10,11 @@ use epitome_history::{RemoteOptions, StoreError};
 use super::connection::{Connections, Maker};
 use super::{RedisServer, failure};
 
-/// Commands to a Redis server, over one connection, with time limits, retries, and errors that hold no text of the server.
+/// Sends commands to a Redis server over one connection, with time limits and retries. Errors contain no text of the
+/// server.
 ///
-/// It is what providers over modules of the server are made of; sessions are kept by a [`RedisStore`](super::RedisStore). It runs on tokio.
+/// Providers that use modules of the server use this client. Use [`RedisStore`](super::RedisStore) to keep sessions.
+/// The client runs on tokio.
 ///
 /// ```no_run
 /// use epitome_history::RemoteOptions;
@@ -32,22 +34,22 @@ pub struct RedisClient {
 }
 
 impl RedisClient {
-    /// Commands to this server. The connection is made when it is first needed.
+    /// Makes a client for this server. It connects when the first command is sent.
     ///
     /// # Errors
-    /// `Invalid` if there can be no such server.
+    /// `Invalid` if the address or the login is not valid.
     pub fn new(server: &RedisServer, remote: RemoteOptions) -> Result<Self, StoreError> {
         let maker = Maker::new(server.clone().in_resp2(), &remote)?;
         let connections = Connections::new(maker, NonZeroUsize::MIN);
         Ok(Self { connections, remote, place: server.place() })
     }
 
-    /// The answer to this command, which may be sent again if the server did not answer. A refusal of the server is shown to `explain`,
-    /// which may know a better error for it than this does.
+    /// Sends this command, and returns its answer. The command may be sent again if the server did not answer. A
+    /// refusal of the server is passed to `explain`, which may return a more precise error.
     ///
     /// # Errors
-    /// `Unavailable` if the server is away, starting or full, after the retries of the options; `Invalid` if it refuses the command or the
-    /// password; those of `explain`.
+    /// `Unavailable` if the server is down, starting or full, after the retries of the options; `Invalid` if it refuses
+    /// the command or the password; the errors of `explain`.
     ///
     /// # Cancel safety
     /// If the future is dropped, the command may have been done.

@@ -18,11 +18,12 @@ use super::RedisServer;
 use super::failure::{of_redis, spoils};
 use super::script::Call;
 
-/// A way to one server, or to those of a cluster. Any number of requests are on their way at once.
+/// A connection to one server, or to the servers of a cluster. It carries any number of requests at the same time.
 #[derive(Clone)]
 pub(super) enum Connection {
     Single(ConnectionManager),
-    /// One whose password was looked up. It does not mend itself: another one may need another password.
+    /// A connection whose password came from a function. It does not reconnect, because a new connection may need
+    /// another password.
     LoggedIn(MultiplexedConnection),
     #[cfg(feature = "cluster")]
     Cluster(ClusterConnection),
@@ -37,22 +38,22 @@ pub(super) struct Connections {
 struct Pool {
     slots: Vec<Slot>,
     next: usize,
-    /// Counts how often all of them were given up.
+    /// Number of times that all connections were given up.
     epoch: u64,
 }
 
-/// A connection, made when it is first needed: by one operation at a time, for which the others wait.
+/// A connection that is made when it is first needed, by one operation; other operations wait for it.
 type Slot = Arc<OnceCell<Connection>>;
 
 /// Makes connections.
 pub(super) struct Maker {
     server: RedisServer,
-    /// Without a password that is looked up.
+    /// The client for logins without a password function.
     client: Client,
     timeout: Duration,
 }
 
-/// A connection while it is used, and when it was taken.
+/// A connection in use, and the epoch at which it was taken.
 struct Lease {
     epoch: u64,
     connection: Connection,
@@ -61,8 +62,8 @@ struct Lease {
 impl Maker {
     pub(super) fn new(server: RedisServer, options: &RemoteOptions) -> Result<Self, StoreError> {
         let client = server.client(None)?;
-        // An answer that does not come in time is an error of the connection a little before it is one of the operation, so
-        // that the connection is known to be the one that does not work.
+        // A late answer is an error of the connection shortly before it is one of the operation, so that the broken
+        // connection is recognized.
         Ok(Self { server, client, timeout: options.timeout.mul_f32(0.9) })
     }
 
@@ -80,7 +81,7 @@ impl Maker {
         }
     }
 
-    /// A connection that is made when it is first used. Its user tries again, not the connection.
+    /// A connection that connects at its first use. The operations retry, not the connection.
     fn make_lazy(&self) -> RedisResult<Connection> {
         let config = ConnectionManagerConfig::new()
             .set_number_of_retries(0)
@@ -91,13 +92,13 @@ impl Maker {
 }
 
 impl Connections {
-    /// At most so many connections, made by `maker`.
+    /// Makes at most `count` connections with `maker`.
     pub(super) fn new(maker: Maker, count: NonZeroUsize) -> Self {
         let slots = (0..count.get()).map(|_| Slot::default()).collect();
         Self { pool: Mutex::new(Pool { slots, next: 0, epoch: 0 }), maker: Some(maker) }
     }
 
-    /// This connection, which mends itself.
+    /// Uses this connection, which reconnects by itself.
     pub(super) fn given(connection: Connection) -> Self {
         let slots = vec![Arc::new(OnceCell::new_with(Some(connection)))];
         Self { pool: Mutex::new(Pool { slots, next: 0, epoch: 0 }), maker: None }
@@ -125,7 +126,7 @@ impl Connections {
         read(operation, self.answer(operation, command).await?)
     }
 
-    /// The answer to a command as the server gives it; an error if there is no connection.
+    /// The answer to a command as the server sends it; an error if there is no connection.
     pub(super) async fn answer(
         &self,
         operation: &str,
@@ -145,7 +146,7 @@ impl Connections {
         Ok(Lease { epoch, connection })
     }
 
-    /// Number of times that all connections were given up, and the slot whose turn it is.
+    /// The present epoch, and the next slot in turn.
     fn turn(&self) -> (u64, Option<Slot>) {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         let at = pool.next;
@@ -161,8 +162,8 @@ impl Connections {
         })
     }
 
-    /// Gives all connections up, unless somebody has done so since this one was taken: when a server has gone away, the
-    /// others are as good as it is, and would cost an attempt each to find out.
+    /// Gives up all connections, unless another operation has done so since this one was taken. If a server is down,
+    /// its other connections are broken too, and each of them would cost an attempt.
     fn replace(&self, lease: &Lease) {
         if self.maker.is_none() {
             return;
@@ -170,7 +171,7 @@ impl Connections {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         if pool.epoch == lease.epoch {
             pool.epoch = pool.epoch.wrapping_add(1);
-            // Who waits for a connection in an old slot keeps that slot.
+            // An operation that waits for a connection in an old slot keeps that slot.
             pool.slots.iter_mut().for_each(|slot| *slot = Slot::default());
         }
     }
@@ -178,7 +179,7 @@ impl Connections {
 
 fn read<T: FromRedisValue>(operation: &str, answer: RedisResult<Value>) -> Result<T, StoreError> {
     let answer = answer.map_err(|error| of_redis(operation, &error))?;
-    // The error would repeat what was found.
+    // The error of the conversion is left out, because it would repeat the value.
     T::from_redis_value(answer)
         .map_err(|_| corrupt(format!("{operation}: what is stored is not what this store writes")))
 }

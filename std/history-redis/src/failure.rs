@@ -1,4 +1,4 @@
-//! Redis's errors as the store's.
+//! Conversion of Redis's errors into errors of the store.
 
 use core::fmt;
 
@@ -8,7 +8,8 @@ use epitome_history::{StoreError, StoreErrorKind};
 
 /// The error of `operation`, for its caller.
 ///
-/// It has only the first word of the server's answer: the rest may repeat what the server was sent, a message or a password.
+/// It contains only the first word of the server's answer: the rest may repeat the sent text, for example a message or
+/// a password.
 pub(super) fn of_redis(operation: &str, error: &RedisError) -> StoreError {
     let (kind, advice) = meaning(error);
     let failed = StoreError::new(kind, format!("{operation}: {advice}"));
@@ -18,15 +19,15 @@ pub(super) fn of_redis(operation: &str, error: &RedisError) -> StoreError {
     }
 }
 
-/// The words in which the server has refused a command, for a look at them: they may repeat what it was sent.
+/// The server's full text of a refusal, for an inspection only: it may repeat the sent text.
 pub(super) fn refusal(error: &RedisError) -> Option<String> {
-    // Where the first word is not known, it is one of the sentence.
+    // If the first word is not a known code, it belongs to the sentence.
     let code = error.code()?;
     Some([code, error.detail().unwrap_or_default()].join(" "))
 }
 
-/// Whether the connection may never work again after this error. It does after a refusal of a command, unless another connection may have
-/// another login or lead to another server.
+/// Whether the connection may be unusable after this error. A refused command leaves it usable, unless another
+/// connection may have another login or lead to another server.
 pub(super) fn spoils(error: &RedisError) -> bool {
     let is_answer = matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension);
     !is_answer || needs_another(error) || ends(error)
@@ -37,12 +38,12 @@ fn needs_another(error: &RedisError) -> bool {
     error.code().is_some_and(|code| codes.split(' ').any(|other| other == code))
 }
 
-/// Whether the server has refused the connection itself: it is closed, or was never made and does not mend itself.
+/// Whether the server has refused the connection itself: it is closed, or was never made and does not reconnect.
 fn ends(error: &RedisError) -> bool {
     let detail = error.detail().unwrap_or_default();
     let is_refused =
         ["max number of clients", "Protocol error"].iter().any(|start| detail.starts_with(start));
-    // Words of the client, for which it has no kind of error; and an old server, which does not know the greeting.
+    // A text of the client that has no kind of its own; and an old server, which does not know the greeting.
     is_refused || error.to_string().starts_with("Redis server refused") || detail.contains("HELLO")
 }
 
@@ -57,7 +58,7 @@ fn meaning(error: &RedisError) -> (StoreErrorKind, &'static str) {
         ErrorKind::InvalidClientConfig | ErrorKind::Client => {
             (Invalid, "the connection cannot be made as the url says")
         }
-        // The server has a limit of clients, and says so without a word of its own.
+        // The server has a maximum number of clients, and reports it without a code.
         ErrorKind::Server(ServerErrorKind::ResponseError)
             if error.detail().is_some_and(|detail| detail.starts_with("max number of clients")) =>
         {
@@ -113,16 +114,16 @@ fn meaning_of_code(code: &str) -> Option<(StoreErrorKind, &'static str)> {
     })
 }
 
-/// Beginning of the words by which the server refuses a database; then the connection to it is not made.
+/// Beginning of the server's text if it refuses a database. The connection is then not made.
 const NO_DATABASE: &str = "DB index is out of range";
 
 const REFUSED: &str = "the server refuses this name and password";
 
-/// When Redis runs out of memory it may be set to drop keys.
+/// Redis may be configured to drop keys when it runs out of memory.
 pub(super) const LOST: &str =
     "keys of the session are lost; is the server set to evict keys, or was one deleted by hand?";
 
-/// Why an operation failed, in words that are not the server's.
+/// The reason of a failure, without text of the server.
 #[derive(Debug)]
 struct Reason(String);
 
@@ -137,12 +138,12 @@ fn reason(error: &RedisError) -> Option<Reason> {
     Some(Reason(word.to_owned()))
 }
 
-/// Whether this is a word of the server's own, and not something that it repeats.
+/// Whether this is a code of the server, and not a part of a text that it repeats.
 fn is_code(code: &str) -> bool {
     code.len() <= CODE_BYTES_MAX && code.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-/// The longest of them has eleven letters.
+/// Maximum length of a code in bytes. The longest known code has eleven letters.
 const CODE_BYTES_MAX: usize = 16;
 
 impl fmt::Display for Reason {

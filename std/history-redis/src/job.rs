@@ -1,4 +1,4 @@
-//! An operation on its way to the server.
+//! Operations to send to the server.
 
 use epitome_history::bodies::RowTexts;
 use epitome_history::files::hex;
@@ -9,7 +9,7 @@ use super::Shared;
 use super::keys::SessionKeys;
 use super::survey::Survey;
 
-/// An operation with everything about it that can be made before it is sent.
+/// An operation with the data that is prepared before it is sent.
 pub(super) struct Job {
     pub(super) session: SessionId,
     pub(super) keys: SessionKeys,

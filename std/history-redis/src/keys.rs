@@ -10,28 +10,28 @@ use epitome_history::{SessionId, StoreError};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Prefix(String);
 
-/// The keys of a session, as scripts number them.
+/// The keys of a session. The scripts use the same numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     /// A hash: the session's counters.
     Session = 1,
-    /// A hash: messages by their numbers.
+    /// A hash: messages by their sequence numbers.
     Log,
-    /// A hash: where each message stands, by its number.
+    /// A hash: the group, the turn and the hiding revision of each message, by its number.
     Places,
-    /// A sorted set: what is visible, by its key.
+    /// A sorted set: the visible messages and summaries, by key.
     Live,
-    /// A sorted set: what is hidden and not pruned, by the revision that hid it.
+    /// A sorted set: the messages and summaries that are hidden and not pruned, by the revision that hid them.
     Hidden,
     /// A hash: summaries by their keys and revisions.
     Summaries,
-    /// A hash: what stands in place of parts, by the numbers of messages.
+    /// A hash: stand-ins, by the numbers of messages.
     Edits,
-    /// A sorted set: records by the revisions that they made.
+    /// A sorted set: records by their revisions.
     Records,
-    /// A sorted set: prunes by the revisions that they made.
+    /// A sorted set: prunes by their revisions.
     Prunes,
-    /// A hash: what was answered to appends, by their tokens.
+    /// A hash: the answers to appends, by their tokens.
     Receipts,
     /// A sorted set: the tokens of appends by the numbers of their first messages.
     Appends,
@@ -41,13 +41,13 @@ pub(super) enum Key {
     Words,
 }
 
-/// All keys of a session, in the order of their numbers, and that of the index in which its id stands.
+/// All keys of a session in the order of their numbers, followed by the key of the index that contains its id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SessionKeys(Vec<String>);
 
-/// In how many parts the index of sessions is kept. A session's keys and its part of the index share a slot of a cluster,
-/// so that one script changes them all; the more parts, the more evenly sessions lie on many servers, and the more a
-/// list must ask for. 256 are even to a tenth on a hundred servers, and asked for in one go.
+/// Number of parts of the index of sessions. A session's keys and its part of the index share a slot of a cluster, so
+/// that one script changes them all. More parts distribute the sessions more evenly over many servers, but a list must
+/// request more parts. With 256 parts, a hundred servers differ by a tenth, and one batch of requests reads them all.
 pub(super) const BUCKETS: u16 = 256;
 
 const NAMES: [&str; 13] = [
@@ -68,7 +68,7 @@ const NAMES: [&str; 13] = [
 
 impl Prefix {
     /// # Errors
-    /// `Invalid` if there are braces in it: what stands in braces decides where a cluster keeps a key.
+    /// `Invalid` if the prefix contains braces, because the text in braces decides in which slot a cluster keeps a key.
     pub(super) fn new(text: &str) -> Result<Self, StoreError> {
         if text.contains(['{', '}']) {
             return Err(invalid("open: there may be no braces in the prefix of keys"));
@@ -76,22 +76,22 @@ impl Prefix {
         Ok(Self(text.to_owned()))
     }
 
-    /// The key that says how the others are laid out.
+    /// The key that holds the version of the layout.
     pub(super) fn layout(&self) -> String {
         format!("{}:layout", self.0)
     }
 
-    /// The sessions of this bucket.
+    /// The key of the index of this bucket's sessions.
     pub(super) fn index(&self, bucket: u8) -> String {
         format!("{}:{{{bucket:02x}}}:index", self.0)
     }
 
-    /// All sessions, bucket by bucket.
+    /// The keys of all indexes, bucket by bucket.
     pub(super) fn indexes(&self) -> impl Iterator<Item = String> {
         (0..BUCKETS).filter_map(|bucket| u8::try_from(bucket).ok()).map(|bucket| self.index(bucket))
     }
 
-    /// The keys of `session`: any text has a name of its own of at most some 170 bytes.
+    /// The keys of `session`. Each id has its own names, of at most some 170 bytes.
     pub(super) fn keys(&self, session: &SessionId) -> SessionKeys {
         let digest: [u8; 32] = Sha256::digest(session.as_str().as_bytes()).into();
         let [bucket, ..] = digest;
@@ -142,7 +142,7 @@ mod tests {
             let keys = |id: &str| prefix.keys(&SessionId::new(id)).all()[..13].to_vec();
             let (first, second) = (keys(&one), keys(&other));
             prop_assert_eq!(one == other, first.iter().any(|key| second.contains(key)));
-            // What stands between the first brace and the next closing one.
+            // The text between the first opening brace and the next closing one.
             let tag = |key: &String| key.split_once('{').unwrap().1.split_once('}').unwrap().0.to_owned();
             let tags: BTreeSet<String> = prefix.keys(&SessionId::new(&*one)).all().iter().map(tag).collect();
             prop_assert_eq!(tags.len(), 1);

@@ -1,6 +1,6 @@
 //! A store on a Redis server.
 //!
-//! This crate reads the facts of an operation and writes its changes. It decides nothing: `epitome-history` does.
+//! This crate reads the facts of an operation and writes its changes. `epitome-history` makes the decisions.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stderr, clippy::print_stdout)]
@@ -47,7 +47,7 @@ use self::keys::{Prefix, SessionKeys};
 pub use self::options::RedisOptions;
 pub use self::server::RedisServer;
 
-/// Keeps sessions on a Redis server (7 or later, or what speaks as it does), or on a Redis Cluster.
+/// Keeps sessions on a Redis server (7 or later, or a compatible one), or on a Redis Cluster.
 ///
 /// ```no_run
 /// use epitome_core::{Basis, Seq, Tokens, Turn};
@@ -66,53 +66,55 @@ pub use self::server::RedisServer;
 /// # }
 /// ```
 ///
-/// Each operation that changes something is written by one script on the server. An append is one request where it is at the
-/// head and joins no hidden group; a commit is two. `docs/redis.md` says what the others cost, and which keys there are.
+/// One script on the server writes each change. An append is one request if it is at the head and joins no hidden
+/// group; a commit is two. `docs/redis.md` documents the cost of the other operations, and the keys.
 ///
-/// *Concurrency*: any number of stores, also in several processes, may use one prefix. While a script runs the server
-/// does nothing else: a commit takes as long as what it changes is large, a load as what is visible. A list is not of one
-/// moment: a session that comes or goes meanwhile may be in it or not.
+/// *Concurrency*: any number of stores, also in several processes, may use one prefix. While a script runs, the server
+/// does nothing else: the time of a commit grows with its changes, the time of a load with the visible messages. A list
+/// does not see one moment: a session that is created or deleted meanwhile may be in it or not.
 ///
-/// *Cancel safety*: operations run on a tokio runtime, and may be awaited on any executor. One whose future is dropped is dropped there: an
-/// unsent command is not done, a sent one is done whole, and its answer is lost.
+/// *Cancel safety*: operations run on a tokio runtime, and may be awaited on any executor. If a future is dropped, its
+/// operation is dropped too. A command that was not sent is not done; a command that was sent is done completely, and
+/// its answer is lost.
 ///
-/// *Durability*: as the server is set up. An acknowledged write survives the end of this process in any case. It survives the end of the
-/// server with `appendonly yes` and `appendfsync always`; with `everysec`, Redis' default for its log, up to the last second of it may be
-/// lost, and without a log all since the last snapshot. A change is in the log whole or not at all. Where replicas take over, writes that
-/// they had not received are lost. The server must not evict keys (`maxmemory-policy noeviction`, its default): a session of which keys are
-/// missing is `Corrupt`.
+/// *Durability*: depends on the configuration of the server. An acknowledged write always survives the end of this
+/// process. It survives the end of the server with `appendonly yes` and `appendfsync always`. With `everysec`, Redis'
+/// default for its log, up to the last second may be lost. Without a log, all writes since the last snapshot may be
+/// lost. The log has a change completely or not at all. After a failover to a replica, writes that the replica had not
+/// received are lost. The server must not evict keys (`maxmemory-policy noeviction`, its default): a session with
+/// missing keys is `Corrupt`.
 pub struct RedisStore {
     shared: Arc<Shared>,
     home: Home,
 }
 
 impl RedisStore {
-    /// Connects to the server that `url` names (`redis://` or, over TLS, `rediss://`), from within a tokio runtime, on which
-    /// the store then runs: `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`.
+    /// Connects to the server of `url`, `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]` (`rediss://` for TLS). Call it
+    /// in a tokio runtime; the store then runs on this runtime.
     ///
-    /// For TLS the process needs one choice of cryptography: if it has made none, it is *ring* from now on.
+    /// TLS needs a crypto provider for the whole process. If the process has none, this sets *ring*.
     ///
     /// # Errors
-    /// `Invalid` if the url is none, the server refuses the name or the password, the prefix has braces in it, there is no
-    /// tokio runtime, or a newer version has written there; `Corrupt` if another program uses the prefix; `Unavailable` if
-    /// the server cannot be reached.
+    /// `Invalid` if the url cannot be parsed, the server refuses the name or the password, the prefix contains braces,
+    /// there is no tokio runtime, or a newer version has written the keys; `Corrupt` if another program uses the
+    /// prefix; `Unavailable` if the server cannot be reached.
     pub async fn connect(url: &str, options: RedisOptions) -> Result<Self, StoreError> {
         Self::connect_to(&RedisServer::from_url(url)?, options).await
     }
 
-    /// Connects to this server, from within a tokio runtime, on which the store then runs. A password that is looked up is asked for at each
-    /// new connection.
+    /// Connects to this server. Call it in a tokio runtime; the store then runs on this runtime. A password that comes
+    /// from a function is requested for each new connection.
     ///
     /// # Errors
-    /// As [`RedisStore::connect`], and those of the password.
+    /// The errors of [`RedisStore::connect`] and of the password.
     pub async fn connect_to(server: &RedisServer, options: RedisOptions) -> Result<Self, StoreError> {
         Self::greeted(open::by_server(server, &options)?, Home::current()?).await
     }
 
-    /// Opens the store without a tokio runtime of the caller: it has its own, on a thread. Blocks while it connects.
+    /// Opens the store with its own tokio runtime, on its own thread. Blocks the calling thread until it is connected.
     ///
     /// # Errors
-    /// As [`RedisStore::connect`].
+    /// The errors of [`RedisStore::connect`].
     pub fn open(url: &str, options: RedisOptions) -> Result<Self, StoreError> {
         Self::open_at(&RedisServer::from_url(url)?, options)
     }
@@ -120,7 +122,7 @@ impl RedisStore {
     /// Opens the store on this server, as [`RedisStore::open`] does.
     ///
     /// # Errors
-    /// As [`RedisStore::connect_to`].
+    /// The errors of [`RedisStore::connect_to`].
     pub fn open_at(server: &RedisServer, options: RedisOptions) -> Result<Self, StoreError> {
         let shared = Arc::new(open::by_server(server, &options)?);
         let home = Home::start("epitome-redis")?;
@@ -129,11 +131,11 @@ impl RedisStore {
         Ok(Self { shared, home })
     }
 
-    /// Uses a connection that the caller has made and shares with others, from within the tokio runtime on which that was
-    /// made. Its own times apply beside those of the options, of which it is the only connection.
+    /// Uses an existing connection, which other users may share. Call it in the tokio runtime of the connection. The
+    /// time limits of the connection apply in addition to those of the options. It is the only connection of the store.
     ///
     /// # Errors
-    /// As [`RedisStore::connect`].
+    /// The errors of [`RedisStore::connect`].
     pub async fn from_connection_manager(
         connection: ConnectionManager,
         options: RedisOptions,
@@ -141,19 +143,19 @@ impl RedisStore {
         Self::given(Connection::Single(connection), &options).await
     }
 
-    /// Connects to the Redis Cluster of which `urls` name some servers, from within a tokio runtime.
+    /// Connects to a Redis Cluster. `urls` are the addresses of some of its servers. Call it in a tokio runtime.
     ///
     /// # Errors
-    /// As [`RedisStore::connect`].
+    /// The errors of [`RedisStore::connect`].
     #[cfg(feature = "cluster")]
     pub async fn connect_cluster(urls: &[&str], options: RedisOptions) -> Result<Self, StoreError> {
         Self::given(Connection::Cluster(open::cluster(urls, &options).await?), &options).await
     }
 
-    /// Uses a connection to a Redis Cluster that the caller has made.
+    /// Uses an existing connection to a Redis Cluster.
     ///
     /// # Errors
-    /// As [`RedisStore::connect`].
+    /// The errors of [`RedisStore::connect`].
     #[cfg(feature = "cluster")]
     pub async fn from_cluster_connection(
         connection: ::redis::cluster_async::ClusterConnection,
@@ -179,15 +181,15 @@ impl RedisStore {
 struct Shared {
     connections: Connections,
     prefix: Prefix,
-    /// Lifetime of sessions, as scripts have it.
+    /// Lifetime of sessions in the form of the scripts.
     ttl: String,
     remote: RemoteOptions,
-    /// Address of the server, as it may be shown.
+    /// The printable address of the server.
     place: String,
 }
 
 impl RedisStore {
-    /// Attempts `operation` on the store's runtime until one does not fail for want of the server.
+    /// Runs `operation` on the store's runtime, with retries after `Unavailable`.
     async fn run<T, F>(
         &self,
         name: &'static str,
@@ -316,7 +318,7 @@ impl Tables for RedisStore {
         search_sessions(self, search).await
     }
 
-    /// Removes the index of all sessions: the searches make it anew.
+    /// Removes the indexes of all sessions. Later searches make them again.
     async fn reindex(&self) -> Result<(), StoreError> {
         let mut after = None;
         loop {

@@ -1,4 +1,4 @@
-//! Listing sessions.
+//! The list of sessions.
 
 use ::redis::cmd;
 use epitome_core::{Revision, Seq};
@@ -10,7 +10,7 @@ use super::Shared;
 use super::keys::{BUCKETS, Key};
 use super::script::{Args, Call, SCRIPTS};
 
-/// At most `limit` sessions in the order of their ids, those after `after`.
+/// At most `limit` sessions after `after`, in the order of their ids.
 pub(super) async fn list(
     store: &Shared,
     after: Option<&SessionId>,
@@ -29,10 +29,10 @@ pub(super) async fn list(
     Ok(infos)
 }
 
-/// At most `limit` ids, some if there are any.
+/// At most `limit` ids; at least one, if there is any.
 ///
-/// Each part of the index gives some, in its order. They are all there is up to the least of the last ones of those
-/// parts that may have more.
+/// Each part of the index returns some ids in its order. Some parts may have more ids than they returned. The result is
+/// complete up to the smallest of the last ids of these parts.
 async fn page(store: &Shared, after: Option<&SessionId>, limit: usize) -> Result<Vec<SessionId>, StoreError> {
     let share = limit.div_ceil(usize::from(BUCKETS)).saturating_add(SHARE_SPARE).min(limit);
     let from = after.map_or(b"-".to_vec(), |after| [b"(", after.as_str().as_bytes()].concat());
@@ -54,7 +54,7 @@ async fn page(store: &Shared, after: Option<&SessionId>, limit: usize) -> Result
     ids.into_iter().map(id).collect()
 }
 
-/// The information of a session; `None` if it has ended by itself, and then it leaves the index.
+/// The entry of a session in the list. If the session has expired, removes it from the index and returns `None`.
 async fn info(store: &Shared, id: &SessionId) -> Result<Option<SessionInfo>, StoreError> {
     let keys = store.prefix.keys(id);
     let mut command = cmd("HMGET");
@@ -74,11 +74,11 @@ async fn info(store: &Shared, id: &SessionId) -> Result<Option<SessionInfo>, Sto
     Ok(Some(info))
 }
 
-/// The last two are there if a time is known.
+/// The last two fields exist only if a time is known.
 const FIELDS: [&str; 6] = ["head", "revision", "live_messages", "live_tokens", "created", "appended"];
 
-/// Number of ids that are looked at together: so many that the requests for them are worth their number.
+/// Number of ids that are processed together. It makes the fixed number of requests per page worthwhile.
 pub(super) const PAGE_SESSIONS_MAX: usize = 1_000;
 
-/// Number of ids beyond its share that a part of the index is asked for: parts are not quite even.
+/// Additional ids that are requested from each part of the index, because parts are not quite equal in size.
 const SHARE_SPARE: usize = 8;

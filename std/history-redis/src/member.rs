@@ -1,5 +1,4 @@
-//! The small texts in which the store keeps what it decides by. Numbers are decimal; what stands first is the same in the
-//! scripts.
+//! The short texts that the store keeps for its decisions. Numbers are decimal. The scripts rely on the first fields.
 
 use core::fmt;
 
@@ -10,7 +9,7 @@ use epitome_history::kernel::{SaidBefore, Visible};
 use epitome_history::rules::{Anchor, Standing, VisibleMessage, VisibleSummary, corrupt};
 use epitome_history::{Appended, Entry, StoreError, Timestamp};
 
-/// Something visible, as it stands in the sorted set of what is.
+/// A visible message or summary, as a member of the sorted set of visible items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Member {
     /// `m SEQ ANCHOR TURN TOKENS FLAGS STANDING`, where the flags are `e` (shortened), `l` (a late answer) or `-`.
@@ -23,7 +22,7 @@ pub(super) enum Member {
         late: bool,
         standing: Standing,
     },
-    /// `s KEY REVISION TURN TOKENS COVERS STANDING`, where what it covers is `FIRST-LAST,..`.
+    /// `s KEY REVISION TURN TOKENS COVERS STANDING`, where the coverage has the form `FIRST-LAST,..`.
     Summary {
         key: Seq,
         revision: Revision,
@@ -35,14 +34,14 @@ pub(super) enum Member {
 }
 
 impl Member {
-    /// A message that is new at `seq`.
+    /// The member of a new message at `seq`.
     pub(super) fn of(seq: Seq, entry: &Entry) -> Self {
         let Entry { anchor, turn, late, .. } = *entry;
         let (tokens, standing) = (entry.count.tokens, Standing::of(&entry.message));
         Self::Message { seq, anchor, turn, tokens, edited: false, late, standing }
     }
 
-    /// Its position among the others.
+    /// Its key, which orders the set.
     pub(super) const fn key(&self) -> Seq {
         match *self {
             Self::Message { seq, .. } => seq,
@@ -50,7 +49,7 @@ impl Member {
         }
     }
 
-    /// The place of a message that `hidden_by` has hidden; a summary has none.
+    /// The place of a message that the revision `hidden_by` has hidden; a summary has none.
     pub(super) const fn place(&self, hidden_by: Option<Revision>) -> Option<(Seq, Place)> {
         match *self {
             Self::Message { seq, anchor, turn, .. } => Some((seq, Place { anchor, hidden_by, turn })),
@@ -58,7 +57,7 @@ impl Member {
         }
     }
 
-    /// The message as it is shown: shortened or not, with this number of tokens.
+    /// The message with another visible size, `tokens`; `edited` is true for a shortened message.
     pub(super) fn shown(&self, tokens: Tokens, edited: bool) -> Self {
         match *self {
             Self::Message { seq, anchor, turn, late, standing, .. } => {
@@ -72,7 +71,7 @@ impl Member {
         parse(text).ok_or_else(|| corrupt("what is visible cannot be read"))
     }
 
-    /// The messages and summaries as a commit needs them.
+    /// The messages and summaries in the form that the checks of a commit use.
     pub(super) fn visible(members: &[Self]) -> Visible {
         let (mut messages, mut summaries) = (Vec::new(), Vec::new());
         for member in members {
@@ -146,8 +145,8 @@ fn parse_range(text: &str) -> Option<SeqRange> {
     Some(SeqRange { first: Seq(first.parse().ok()?), last: Seq(last.parse().ok()?) })
 }
 
-/// The group of a message, what hid it, and its turn: `ANCHOR REVISION TURN`, with 0 for what nothing has hidden. No
-/// compaction makes the revision 0.
+/// The place of a message: its group, the revision that hid it, and its turn, as `ANCHOR REVISION TURN`. 0 stands for a
+/// message that is not hidden, because no compaction has the revision 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) anchor: Seq,
@@ -174,7 +173,7 @@ impl Place {
         Anchor { anchor: self.anchor, hidden_by: self.hidden_by }
     }
 
-    /// Beginning of a text with this anchor and this fate.
+    /// The beginning of the text of a place: its group, and the revision that hid it.
     pub(super) fn beginning(anchor: Anchor) -> String {
         format!("{} {}", anchor.anchor, anchor.hidden_by.unwrap_or_default())
     }
@@ -186,8 +185,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// The answer to an append, and its time: `DIGEST FIRST HEAD REVISION TIME`. The digest of messages of which one was pruned is `-`, and so
-/// is an unknown time.
+/// The answer to an append, and its time: `DIGEST FIRST HEAD REVISION TIME`. The digest is `-` if one of the messages
+/// was pruned; the time is `-` if it is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Receipt {
     pub(super) digest: String,
@@ -196,12 +195,12 @@ pub(super) struct Receipt {
 }
 
 impl Receipt {
-    /// All but the revision and the time, which only the script knows.
+    /// The text without the revision and the time, which the script adds.
     pub(super) fn beginning(digest: &str, first: Seq, head: Head) -> String {
         format!("{digest} {first} {head}")
     }
 
-    /// The comparison of messages with this digest with those of the receipt.
+    /// Compares messages with this digest with the messages of the receipt.
     pub(super) fn compared(&self, digest: &str) -> SaidBefore {
         match self.digest.as_str() {
             PRUNED => SaidBefore::Pruned,

@@ -1,4 +1,4 @@
-//! Reaching a server, and the version of what lies there.
+//! Connections to a server, and the version of its keys.
 
 use ::redis::cmd;
 use epitome_history::remote::retry;
@@ -11,7 +11,7 @@ use super::failure::of_redis;
 use super::keys::Prefix;
 use super::{RedisOptions, RedisServer, Shared};
 
-/// The way to this server.
+/// Makes the connections to this server.
 pub(super) fn by_server(server: &RedisServer, options: &RedisOptions) -> Result<Shared, StoreError> {
     let maker = Maker::new(server.clone(), &options.remote)?;
     shared(Connections::new(maker, options.remote.connections_max), server.place(), options)
@@ -26,7 +26,7 @@ pub(super) fn shared(
     Ok(Shared { connections, prefix, ttl: options.ttl_text(), remote: options.remote, place })
 }
 
-/// A connection to the cluster of which `urls` name some servers. It finds the others, and mends itself.
+/// Connects to the cluster; `urls` are some of its servers. The connection finds the others, and reconnects by itself.
 #[cfg(feature = "cluster")]
 pub(super) async fn cluster(
     urls: &[&str],
@@ -45,7 +45,7 @@ pub(super) async fn cluster(
     .await
 }
 
-/// Asks the server for the version of the layout, and sets it where there is none.
+/// Reads the version of the layout from the server, and sets it if there is none.
 pub(super) async fn greet(store: &Shared) -> Result<(), StoreError> {
     retry(&store.remote, "open", || async {
         let key = store.prefix.layout();
@@ -55,7 +55,7 @@ pub(super) async fn greet(store: &Shared) -> Result<(), StoreError> {
         get.arg(&key);
         let mut found: Option<String> = store.connections.ask("open", &get).await?;
         if found.is_none() {
-            // Another store may be faster.
+            // Another store may set it first.
             store.connections.ask::<()>("open", &set).await?;
             found = store.connections.ask("open", &get).await?;
         }
@@ -82,5 +82,5 @@ fn check(found: Option<&str>) -> Result<(), StoreError> {
     }
 }
 
-/// The version of the layout of keys, and the highest that this release reads.
+/// The version of the layout of keys: the highest one that this release reads.
 const LAYOUT: u64 = 2;

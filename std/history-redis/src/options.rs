@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use epitome_history::RemoteOptions;
 
-/// The connection of a [`RedisStore`](super::RedisStore), and the names of its keys.
+/// The connection settings of a [`RedisStore`](super::RedisStore), and the prefix of its keys.
 ///
 /// ```
 /// use core::time::Duration;
@@ -18,14 +18,14 @@ use epitome_history::RemoteOptions;
 pub struct RedisOptions {
     /// Time limits, retries, and the number of connections.
     pub remote: RemoteOptions,
-    /// The prefix of all its keys, without braces: `epitome`. Stores with other prefixes share nothing.
+    /// The prefix of all its keys, without braces: `epitome` by default. Stores with different prefixes share nothing.
     pub prefix: String,
-    /// The lifetime of a session after its last change, to the millisecond; `None` keeps it.
+    /// The lifetime of a session after its last change, in whole milliseconds; `None` for no limit.
     pub ttl: Option<Duration>,
 }
 
 impl RedisOptions {
-    /// Sets times and bounds of the connections.
+    /// Sets time limits, retries and the number of connections.
     #[must_use]
     pub const fn with_remote(mut self, remote: RemoteOptions) -> Self {
         self.remote = remote;
@@ -39,14 +39,16 @@ impl RedisOptions {
         self
     }
 
-    /// Sets how long after its last change a session ends. Each change counts from then on, with the time of the store that makes it.
+    /// Sets the lifetime of a session after its last change. Each change restarts it, with the lifetime of the store
+    /// that makes the change.
     #[must_use]
     pub const fn with_ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
         self
     }
 
-    /// Lifetime in milliseconds, as scripts have it: at least one, and `0` for ever. A longer time than a century is a century.
+    /// The lifetime in milliseconds in the form of the scripts: at least one, and `0` for no limit. The maximum is a
+    /// hundred years.
     pub(super) fn ttl_text(&self) -> String {
         let millis = |ttl: Duration| ttl.as_millis().clamp(1, TTL_MILLIS_MAX);
         self.ttl.map_or(0, millis).to_string()
@@ -59,7 +61,7 @@ impl Default for RedisOptions {
     }
 }
 
-/// A hundred years: Redis counts milliseconds since 1970 in 63 bits, and refuses a sum that has more.
+/// A hundred years. Redis counts milliseconds since 1970 in 63 bits, and refuses a sum with more.
 const TTL_MILLIS_MAX: u128 = 100 * 366 * 24 * 3600 * 1000;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Loading, and reading the log, the records, the prunes and the appends.
+//! Load, and reads of the log, the records, the prunes and the appends.
 
 use core::ops::Range;
 
@@ -17,7 +17,7 @@ use super::record::{StoredRecord, read_pruned};
 use super::row::{self, Row};
 use super::script::{Args, Call, SCRIPTS};
 
-/// A live projection as the script answers it: decoded by whoever asked, and not where all operations run.
+/// A live projection in the form of the script's answer. The caller decodes it, not the runtime of the operations.
 #[derive(Debug)]
 pub(super) struct Projection {
     head: Head,
@@ -26,7 +26,7 @@ pub(super) struct Projection {
     /// The values of messages and of summaries, in the order of the members.
     messages: Vec<Option<String>>,
     summaries: Vec<Option<String>>,
-    /// The stand-ins of those messages that are shortened.
+    /// The stand-ins of the shortened messages.
     edits: Vec<Option<String>>,
     open: Vec<(String, String)>,
 }
@@ -84,14 +84,14 @@ impl Projection {
                 }
             });
         }
-        // The last turn comes newest first.
+        // The script returns the last turn newest first.
         loaded.live.sort_by_key(|live| live.key);
         loaded.unanswered = row::read_open(&self.open)?;
         Ok(loaded)
     }
 }
 
-/// A page of the log as the script answers it.
+/// A page of the log in the form of the script's answer.
 #[derive(Debug)]
 pub(super) struct Page {
     range: Range<Seq>,
@@ -136,7 +136,7 @@ impl Page {
     }
 }
 
-/// Records as the script answers them, each with the values of its summaries.
+/// Records in the form of the script's answer, each with the values of its summaries.
 pub(super) type Records = (Vec<String>, Vec<Vec<Option<String>>>);
 
 pub(super) async fn records(
@@ -150,7 +150,7 @@ pub(super) async fn records(
     found.ok_or_else(|| rules::not_found("records"))
 }
 
-/// Arguments for the entries after a revision. Nothing makes the revision 0.
+/// Arguments for the entries after a revision. No entry has the revision 0.
 fn page(after: Option<Revision>, limit: u32) -> Args {
     Args::of([after.unwrap_or_default().to_string(), limit.to_string()])
 }
@@ -209,7 +209,7 @@ pub(super) async fn appended(
     receipt.map(|receipt| Ok(Receipt::parse(&receipt)?.appended)).transpose()
 }
 
-/// The state that is kept.
+/// The saved state.
 pub(super) async fn state(store: &Shared, keys: &SessionKeys) -> Result<Option<KeptState>, StoreError> {
     let mut command = ::redis::cmd("HMGET");
     command.arg(keys.one(Key::Session)).arg(&["head", "state_revision", "state_head", "state"]);
@@ -227,5 +227,5 @@ pub(super) async fn delete(store: &Shared, session: &SessionId) -> Result<bool, 
     store.connections.call("delete", &Call { script: &SCRIPTS.delete, keys: &keys, args }).await
 }
 
-/// Maximum number of messages of a page of the log: the server does nothing else meanwhile.
+/// Maximum number of messages of a page of the log, because the server does nothing else while it reads them.
 const PAGE_MESSAGES_MAX: u32 = 10_000;

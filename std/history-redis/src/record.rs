@@ -7,8 +7,8 @@ use epitome_core::{Revision, Seq};
 use epitome_history::rules::corrupt;
 use epitome_history::{CompactionRecord, Pruned, RecordId, StoreError, bodies};
 
-/// A record that was committed: `REVISION UNDONE ID KEYS RECORD`. `UNDONE` is the revision that undid it, or 0; `KEYS` are
-/// those of its summaries, with commas, or `-`; `RECORD` is its stored form without them.
+/// A committed record: `REVISION UNDONE ID KEYS RECORD`. `UNDONE` is the revision of its uncompact, or 0. `KEYS` are
+/// the keys of its summaries, with commas, or `-`. `RECORD` is its stored form without the summaries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StoredRecord {
     pub(super) revision: Revision,

@@ -1,4 +1,4 @@
-//! Messages, stand-ins and records as they are stored.
+//! Messages, stand-ins and records in their stored form.
 
 use core::fmt::Display;
 
@@ -25,33 +25,33 @@ pub(super) struct Row<'a> {
     late: bool,
     #[serde(default, skip_serializing_if = "is_false")]
     orphan: bool,
-    /// The revision that deleted what it said.
+    /// The revision of the prune that deleted its text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pruned_by: Option<u64>,
-    /// Its stored form.
+    /// The stored form of the message.
     #[serde(borrow)]
     message: &'a RawValue,
 }
 
-/// The stand-ins of a message's parts.
+/// The stand-ins of a message.
 #[derive(Debug, Serialize, Deserialize)]
 struct EditRow<'a> {
-    /// The revision that put it there.
+    /// The revision that set them.
     revision: u64,
     tokens: u32,
     basis: Basis,
     counter: Str,
-    /// Its stored form.
+    /// The stored form of the stand-ins.
     #[serde(borrow)]
     stand_ins: &'a RawValue,
 }
 
-/// The value of `entry`, whose message has the stored form `body`.
+/// The value of `entry`. `body` is the stored form of its message.
 pub(super) fn message(entry: &Entry, body: &str) -> Result<String, StoreError> {
     text(&Row::of(entry, raw(body)?))
 }
 
-/// The value of `summary`, whose message has the stored form `body`: a group of its own.
+/// The value of `summary`, which is a group of its own. `body` is the stored form of its message.
 pub(super) fn summary(summary: &Summary, turn: Turn, body: &str) -> Result<String, StoreError> {
     let TokenCount { tokens, basis, ref counter, .. } = summary.count;
     text(&Row {
@@ -110,7 +110,7 @@ impl<'a> Row<'a> {
         self.pruned_by.map(Revision)
     }
 
-    /// The value of what is left of it when `revision` has deleted what it said.
+    /// The value after the prune of `revision` has deleted the text.
     pub(super) fn pruned(self, revision: Revision) -> Result<String, StoreError> {
         let left = stored::encode(&self.message()?.into_pruned()).map_err(rules::not_storable)?;
         let pruned_by = Some(revision.0);
@@ -118,7 +118,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The value of what stands in place of a message's parts.
+/// The value of the stand-ins of a message.
 pub(super) fn edited(restored: &Restored) -> Result<String, StoreError> {
     let stand_ins = stored::encode_stand_ins(&restored.stand_ins).map_err(rules::not_storable)?;
     text(&EditRow {
@@ -130,7 +130,7 @@ pub(super) fn edited(restored: &Restored) -> Result<String, StoreError> {
     })
 }
 
-/// Reads the value of the stand-ins of a message's parts.
+/// Decodes the value of the stand-ins of a message.
 pub(super) fn read_edit(value: &str) -> Result<Restored, StoreError> {
     let unread = || "what stands in place of a part cannot be read";
     let row: EditRow<'_> = parse(value, || unread().into())?;
@@ -150,7 +150,7 @@ pub(super) fn open_field((anchor, ordinal): (Seq, u32)) -> String {
     format!("{anchor}.{ordinal}")
 }
 
-/// The hidden calls, by group and place in it.
+/// Decodes the hidden calls, ordered by group and by place in the group.
 pub(super) fn read_open(fields: &[(String, String)]) -> Result<Vec<UnansweredCall>, StoreError> {
     let unread = || corrupt("a hidden call cannot be read");
     let call = |(field, value): &(String, String)| {
@@ -164,7 +164,7 @@ pub(super) fn read_open(fields: &[(String, String)]) -> Result<Vec<UnansweredCal
     Ok(calls)
 }
 
-/// The field of the summary that the record of `revision` put at `key`.
+/// The field of the summary at `key` of the record with this revision.
 pub(super) fn summary_field(key: impl Display, revision: Revision) -> String {
     format!("{key}.{revision}")
 }
@@ -177,7 +177,7 @@ fn raw(text: &str) -> Result<&RawValue, StoreError> {
     serde_json::from_str(text).map_err(|_| rules::invalid("what is to be stored has no text"))
 }
 
-/// The error says where it was and nothing of what stood there.
+/// The error names the place, and contains nothing of the value.
 fn parse<'a, T: Deserialize<'a>>(value: &'a str, what: impl FnOnce() -> String) -> Result<T, StoreError> {
     serde_json::from_str(value).map_err(|_| corrupt(what()))
 }

@@ -1,4 +1,4 @@
-//! The scripts, and what is sent to them. Each is one atomic step.
+//! The scripts and their arguments. Each script is one atomic step.
 
 use std::sync::LazyLock;
 
@@ -55,7 +55,7 @@ pub(super) struct Call<'a> {
     pub(super) args: Args,
 }
 
-/// Arguments of a script, as it reads them.
+/// Arguments in the form that the scripts read.
 #[derive(Default)]
 pub(super) struct Args(Vec<Vec<u8>>);
 
@@ -74,12 +74,12 @@ impl Args {
         &self.0
     }
 
-    /// Adds these arguments, behind their number.
+    /// Adds the number of these arguments, and the arguments.
     pub(super) fn list(&mut self, args: impl IntoIterator<Item = String>) {
         self.bytes(args.into_iter().map(String::into_bytes));
     }
 
-    /// Adds these arguments, behind their number.
+    /// Adds the number of these arguments, and the arguments.
     pub(super) fn bytes(&mut self, args: impl IntoIterator<Item = Vec<u8>>) {
         let at = self.0.len();
         self.0.push(Vec::new());
@@ -90,7 +90,8 @@ impl Args {
         }
     }
 
-    /// A command on a key: one that takes any number of its arguments, one by one or in pairs. Without any it is left out.
+    /// Adds a command on a key. The command must accept any number of arguments, single or in pairs. Without arguments
+    /// it is left out.
     pub(super) fn command(&mut self, key: Key, name: &str, args: impl IntoIterator<Item = String>) {
         let mut args = args.into_iter().peekable();
         if args.peek().is_some() {

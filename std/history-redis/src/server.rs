@@ -1,4 +1,4 @@
-//! The address of a server, and the name and the password for it.
+//! The address of a server, with its user and password.
 
 use core::fmt;
 use core::net::Ipv6Addr;
@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::failure::of_redis;
 
-/// A Redis server: its address, and the name and the password for it, which may change.
+/// A Redis server: its address, and the user and password for it. The password may change.
 ///
 /// ```
 /// use epitome_redis::{Password, RedisServer};
@@ -43,24 +43,24 @@ enum Address {
 }
 
 impl RedisServer {
-    /// The server on this host, at port 6380 over TLS, where the services of clouds are.
+    /// The server on this host, at port 6380 over TLS, as cloud services use it.
     ///
-    /// The host is a name or an IP address alone. Anything else, such as a URL or a port, is `Invalid` when a store is opened or a provider
-    /// is made.
+    /// The host is a name or an IP address alone. Any other form, such as a URL or a port, is `Invalid` when a store is
+    /// opened or a provider is made.
     #[must_use]
     pub fn new(host: impl Into<Box<str>>) -> Self {
         Self::at(Address::Host { host: host.into(), port: PORT, tls: true })
     }
 
-    /// The server of this url: `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, or `rediss://` over TLS.
+    /// Parses the url of a server: `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, or `rediss://` for TLS.
     ///
     /// # Errors
-    /// `Invalid` if it is no such url.
+    /// `Invalid` if the url has another form.
     pub fn from_url(url: &str) -> Result<Self, StoreError> {
         if !url.starts_with("redis://") && !url.starts_with("rediss://") {
             return Err(invalid("open: the url of a Redis server begins with `redis://` or `rediss://`"));
         }
-        // What is wrong with it is not said in the url's own words: a password stands in it.
+        // The error contains nothing of the url, because a password may be in it.
         let info = url.into_connection_info().map_err(|error| of_redis("open", &error))?;
         Ok(Self::at(Address::Url(Box::new(info), shown(url).into())))
     }
@@ -69,7 +69,7 @@ impl RedisServer {
         Self { address, user: None, password: None }
     }
 
-    /// Sets the port of a host, 6380 unless it is set; a url has its own.
+    /// Sets the port of a host, 6380 by default. A url has its own port.
     #[must_use]
     pub fn with_port(mut self, number: u16) -> Self {
         if let Address::Host { port, .. } = &mut self.address {
@@ -78,7 +78,7 @@ impl RedisServer {
         self
     }
 
-    /// Sets whether a host is reached over TLS (`true`); a url says it itself.
+    /// Sets whether a host is reached over TLS (`true`). The scheme of a url decides it for a url.
     #[must_use]
     pub fn with_tls(mut self, on: bool) -> Self {
         if let Address::Host { tls, .. } = &mut self.address {
@@ -87,30 +87,31 @@ impl RedisServer {
         self
     }
 
-    /// Sets the name of the user, in place of a url's. A user needs a password: without one, opening is `Invalid`.
+    /// Sets the name of the user. It replaces that of a url. A user needs a password: without one, opening is
+    /// `Invalid`.
     #[must_use]
     pub fn with_user(mut self, user: impl Into<Box<str>>) -> Self {
         self.user = Some(user.into());
         self
     }
 
-    /// Sets the password, in place of a url's.
+    /// Sets the password. It replaces that of a url.
     #[must_use]
     pub fn with_password(mut self, password: impl Into<Password>) -> Self {
         self.password = Some(password.into());
         self
     }
 
-    /// The password that is looked up at each connection.
+    /// The password, which is requested for each connection.
     pub(super) const fn password(&self) -> Option<&Password> {
         self.password.as_ref()
     }
 
-    /// The address, as it may be shown.
+    /// The printable address.
     pub(super) fn place(&self) -> String {
         match &self.address {
             Address::Url(_, shown) => shown.to_string(),
-            // A password may stand in it.
+            // The text may contain a password.
             Address::Host { host, port, tls } if !is_host(host) => {
                 format!("{}://***:{port}", if *tls { "rediss" } else { "redis" })
             }
@@ -119,7 +120,8 @@ impl RedisServer {
         }
     }
 
-    /// The client for connections with this password. Answers come in the older form of the protocol unless a url asks for the newer.
+    /// The client for connections with this password. It uses the older version of the protocol, unless a url requests
+    /// the newer one.
     pub(super) fn client(&self, password: Option<&SecretString>) -> Result<Client, StoreError> {
         let info = self.info()?;
         let mut settings = info.redis_settings().clone();
@@ -129,7 +131,7 @@ impl RedisServer {
         if let Some(password) = password {
             settings = settings.set_password(password.expose_secret());
         }
-        // The client would connect as the default user.
+        // Without a password, the client would connect as the default user.
         let has_password = self.password.is_some() || settings.password().is_some();
         if self.user.is_some() && !has_password {
             return Err(invalid("open: a user needs a password: with_password"));
@@ -140,7 +142,7 @@ impl RedisServer {
         Client::open(info.set_redis_settings(settings)).map_err(|error| of_redis("open", &error))
     }
 
-    /// The server, with answers in the older form of the protocol, whatever a url says.
+    /// The server with the older version of the protocol, even if the url requests the newer one.
     pub(super) fn in_resp2(mut self) -> Self {
         if let Address::Url(info, _) = &mut self.address {
             let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
@@ -171,7 +173,7 @@ impl fmt::Debug for RedisServer {
     }
 }
 
-/// Whether this can be the name or the address of a host, and is no URL and has no port.
+/// Whether this can be the name or the address of a host, without a port, and not a URL.
 fn is_host(host: &str) -> bool {
     let is_outside = |letter: char| {
         matches!(letter, '/' | '@' | '?' | '#') || letter.is_whitespace() || letter.is_control()
@@ -185,17 +187,17 @@ fn is_host(host: &str) -> bool {
 const NO_HOST: &str = "open: the host is not a name or an IP address (IPv6 without brackets); set the port by with_port, and give a URL \
                        to from_url";
 
-/// The cryptography for TLS is one for the whole process; if the program has not chosen one, it is *ring*. Without that,
-/// a program in which several were built in would panic when it connects.
+/// Sets *ring* as the crypto provider for TLS, which is one for the whole process, if the program has not set another
+/// one. Without this, a program with several built-in providers would panic when it connects.
 fn use_ring() {
     use rustls::crypto::{CryptoProvider, ring};
     if CryptoProvider::get_default().is_none() {
-        // Somebody else may have been faster, and has chosen then.
+        // Another thread may have set a provider meanwhile.
         let _ = ring::default_provider().install_default();
     }
 }
 
-/// The port of Azure's cache over TLS, and the default of Agent Framework.
+/// The port of Azure's cache with TLS, which is also the default of Agent Framework.
 const PORT: u16 = 6380;
 
 #[cfg(test)]

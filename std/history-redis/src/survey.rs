@@ -1,4 +1,5 @@
-//! The facts of a session, as a script finds them at one moment. A change is written only if nothing has come between.
+//! The facts of a session, which a script reads at one moment. A change is written only if the session has not changed
+//! meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,47 +19,47 @@ use super::record::{StoredRecord, read_pruned};
 use super::row::{self, Row};
 use super::script::{Args, Call, SCRIPTS};
 
-/// A session while an operation on it is decided, and what is to be known to write its changes.
+/// A session while an operation on it is decided, with the data for the write of its changes.
 pub(super) struct Survey<'a> {
     pub(super) store: &'a Shared,
     pub(super) job: &'a Job,
-    /// Whether the server has been asked, or the facts were taken for granted.
+    /// Whether the facts were read from the server, and not assumed.
     pub(super) is_asked: bool,
-    /// Whether an append has other places than it was sent with.
+    /// Whether the entries of an append have other groups than when they were sent.
     pub(super) is_placed_anew: bool,
-    /// Answer to an append that was not written.
+    /// The answer to an append that was not written.
     pub(super) found: Option<super::append::Found>,
     pub(super) counters: Counters,
-    /// Tells this life of the session from one before or after it.
+    /// The id of this life of the session: a deleted and recreated session has another one.
     pub(super) born: String,
-    /// The groups that an append joins, as they were found.
+    /// The stored groups that an append joins.
     pub(super) anchors: Vec<(Seq, Anchor)>,
     pub(super) state: StateRevision,
-    /// In the order of keys.
+    /// The visible messages and summaries, ordered by key.
     pub(super) visible: Vec<Member>,
-    /// The members that the record to be undone has hidden, or that are to be pruned.
+    /// The members that the record to undo has hidden, or that are to be pruned.
     pub(super) hidden: Vec<Member>,
-    /// The sizes of edited messages as they were appended.
+    /// The original sizes of edited messages.
     pub(super) sizes: BTreeMap<Seq, Tokens>,
     pub(super) made: Option<StoredRecord>,
     pub(super) prunable: PrunableTexts,
 }
 
-/// The stored texts that are to be pruned.
+/// The stored texts to prune.
 #[derive(Default)]
 pub(super) struct PrunableTexts {
     pub(super) members: Vec<String>,
-    /// Values of messages, and of summaries, each in the order of the members.
+    /// The values of messages, stand-ins and summaries, each in the order of the members.
     pub(super) messages: Vec<Option<String>>,
     pub(super) edits: Vec<Option<String>>,
     pub(super) summaries: Vec<Option<String>>,
     pub(super) records: Vec<String>,
-    /// The tokens of the appends that brought those messages, and what was answered.
+    /// The tokens and the receipts of the appends of these messages.
     pub(super) tokens: Vec<String>,
     pub(super) receipts: Vec<Option<String>>,
 }
 
-/// Counters as scripts answer them: head, revision, life, visible messages and their tokens.
+/// Counters in the form of the scripts' answers: head, revision, life, visible messages and their tokens.
 type CountersReply = (u64, u64, String, u64, u64);
 
 type CommitReply =
@@ -184,7 +185,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// A message as it was appended.
+    /// Decodes a message in its appended form.
     fn whole(&mut self, seq: Seq, value: Option<&String>) -> Result<Edited, StoreError> {
         let row = Row::read(seq, value)?;
         let whole = row.count();
@@ -192,7 +193,7 @@ impl Survey<'_> {
         Ok(Edited { seq, message: row.message()?, whole, shortened: None })
     }
 
-    /// Takes in what is visible.
+    /// Decodes the visible messages and summaries.
     fn see(&mut self, members: &[String], facts: &mut Facts) -> Result<(), StoreError> {
         if members.len() as u64 != self.counters.live_messages {
             return Err(corrupt(LOST));
@@ -231,7 +232,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Reads the messages that the record to be undone has edited, and their earlier edits.
+    /// Reads the messages that the record to undo has edited, and their earlier edits.
     async fn edit_facts(
         &mut self,
         before: Revision,
@@ -294,7 +295,7 @@ impl Survey<'_> {
         if let Op::SaveState(new) = self.job.op()
             && is_first
         {
-            // Mostly it is made from the state that is kept: the script looks.
+            // The state was usually made from the saved one. The script checks it.
             (facts.session, facts.state, self.state) =
                 (Some(Counters::default()), new.made_from, new.made_from);
             return Ok(Attempt::Done);

@@ -11,12 +11,13 @@ use super::keys::{Key, SessionKeys};
 use super::script::{Args, Call, SCRIPTS};
 use super::{RedisStore, Shared};
 
-/// The name of a block, under which its first terms are. A row has the name, a point and its number.
+/// The name of a block. The field with this name has the first terms of its rows. The field of a row has the name, a
+/// point and the number of the row.
 pub(super) fn name(block: Block) -> String {
     format!("{}.{}", block.first, block.span)
 }
 
-/// By block the first terms of its rows, and the number and the bytes of each row.
+/// For each block, the first terms of its rows, and the number and the bytes of each requested row.
 type Reply = Option<(String, Vec<Option<Vec<Option<Vec<u8>>>>>)>;
 
 async fn words(
@@ -49,21 +50,21 @@ fn rows(stamp: &str, block: Block, found: Vec<Option<Vec<u8>>>) -> Option<BlockR
     Some(rows)
 }
 
-/// The checksum of the row `number` of a block, or of its first terms, which are number 0. A row that was kept stays as it is in a prune of
-/// other blocks.
+/// The checksum of the row `number` of a block. Number 0 is the list of first terms. The checksum stays valid when
+/// other blocks are pruned.
 fn sum(stamp: &str, block: Block, number: u32, bytes: &[u8]) -> [u8; SUM_BYTES] {
     let born = stamp.split(' ').next().unwrap_or_default();
     checksum(&[format!("{born} {} {number} ", name(block)).as_bytes(), bytes])
 }
 
-/// Bytes with their checksum behind them.
+/// The bytes with their checksum appended.
 fn sealed(stamp: &str, block: Block, number: u32, mut bytes: Vec<u8>) -> Vec<u8> {
     let sum = sum(stamp, block, number, &bytes);
     bytes.extend_from_slice(&sum);
     bytes
 }
 
-/// Bytes without their checksum; `None` if they are not those that were written.
+/// The bytes without their checksum; `None` if they are damaged.
 fn opened(stamp: &str, block: Block, number: u32, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     let own: [u8; SUM_BYTES] = *bytes.last_chunk()?;
     bytes.truncate(bytes.len() - SUM_BYTES);
@@ -114,7 +115,7 @@ impl SessionWords for RedisStore {
     ) -> Result<(), StoreError> {
         let (shared, keys) = (Arc::clone(&self.shared), self.shared.prefix.keys(session));
         let args = keeping(stamp, block, rows);
-        // One attempt: a search does not wait for a server that cannot write.
+        // One attempt only: a search does not wait for a server that cannot write.
         let keep = async move {
             shared.connections.call("search", &Call { script: &SCRIPTS.keep_words, keys: &keys, args }).await
         };
@@ -122,7 +123,7 @@ impl SessionWords for RedisStore {
     }
 }
 
-/// Removes the index of a session. The next search makes it anew.
+/// Removes the index of a session. The next search makes it again.
 pub(super) async fn forget(store: &Shared, keys: &SessionKeys) -> Result<(), StoreError> {
     let mut command = ::redis::cmd("UNLINK");
     command.arg(keys.one(Key::Words));

@@ -1,4 +1,4 @@
-//! The facts of a session, as its rows have them.
+//! Reads the facts of a session from its rows.
 
 use std::collections::BTreeSet;
 
@@ -55,7 +55,7 @@ impl SessionTransaction<'_> {
         self.read_for_records(row, needs, facts)
     }
 
-    /// Reads the facts that commits, their undoing and prunes need.
+    /// Reads the facts that commits, uncompacts and prunes need.
     fn read_for_records(&self, row: SessionRow, needs: &Needs<'_>, facts: &mut Facts) -> Result<(), Failure> {
         let (connection, session, id) = (self.connection, self.session, row.id);
         if let Some(revision) = needs.record_id {

@@ -1,4 +1,4 @@
-//! SQLite's errors as the store's.
+//! Conversion of SQLite's errors into errors of the store.
 
 use rusqlite::ErrorCode;
 
@@ -37,7 +37,7 @@ fn of_sqlite(operation: &str, error: &rusqlite::Error) -> StoreError {
     let code = error.sqlite_error().copied();
     let (kind, advice) = meaning(code.map(|code| code.code));
     let failed = StoreError::new(kind, format!("{operation}: {advice}"));
-    // Only SQLite's code goes along: a conversion error holds the value that it met, which may be a text.
+    // The source is SQLite's error code only: a conversion error contains the value, which may be a text.
     match code {
         Some(code) => failed.with_source(code),
         None => failed,
@@ -59,7 +59,7 @@ fn meaning(code: Option<ErrorCode>) -> (StoreErrorKind, &'static str) {
         Some(ErrorCode::NotADatabase) => {
             (Corrupt, "the file is no SQLite database, or its beginning is damaged")
         }
-        // A constraint that fails, a table or a type that is missing: something else has written to the file.
+        // A failed constraint, or a missing table or type: another program has written to the file.
         None
         | Some(
             ErrorCode::DatabaseCorrupt

@@ -1,6 +1,6 @@
 //! A store in one SQLite file.
 //!
-//! This crate reads the facts of an operation and writes its changes. It decides nothing: `epitome-history` does.
+//! This crate reads the facts of an operation and writes its changes. `epitome-history` makes the decisions.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stderr, clippy::print_stdout)]
@@ -68,28 +68,29 @@ use self::worker::{Access, Worker};
 /// # }).unwrap();
 /// ```
 ///
-/// One thread owns the connection and does one thing after another; reads wait behind writes. Appends and commits that wait together share
-/// a transaction, and with it one write to the disk. A refused one fails by itself. If the transaction cannot begin or end (the file is
-/// locked, the disk full), all in it fail, and waiting reads do not. At most 4,096 jobs wait, with those whose callers have given up; one
-/// more is `Unavailable`.
+/// One thread owns the connection and runs one job after another; reads wait behind writes. Appends and commits that
+/// wait at the same time share a transaction, and with it one write to the disk. A refused one fails alone. If the
+/// transaction cannot begin or end (the file is locked, the disk is full), all its operations fail, and waiting reads
+/// do not. At most 4,096 jobs wait, including jobs whose callers have dropped their futures. One more is `Unavailable`.
 ///
-/// *Concurrency*: several stores, also in several processes, may have one file open. One that finds the file locked
-/// waits for up to 15 seconds, and then answers `Unavailable`. The file must not lie on a network file system. A file that
-/// is removed or replaced under an open store is noticed (on Unix): every operation is `Unavailable` from then on.
+/// *Concurrency*: several stores, also in several processes, may have one file open. A store that finds the file locked
+/// waits for up to 15 seconds, and then returns `Unavailable`. The file must not be on a network file system. On Unix
+/// the store detects that its open file was removed or replaced: every operation is `Unavailable` from then on.
 ///
-/// *Cancel safety*: a dropped future either has not sent its job, and nothing happens, or the job is done and its
-/// answer lost.
+/// *Cancel safety*: if a future is dropped before its job was sent, nothing happens. If it is dropped later, the job is
+/// done and its answer is lost.
 ///
-/// *Durability*: an acknowledged write survives the end of the process and a loss of power, as far as the drive keeps its promises: WAL
-/// mode with `synchronous = FULL`, so the log is on the disk before the answer is given. A pruned or deleted text is written over in the
-/// file (`secure_delete`); the write-ahead log and the drive itself may still have copies. The file keeps its size, and later
-/// messages use the space; [`vacuum`](epitome_history::HistoryStore::vacuum) makes it smaller.
+/// *Durability*: an acknowledged write survives the end of the process. It also survives a loss of power, as far as the
+/// drive flushes its caches correctly: WAL mode with `synchronous = FULL` writes the log to the disk before the
+/// acknowledgement. A pruned or deleted text is overwritten in the file (`secure_delete`); the write-ahead log and the
+/// drive itself may still have copies. The file keeps its size, and later messages use the space;
+/// [`vacuum`](epitome_history::HistoryStore::vacuum) makes it smaller.
 ///
-/// *Damage*: every row has a checksum, which each statement that reads the row looks at. A read returns the written content, or `Corrupt`;
-/// a record or a prune whose row is lost whole is found by `verify`.
+/// *Damage*: every row has a checksum, which each statement that reads the row checks. A read returns the written
+/// content, or `Corrupt`. `verify` finds a record or a prune whose whole row is lost.
 ///
-/// *Dropping* it: the jobs that were sent are still done, then the thread closes the file and ends, and dropping waits for that: it blocks
-/// for as long as the last write takes.
+/// *Dropping* the store: the jobs that were sent are still done, then the thread closes the file and ends. Dropping
+/// blocks until then, for as long as the last write takes.
 pub struct SqliteStore {
     worker: Worker,
     access: Access,
@@ -99,17 +100,17 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file at `path`, or creates it, readable by its owner only. Blocks while it does so.
+    /// Opens the file at `path`, or creates it, readable by its owner only. Blocks the calling thread.
     ///
     /// # Errors
-    /// `Invalid` if the file is a directory, another program's database, or written by another version; `Corrupt`
-    /// if it is no database; `Unavailable` if it cannot be created or written, or another process keeps it locked.
+    /// `Invalid` if the file is a directory, another program's database, or written by another version; `Corrupt` if it
+    /// is not a database; `Unavailable` if it cannot be created or written, or another process keeps it locked.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::open_in(path.as_ref(), Vault::Plain)
     }
 
-    /// Does what [`SqliteStore::open`] does, for a file whose texts are encrypted with `key`. `docs/encryption.md` lists the plain content:
-    /// the names of sessions, the tokens of appends, and all that is a number.
+    /// Opens the file as [`SqliteStore::open`] does, with texts that are encrypted with `key`. `docs/encryption.md`
+    /// lists the content that stays plain: the names of sessions, the tokens of appends, and all numbers.
     ///
     /// ```
     /// use epitome_history::StoreKey;
@@ -124,8 +125,8 @@ impl SqliteStore {
     /// ```
     ///
     /// # Errors
-    /// As [`SqliteStore::open`]. `Invalid` if the file is not encrypted, or with another key: copy its sessions from a store
-    /// that is opened as it is into a new one.
+    /// The errors of [`SqliteStore::open`]. `Invalid` if the file is plain, or encrypted with another key. To encrypt a
+    /// plain file, open it without a key and copy its sessions into a new encrypted store.
     #[cfg(feature = "encryption")]
     pub fn open_encrypted(path: impl AsRef<Path>, key: StoreKey) -> Result<Self, StoreError> {
         Self::open_in(path.as_ref(), Vault::Keyed(key))
@@ -141,26 +142,27 @@ impl SqliteStore {
         Ok(Self { worker: Worker::start(connection, place)?, access, vault, file })
     }
 
-    /// Opens the file at `path` to load, list and read logs, also where neither it nor its directory can be written. An operation that
-    /// would change it is `Unavailable`. Blocks while it does so.
+    /// Opens the file at `path` to load, list and read logs. This works even if the file and its directory cannot be
+    /// written. An operation that would change the file is `Unavailable`. Blocks the calling thread.
     ///
     /// # Errors
-    /// As [`SqliteStore::open`]; `Unavailable` if there is no file, `Invalid` if it is empty.
+    /// The errors of [`SqliteStore::open`]; `Unavailable` if there is no file, `Invalid` if it is empty.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::start(open::open_read_only(path.as_ref(), &Vault::Plain)?, Access::Read, Vault::Plain)
     }
 
-    /// Does what [`SqliteStore::open_read_only`] does, for a file whose texts are encrypted with `key`.
+    /// Opens the file as [`SqliteStore::open_read_only`] does, with texts that are encrypted with `key`.
     ///
     /// # Errors
-    /// As [`SqliteStore::open_read_only`]; `Invalid` if the file is not encrypted, or with another key.
+    /// The errors of [`SqliteStore::open_read_only`]; `Invalid` if the file is plain, or encrypted with another key.
     #[cfg(feature = "encryption")]
     pub fn open_encrypted_read_only(path: impl AsRef<Path>, key: StoreKey) -> Result<Self, StoreError> {
         let vault = Vault::Keyed(key);
         Self::start(open::open_read_only(path.as_ref(), &vault)?, Access::Read, vault)
     }
 
-    /// A store in memory, gone when it is dropped. [`MemoryStore`](epitome_history::MemoryStore) is the cheaper one.
+    /// Opens a store in memory, which is lost when it is dropped. [`MemoryStore`](epitome_history::MemoryStore) is
+    /// cheaper.
     ///
     /// # Errors
     /// `Unavailable` if the thread cannot be started.
@@ -183,7 +185,7 @@ impl SqliteStore {
         }
     }
 
-    /// Reads a session on the thread.
+    /// Reads a session on the worker thread.
     async fn read<T: Send + 'static>(
         &self,
         operation: &'static str,
@@ -195,11 +197,11 @@ impl SqliteStore {
     }
 }
 
-/// Writes the file anew without its free pages. Returns whether it is smaller now: while others read the log, the file becomes smaller
-/// when the last of them has ended.
+/// Writes the file again without its free pages. Returns whether it is smaller now. While other connections read the
+/// log, the file becomes smaller only when the last of them has ended.
 fn vacuum(connection: &Connection) -> Result<bool, Failure> {
     connection.execute_batch("VACUUM")?;
-    // Readers may take any time.
+    // Readers may take an unlimited time, so this does not wait for them.
     open::without_waiting(|| {
         let busy =
             connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0))?;

@@ -1,4 +1,4 @@
-//! Opening a file: whose it is, whether it can be written, and how its writes are made to last.
+//! Opening of a file: the checks of its owner and its access, and the settings for durable writes.
 
 use core::cell::Cell;
 use core::time::Duration;
@@ -20,19 +20,21 @@ use super::schema::{APPLICATION_ID, SCHEMA, SCHEMA_VERSION};
 use super::sql;
 use super::sums;
 
-/// Maximum time that an operation waits for another process that is writing.
+/// Maximum time that an operation waits for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Delay between two attempts: shorter than a write with its flush.
 const BUSY_WAIT: Duration = Duration::from_millis(1);
 
-/// More than the number of statements there are: none is ever prepared twice.
+/// More than the number of statements, so that none is prepared twice.
 const STATEMENTS_MAX: usize = 96;
 
-/// Maximum number of attempts to change to WAL: each time it fails, another process that opens the new file has come further.
+/// Maximum number of attempts to change to WAL. A failed attempt means that another process that opens the new file has
+/// made progress.
 const WAL_ATTEMPTS_MAX: usize = 32;
 
-/// The place of an open file. SQLite goes on with a file that was removed or replaced, and loses later writes.
+/// The path and the identity of an open file. SQLite keeps using a file that was removed or replaced, and later writes
+/// are lost.
 #[derive(Debug)]
 pub(super) struct Place {
     path: PathBuf,
@@ -48,7 +50,7 @@ impl Place {
     }
 
     /// # Errors
-    /// `Unavailable` if the path leads to another file by now, or to none.
+    /// `Unavailable` if the path leads to another file now, or to none.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         let path = self.path.display();
         match FileId::at(&self.path) {
@@ -65,11 +67,11 @@ impl Place {
     }
 }
 
-/// A file that is open, and the id of its own that its texts are encrypted with, if they are.
+/// An open file, and its own id. The keys of encrypted texts depend on the id.
 pub(super) struct Opened {
     pub(super) connection: Connection,
     pub(super) file: Uuid,
-    /// Place of the file, unless it is in memory.
+    /// Path and identity of the file; `None` for a store in memory.
     pub(super) place: Option<Place>,
 }
 
@@ -81,7 +83,7 @@ pub(super) fn open(path: &Path, vault: &Vault) -> Result<Opened, StoreError> {
     let open = || -> Result<Opened, Failure> {
         let mut connection = Connection::open_with_flags(&path, flags)?;
         prepare(&mut connection)?;
-        // Before anything is written: the file may belong to another program.
+        // Checked before the first write: the file may belong to another program.
         identify_alone(&connection)?;
         if connection.is_readonly("main")? {
             return Err(not_writable(&path).into());
@@ -104,9 +106,9 @@ pub(super) fn open_in_memory() -> Result<Opened, StoreError> {
     open().map_err(|failure| failure.of("open"))
 }
 
-/// Opens a file to read. Where the directory cannot be written either, SQLite refuses to read a file that was written in WAL mode, because
-/// it cannot tell readers from writers there. If no log lies beside the file, no writer has it open, and it is read as a file that does not
-/// change: a process that makes it writable again opens it anew.
+/// Opens a file for reading. If its directory cannot be written, SQLite refuses to read a file that was written in WAL
+/// mode, because it cannot coordinate readers and writers there. If there is no log beside the file, no writer has it
+/// open. It is then read as an immutable file; a process that makes it writable again must open it again.
 pub(super) fn open_read_only(path: &Path, vault: &Vault) -> Result<Opened, StoreError> {
     let path = resolve(path)?;
     let place = Place::of(&path)?;
@@ -139,7 +141,7 @@ fn checked(mut connection: Connection, vault: &Vault) -> Result<Opened, Failure>
     }
 }
 
-/// An absolute path, so that no name means something else to SQLite (`:memory:`).
+/// An absolute path, so that SQLite does not interpret it as a special name (`:memory:`).
 fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
     let path = std::path::absolute(path).map_err(|error| invalid("open: no path").with_source(error))?;
     if path.is_dir() {
@@ -148,8 +150,9 @@ fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(path)
 }
 
-/// Creates the file if there is none, readable by its owner only; SQLite gives its companions the same permissions. One that is
-/// there is not opened: when that is closed, the system takes the locks of every connection of this process to it.
+/// Creates the file if there is none, readable by its owner only; SQLite gives its companion files the same
+/// permissions. An existing file is not opened here: closing it would release the locks of every connection of this
+/// process to it.
 fn create(path: &Path) -> Result<(), StoreError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
@@ -167,7 +170,7 @@ fn not_writable(path: &Path) -> StoreError {
     unavailable(format!("open: {path} cannot be written; make it writable, or open it read-only"))
 }
 
-/// Whether a writer may have the file open, or has left without tidying up.
+/// Whether the file has a log: a writer may have it open, or has ended without a checkpoint.
 fn has_log(path: &Path) -> bool {
     let beside = |suffix| {
         let mut name = path.as_os_str().to_owned();
@@ -177,7 +180,7 @@ fn has_log(path: &Path) -> bool {
     beside("-shm").is_ok() || beside("-wal").is_ok_and(|log| log.len() > 0)
 }
 
-/// `path` as a URI that says that the file does not change.
+/// `path` as a URI that declares the file immutable.
 fn immutable(path: &Path) -> String {
     let mut uri = String::from("file:");
     if !path.has_root() || cfg!(windows) {
@@ -196,8 +199,9 @@ fn immutable(path: &Path) -> String {
     uri
 }
 
-/// Waits for a lock that was refused so often before, and says whether to try again. Each wait is as long as the others: SQLite's own
-/// waits grow, so that whoever has waited longest looks least often, and comes last.
+/// Waits for a lock. `refused` is the number of refusals so far. Returns whether to try again. All waits have the same
+/// length: SQLite's own waits grow, so that the connection that has waited longest would try least often and get the
+/// lock last.
 #[expect(
     clippy::disallowed_methods,
     reason = "the thread is the connection's own, or that of who opens the file and waits"
@@ -214,7 +218,7 @@ fn wait_for_lock(refused: i32) -> bool {
     is_early
 }
 
-/// Runs `run` on the thread of a connection, which then fails at once where another connection has a lock.
+/// Calls `run`. Meanwhile, this connection fails at once if another connection has a lock.
 pub(super) fn without_waiting<T>(run: impl FnOnce() -> T) -> T {
     WAITS.set(false);
     let done = run();
@@ -223,7 +227,7 @@ pub(super) fn without_waiting<T>(run: impl FnOnce() -> T) -> T {
 }
 
 thread_local! {
-    /// When the wait of this thread began.
+    /// The time at which the present wait of this thread began.
     static WAITS_SINCE: Cell<Instant> = Cell::new(Instant::now());
 
     /// Whether this thread waits for locks.
@@ -234,27 +238,28 @@ fn prepare(connection: &mut Connection) -> Result<(), Failure> {
     connection.busy_handler(Some(wait_for_lock))?;
     sums::register(connection)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    // Otherwise the bundled SQLite, which may plan by the values of parameters, prepares each statement anew for other values.
+    // Without this setting, the bundled SQLite may plan by the values of parameters, and then prepares a statement
+    // again for other values.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    // The file's own schema may not run functions of ours that have side effects.
+    // The schema of the file may not call functions of the program that have side effects.
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    // What is deleted is for good: it does not stay in unused parts of pages.
+    // Deleted texts are overwritten: they do not stay in unused parts of pages.
     connection.pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
     Ok(())
 }
 
-/// Makes acknowledged writes last, and the tables where there are none. Returns the file's own id.
+/// Makes acknowledged writes durable, and creates the tables if there are none. Returns the file's own id.
 fn set_up(connection: &Connection, vault: &Vault) -> Result<Uuid, Failure> {
-    // Each commit is in the log, and the log on the disk, before it is acknowledged. Where the file system allows no
-    // WAL, SQLite stays with its rollback journal, which under FULL lasts as well.
+    // Each commit is written to the log, and the log to the disk, before it is acknowledged. If the file system does
+    // not support WAL, SQLite stays with its rollback journal, which is durable under FULL too.
     use_wal(connection)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
-    // Without this, macOS hands the bytes to the drive and does not wait for it.
+    // Without this, macOS does not wait until the drive has written the bytes.
     connection.pragma_update(None, "fullfsync", true)?;
 
     let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-    // Another process may have been faster.
+    // Another process may have created the tables meanwhile.
     match identify(&transaction)? {
         Identity::Ours { version: SCHEMA_VERSION } => {}
         Identity::Ours { version } => return Err(of_older(version).into()),
@@ -267,7 +272,7 @@ fn set_up(connection: &Connection, vault: &Vault) -> Result<Uuid, Failure> {
             }
         }
     }
-    // What is to be kept otherwise is left as it was found.
+    // A file whose form differs from the expected one is not changed.
     let file = unlock(&transaction, vault)?;
     transaction.commit()?;
     Ok(file)
@@ -280,7 +285,7 @@ fn of_older(version: i64) -> StoreError {
     ))
 }
 
-/// Says in a new file that its texts are encrypted.
+/// Writes into a new file that its texts are encrypted, with a check text.
 fn lock(connection: &Connection, vault: &Vault) -> Result<(), Failure> {
     let file = Uuid::new_v4();
     let check = vault.seal(file, CHECKED).close(Sealed::CHECK, String::new())?;
@@ -288,7 +293,7 @@ fn lock(connection: &Connection, vault: &Vault) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The file's own id, if `vault` is what its texts are kept in.
+/// Returns the file's own id, after a check that `vault` fits the file.
 fn unlock(connection: &Connection, vault: &Vault) -> Result<Uuid, Failure> {
     let row = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?));
     let found = connection.query_row(sql::ENCRYPTION, [], row).optional()?;
@@ -303,16 +308,17 @@ fn unlock(connection: &Connection, vault: &Vault) -> Result<Uuid, Failure> {
     Ok(file)
 }
 
-/// The name of the session with whose key a file's own check is written: there may be one of this name.
+/// The session id of the key for the file's check text. A session may have the same id.
 const CHECKED: &[u8] = b"";
 
-/// The change to WAL, once in a file's life, needs the file for itself and does not wait for it as other steps do.
+/// Changes the file to WAL, once in its life. The change needs exclusive access, and SQLite does not wait for it as it
+/// does in other steps.
 fn use_wal(connection: &Connection) -> Result<(), Failure> {
     let change = || connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()));
     for _ in 0..WAL_ATTEMPTS_MAX {
         match change() {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
-                // This waits until the others are done.
+                // This transaction waits until the other connections are done.
                 Transaction::new_unchecked(connection, TransactionBehavior::Exclusive)?.commit()?;
             }
             changed => return Ok(changed?),
@@ -327,7 +333,7 @@ enum Identity {
     Ours { version: i64 },
 }
 
-/// Another process may be creating the schema: all that is read is of one moment.
+/// Reads in one transaction, because another process may be creating the schema.
 fn identify_alone(connection: &Connection) -> Result<Identity, Failure> {
     identify(&*connection.unchecked_transaction()?)
 }

@@ -1,4 +1,4 @@
-//! Loading, reading the log, listing and deleting.
+//! Load, log, list and delete.
 
 use core::ops::Range;
 
@@ -27,7 +27,7 @@ pub(super) fn load(connection: &Connection, session: &Session) -> Result<StoredP
     projection(connection, (session, &found), Seq(0))
 }
 
-/// The projection from where the last turn begins.
+/// The projection from the beginning of the last turn.
 pub(super) fn tail(connection: &Connection, session: &Session) -> Result<StoredProjection, Failure> {
     let found = find_session(connection, session)?.ok_or_else(|| rules::not_found("load"))?;
     let begin = |sql| -> rusqlite::Result<Option<(Seq, Turn)>> {
@@ -58,7 +58,7 @@ fn projection(
     let bounds = (found.id, int(from.0));
     let mut live = rows(connection, sql::LIVE_MESSAGES, bounds, |row| message(row, session))?;
     live.extend(rows(connection, sql::LIVE_SUMMARIES, bounds, |row| summary(row, session))?);
-    // Two ascending runs: the sort merges them.
+    // The list consists of two ascending runs, so the sort is a merge.
     live.sort_by_key(|row| row.key);
     if from == Seq(0) {
         let tokens = live.iter().map(|row| row.edit.as_ref().map_or(row.tokens, |edit| edit.tokens));
@@ -73,7 +73,8 @@ fn projection(
     })
 }
 
-/// Compares the rows and tokens that were read with the session's row: a row that a damaged tree has lost leaves no other trace.
+/// Compares the numbers of rows and tokens that were read with the session's row. A row that is lost in a damaged tree
+/// leaves no other trace.
 pub(super) fn check_counts(
     found: &Counters,
     (rows, tokens): (usize, impl Iterator<Item = Tokens>),
@@ -95,7 +96,7 @@ pub(super) fn log(
     limit: u32,
 ) -> Result<StoredPage, Failure> {
     let found = find_session(connection, session)?.ok_or_else(|| rules::not_found("log"))?;
-    // The log has no gaps, so the end of a page is known beforehand.
+    // The log has no gaps, so the end of a page is known before the read.
     let end = range.end.min(Seq(range.start.0.saturating_add(u64::from(limit))));
     let bounds = (found.id, int(range.start.0), int(end.0));
     let rows = rows(connection, sql::LOG, bounds, |row| logged(row, session))?;
@@ -114,7 +115,7 @@ pub(super) fn records(
     limit: u32,
 ) -> Result<Vec<StoredRecord>, Failure> {
     let found = find_session(connection, session)?.ok_or_else(|| rules::not_found("records"))?;
-    // No record makes the revision 0.
+    // No record has the revision 0.
     let after = after.unwrap_or_default();
     rows(connection, sql::RECORDS, (found.id, int(after.0), limit), |row| {
         let revision = Revision(number(row, 0)?);
@@ -175,7 +176,7 @@ pub(super) fn appends(
     Ok(appends)
 }
 
-/// The digest of what was appended under a token, and the answer.
+/// The digest of the messages that were appended under a token, and the answer to the append.
 pub(super) fn receipt(
     connection: &Connection,
     session: i64,
@@ -207,7 +208,7 @@ pub(super) fn read_pruned(row: &Row<'_>) -> rusqlite::Result<Pruned> {
     Ok(pruned)
 }
 
-/// The state that is kept.
+/// The saved state.
 pub(super) fn state(connection: &Connection, session: &Session) -> Result<Option<KeptState>, Failure> {
     let row = find_session(connection, session)?.ok_or_else(|| rules::not_found("state"))?;
     kept_state(connection, session, row.id)
@@ -262,7 +263,7 @@ pub(super) fn unanswered(
     }
 }
 
-/// The id of an unanswered call, as it is stored.
+/// Decodes the stored id of an unanswered call.
 pub(super) fn call_id(
     stored: Vec<u8>,
     session: &Session,

@@ -1,4 +1,4 @@
-//! Rows as values, and values as rows.
+//! Conversion between rows and values.
 
 use epitome_core::{Revision, Seq, Tokens, Turn};
 use epitome_history::encryption::Place;
@@ -12,13 +12,13 @@ use super::failure::Failure;
 use super::session::Session;
 use super::sql;
 
-/// The number in a column; one that is negative is out of range.
+/// The number in a column. A negative number is out of range.
 pub(super) fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     let stored: i64 = row.get(column)?;
     u64::try_from(stored).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, stored))
 }
 
-/// The number in a column that may have none.
+/// The number in a column that may be NULL.
 pub(super) fn optional(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
     row.get::<_, Option<i64>>(column)?.map(|_| number(row, column)).transpose()
 }
@@ -28,7 +28,7 @@ pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Time
     Ok(optional(row, column)?.map(Timestamp))
 }
 
-/// The rows that a statement gives, each as `read` makes it.
+/// The rows of a statement, each converted by `read`.
 pub(super) fn rows<T>(
     connection: &Connection,
     sql: &str,
@@ -85,12 +85,12 @@ pub(super) fn save_session(connection: &Connection, row: &SessionRow) -> rusqlit
     Ok(())
 }
 
-/// A name that is no UTF-8.
+/// The error for a session's name that is not UTF-8.
 pub(super) fn corrupt_name(operation: &str) -> StoreError {
     corrupt(format!("{operation}: a session's name is no text"))
 }
 
-/// A row of a list of sessions.
+/// Decodes a row of the list of sessions.
 pub(super) fn session_info(row: &Row<'_>) -> Result<SessionInfo, Failure> {
     let name = String::from_utf8(row.get(0)?).map_err(|_| corrupt_name("list"))?;
     let mut info = SessionInfo::new(SessionId::new(name));
@@ -103,14 +103,14 @@ pub(super) fn session_info(row: &Row<'_>) -> Result<SessionInfo, Failure> {
     Ok(info)
 }
 
-/// A row of one of the statements that read messages.
+/// Decodes a row of one of the statements that read messages.
 pub(super) fn message(row: &Row<'_>, session: &Session) -> Result<MessageRow, Failure> {
     let (key, anchor) = (Seq(number(row, 0)?), Seq(number(row, 1)?));
     let edit = edit(row, 13, (session, key))?;
     self::row(row, (session, Place::message(key.0)), (key, anchor), edit)
 }
 
-/// A row of the statement that reads the visible summaries.
+/// Decodes a row of the statement that reads the visible summaries.
 pub(super) fn summary(row: &Row<'_>, session: &Session) -> Result<MessageRow, Failure> {
     let (key, revision) = (Seq(number(row, 0)?), number(row, 1)?);
     self::row(row, (session, Place::summary(revision, key.0)), (key, key), None)
@@ -143,12 +143,13 @@ fn row(
     })
 }
 
-/// A row of the statement that reads the log.
+/// Decodes a row of the statement that reads the log.
 pub(super) fn logged(row: &Row<'_>, session: &Session) -> Result<MessageRow, Failure> {
     Ok(MessageRow { pruned_by: optional(row, 17)?.map(Revision), ..message(row, session)? })
 }
 
-/// The columns from `first` on, of a message: tokens, basis, counter, stand-ins. All are NULL where nothing was shortened.
+/// Decodes the columns from `first` on: tokens, basis, counter, stand-ins. All are NULL for a message that is not
+/// shortened.
 pub(super) fn edit(
     row: &Row<'_>,
     first: usize,

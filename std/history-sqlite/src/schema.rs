@@ -1,22 +1,24 @@
 //! The schema.
 //!
-//! What is visible is found through two partial indexes, so its cost does not grow with what is hidden; the tests hold
-//! every statement's query plan. The one over messages has every column that a commit reads, its own condition's too. A
-//! message's row is small and lies in its key's B-tree, while its text lies in a table with row ids: hiding a message
-//! then rewrites a few bytes, and never a text that may be megabytes long. A message with shortened parts keeps both; what
-//! stands in place of its parts has a row of its own, the latest of all that were committed for it.
+//! Visible messages and summaries are found through two partial indexes, so that their cost does not grow with the
+//! hidden ones; the tests check every statement's query plan. The index of messages contains every column that a commit
+//! reads, including the column of its own condition. A message's row is small and is in its key's B-tree. Its text is
+//! in a table with row ids: hiding a message then rewrites a few bytes, and never a text of perhaps megabytes. A
+//! message with shortened parts keeps its row and its text. Its stand-ins have a separate row, which holds the latest
+//! ones of all commits.
 //!
-//! Texts have ids in the order in which they were written, in all sessions, none twice: the index of words (`words`) names them by these.
+//! The ids of texts ascend in the order of the writes, over all sessions, and are never reused. The index of words
+//! (`words`) refers to texts by these ids.
 //!
-//! Each row has a checksum of its own (`sum`), and each statement that reads it looks at that: see `sums`.
+//! Each row has its own checksum (`sum`), which each statement that reads the row checks: see `sums`.
 
-/// `EPIT`: the application that a file belongs to.
+/// `EPIT`: the id of the application that owns a file.
 pub(super) const APPLICATION_ID: i64 = 0x4550_4954;
 
-/// The version of the schema: `user_version` of the file. A file of another one is refused.
+/// The version of the schema: `user_version` of the file. A file of another version is refused.
 pub(super) const SCHEMA_VERSION: i64 = 8;
 
-/// Names are blobs, because text with NUL in it does not compare reliably.
+/// Names are blobs, because SQLite does not compare text with NUL bytes reliably.
 pub(super) const SCHEMA: &str = "
 CREATE TABLE sessions (
     id INTEGER PRIMARY KEY,

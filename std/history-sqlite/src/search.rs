@@ -15,13 +15,14 @@ use super::session::Session;
 use super::sql;
 use super::words::{self, last_text, session_mark};
 
-/// The sessions of a search are looked up in the index if they are no more, or if they have few of the messages of the file.
+/// Maximum number of sessions whose marks a search looks up in the index, unless the sessions have few of the file's
+/// messages.
 const MARKS_MAX: usize = 64;
 
-/// Otherwise they have at least one of so many messages of the file.
+/// A search of more sessions ignores their marks if they have at least one of this number of messages of the file.
 const SHARE_MIN: u64 = 16;
 
-/// The nearest messages; `None` where they are so few that reading them all is as fast.
+/// Finds the nearest messages; `None` if there are so few messages that reading them all is as fast.
 pub(super) fn search(
     connection: &Connection,
     search: &LogSearch,
@@ -45,15 +46,15 @@ pub(super) fn search(
     }
 }
 
-/// The sessions that are searched.
+/// The sessions in the scope of a search.
 enum Sessions {
-    /// The sessions with these ids. The index names their messages.
+    /// The sessions with these ids. The index has the places of their messages.
     Few(Vec<i64>),
-    /// Too many sessions for a list: each message that is found is asked for its session.
+    /// Too many sessions for a list. The search reads the session of each message that it finds.
     Many,
 }
 
-/// The sessions that are searched. `None` if they have so few messages that all are read.
+/// The sessions in the scope of a search. `None` if they have so few messages that all are read.
 fn sessions(
     connection: &Connection,
     search: &LogSearch,
@@ -64,11 +65,12 @@ fn sessions(
         return Ok(None);
     }
     let blocks = blocks(last).0.count() as u64;
-    // A row of the index takes about as long as a message. One is looked up in each block for each word and for each session.
+    // A row of the index takes about as long to read as a message. Each block needs one row for each word and for each
+    // session.
     let is_worth_it = |sessions: u64, messages: u64| {
         messages > READ_MAX && terms.saturating_add(sessions).saturating_mul(blocks) <= messages
     };
-    // Messages of other sessions are asked for theirs too, until enough are found.
+    // Messages of other sessions are read too, until there are enough results.
     let is_most = |messages: u64| messages.saturating_mul(SHARE_MIN) >= last.unsigned_abs();
     let prefix = match &search.scope {
         SearchScope::Session(id) => {
@@ -99,7 +101,7 @@ fn sessions(
     Ok(is_worth_it(sessions.len() as u64, messages).then_some(Sessions::Few(sessions)))
 }
 
-/// The messages that have a word of the search.
+/// The candidates: the messages that have a word of the search.
 fn candidates(
     connection: &Connection,
     search: &LogSearch,
@@ -111,7 +113,7 @@ fn candidates(
         let find = |term| words::find(connection, block, term);
         candidates.add(block, block.span, admitted(sessions, block, find)?, find)?;
     }
-    // What no block has yet is a block of this moment.
+    // The messages after the last block are indexed in memory.
     let block = Block { first: behind.start, span: behind.end - behind.start };
     let rows = words::of_texts(connection, block, |_| false)?.into_rows();
     let find = |term| places_in_rows(&rows, term).map_err(Failure::from);
@@ -119,7 +121,7 @@ fn candidates(
     Ok(candidates)
 }
 
-/// By place, whether a message of a block is of the sessions that are searched; `None` if all are.
+/// For each place in a block, whether the message belongs to a session in the scope; `None` if all do.
 fn admitted(
     sessions: &Sessions,
     block: Block,
@@ -138,12 +140,12 @@ struct Reader<'r> {
     connection: &'r Connection,
     search: &'r LogSearch,
     open: &'r dyn Fn(&SessionId) -> Session,
-    /// By session, the first number that is searched.
+    /// For each session, the first number in the scope.
     begins: HashMap<i64, Seq>,
 }
 
 impl Reader<'_> {
-    /// The message of a text, if it is searched.
+    /// The message of a text, if it is in the scope of the search.
     fn read(&mut self, text: i64) -> Result<Option<FoundMessage>, Failure> {
         let place = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, number(row, 1)?, row.get(2)?));
         let Some((id, seq, name)) = rows(self.connection, sql::PLACE, [text], place)?.pop() else {
@@ -162,7 +164,7 @@ impl Reader<'_> {
         Ok(found.map(|logged| FoundMessage::new(name, logged)))
     }
 
-    /// The first number of a session that is searched by its time.
+    /// The first number of a session in the searched period.
     fn begin(&mut self, session: i64) -> Result<Seq, Failure> {
         let Some(since) = self.search.since else { return Ok(Seq(0)) };
         if let Some(begin) = self.begins.get(&session) {

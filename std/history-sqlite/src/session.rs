@@ -1,4 +1,4 @@
-//! A session, as the operations on it name it.
+//! A session, with the encryption of its texts.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use epitome_history::stored;
 use epitome_history::{Entry, RecordId, SessionId, StoreError};
 use uuid::Uuid;
 
-/// A session's name, and how its texts are kept.
+/// The id of a session, and the form of its texts.
 #[derive(Debug, Clone)]
 pub(super) struct Session {
     pub(super) name: SessionId,
@@ -20,13 +20,14 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// A session of the file with this id of its own.
+    /// Makes a session of the file with this file id.
     pub(super) fn new(name: SessionId, vault: &Vault, file: Uuid) -> Self {
         let seal = vault.seal(file, name.as_str().as_bytes());
         Self { name, seal }
     }
 
-    /// The texts of `op` as they are written, at the places that they get. At another head or revision they are not written.
+    /// The stored form of the texts of `op`, for the places that they will probably get. At another head or revision
+    /// these forms are not used.
     pub(super) fn close_texts(&self, op: &Op<'_>, mut texts: RowTexts) -> Result<RowTexts, StoreError> {
         match *op {
             Op::Append(append, _) => {
@@ -49,7 +50,7 @@ impl Session {
         Ok(texts)
     }
 
-    /// The texts of the messages at the numbers that they have got.
+    /// The stored texts of the messages at their actual numbers.
     pub(super) fn texts_at<'t>(
         &self,
         insert: &Insert<'_>,
@@ -58,7 +59,7 @@ impl Session {
         if self.seal.is_plain() || texts.first == insert.appended.first {
             return Ok(Cow::Borrowed(&texts.messages));
         }
-        // Others have appended: what was made for other numbers is of no use.
+        // Other writers have appended: texts that were encrypted for other numbers are useless.
         let text = |(seq, entry, _): (Seq, &Entry, _)| {
             let text = stored::encode(&entry.message).map_err(not_storable)?;
             self.close(Place::message(seq.0), text)
@@ -66,7 +67,7 @@ impl Session {
         insert.placed().map(text).collect()
     }
 
-    /// `text` as it is written at `place`.
+    /// The stored form of `text` at `place`.
     pub(super) fn close(&self, place: Place, text: String) -> Result<String, StoreError> {
         self.seal.close(place, text)
     }
@@ -74,29 +75,30 @@ impl Session {
     /// The text that is `stored` at `place`.
     ///
     /// # Errors
-    /// `Corrupt` if it is not what was written there.
+    /// `Corrupt` if it differs from the text that was written there.
     pub(super) fn open(&self, place: Place, stored: String) -> Result<String, StoreError> {
         let lost =
             || corrupt(format!("{place} is not what was written there; restore the file from a backup"));
         self.seal.open(place, stored).ok_or_else(lost)
     }
 
-    /// A stored message.
+    /// Decrypts a stored message.
     pub(super) fn message(&self, seq: Seq, stored: String) -> Result<String, StoreError> {
         self.open(Place::message(seq.0), stored)
     }
 
-    /// The stand-ins of a message's parts, as they are stored.
+    /// Decrypts the stored stand-ins of a message.
     pub(super) fn stand_ins(&self, seq: Seq, stored: String) -> Result<String, StoreError> {
         self.open(Place::stand_ins(seq.0), stored)
     }
 
-    /// A stored record, without its summaries.
+    /// Decrypts a stored record, without its summaries.
     pub(super) fn record(&self, revision: Revision, stored: String) -> Result<String, StoreError> {
         self.open(Place::record(revision.0), stored)
     }
 
-    /// The id of a record as it is written: it says what is in the record to who can guess that.
+    /// The stored form of a record's id. An encrypted file encrypts it, because the id would confirm a guess of the
+    /// record's content.
     pub(super) fn close_id(&self, revision: Revision, id: RecordId) -> Result<Vec<u8>, StoreError> {
         if self.seal.is_plain() {
             return Ok(id.as_bytes().to_vec());
@@ -104,7 +106,7 @@ impl Session {
         Ok(self.close(Place::record_id(revision.0), id.to_string())?.into_bytes())
     }
 
-    /// A stored id of a record.
+    /// Decrypts a stored id of a record.
     pub(super) fn open_id(&self, revision: Revision, stored: Vec<u8>) -> Result<RecordId, StoreError> {
         let id = if self.seal.is_plain() {
             stored.try_into().map(RecordId::from_bytes).ok()

@@ -1,8 +1,8 @@
-//! Every statement that the store runs on its tables; the tests hold the plan of each.
+//! Every statement of the store. The tests check the query plan of each.
 
 use super::sums::intact;
 
-/// The encryption of the texts of the file: no row if they are not encrypted.
+/// The encryption of the texts of the file. A plain file has no row.
 pub(super) const ENCRYPTION: &str = "SELECT file, cipher, sealed FROM encryption WHERE id = 1";
 
 pub(super) const NEW_ENCRYPTION: &str =
@@ -48,7 +48,8 @@ pub(super) const NEW_TOKEN: &str =
     "INSERT INTO tokens (session, token, digest, first, head, revision, time, sum)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, row_sum(?1, ?2, ?3, ?4, ?5, ?6, ?7))";
 
-/// The appends in order: the ends of two never meet, so those that bring a number or what lies behind it are the last ones.
+/// The appends in order, beginning with the one that contains a number. Appends do not overlap, so these are the last
+/// ones.
 pub(super) const APPENDS: &str = concat!("SELECT token, first, head, revision, time FROM tokens
     WHERE session = ?1 AND first >= coalesce((SELECT max(first) FROM tokens WHERE session = ?1 AND first <= ?2), 0)
     AND head > ?2 AND ", intact!(tokens), " ORDER BY first LIMIT ?3");
@@ -98,13 +99,13 @@ pub(super) const LIVE_MESSAGES: &str = concat!(
     " ORDER BY m.seq"
 );
 
-/// The visible summaries, in the columns of [`LIVE_MESSAGES`] but for the second: a summary is a group of its own, and named by its
-/// revision.
+/// The visible summaries, in the columns of [`LIVE_MESSAGES`] except for the second. A summary is a group of its own,
+/// and its revision identifies it.
 pub(super) const LIVE_SUMMARIES: &str = concat!("SELECT key, revision, turn, tokens, basis, counter, 0, 0, hidden_by, body, covers, NULL, NULL, NULL, NULL, NULL, NULL
     FROM summaries INDEXED BY summaries_live WHERE session = ?1 AND key >= ?2 AND hidden_by IS NULL AND ", intact!(summaries), "
     ORDER BY key");
 
-/// Newest first, to be read as far as needed.
+/// The visible messages, newest first. They are read as far as needed.
 pub(super) const TURNS: &str = concat!(
     "SELECT seq, turn, late FROM messages INDEXED BY messages_live
     WHERE session = ?1 AND hidden_by IS NULL AND orphan = 0 AND ",
@@ -119,8 +120,8 @@ pub(super) const SUMMARY_TURNS: &str = concat!(
     " ORDER BY key DESC"
 );
 
-/// The log, in the columns of [`LIVE_MESSAGES`], and the revision that pruned a message. Of stand-ins it reads only the revision that put
-/// them there.
+/// The log, in the columns of [`LIVE_MESSAGES`], with the revision that pruned a message. Of the stand-ins it reads
+/// only the revision that set them.
 pub(super) const LOG: &str = concat!(
     "SELECT m.seq, m.anchor, m.turn, m.tokens, m.basis, m.counter, m.late, m.orphan,
     m.hidden_by, b.body, NULL, b.part_tokens, e.revision, NULL, NULL, NULL, NULL, m.pruned_by
@@ -139,7 +140,7 @@ pub(super) const VISIBLE_MESSAGES: &str = "SELECT m.seq, m.anchor, coalesce(e.to
     FROM messages m INDEXED BY messages_live LEFT JOIN edits e ON e.session = m.session AND e.seq = m.seq
     WHERE m.session = ?1 AND m.hidden_by IS NULL AND m.orphan = 0 ORDER BY m.seq";
 
-/// One message as it was appended, and what stands in place of its parts.
+/// One message in its appended form, with its stand-ins.
 pub(super) const EDITED: &str = concat!(
     "SELECT m.tokens, m.basis, m.counter, b.body, e.tokens, e.basis, e.counter, e.stand_ins, e.revision
     FROM messages m LEFT JOIN bodies b ON b.session = m.session AND b.seq = m.seq
@@ -194,7 +195,7 @@ pub(super) const SUMMARIES: &str = concat!(
     " ORDER BY key"
 );
 
-/// By the index of the visible: a range may lie over any number of messages that are hidden already.
+/// Uses the index of visible messages, because a range may contain any number of messages that are hidden already.
 pub(super) const HIDE_MESSAGES: &str = concat!("UPDATE messages INDEXED BY messages_live SET hidden_by = ?4, sum = row_sum(session, seq, anchor, turn, tokens, basis, counter, late, orphan, ?4, pruned_by, standing)
     WHERE session = ?1 AND seq BETWEEN ?2 AND ?3 AND hidden_by IS NULL AND orphan = 0 AND ", intact!(messages));
 
@@ -207,7 +208,7 @@ pub(super) const NEW_SUMMARY: &str = "INSERT INTO summaries
 
 pub(super) const NEW_RECORD: &str = "INSERT INTO records (session, revision, id, body, sum) VALUES (?1, ?2, ?3, ?4, row_sum(?1, ?2, ?3, ?4, NULL))";
 
-/// Whether a record made a revision, and what is to be known to undo it.
+/// The record of a revision, with the facts that its uncompact needs.
 pub(super) const MADE: &str = concat!(
     "SELECT undone_by, body FROM records WHERE session = ?1 AND revision = ?2 AND ",
     intact!(records)
@@ -216,7 +217,7 @@ pub(super) const MADE: &str = concat!(
 pub(super) const LATEST_HELD: &str = "SELECT revision FROM records INDEXED BY records_held
     WHERE session = ?1 AND undone_by IS NULL ORDER BY revision DESC LIMIT 1";
 
-/// The records that hold and came before a revision.
+/// The records before a revision that are not undone.
 pub(super) const HELD_BEFORE: &str = concat!(
     "SELECT revision, body FROM records INDEXED BY records_held
     WHERE session = ?1 AND undone_by IS NULL AND revision < ?2 AND ",
@@ -229,7 +230,7 @@ pub(super) const UNDO: &str = concat!(
     intact!(records)
 );
 
-/// Whether what one revision has hidden was pruned since.
+/// Whether there was a later prune of the messages that one revision has hidden.
 pub(super) const PRUNED_SINCE: &str = "SELECT 1 FROM prunes INDEXED BY prunes_through
     WHERE session = ?1 AND through >= ?2 AND revision > ?2 LIMIT 1";
 
@@ -305,11 +306,12 @@ pub(super) const STATE: &str =
 
 pub(super) const KEEP_STATE: &str = "INSERT OR REPLACE INTO states (session, revision, head, body, sum) VALUES (?1, ?2, ?3, ?4, row_sum(?1, ?2, ?3, ?4))";
 
-/// The id of the text that was written last, and of the last one that is there.
+/// The id of the text that was written last, and the highest id that exists.
 pub(super) const LAST_TEXT: &str =
     "SELECT seq FROM sqlite_sequence WHERE name = 'bodies' UNION ALL SELECT max(id) FROM bodies";
 
-/// The texts from one id up to before another. Their checksums are looked at by whoever reads the messages.
+/// The texts from one id up to before another. Their checksums are not checked here: a reader of the message checks
+/// them.
 pub(super) const TEXTS: &str =
     "SELECT id, session, seq, body FROM bodies WHERE id >= ?1 AND id < ?2 ORDER BY id";
 
@@ -329,7 +331,7 @@ pub(super) const PLACE: &str =
 pub(super) const NEW_WORDS: &str =
     "INSERT INTO words (first, span, term, body, sum) VALUES (?1, ?2, ?3, ?4, row_sum(?1, ?2, ?3, ?4))";
 
-/// The rows of the blocks that begin between two texts, both included.
+/// The rows of the blocks whose first text is between two texts, both included.
 pub(super) const WORDS: &str = concat!(
     "SELECT first, term, body FROM words WHERE first >= ?1 AND first <= ?2 AND ",
     intact!(words),
@@ -341,7 +343,7 @@ pub(super) const MOVE_WORDS: &str = "UPDATE words SET body = ?4, sum = row_sum(f
 
 pub(super) const DROP_WORDS: &str = "DELETE FROM words WHERE first >= ?1 AND first <= ?2";
 
-/// The row of a block that has a term, if one has.
+/// The row of a block that can contain a term.
 pub(super) const WORD: &str = concat!(
     "SELECT body FROM words WHERE first = ?1 AND span = ?2 AND term <= ?3 AND ",
     intact!(words),
@@ -355,7 +357,7 @@ pub(super) const SESSIONS: &str = concat!(
     " ORDER BY name"
 );
 
-/// The head after the last append that is known to be older than a time.
+/// The head after the last append with a known time before the given one.
 pub(super) const APPENDED_BEFORE: &str = concat!(
     "SELECT head FROM tokens INDEXED BY tokens_first WHERE session = ?1 AND time < ?2 AND ",
     intact!(tokens),

@@ -1,15 +1,15 @@
-//! Checksums of rows: SQLite has none, and hands out damaged bytes as what was written.
+//! Checksums of rows: SQLite has none, and would return damaged bytes as valid.
 //!
-//! `row_sum(..)` makes one of a row's columns, for a statement that writes it. `intact(sum, ..)` is true where it is right, and
-//! fails the statement where it is not. Both are functions of this program alone: other tools read the file without them, and
-//! what they write is found out.
+//! `row_sum(..)` computes the checksum of a row's columns, for a statement that writes the row. `intact(sum, ..)` is
+//! true if the checksum is right, and fails the statement if not. Both are functions of this program only. Other tools
+//! can read the file without them, but rows that they write are detected as damaged.
 
 use rusqlite::Connection;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::ValueRef;
 use sha2::{Digest, Sha256};
 
-/// The columns of a table that its checksum is about: all but itself, and but a session's own number.
+/// The columns of a table that its checksum covers: all except the checksum itself and a session's own number.
 macro_rules! columns {
     (sessions, $of:literal) => {
         concat!(
@@ -143,7 +143,7 @@ macro_rules! columns {
     };
 }
 
-/// Whether a row is as it was written, which fails where it is not. `$of` is what its table is called in the statement.
+/// Whether a row is undamaged; the statement fails if not. `$of` is the alias of the table in the statement.
 macro_rules! intact {
     ($table:ident) => {
         $crate::sums::intact!($table, "")
@@ -160,7 +160,7 @@ pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     connection.create_scalar_function("row_sum", -1, flags, |row| Ok(sum(row, 0)))?;
     connection.create_scalar_function("intact", -1, flags, |row| match row.get_raw(0) {
         ValueRef::Integer(stored) if stored == sum(row, 1) => Ok(true),
-        // An outer join has found no row.
+        // An outer join without a row.
         ValueRef::Null if (1..row.len()).all(|at| row.get_raw(at) == ValueRef::Null) => Ok(true),
         _ => Err(rusqlite::Error::UserFunctionError("a row is not as it was written".into())),
     })

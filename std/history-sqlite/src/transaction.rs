@@ -1,4 +1,4 @@
-//! An operation on a session within the transaction of the thread: what it changes, row by row.
+//! An operation on a session within the transaction of the worker thread: it writes the changes row by row.
 
 use epitome_core::{Revision, Seq};
 use epitome_history::UnansweredCall;
@@ -17,11 +17,11 @@ use super::row::{create_session, rows, save_session};
 use super::session::Session;
 use super::{sql, words};
 
-/// A session, as an operation finds it.
+/// A session in a transaction.
 pub(super) struct SessionTransaction<'a> {
     pub(super) connection: &'a Connection,
     pub(super) session: &'a Session,
-    /// The texts of the operation, as they are written.
+    /// The texts of the operation in their stored form.
     pub(super) texts: &'a RowTexts,
     /// The row of the session, once it was read.
     pub(super) row: Option<SessionRow>,
@@ -72,7 +72,7 @@ impl SessionTransaction<'_> {
         if let Some(state) = changes.state {
             self.keep_state(id, state)?;
         }
-        // Last: the row counts the calls.
+        // Saved last, because the row counts the unanswered calls.
         if before.counters != changes.after {
             save_session(self.connection, &SessionRow { id, counters: changes.after })?;
         }
@@ -129,7 +129,7 @@ impl SessionTransaction<'_> {
         changed(hidden, changes.hide.len().saturating_add(changes.hide_summaries.len()))
     }
 
-    /// Shows everything that the record which is undone has hidden.
+    /// Shows all messages and summaries that the undone record has hidden.
     fn show(&self, id: i64, changes: &Changes<'_>) -> Result<(), Failure> {
         let Some(made) = changes.undone else { return Ok(()) };
         let at = (id, int(made.0));
@@ -222,7 +222,7 @@ impl SessionTransaction<'_> {
         Ok(())
     }
 
-    /// Returns the id of the text that is gone.
+    /// Deletes the text of a message. Returns the id of the text.
     fn prune_message(&self, id: i64, seq: Seq, by: Revision) -> Result<i64, Failure> {
         let (connection, session, at) = (self.connection, self.session, int(seq.0));
         let mut body = connection.prepare_cached(sql::BODY)?;
@@ -238,12 +238,12 @@ impl SessionTransaction<'_> {
         Ok(written)
     }
 
-    /// Deletes the texts that stood in the pruned messages.
+    /// Deletes the stand-in texts of pruned messages from the records.
     fn prune_records(&self, id: i64) -> Result<(), Failure> {
         let mut records = self.connection.prepare_cached(sql::RECORDS)?;
         let mut is_pruned = self.connection.prepare_cached(sql::IS_PRUNED)?;
         let mut after = 0_i64;
-        // One after another: what is read is written.
+        // One record after another, because each row that is read is also written.
         while let Some((revision, body)) = records
             .query_row((id, after, 1), |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))
             .optional()?
@@ -267,7 +267,7 @@ impl SessionTransaction<'_> {
     }
 }
 
-/// The indexes and the rows say different things if this does not hold.
+/// Checks a number of changed rows. A difference shows that an index and its table disagree.
 fn changed(found: usize, expected: usize) -> Result<(), Failure> {
     if found == expected {
         Ok(())

@@ -1,6 +1,6 @@
-//! The index of words, by the ids of the texts: its rows, and how they are kept.
+//! The rows of the index of words, and their maintenance. The index refers to texts by their ids.
 //!
-//! An encrypted file has no index: it would name the words.
+//! An encrypted file has no index, because an index would contain the words in plain text.
 
 use epitome_history::rules::corrupt;
 use epitome_history::words::{Block, Indexed, blocks, damaged, left_of_row, places_in_row, torn};
@@ -26,7 +26,7 @@ pub(super) fn last_text(connection: &Connection) -> Result<i64, Failure> {
     }
 }
 
-/// No file has so many texts.
+/// More than the number of texts of any file.
 const LAST_MAX: i64 = 1 << 48;
 
 /// The mark of the messages of a session.
@@ -34,15 +34,15 @@ pub(super) fn session_mark(session: i64) -> Term {
     Term::mark("session", &session.to_string())
 }
 
-/// Indexes a block if `id` is the last text of one. Damage of the index, or of a text, does not keep messages from being written.
+/// Indexes a block if `id` is its last text. Damage of the index, or of a text, does not prevent writes of messages.
 pub(super) fn written(connection: &Connection, id: i64) -> Result<(), Failure> {
     let Some(block) = Block::ended_by(id) else { return Ok(()) };
     keep(connection, block, of_texts(connection, block, |_| false)?)?;
     Block::wide_ended_by(id).map_or(Ok(()), |wide| widen(connection, wide))
 }
 
-/// The terms of the texts of a block, without those for which `is_gone` is true. A text that cannot be read has none: a reader of the
-/// message gets the error.
+/// The terms of the texts of a block, without the texts for which `is_gone` is true. A text that cannot be read has no
+/// terms here: a reader of the message gets the error.
 pub(super) fn of_texts(
     connection: &Connection,
     block: Block,
@@ -61,7 +61,7 @@ pub(super) fn of_texts(
         if Indexed::<Group>::has_tools(&message) {
             let mut anchor = connection.prepare_cached(sql::ANCHOR)?;
             let anchor = anchor.query_row((session, seq), |row| row.get::<_, i64>(0)).optional();
-            // Of a damaged row nothing is known.
+            // A damaged row has no known group.
             let anchor = anchor.ok().flatten().unwrap_or(seq);
             indexed.add_tools(number, &message, (session, anchor), (seq, anchor));
         }
@@ -86,7 +86,7 @@ fn decoded(row: &Row<'_>, column: usize) -> Result<Option<Message>, Failure> {
     Ok(row.get_ref(column)?.as_str().ok().and_then(|text| stored::decode(text).ok()))
 }
 
-/// Makes one block of all that lie in it, or where one of them is damaged of its texts.
+/// Merges all smaller blocks within a block. If one of them is damaged, indexes the texts again.
 fn widen(connection: &Connection, wide: Block) -> Result<(), Failure> {
     let merged = match merged(connection, wide) {
         Err(failure) if is_damage(&failure) => of_texts(connection, wide, |_| false)?,
@@ -117,7 +117,7 @@ fn keep(connection: &Connection, block: Block, postings: Postings) -> Result<(),
     Ok(())
 }
 
-/// Takes the terms of these texts out of the index.
+/// Removes the terms of these texts from the index.
 pub(super) fn forget(connection: &Connection, mut ids: Vec<i64>) -> Result<(), Failure> {
     let last = last_text(connection)?;
     ids.sort_unstable();
@@ -125,7 +125,7 @@ pub(super) fn forget(connection: &Connection, mut ids: Vec<i64>) -> Result<(), F
         let Some(block) = gone.first().and_then(|id| Block::of(*id, last)) else { continue };
         let is_gone = |number: u32| gone.binary_search(&(block.first + i64::from(number))).is_ok();
         match forget_in(connection, block, is_gone) {
-            // A damaged block is made anew.
+            // A damaged block is indexed again.
             Err(failure) if is_damage(&failure) => {
                 let left = of_texts(connection, block, is_gone)?;
                 connection.prepare_cached(sql::DROP_WORDS)?.execute((block.first, block.first))?;
@@ -137,7 +137,7 @@ pub(super) fn forget(connection: &Connection, mut ids: Vec<i64>) -> Result<(), F
     Ok(())
 }
 
-/// Writes the rows of a block again that have one of these texts.
+/// Rewrites the rows of a block that contain one of these texts.
 fn forget_in(connection: &Connection, block: Block, is_gone: impl Fn(u32) -> bool) -> Result<(), Failure> {
     let row = |row: &Row<'_>| Ok((row.get::<_, u32>(1)?, row.get::<_, Vec<u8>>(2)?));
     for (term, bytes) in rows(connection, sql::WORDS, (block.first, block.first), row)? {
@@ -160,7 +160,7 @@ pub(super) fn find(connection: &Connection, block: Block, term: Term) -> Result<
     Ok(found.into_iter().next().unwrap_or_default())
 }
 
-/// Makes the index anew.
+/// Rebuilds the index.
 pub(super) fn rebuild(connection: &Connection) -> Result<(), Failure> {
     let last = last_text(connection)?;
     connection.prepare_cached(sql::DROP_WORDS)?.execute((0, last))?;
@@ -171,8 +171,8 @@ pub(super) fn rebuild(connection: &Connection) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a row is not as it was written, and no more has failed than the statement that read it. Behind any other failure the
-/// transaction may be gone.
+/// Whether a failure is a damaged row, which fails only the statement that read it. After any other failure the
+/// transaction may have ended.
 fn is_damage(failure: &Failure) -> bool {
     match failure {
         Failure::Sqlite(error) => error.sqlite_error_code() == Some(ErrorCode::Unknown),

@@ -1,8 +1,9 @@
 //! The thread that owns the connection.
 //!
-//! Writes that wait together are done in one transaction, each in a savepoint of its own, and are answered when it is
-//! committed: several appends then cost one write to the disk, and none can fail because of what another does. Reads have
-//! transactions of their own, so that they do not fail with writes for which the file is locked. A vacuum has none.
+//! Writes that wait at the same time run in one transaction, each in its own savepoint, and are answered after the
+//! commit. Several appends then cost one write to the disk, and none fails because of another. Reads have separate
+//! transactions, so that they do not fail together with writes for which the file is locked. A vacuum runs outside of
+//! transactions.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -17,11 +18,11 @@ use super::failure::{Failure, unavailable};
 use super::open::Place;
 use super::schema::APPLICATION_ID;
 
-/// Maximum number of waiting jobs, far more than callers that wait at once. Each has a text in memory, and a caller that gives up while
-/// another process keeps the file locked leaves its job behind.
+/// Maximum number of waiting jobs, far more than the callers that wait at the same time. Each job has a text in memory.
+/// While another process keeps the file locked, dropped futures leave their jobs in the queue.
 const WAITING_JOBS_MAX: usize = 4096;
 
-/// Maximum number of jobs in one transaction, so that the first of them is not kept waiting by an endless row of others.
+/// Maximum number of jobs in one transaction, so that the first job does not wait for an endless sequence of others.
 const BATCH_JOBS_MAX: usize = 64;
 
 /// The access of a job to the file.
@@ -29,12 +30,13 @@ const BATCH_JOBS_MAX: usize = 64;
 pub(super) enum Access {
     Read,
     Write,
-    /// Writes, and cannot be part of a transaction.
+    /// Writes outside of a transaction.
     Alone,
 }
 
-/// A handle on the thread. The thread does what was sent to it before the handle was dropped, closes the file and ends;
-/// dropping the handle waits for that, so that a program's last statement leaves one file behind and no log beside it.
+/// A handle of the worker thread. When the handle is dropped, the thread finishes the jobs that were sent before,
+/// closes the file and ends. Dropping the handle waits for the end, so that a program leaves a single file without a
+/// log beside it.
 pub(super) struct Worker {
     jobs: mpsc::UnboundedSender<Box<dyn Job>>,
     waiting: Arc<AtomicUsize>,
@@ -44,18 +46,18 @@ pub(super) struct Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.jobs.close_channel();
-        // The thread itself may drop the last handle, with a job that holds one.
+        // The thread itself may drop the last handle, as a part of a job.
         if let Some(thread) =
             self.thread.take().filter(|thread| thread.thread().id() != thread::current().id())
         {
-            // A panic there has been an error to everyone who waited.
+            // Every waiting caller has already received an error for a panic of the thread.
             let _ = thread.join();
         }
     }
 }
 
 impl Worker {
-    /// `place`: where the connection's file lies, if it has one.
+    /// `place` is the path and identity of the connection's file, if it has one.
     pub(super) fn start(connection: Connection, place: Option<Place>) -> Result<Self, StoreError> {
         let (jobs, sent) = mpsc::unbounded();
         let waiting = Arc::new(AtomicUsize::new(0));
@@ -67,10 +69,10 @@ impl Worker {
         Ok(Self { jobs, waiting, thread: Some(thread) })
     }
 
-    /// Does `run` on the thread, and answers when it is on the disk.
+    /// Runs `run` on the thread, and answers when the result is on the disk.
     ///
-    /// The job is sent when the future is first polled; if that is dropped afterwards, the job is done and its answer
-    /// thrown away.
+    /// The first poll of the future sends the job. If the future is dropped afterwards, the job is done and its answer
+    /// is discarded.
     pub(super) async fn call<T, F>(
         &self,
         operation: &'static str,
@@ -100,12 +102,12 @@ impl Worker {
 struct Queue {
     sent: mpsc::UnboundedReceiver<Box<dyn Job>>,
     waiting: Arc<AtomicUsize>,
-    /// The first job that did not belong to the last batch.
+    /// The first job that did not fit into the last batch.
     next: Option<Box<dyn Job>>,
 }
 
 impl Queue {
-    /// Waits for the next jobs that share a transaction; `None` when the handle is gone.
+    /// Waits for the next jobs that share a transaction; `None` when the handle is dropped.
     fn batch(&mut self) -> Option<Vec<Box<dyn Job>>> {
         let first = match self.next.take() {
             Some(job) => job,
@@ -133,13 +135,13 @@ fn ended(operation: &str) -> StoreError {
 
 trait Job: Send {
     fn access(&self) -> Access;
-    /// Does the work. Returns whether it was done; otherwise what it wrote is to be undone.
+    /// Runs the job. Returns whether it succeeded; if not, its writes must be rolled back.
     fn run(&mut self, connection: &Connection) -> bool;
     /// Answers the caller; `lost` if the transaction around the work has failed.
     fn answer(self: Box<Self>, lost: Option<&Lost>);
 }
 
-/// Why a transaction has failed, for everyone in it.
+/// The reason why a transaction has failed, for all its jobs.
 struct Lost {
     kind: StoreErrorKind,
     context: String,
@@ -183,7 +185,7 @@ where
             (_, Some(lost)) => Err(StoreError::new(lost.kind, lost.context.clone())),
             (None, None) => Err(ended(self.operation)),
         };
-        // Nobody may be waiting any more.
+        // The caller may have dropped the future.
         let _ = self.reply.send(answer);
     }
 }
@@ -191,7 +193,7 @@ where
 fn work(connection: &Connection, place: Option<&Place>, mut queue: Queue) {
     let is_there = || place.map_or(Ok(()), Place::check).map_err(Lost::of);
     while let Some(mut batch) = queue.batch() {
-        // What was written to a file that has just gone is not acknowledged.
+        // A write to a file that was removed meanwhile is not acknowledged.
         let done = is_there().and_then(|()| transact(connection, &mut batch)).and_then(|()| is_there());
         let lost = done.err();
         for job in batch {
@@ -208,11 +210,11 @@ fn transact(connection: &Connection, batch: &mut [Box<dyn Job>]) -> Result<(), L
         return Ok(());
     }
     let writes = batch.iter().any(|job| job.access() == Access::Write);
-    // A transaction that reads first and writes later can fail half way because another process was faster.
+    // A transaction that reads first and writes later can fail halfway because another process writes first.
     step(connection, if writes { "BEGIN IMMEDIATE" } else { "BEGIN DEFERRED" })?;
     let done = commit(connection, batch);
     if done.is_err() && !connection.is_autocommit() {
-        // If this fails too, SQLite has given the transaction up by itself.
+        // If this fails too, SQLite has already rolled the transaction back.
         let _ = step(connection, "ROLLBACK");
     }
     done
@@ -228,7 +230,7 @@ fn commit(connection: &Connection, batch: &mut [Box<dyn Job>]) -> Result<(), Los
         }
     }
     if is_repeated && !is_changed {
-        // The process that wrote the original may have ended before its log was on the disk. A commit that changes nothing
+        // The process that wrote the original may have ended before its log was on the disk. A commit without changes
         // does not reach the disk, so one page is written.
         connection.pragma_update(None, "application_id", APPLICATION_ID).map_err(lost)?;
     }
@@ -239,7 +241,7 @@ fn commit(connection: &Connection, batch: &mut [Box<dyn Job>]) -> Result<(), Los
 enum Done {
     /// The job has read, or was refused.
     Nothing,
-    /// The job was acknowledged: the file had its result already.
+    /// The job was acknowledged: the file already had its result.
     Unchanged,
     Changed,
 }
@@ -378,7 +380,7 @@ mod tests {
             }
         };
         assert_eq!(refused.unwrap_err().kind(), StoreErrorKind::Unavailable);
-        // The first batch waits no more.
+        // The jobs of the first batch no longer wait.
         assert!((WAITING_JOBS_MAX - 1..WAITING_JOBS_MAX + BATCH_JOBS_MAX).contains(&sleeping.len()));
         drop(hold);
         let last = sleeping.pop().unwrap();
@@ -404,7 +406,7 @@ mod tests {
             let (_, one, breaks, ()) = join4(block, one, breaks, release).await;
             assert!(one.is_err() && breaks.is_err());
             assert_eq!(worker.call("rows", Access::Read, rows).await.unwrap(), 0);
-            // What is found wrong only at the end leaves the transaction open.
+            // A violation that SQLite finds only at the commit leaves the transaction open.
             let dangling = |connection: &Connection| {
                 Ok(connection.execute("INSERT INTO t (x, parent) VALUES (5, 99)", [])?)
             };
@@ -423,7 +425,7 @@ mod tests {
         for x in 0..10 {
             assert!(worker.call("insert", Access::Write, insert(x)).now_or_never().is_none());
         }
-        // The answer that nobody takes is dropped after the transaction.
+        // An answer without a receiver is dropped after the transaction.
         let (answer, dropped) = std::sync::mpsc::channel::<()>();
         let last = worker.call("last", Access::Read, move |_| Ok(answer));
         assert!(last.now_or_never().is_none());

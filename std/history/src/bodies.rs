@@ -1,4 +1,4 @@
-//! The texts of messages and records, as the stores that keep them apart from the numbers write and read them.
+//! Texts of messages and records, for the stores that keep them in rows, apart from the numbers.
 
 use epitome_core::Revision;
 use epitome_core::Seq;
@@ -11,18 +11,19 @@ use super::rules::{corrupt, not_storable};
 use super::{Append, CompactionRecord, StoreError};
 use crate::stored;
 
-/// The texts of an operation on their way into rows. They are made before its turn comes.
+/// The encoded texts of an operation, before they are written to rows. They are made before the operation gets its turn
+/// at the store.
 #[derive(Debug, Default)]
 pub struct RowTexts {
-    /// The messages that are appended.
+    /// The texts of the appended messages.
     pub messages: Vec<String>,
-    /// The number of the first of them, for which they were encrypted.
+    /// The sequence number of the first message. The messages are encrypted for this number.
     pub first: Seq,
-    /// Digest of the messages, which alone are the caller's: it tells appends under one token apart.
+    /// Digest of the messages alone, without their groups. It distinguishes two appends under one token.
     pub digest: [u8; 32],
-    /// The record that is committed, without its summaries.
+    /// The text of the committed record, without its summaries.
     pub record: String,
-    /// The summaries of the record.
+    /// The texts of the record's summaries.
     pub summaries: Vec<String>,
 }
 
@@ -53,13 +54,13 @@ impl RowTexts {
     }
 }
 
-/// The stored message `seq`.
+/// Decodes the stored message `seq`.
 pub fn message(seq: Seq, body: &str) -> Result<Message, StoreError> {
     let unread = |error| corrupt(format!("message {seq} cannot be read")).with_source(error);
     stored::decode(body).map_err(unread)
 }
 
-/// The stored record that made `revision`, without its summaries.
+/// Decodes the stored record that made `revision`, without its summaries.
 pub fn record(revision: Revision, body: &str) -> Result<CompactionRecord, StoreError> {
     let unread = |error| corrupt(format!("the record of {revision} cannot be read")).with_source(error);
     stored::decode_record(body).map_err(unread)

@@ -1,26 +1,25 @@
-//! Parts of a message that stays, and what stands in their place.
+//! Edits of visible messages: the stand-ins of their parts.
 
 use epitome_core::{PartKind, PlannedEdit, ReadyPlan, Seq};
 use epitome_message::{Message, Part, Str, ToolResult};
 
 use super::{Entry, Live, TokenCount};
 
-/// The edit of a visible message by a compaction: some of its parts are shortened. The log keeps the message as it was
-/// appended.
+/// The edit of a visible message by a compaction: some of its parts are shortened. The log keeps the appended message.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MessageEdit {
-    /// The message: one of the log, never a summary.
+    /// The sequence number of the message. It is a message of the log, never a summary.
     pub seq: Seq,
-    /// The stand-ins of its parts from now on, by ascending ordinals. Parts that an earlier record has shortened
-    /// and that are not among them stay as they are.
+    /// The stand-ins of its parts after this edit, by ascending ordinals. Parts without a stand-in here keep the
+    /// stand-in of an earlier record.
     pub stand_ins: Vec<PartStandIn>,
-    /// The size of the message after it.
+    /// The size of the message after this edit.
     pub count: TokenCount,
 }
 
 impl MessageEdit {
-    /// An edit that puts these stand-ins into the message `seq`; `count` is its new size.
+    /// Makes an edit that puts these stand-ins into the message `seq`. `count` is the new size of the message.
     #[must_use]
     pub const fn new(seq: Seq, stand_ins: Vec<PartStandIn>, count: TokenCount) -> Self {
         Self { seq, stand_ins, count }
@@ -29,8 +28,9 @@ impl MessageEdit {
 
 /// The stand-in of one part.
 ///
-/// A store takes any text in the place of a text of the model or a tool. For a text of a user, or an instruction, it takes an excerpt: the
-/// beginning and the end of the text around one word in brackets of at most 24 bytes, or such a word alone.
+/// For a text of the model or of a tool, a store accepts any text as stand-in. For a text of a user, or an instruction,
+/// it accepts two forms: an excerpt, which is the beginning and the end of the text around one word in brackets of at
+/// most 24 bytes, or such a word alone.
 ///
 /// ```
 /// use epitome_history::PartStandIn;
@@ -43,21 +43,21 @@ impl MessageEdit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PartStandIn {
-    /// The part's place among all parts of the message as it was appended, from 0.
+    /// The position of the part among all parts of the appended message, from 0.
     pub ordinal: u32,
-    /// The text of the stand-in: all content of a tool's result, the arguments of a call, a text instead of media or of a longer
-    /// text. `None` takes the part out, which only reasoning allows.
+    /// The text of the stand-in. It replaces all content of a tool result, the arguments of a call, a media part, or a
+    /// longer text. `None` removes the part; only reasoning may be removed.
     pub text: Option<Str>,
 }
 
 impl PartStandIn {
-    /// `text` in place of the part at `ordinal`.
+    /// Makes a stand-in with `text` for the part at `ordinal`.
     #[must_use]
     pub const fn new(ordinal: u32, text: Option<Str>) -> Self {
         Self { ordinal, text }
     }
 
-    /// `message`, as it was appended, with these in place of its parts.
+    /// Returns the appended `message` with these stand-ins in the place of its parts.
     #[must_use]
     pub fn apply(stand_ins: &[Self], message: &Message) -> Message {
         if stand_ins.is_empty() {
@@ -90,14 +90,14 @@ impl PartStandIn {
     }
 }
 
-/// The messages that a plan shortens, by their positions, and what stands in place of their parts: by their ordinals in
-/// the messages that the plan was made from.
+/// The messages that a plan shortens, by their positions, with the stand-ins of their parts. The ordinals are those of
+/// the messages from which the plan was made.
 #[must_use]
 pub fn shortened_messages(ready: &ReadyPlan<'_, '_>) -> Vec<(u32, Vec<PartStandIn>)> {
     let mut messages: Vec<(u32, Vec<PartStandIn>)> = Vec::new();
     for edit in ready.edits() {
         let PlannedEdit::Part(part) = edit else { continue };
-        // Reasoning is taken out, whatever the plan has been filled with.
+        // Reasoning is always removed, even if the plan was filled with a text for it.
         let text = part.stand_in.filter(|_| part.kind != PartKind::Reasoning);
         let stand_in = PartStandIn::new(part.ordinal, text.map(|stand_in| Str::from(stand_in.text)));
         match messages.last_mut().filter(|(position, _)| *position == part.position) {
@@ -109,8 +109,8 @@ pub fn shortened_messages(ready: &ReadyPlan<'_, '_>) -> Vec<(u32, Vec<PartStandI
 }
 
 impl Live {
-    /// This message with the stand-ins of `copy`, which was made from the message as it is shown: their ordinals are those of the shown
-    /// parts.
+    /// Returns this message with the stand-ins of `copy`. The copy was made from the visible form of the message, so
+    /// its ordinals count the visible parts.
     #[doc(hidden)]
     pub fn shortened_as(&self, copy: &Self) -> Self {
         let newer: Vec<_> = copy
@@ -126,8 +126,8 @@ impl Live {
     }
 }
 
-/// The stand-ins of a message when `newer` have come over `older`: of two for one part the newer one is left. Both are
-/// in the order of their ordinals, and so is what comes of them.
+/// Merges the stand-ins of a message: `newer` over `older`. If both have a stand-in for one part, the newer one stays.
+/// The inputs and the result are ordered by ordinal.
 pub(super) fn merged(older: &[PartStandIn], newer: &[PartStandIn]) -> Vec<PartStandIn> {
     let is_new = |stand_in: &&PartStandIn| {
         newer.binary_search_by_key(&stand_in.ordinal, |newer| newer.ordinal).is_ok()
@@ -137,7 +137,8 @@ pub(super) fn merged(older: &[PartStandIn], newer: &[PartStandIn]) -> Vec<PartSt
     all
 }
 
-/// The ordinal, in the message as it was appended, of the part that stands at `shown` in what `stand_ins` leave of it.
+/// The ordinal, in the appended message, of the part at position `shown` of the message that `stand_ins` have
+/// shortened.
 pub(super) fn original_ordinal(stand_ins: &[PartStandIn], shown: u32) -> u32 {
     let removed = stand_ins.iter().filter(|stand_in| stand_in.text.is_none());
     removed.fold(
@@ -171,7 +172,7 @@ mod tests {
             parts in vec(part(), 1..9),
             touched in btree_map(0_u32..9, any::<bool>(), 0..5),
         ) {
-            // Every part says where it came from.
+            // Each part names its original position.
             let parts: Vec<_> = parts.into_iter().enumerate().map(|(at, part)| match part {
                 Part::Reasoning(_) => Part::Reasoning(Reasoning::new(format!("{at}"))),
                 Part::ToolCall(_) => Part::ToolCall(ToolCall::new("c", "read", format!("{at}"))),

@@ -1,4 +1,4 @@
-//! The form of texts in the files of stores: plain, or encrypted.
+//! The form of texts in the files of stores: plain or encrypted.
 
 #[cfg(feature = "encryption")]
 mod key;
@@ -12,16 +12,16 @@ pub use self::key::StoreKey;
 use super::StoreError;
 use super::rules::invalid;
 
-/// The cipher, as files name it.
+/// The name of the cipher, as files contain it.
 pub const CIPHER: &str = "XChaCha20-Poly1305";
 
 /// The form in which a store keeps texts.
 #[derive(Debug, Clone, Default)]
 pub enum Vault {
-    /// Texts as they are.
+    /// Plain texts.
     #[default]
     Plain,
-    /// Encrypted.
+    /// Encrypted texts.
     #[cfg(feature = "encryption")]
     Keyed(StoreKey),
 }
@@ -31,7 +31,7 @@ impl Vault {
         matches!(self, Self::Plain)
     }
 
-    /// The form of the texts of `session` in the file with this id of its own.
+    /// The form of the texts of `session` in the file with this file id.
     #[cfg_attr(not(feature = "encryption"), expect(unused_variables, reason = "there are no keys"))]
     pub fn seal(&self, file: Uuid, session: &[u8]) -> Seal {
         match self {
@@ -56,7 +56,7 @@ impl Seal {
         matches!(self, Self::Plain)
     }
 
-    /// `text` as it is written at `place`.
+    /// The stored form of `text` at `place`.
     ///
     /// # Errors
     /// `Unavailable` if the system has no random numbers.
@@ -69,7 +69,8 @@ impl Seal {
         }
     }
 
-    /// The text that was written at `place` as `stored`; `None` if that was another text, or elsewhere, or with another key.
+    /// The text that was written at `place` as `stored`. `None` if the text was changed, or was written at another
+    /// place or with another key.
     #[cfg_attr(not(feature = "encryption"), expect(unused_variables, reason = "there are no keys"))]
     pub fn open(&self, place: Place, stored: String) -> Option<String> {
         match self {
@@ -79,7 +80,7 @@ impl Seal {
         }
     }
 
-    /// A form of `digest` that does not show without the key which text it is of.
+    /// A form of `digest` that does not reveal the text without the key.
     pub fn digest(&self, digest: [u8; 32]) -> [u8; 32] {
         match self {
             Self::Plain => digest,
@@ -89,7 +90,7 @@ impl Seal {
     }
 }
 
-/// The place of a text: a text from another place is not taken for it.
+/// The place of a text. An encrypted text from another place cannot be opened here.
 #[derive(Debug, Clone, Copy)]
 pub struct Place(Kind, [u64; 2]);
 
@@ -108,15 +109,15 @@ enum Kind {
 }
 
 impl Place {
-    /// Place of the text that tells a key from a wrong one.
+    /// Place of the text by which a store recognizes a wrong key.
     pub const CHECK: Self = Self(Kind::Check, [0, 0]);
 
-    /// The line at a byte.
+    /// The place of the line at byte `at`.
     pub const fn line(at: u64) -> Self {
         Self(Kind::Line, [at, 0])
     }
 
-    /// The bytes that are authenticated beside the text: the kind and two numbers, little-endian.
+    /// The bytes that are authenticated with the text: the kind and two numbers, little-endian.
     #[cfg(feature = "encryption")]
     fn bytes(self) -> [u8; 17] {
         let mut bytes = [self.0 as u8; 17];
@@ -175,11 +176,11 @@ impl Place {
     }
 }
 
-/// Whether a file whose check is `found` (`None` if its texts are as they are) can be read with `vault`; `seal` is what
-/// that makes of it.
+/// Checks that a file can be read with `vault`. `found` is the check text of the file, `None` for a file with plain
+/// texts. `seal` is the seal of the file under `vault`.
 ///
 /// # Errors
-/// `Invalid`, with what to do.
+/// `Invalid` if the file cannot be read with `vault`. The error names the next step.
 pub fn check(vault: &Vault, seal: &Seal, found: Option<&str>, what: &str) -> Result<(), StoreError> {
     match (vault.is_plain(), found) {
         (true, None) => Ok(()),

@@ -5,7 +5,7 @@ use core::fmt;
 
 use epitome_core::{FillError, PlanError};
 
-/// A failed operation on a store. It names the operation and the session's trouble, never a message's text.
+/// A failed operation on a store. The error names the operation and the cause, never the text of a message.
 #[derive(Debug)]
 pub struct StoreError {
     kind: StoreErrorKind,
@@ -17,24 +17,24 @@ pub struct StoreError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
-    /// There is no such session: create it by appending, or correct the id.
+    /// There is no such session. Create it with an append, or correct the id.
     NotFound,
-    /// Somebody else was there first: load again and retry on what is there now.
+    /// Another writer has changed the session. Load again and retry on the current state.
     Conflict,
-    /// The request itself is wrong: do not repeat it as it is.
+    /// The request itself is wrong. Do not repeat it unchanged.
     Invalid,
-    /// The stored data cannot be read: restore it from a backup, or export what can be read.
+    /// The stored data cannot be read. Restore it from a backup, or export the readable part.
     Corrupt,
-    /// The store cannot be reached or written: repeat later, with the same token.
+    /// The store cannot be reached or written. Retry later, with the same token.
     Unavailable,
-    /// The content was deleted for good: do without it.
+    /// The content was deleted for good. Continue without it.
     Pruned,
-    /// The store cannot do this at all: use another store, or do without.
+    /// The store does not support the operation. Use another store, or work without the operation.
     Unsupported,
 }
 
 impl StoreError {
-    /// An error of this kind; `context` says what was tried and with which result, without any message text.
+    /// Makes an error of this kind. `context` describes the operation and its result, without any message text.
     #[must_use]
     pub fn new(kind: StoreErrorKind, context: impl Into<String>) -> Self {
         Self { kind, context: context.into(), source: None }
@@ -70,15 +70,15 @@ impl Error for StoreError {
     }
 }
 
-/// Why a session was not compacted.
+/// The reason why a session was not compacted.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum HistoryError {
-    /// There is no plan.
+    /// The strategy made no plan.
     Plan(PlanError),
-    /// Something that was to stand in place of a part is longer than the strategy allows.
+    /// A stand-in is missing, or is longer than the strategy allows.
     Fill(FillError),
-    /// The store refused.
+    /// The store refused the operation.
     Store(StoreError),
 }
 

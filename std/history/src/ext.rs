@@ -1,4 +1,4 @@
-//! Operations of any store: written once, over the contract.
+//! Operations for every store, written once over the [`HistoryStore`] contract.
 
 mod events;
 mod expand;
@@ -21,13 +21,13 @@ pub use self::search::scan;
 pub(crate) use self::search::{NEAR, SearchedSessions, unless_gone};
 use super::{Committed, HistoryStore, LogPage, SessionId, SessionInfo, StoreError, rules};
 
-/// Number of messages, records or appends that are read at once.
+/// Number of messages, records or appends per read.
 pub(crate) const PAGE: u32 = 256;
 
-/// A page of the sessions behind `after`.
+/// A page of the sessions after `after`.
 ///
 /// # Errors
-/// Those of the store; `Corrupt` if the page does not lie behind `after`: it would come again without end.
+/// The errors of the store. `Corrupt` if the page does not begin after `after`, because such a list would never end.
 async fn sessions<S: HistoryStore + ?Sized>(
     store: &S,
     after: Option<&SessionId>,
@@ -42,7 +42,7 @@ async fn sessions<S: HistoryStore + ?Sized>(
     }
 }
 
-/// Operations over every [`HistoryStore`].
+/// Operations on every [`HistoryStore`].
 ///
 /// ```
 /// use epitome_core::{Basis, Seq, Tokens, Turn};
@@ -66,20 +66,21 @@ async fn sessions<S: HistoryStore + ?Sized>(
 /// # }).unwrap();
 /// ```
 ///
-/// Each needs of a store what its own documentation names; one that lacks it gives `Unsupported`. All read page by page: what they
-/// hold in memory is a page and the largest append, unless they say otherwise.
+/// Each operation calls the store methods that its documentation names. If the store lacks one of them, the operation
+/// fails with `Unsupported`. All operations read page by page: they hold one page and the largest append in memory,
+/// unless their documentation states otherwise.
 ///
 /// # Cancel safety
-/// What only reads can be dropped. `clear`, `rewind` and `retain` are made of steps each of which is whole, as the contract has it. A
-/// `copy` or `import` that is dropped, or stopped by a failure of a store, has done the first of its steps; the same call again
-/// does the others. One that is refused takes back what it has begun. A `fork`
-/// that fails takes the new session back; one that is dropped leaves its beginning, which is to be deleted before the same
-/// call is made again.
+/// Operations that only read can be dropped. `clear`, `rewind` and `retain` consist of steps, and the contract makes
+/// each step atomic. A `copy` or `import` that is dropped, or that fails in a store, has done its first steps; the same
+/// call again does the remaining steps. A refused `copy` or `import` deletes the session that it began. A failed `fork`
+/// deletes the new session. A dropped `fork` leaves the beginning of the new session; delete it before you repeat the
+/// call.
 #[async_trait]
 pub trait HistoryStoreExt: HistoryStore {
-    /// Reads what the record that made `made` has hidden or shortened, as it was appended: at most `limit` messages from
-    /// the number `from` on. Late answers that were hidden with their group are among them. A record that was undone hides
-    /// and shortens nothing.
+    /// Reads the messages that the record of revision `made` hid or shortened, in their appended form: at most `limit`
+    /// messages, beginning with the number `from`. The result includes late answers that were hidden with their group.
+    /// An undone record hides and shortens nothing.
     ///
     /// # Errors
     /// `NotFound` if there is no such session; `Invalid` if no record made `made`.
@@ -93,7 +94,8 @@ pub trait HistoryStoreExt: HistoryStore {
         expand::expand(self, session, made, from, limit).await
     }
 
-    /// The latest record that is not undone: the one that [`HistoryStore::uncompact`] may undo. Reads all records, page by page.
+    /// The latest record that is not undone: [`HistoryStore::uncompact`] can undo this record. Reads all records, page
+    /// by page.
     ///
     /// # Errors
     /// `NotFound` if there is no such session.
@@ -107,19 +109,19 @@ pub trait HistoryStoreExt: HistoryStore {
         }
     }
 
-    /// Hides everything that is visible, in one commit. The head stays where it is, and the log too; prune it if it
-    /// is to go. Returns the revision: the one that was there if nothing is visible.
+    /// Hides all visible messages, in one commit. The head and the log do not change; prune the session to delete the
+    /// texts. Returns the new revision, or the current revision if no message is visible.
     ///
     /// # Errors
-    /// As [`HistoryStore::commit`]; `Conflict` if others change the session again and again.
+    /// The errors of [`HistoryStore::commit`]; `Conflict` if other writers change the session again and again.
     async fn clear(&self, session: &SessionId) -> Result<Revision, StoreError> {
         hide(self, session, Hide::All).await.map(|(made, _)| made)
     }
 
-    /// Takes back the message `at` and all that came after it, in one commit: all groups that begin there or later are hidden, with
-    /// instructions and pins. An answer that came later stays with its call. Nothing is deleted: [`HistoryStore::uncompact`] shows all of
-    /// it again, before the messages since then. The place of the next message and the log do not change, and a kept state is not touched.
-    /// Returns the revision: the one that was there if none of it is visible.
+    /// Takes back the message `at` and all later messages, in one commit: hides all groups that begin at `at` or later,
+    /// with instructions and pins. A late answer stays with its call. Nothing is deleted: [`HistoryStore::uncompact`]
+    /// shows the messages again, before the messages that were appended since. The head, the log and a saved state do
+    /// not change. Returns the new revision, or the current revision if none of these messages is visible.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -144,52 +146,54 @@ pub trait HistoryStoreExt: HistoryStore {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` if there is no message `at`, if it stands inside a group, or if a summary stands for messages before it and others behind
-    /// it: the text names a possible place. Otherwise as [`HistoryStoreExt::clear`].
+    /// `Invalid` if there is no message `at`, if it is inside a group, or if a summary covers messages before and after
+    /// it. The error names a possible message. Otherwise the errors of [`HistoryStoreExt::clear`].
     async fn rewind(&self, session: &SessionId, at: Seq) -> Result<Revision, StoreError> {
         hide(self, session, Hide::From(at)).await.map(|(made, _)| made)
     }
 
-    /// Hides the oldest groups, so that no more is visible than `keep` says, and prunes what is hidden. Only whole
-    /// groups go, and not those that hold open calls, the last user message, pinned messages or the caller's system messages.
+    /// Hides the oldest groups down to the limit `keep`, and prunes the hidden messages. Only whole groups are hidden.
+    /// Groups with open calls, the last user message, pinned messages and the caller's system messages stay.
     ///
     /// # Errors
-    /// As [`HistoryStore::commit`] and [`HistoryStore::prune`]; `Conflict` if others change the session again and again.
-    /// By age also as [`HistoryStore::appends`].
+    /// The errors of [`HistoryStore::commit`] and [`HistoryStore::prune`]; `Conflict` if other writers change the
+    /// session again and again. A limit by age has also the errors of [`HistoryStore::appends`].
     async fn retain(&self, session: &SessionId, keep: Keep) -> Result<Retained, StoreError> {
         let (made, hidden) = hide(self, session, Hide::AllBut(keep)).await?;
         Ok(Retained { hidden, pruned: self.prune(session, made).await? })
     }
 
-    /// Makes the session `new` of the first messages of `session`, up to before `at`, with the compactions that hold and
-    /// were made from no more than these. The two have nothing in common from then on.
+    /// Makes the session `new` from the messages of `session` before `at`. It takes over the compactions that are not
+    /// undone and that were made from these messages only. Afterwards the two sessions are independent.
     ///
-    /// It takes many steps. A failed one takes back what it has made; a call that is dropped on the way, or killed, leaves a beginning of
-    /// `new`, which [`HistoryStore::delete`] removes.
+    /// The fork takes many steps. A failed fork deletes the new session. A dropped or killed call leaves the beginning
+    /// of `new`, which [`HistoryStore::delete`] removes.
     ///
     /// # Errors
-    /// `NotFound` if there is no such session; `Invalid` if `at` is 0 or beyond the head; `Conflict` if there is a session
-    /// `new`; `Pruned` if a message that would be visible was pruned. `Unsupported` as [`HistoryStore::appends`].
+    /// `NotFound` if there is no such session; `Invalid` if `at` is 0 or beyond the head; `Conflict` if there is
+    /// already a session `new`; `Pruned` if a pruned message would become visible. `Unsupported` as
+    /// [`HistoryStore::appends`].
     async fn fork(&self, session: &SessionId, at: Seq, new: &SessionId) -> Result<(), StoreError> {
         fork::fork(self, session, at, new).await
     }
 
-    /// Does everything that was ever done in the session again, in memory, and compares: the log, what is visible and how
-    /// it is grouped and counted, the open calls, the sizes in the list. Holds the whole session in memory.
+    /// Repeats all operations of the session in memory and compares the results: the log, the visible messages with
+    /// their groups and sizes, the open calls, and the sizes in the list of sessions. Holds the whole session in
+    /// memory.
     ///
     /// # Errors
-    /// `Corrupt` says what differs. `Unsupported` if the store cannot list its prunes and appends. `NotFound` if there is no such session;
-    /// `Conflict` if it was changed meanwhile.
+    /// `Corrupt` names the first difference. `Unsupported` if the store cannot list its prunes and appends. `NotFound`
+    /// if there is no such session; `Conflict` if the session was changed meanwhile.
     async fn verify(&self, session: &SessionId) -> Result<Exported, StoreError> {
         verify::verify(self, session).await
     }
 
-    /// Writes the session to `out`, with everything that belongs to it: messages, compactions, what was undone and pruned,
-    /// tokens and times. `docs/export.md` has the form. Writes on the executor's thread.
+    /// Writes the session to `out`, with all its data: messages, compactions, undone compactions, prunes, tokens and
+    /// times. `docs/export.md` documents the format. Writes on the thread of the executor.
     ///
     /// # Errors
-    /// `NotFound` if there is no such session; `Conflict` if it was pruned meanwhile; `Unsupported` if the store cannot list its prunes and
-    /// appends; `Unavailable` if `out` fails.
+    /// `NotFound` if there is no such session; `Conflict` if the session was pruned meanwhile; `Unsupported` if the
+    /// store cannot list its prunes and appends; `Unavailable` if a write to `out` fails.
     async fn export(
         &self,
         session: &SessionId,
@@ -198,12 +202,13 @@ pub trait HistoryStoreExt: HistoryStore {
         export::export(self, session, out).await
     }
 
-    /// Makes the session `session` of the output of [`HistoryStoreExt::export`]. If it has a beginning of that already, because an import
-    /// was interrupted, the rest is added. Damage may be noticed only at the end of the file: look at a file with [`check_export`] first.
+    /// Makes the session `session` from the output of [`HistoryStoreExt::export`]. If an interrupted import has left
+    /// the beginning of the session, the rest is added. Some damage is found only at the end of the file: check a file
+    /// with [`check_export`] first.
     ///
     /// # Errors
-    /// `Invalid` names the line that is no line of an export, or that is missing, or whose claims are not believed: then nothing is left of
-    /// a session that this call has begun. `Conflict` if there is another session of that name.
+    /// `Invalid` names the line that is missing, is not a line of an export, or contradicts the lines before it. A
+    /// session that this call began is then deleted. `Conflict` if there is another session of that name.
     async fn import(
         &self,
         session: &SessionId,
@@ -212,10 +217,10 @@ pub trait HistoryStoreExt: HistoryStore {
         export::import(self, session, input).await
     }
 
-    /// Makes the session `to` of the store `target` of `session`, as an export and an import would.
+    /// Copies `session` to the session `to` of the store `target`, like an export and an import.
     ///
     /// # Errors
-    /// As [`HistoryStoreExt::export`] and [`HistoryStoreExt::import`].
+    /// The errors of [`HistoryStoreExt::export`] and [`HistoryStoreExt::import`].
     async fn copy(
         &self,
         session: &SessionId,

@@ -1,4 +1,4 @@
-//! Small files that are replaced whole, named after ids that may be any text.
+//! Small files that are replaced as a whole, with names made from ids of any text.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -8,16 +8,16 @@ use std::thread;
 use futures::channel::oneshot;
 use sha2::{Digest, Sha256};
 
-/// Maximum length of an id that is its file's name, in bytes; the rest of a name (suffixes, temporary names) fits into the 255 that file
-/// systems have.
+/// Maximum length in bytes of an id that is used as a file name. With suffixes and temporary names it stays within the
+/// 255 bytes of file systems.
 const NAME_BYTES_MAX: usize = 128;
 
-/// Maximum number of characters of an id in the name of a file, where the id itself cannot be the name.
+/// Maximum number of characters of an id in a file name, where the id itself cannot be the name.
 const SLUG_CHARS_MAX: usize = 32;
 
-/// The file name, without its end, for the thing named `id`: `id` itself if it is a plain name on every file system, else
-/// `~`, what is plain in it, and 16 bytes of its SHA-256. Different ids never share a name, also where a file system takes
-/// upper and lower case, or a letter and its composition, for the same.
+/// The file name, without its suffix, for `id`. An id that is a plain name on every file system is the file name. Any
+/// other id becomes `~`, its plain characters, and 16 bytes of its SHA-256. Different ids never share a file name, even
+/// on a file system that ignores case or Unicode composition.
 pub fn file_stem(id: &str) -> String {
     if is_plain(id) {
         return id.to_owned();
@@ -28,20 +28,20 @@ pub fn file_stem(id: &str) -> String {
     format!("~{slug}-{}", digest.get(..32).unwrap_or_default())
 }
 
-/// Bytes in hexadecimal.
+/// The bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn is_plain(id: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
-    // Devices of Windows, which no file can be named after.
+    // Reserved device names of Windows cannot be file names.
     let stem = id.trim_end_matches(|char: char| char.is_ascii_digit());
     let device = matches!(id, "con" | "prn" | "aux" | "nul") || matches!(stem, "com" | "lpt");
     !id.is_empty() && id.len() <= NAME_BYTES_MAX && !device && id.bytes().all(plain)
 }
 
-/// Writes `text` as the file at `path`, in one step: whoever looks sees the old file or the new one, also after a crash.
+/// Replaces the file at `path` with `text`, in one step. A reader sees the old file or the new one, also after a crash.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     fs::create_dir_all(folder)?;
@@ -52,8 +52,8 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     sync_folder(folder)
 }
 
-/// The identity of a file among all others that are there at the time. Where the system has no such numbers, it tells nothing more than
-/// that there is a file.
+/// The identity of a file among all files that exist at the time. On systems without such numbers, all files have the
+/// same identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileId(u64, u64);
 
@@ -70,7 +70,7 @@ impl FileId {
         Self(0, 0)
     }
 
-    /// The id of the file that `path` leads to now, if there is one.
+    /// The id of the file at `path`, if there is one.
     pub fn at(path: &Path) -> io::Result<Option<Self>> {
         match fs::metadata(path) {
             Ok(metadata) => Ok(Some(Self::of(&metadata))),
@@ -80,16 +80,17 @@ impl FileId {
     }
 }
 
-/// Makes names in a folder durable, where the system can.
+/// Makes the names in a folder durable, where the system supports it.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-/// Does blocking work on a thread of its own, so that no executor waits for a disk. The work is done also if its caller has given up.
+/// Runs blocking work on its own thread, so that no executor waits for a disk. The work completes even if the caller
+/// drops the future.
 pub async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
     let (done, answer) = oneshot::channel();
     thread::Builder::new().name("epitome-files".to_owned()).spawn(move || {
-        // Nobody may be waiting any more.
+        // The caller may have dropped the future.
         let _ = done.send(work());
     })?;
     answer.await.map_err(|_| io::Error::other("the thread that does it has panicked"))

@@ -1,4 +1,4 @@
-//! Stand-ins of shortened parts that are made without a model.
+//! Stand-ins for shortened parts, made without a model.
 
 mod excerpt;
 mod handles;
@@ -15,8 +15,8 @@ use self::excerpt::excerpt;
 pub(super) use self::handles::Handle;
 pub use self::handles::Handles;
 
-/// The notes that stand in place of elided parts. They are short: a plan refuses one that is longer than the strategy
-/// has allowed for, and in a message of a user a store refuses one that is more than a word in brackets.
+/// The notes in the place of elided parts. Keep them short: a plan refuses a note that is longer than the allowance of
+/// the strategy. In a message of a user, a store refuses a note that is more than one word in brackets.
 ///
 /// ```
 /// use epitome_history::Notes;
@@ -28,13 +28,13 @@ pub use self::handles::Handles;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Notes {
-    /// For all content of a tool's result: `[cleared]`.
+    /// In the place of all content of a tool result: `[cleared]`.
     pub tool_result: Str,
-    /// For the arguments of a call: `{}`, because providers ask for JSON there.
+    /// In the place of the arguments of a call: `{}`, because providers require JSON there.
     pub tool_input: Str,
-    /// For an image, a sound, a video or a document: `[media]`.
+    /// In the place of an image, a sound, a video or a document: `[media]`.
     pub media: Str,
-    /// For a huge text: `[cleared]`.
+    /// In the place of a huge text: `[cleared]`.
     pub text: Str,
 }
 
@@ -62,7 +62,8 @@ impl Notes {
             .with_text(note(&self.text, counter))
     }
 
-    /// The note in the place of a part, with the number of its message if there is room for that, and its size.
+    /// The note in the place of a part, and its size. The note includes the number of the message if the allowance
+    /// permits it.
     fn note(
         &self,
         gap: &ElisionGap<'_>,
@@ -92,14 +93,14 @@ fn note<'t>(text: &'t Str, counter: &dyn TokenCounter) -> StandIn<'t> {
     StandIn::new(text.as_str(), counter.count(text))
 }
 
-/// Fills `plan` with `notes` in place of elided parts, and with what is left of clamped ones; `then` gets what is ready.
+/// Fills `plan` with `notes` for elided parts and with excerpts for clamped parts; `then` receives the filled plan.
 ///
-/// `part_text` gives the text of a part by the position of its message and its place in it, and is asked for clamped
-/// parts only: see [`part_text`]. A plan that has summaries needs [`fill_with`].
+/// `part_text` returns the text of a part by the position of its message and its ordinal. It is called for clamped
+/// parts only: see [`part_text`]. A plan with summaries needs [`fill_with`].
 ///
 /// # Errors
-/// [`FillError`]: `Missing` if the plan has summaries, or a clamped part has no text; `TooLarge` if a note is longer than
-/// the strategy has allowed for.
+/// [`FillError`]: `Missing` if the plan has summaries, or a clamped part has no text; `TooLarge` if a note is longer
+/// than the allowance of the strategy.
 pub fn fill<'a, T>(
     plan: Plan<'a>,
     notes: &Notes,
@@ -110,10 +111,10 @@ pub fn fill<'a, T>(
     fill_with(plan, notes, &[], counter, part_text, then)
 }
 
-/// [`fill`] with the summaries that stand in the place of groups, in the order of [`Plan::summaries`].
+/// [`fill`] with the summaries in the place of groups, in the order of [`Plan::summaries`].
 ///
 /// # Errors
-/// As [`fill`]; `Missing` also if there is a summary too few, and `TooLarge` if one is longer than its allowance.
+/// The errors of [`fill`]; `Missing` also if a summary is missing, and `TooLarge` if one is longer than its allowance.
 pub fn fill_with<'a, T>(
     plan: Plan<'a>,
     notes: &Notes,
@@ -125,7 +126,7 @@ pub fn fill_with<'a, T>(
     fill_named(plan, notes, summaries, counter, part_text, |_| None, then)
 }
 
-/// [`fill_with`], where notes have the number that `handle` gives for their part.
+/// [`fill_with`], with the number that `handle` returns for a part in the note of that part.
 pub(super) fn fill_named<'a, T>(
     plan: Plan<'a>,
     notes: &Notes,
@@ -142,7 +143,7 @@ pub(super) fn fill_named<'a, T>(
             Some(clamped_named(&text, (gap.part.kind(), gap.clamp), handle(&gap.part), counter))
         })
         .collect();
-    // Where none has a number, one note for each kind is enough.
+    // If no part has a number, one note for each kind is enough.
     let is_named = plan.elisions().any(|gap| handle(&gap.part).is_some());
     let elisions = plan.elisions().filter(|_| is_named);
     let noted: Vec<_> = elisions.map(|gap| notes.note(&gap, handle(&gap.part), counter)).collect();
@@ -152,8 +153,8 @@ pub(super) fn fill_named<'a, T>(
     Ok(then(plan.fill(stand_ins.with_summaries(summaries))?))
 }
 
-/// The text of a part of `message`: of a call its arguments, of a result all texts that the tool returned, and `[media]` for what else it
-/// did. `None` if the part has no text.
+/// The text of a part of `message`: the arguments of a call, or all texts of a tool result, with `[media]` for each
+/// other part of the result. `None` if the part has no text.
 pub fn part_text<M: Parts + ?Sized>(message: &M, ordinal: u32) -> Option<String> {
     let (mut at, mut found) = (0_u32, None);
     message.for_each_part(&mut |part| {
@@ -180,9 +181,9 @@ pub fn part_text<M: Parts + ?Sized>(message: &M, ordinal: u32) -> Option<String>
     found
 }
 
-/// The text that [`fill`] puts in the place of a clamped part of this kind, and its size: of arguments or a result that are JSON a shorter
-/// one, of other arguments and results the lines that say the most, of a text its ends. Arguments that are JSON, of which
-/// nothing fits, become `{}`.
+/// The text that [`fill`] puts in the place of a clamped part of this kind, and its size. Arguments or a result in JSON
+/// become shorter JSON. Other arguments and results become the lines with the most information. A text keeps its ends.
+/// Arguments in JSON become `{}` if no part of them fits.
 pub fn clamped_text(
     text: &str,
     kind: PartKind,
@@ -192,7 +193,7 @@ pub fn clamped_text(
     clamped_named(text, (kind, clamp), None, counter)
 }
 
-/// [`clamped_text`], which has the number of its message if there is room for that.
+/// [`clamped_text`] with the number of the message, if there is room for the number.
 pub(super) fn clamped_named(
     text: &str,
     (kind, clamp): (PartKind, Clamp),
@@ -200,7 +201,7 @@ pub(super) fn clamped_named(
     counter: &dyn TokenCounter,
 ) -> (String, Tokens) {
     let max = clamp.tokens_max();
-    // A result may be large for its media alone: of that no text is cut.
+    // A result may be large because of its media alone. Its text is then not cut.
     if let Some(tokens) = counter.count_up_to(text, max).filter(|_| !text.trim().is_empty()) {
         return (text.to_owned(), tokens);
     }
@@ -217,15 +218,15 @@ pub(super) fn clamped_named(
     shorter.unwrap_or_else(|| cut(text, clamp, handle, counter))
 }
 
-/// The head and the tail of `text`, with [`CLAMP_MARKER`] between, cut between characters; and what that has. If there is room for it,
-/// the marker has the number of the message.
+/// The head and the tail of `text` with [`CLAMP_MARKER`] between them, cut between characters, and the size of the
+/// whole. The marker includes the number of the message, if there is room for it.
 fn cut(text: &str, clamp: Clamp, handle: Option<Handle>, counter: &dyn TokenCounter) -> (String, Tokens) {
     let head = |bytes: usize| text.get(..text.floor_char_boundary(bytes)).unwrap_or_default();
     let tail = |bytes: usize| {
         text.get(text.ceil_char_boundary(text.len().saturating_sub(bytes))..).unwrap_or_default()
     };
     let fits = |text: &str, tokens: Tokens| counter.count(text) <= tokens;
-    // A result may be large for its media alone: of that no text is cut.
+    // A result may be large because of its media alone. Its text is then not cut.
     if let Some(tokens) = counter.count_up_to(text, clamp.tokens_max()).filter(|_| !text.trim().is_empty()) {
         return (text.to_owned(), tokens);
     }
@@ -236,7 +237,7 @@ fn cut(text: &str, clamp: Clamp, handle: Option<Handle>, counter: &dyn TokenCoun
     loop {
         let whole = [head(head_bytes), marker.as_deref().unwrap_or(CLAMP_MARKER), tail(tail_bytes)].concat();
         let tokens = counter.count(&whole);
-        // Pieces that fit may be more together, where a tokenizer joins them otherwise.
+        // Pieces that fit may have more tokens together, because a tokenizer may split the joined text differently.
         if tokens <= clamp.tokens_max() || (marker.is_none() && head_bytes.max(tail_bytes) == 0) {
             return (whole, tokens);
         }
@@ -247,7 +248,8 @@ fn cut(text: &str, clamp: Clamp, handle: Option<Handle>, counter: &dyn TokenCoun
     }
 }
 
-/// The largest of 0..=`max` that `fits`, at a cost that grows with it and not with `max`. If a number fits, smaller ones should fit.
+/// The largest number of 0..=`max` that `fits`. The cost grows with the result, not with `max`. `fits` should hold for
+/// all smaller numbers.
 fn longest(max: usize, fits: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, 64.min(max));
     while high > low && fits(high) {
@@ -308,7 +310,7 @@ mod tests {
         assert_eq!(text, call.arguments.as_str());
         assert_eq!(cut("{\"a\":1}", 90), "{\"a\":1}");
         assert!(cut(&text, 90).starts_with(r#"{"path":"a.rs","content":"x x"#), "{}", cut(&text, 90));
-        // A list, and members without end, have no shorter form.
+        // A list has no shorter form, and neither has an object with too many members.
         let members: String = (0..500).map(|n| format!("\"member {n}\":{n},")).collect();
         for text in [format!("[{}0]", "1,".repeat(900)), format!("{{{}\"z\":0}}", members)] {
             assert_eq!(cut(&text, 20), "{}");
@@ -331,7 +333,7 @@ mod tests {
             let (cut, tokens) = cut(&text, clamp, handle, &counter);
             prop_assert_eq!(tokens, counter.count(&cut));
             prop_assert!(tokens <= clamp.tokens_max());
-            // A text whose ends leave no room for the number has none.
+            // If the ends of a text leave no room for the number, the marker has none.
             let named = handle.and_then(|handle| handle.in_word(CLAMP_MARKER));
             let with_number = named.and_then(|marker| cut.split_once(marker.as_str()));
             let (head, tail) = with_number.or_else(|| cut.split_once(CLAMP_MARKER)).unwrap();

@@ -40,8 +40,8 @@ use super::{
     Pruned, SessionId, SessionInfo, StoreError, ext::scan,
 };
 
-/// Keeps sessions in a directory, each in a file of JSON lines that is only ever added to, but for a prune, on any executor. The files are
-/// documented in `docs/jsonl.md`.
+/// Keeps sessions in a directory, each in a file of JSON lines. Works on any executor. Operations only add lines to a
+/// file; a prune rewrites it. `docs/jsonl.md` documents the files.
 ///
 /// ```
 /// use epitome_core::{Basis, Seq, Tokens, Turn};
@@ -65,49 +65,50 @@ use super::{
 /// # }).unwrap();
 /// ```
 ///
-/// *Cost*: the first operation of a handle on a session reads its file from end to end. From then on the handle knows the places of all
-/// lines (some 60 bytes a message, no texts), reads only the additions of others, and loads only visible messages. It remembers up to a
-/// million messages over all sessions; those that were used longest ago are forgotten, and read again. A list reads every session of its
-/// page so.
+/// *Cost*: the first operation of a store on a session reads the whole file. From then on the store knows the positions
+/// of all lines (some 60 bytes a message, no texts). It reads only the lines that other writers added, and loads only
+/// visible messages. It remembers up to a million messages over all sessions. It forgets the sessions that were used
+/// longest ago, and reads them again when needed. A list reads every session of its page in this way.
 ///
-/// *Files*: a session whose id is a plain name (lower-case letters, digits, `-` and `_`, at most 128 of them) is in a file of
-/// that name; any other id has a file whose name ends in its digest. On Unix a new directory is for its owner only
-/// (mode 0700), and so is every file (0600).
+/// *Files*: a session whose id is a plain name (lower-case letters, digits, `-` and `_`, at most 128 of them) is in a
+/// file of that name. The file name of any other id ends in the digest of the id. On Unix, only the owner may access a
+/// new directory (mode 0700) and its files (0600).
 ///
-/// *Damage*: every line has a checksum. The rest of an interrupted write at the end of a file was never acknowledged; it is cut off, and
-/// [`JsonlStore::cut_tails`] tells. Any other difference from the written text is `Corrupt`, with the byte where the damage begins. Whole
-/// lines that are missing at the end cannot be noticed.
+/// *Damage*: every line has a checksum. The incomplete end of an interrupted write was never acknowledged; it is cut
+/// off, and [`JsonlStore::cut_tails`] reports it. Any other difference from the written text is `Corrupt`, with the
+/// byte where the damage begins. Whole lines that are missing at the end cannot be detected.
 ///
-/// *Concurrency*: any number of stores, also in several processes, may have one directory open. A file is locked while it is read or
-/// written; an operation on a locked file waits for as long as that takes. The directory must not lie on a network file system. Elsewhere
-/// than on Unix, a session may be deleted only while no other process writes to it.
+/// *Concurrency*: any number of stores, also in several processes, may have one directory open. A file is locked while
+/// it is read or written, and an operation on a locked file waits without a limit. The directory must not be on a
+/// network file system. On systems other than Unix, delete a session only while no other process writes to it.
 ///
-/// *Cancel safety*: a dropped future either has not sent its job, and nothing happens, or the job is done and its
-/// answer lost.
+/// *Cancel safety*: if a future is dropped before its job was sent, nothing happens. If it is dropped later, the job is
+/// done and its answer is lost.
 ///
-/// *Durability*: an acknowledged write survives the end of the process, and with [`Fsync::Always`], the default, a loss of power, as far as
-/// the drive keeps its promises.
+/// *Durability*: an acknowledged write survives the end of the process. With [`Fsync::Always`], the default, it also
+/// survives a loss of power, as far as the drive flushes its caches correctly.
 ///
-/// *Dropping* it: the jobs that were sent are still done, then its thread ends, and dropping waits for that. One thread serves a store, one
-/// operation after another.
+/// *Dropping* the store: the jobs that were sent are still done, then its thread ends. Dropping waits for the end of
+/// the thread. One thread serves a store, one operation after another.
 pub struct JsonlStore {
     worker: Worker,
     options: JsonlOptions,
     cuts: Cuts,
-    /// Whether the sessions are encrypted. An index would name the words.
+    /// Whether the sessions are encrypted. An encrypted store has no index, because an index would contain the words in
+    /// plain text.
     is_encrypted: bool,
 }
 
 impl JsonlStore {
-    /// Opens the directory `folder`, or makes it. Blocks while it does so.
+    /// Opens the directory `folder`, or creates it. Blocks the calling thread.
     ///
     /// # Errors
-    /// `Invalid` if it is a file, or its sessions are encrypted; `Unavailable` if it cannot be made or read.
+    /// `Invalid` if `folder` is a file, or its sessions are encrypted; `Unavailable` if it cannot be created or read.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::open_with(folder, JsonlOptions::default())
     }
 
-    /// Does what [`JsonlStore::open`] does, with options.
+    /// Opens the directory as [`JsonlStore::open`] does, with options.
     ///
     /// ```
     /// use epitome_history::{Fsync, JsonlOptions, JsonlStore};
@@ -119,13 +120,14 @@ impl JsonlStore {
     /// ```
     ///
     /// # Errors
-    /// As [`JsonlStore::open`].
+    /// The errors of [`JsonlStore::open`].
     pub fn open_with(folder: impl AsRef<Path>, options: JsonlOptions) -> Result<Self, StoreError> {
         Self::open_in(folder.as_ref(), options, Vault::Plain)
     }
 
-    /// Does what [`JsonlStore::open_with`] does, for sessions that are encrypted with `key`. `docs/encryption.md` lists the plain content:
-    /// the names of sessions, and the number and lengths of lines.
+    /// Opens the directory as [`JsonlStore::open_with`] does, for sessions that are encrypted with `key`.
+    /// `docs/encryption.md` lists the content that stays plain: the names of sessions, and the number and lengths of
+    /// lines.
     ///
     /// ```
     /// use epitome_history::{JsonlOptions, JsonlStore, StoreKey};
@@ -138,8 +140,8 @@ impl JsonlStore {
     /// ```
     ///
     /// # Errors
-    /// As [`JsonlStore::open`]. `Invalid` if the sessions there are not encrypted, or with another key: copy them from a store
-    /// that is opened as they are into a new one.
+    /// The errors of [`JsonlStore::open`]. `Invalid` if the sessions are plain, or encrypted with another key. To
+    /// encrypt plain sessions, open a plain store and copy them into a new encrypted one.
     #[cfg(feature = "encryption")]
     pub fn open_encrypted(
         folder: impl AsRef<Path>,
@@ -155,8 +157,8 @@ impl JsonlStore {
         Ok(Self { worker: Worker::start(directory)?, options, cuts, is_encrypted })
     }
 
-    /// The torn ends that this store has cut off files since it was opened, oldest first: the latest thousand. Each is
-    /// also an event (`tracing`, a warning).
+    /// The incomplete ends that this store has cut off files since it was opened, oldest first: the latest thousand.
+    /// Each is also an event (`tracing`, a warning).
     #[must_use]
     pub fn cut_tails(&self) -> Vec<CutTail> {
         self.cuts.list()
@@ -164,7 +166,7 @@ impl JsonlStore {
 }
 
 impl JsonlStore {
-    /// Reads a session on the thread.
+    /// Reads a session on the worker thread.
     async fn read<T: Send + 'static>(
         &self,
         operation: &'static str,
@@ -253,7 +255,7 @@ impl Tables for JsonlStore {
         if self.is_encrypted { scan(self, search).await } else { search_sessions(self, search).await }
     }
 
-    /// Removes the index of all sessions: the searches make it anew.
+    /// Removes the indexes of all sessions. Later searches make them again.
     async fn reindex(&self) -> Result<(), StoreError> {
         let remove = |directory: &mut Directory| {
             let here = Here { operation: "reindex", path: directory.folder() };

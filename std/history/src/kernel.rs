@@ -1,15 +1,16 @@
 //! The history kernel: every operation that changes a session is decided here, for all stores.
 //!
-//! A store of your own implements [`Tables`], and is a [`HistoryStore`](crate::HistoryStore) then. It reads rows and writes rows; it decides
-//! nothing. An operation ([`Op`]) takes this way:
+//! A custom store implements [`Tables`]; it is then a [`HistoryStore`](crate::HistoryStore). The store reads and writes
+//! rows, and decides nothing. An operation ([`Op`]) has these steps:
 //!
 //! 1. [`Tables::execute`] begins a transaction of the medium, and calls [`run`] on a [`Transaction`].
 //! 2. [`Transaction::facts`] reads the facts that the operation needs ([`Needs`]) into [`Facts`].
-//! 3. [`decide`] answers, refuses, asks for more facts, or says what to write. It reads nothing, writes nothing, and looks at no clock.
+//! 3. [`decide`] returns an answer, an error, a request for more facts, or the changes to write. It reads nothing,
+//!    writes nothing, and uses no clock.
 //! 4. [`Transaction::apply`] writes these [`Changes`] in one step.
 //!
-//! `docs/adding-a-store.md` in the repository goes through a whole store, and lists the rows that it keeps. A release that adds an operation
-//! may add a fact and a change. Both are structs that a store takes apart, so that the compiler names what is missing.
+//! `docs/adding-a-store.md` in the repository describes a whole store and its rows. A release that adds an operation
+//! may add a fact and a change. A store destructures both structs, so that the compiler reports a missing field.
 
 mod changes;
 mod decide;

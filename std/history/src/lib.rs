@@ -1,12 +1,14 @@
-//! Sessions that are kept: an append-only log, and compactions that hide parts of it.
+//! Stored sessions: an append-only log, and compactions that hide parts of it.
 //!
-//! [`HistoryStore`] is the storage contract. Nothing is ever deleted by a compaction: a [`CompactionRecord`] says what
-//! is hidden or shortened and what stands there instead, and [`HistoryStore::load`] gives what is left: the *live projection*.
+//! [`HistoryStore`] is the storage contract. A compaction deletes nothing: a [`CompactionRecord`] names the messages
+//! that are hidden or shortened, and their stand-ins. [`HistoryStore::load`] returns the visible messages: the *live
+//! projection*.
 //!
-//! [`MemoryStore`], [`JsonlStore`] and [`SimpleHistory`] are stores; those in SQLite, Postgres and Redis are crates of their own, and
-//! `epitome-conformance` tests any other. [`History`] is one session in use, over any of them.
+//! [`MemoryStore`], [`JsonlStore`] and [`SimpleHistory`] are stores. The stores for SQLite, Postgres and Redis have
+//! their own crates. `epitome-conformance` tests any other store. [`History`] is one loaded session of any store.
 //!
-//! This crate does not decide what to hide: that is a strategy of `epitome-compactors`, planned by `epitome-core`.
+//! This crate does not decide which messages to hide: a strategy of `epitome-compactors` decides, and `epitome-core`
+//! makes the plan.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stderr, clippy::print_stdout)]
@@ -87,7 +89,7 @@ pub use time::Timestamp;
 pub use url::shown_url;
 use visible::VisibleIndex;
 
-/// The parts of a history that the runs of `epitome-std` use. They may change with any release.
+/// The parts of a history for the runs of `epitome-std`. They may change in any release.
 #[doc(hidden)]
 pub mod inner {
     pub use crate::live::{Beside, Exchange, exchange};

@@ -1,4 +1,4 @@
-//! The lines of a session: of a JSONL file, of an export, and in the saved bytes of a session.
+//! The lines of a session: in a JSONL file, in an export, and in the saved bytes of a session.
 
 use core::fmt;
 
@@ -13,18 +13,18 @@ use crate::{
     Timestamp, TokenCount,
 };
 
-/// The version of the lines. Fields that may be ignored do not raise it. Version 1 has no undoings and no prunes, version 2 no
-/// lines of states.
+/// The version of the lines. A new field that readers may ignore does not raise it. Version 1 has no uncompacts and no
+/// prunes; version 2 has no lines of states.
 pub(crate) const VERSION: u64 = 4;
 
-/// The version of a file whose lines are encrypted, and the highest that this release reads. But for that it is the same as
-/// [`VERSION`]; so was version 3 to version 2.
+/// The version of a file with encrypted lines, and the highest version that this release reads. Apart from the
+/// encryption it equals [`VERSION`]. In the same way, version 3 is the encrypted version 2.
 pub(crate) const SEALED_VERSION: u64 = 5;
 
 /// The first version in which a compaction can be undone.
 pub(crate) const UNDOING_VERSION: u64 = 2;
 
-/// The first version that keeps states.
+/// The first version that can save states.
 pub(crate) const STATE_VERSION: u64 = 4;
 
 /// Whether the lines of a file of this version are encrypted.
@@ -38,7 +38,7 @@ pub(crate) const fn is_sealed(version: u64) -> bool {
 pub(crate) enum Line<'a> {
     /// The first line of a file.
     Session(SessionLine),
-    /// A message. It belongs to the session only when the append is there that follows it.
+    /// A message. It belongs to the session only if the line of its append follows.
     #[serde(borrow)]
     Message(MessageLine<'a>),
     /// The end of an append.
@@ -46,11 +46,11 @@ pub(crate) enum Line<'a> {
     /// A compaction.
     #[serde(borrow)]
     Commit(CommitLine<'a>),
-    /// The undoing of a compaction.
+    /// The uncompact of a compaction.
     Uncompact(UncompactLine),
-    /// The end of a prune: what it deleted is deleted above.
+    /// The end of a prune. The texts that it deleted are missing in the lines above.
     Prune(PruneLine),
-    /// A state that came without an append.
+    /// A state that was saved without an append.
     State(StateLine),
 }
 
@@ -58,7 +58,7 @@ pub(crate) enum Line<'a> {
 pub(crate) struct SessionLine {
     pub(crate) v: u64,
     pub(crate) id: String,
-    /// Tells this file from others of the same name, earlier or elsewhere.
+    /// The id of the file. It differs from that of other files with the same name, earlier or elsewhere.
     pub(crate) file: String,
     /// The encryption of the other lines, if they are encrypted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ pub(crate) struct SessionLine {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SealedLine {
     pub(crate) cipher: String,
-    /// Tells the key from a wrong one.
+    /// A text that only the right key decrypts.
     pub(crate) check: String,
 }
 
@@ -86,13 +86,13 @@ pub(crate) struct MessageLine<'a> {
     pub(crate) late: bool,
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) orphan: bool,
-    /// The revision that had hidden its group when it was appended.
+    /// The revision that had hidden its group before it was appended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) hidden_by: Option<u64>,
-    /// Standing of its attribution, which a commit needs: so a file is read without decoding its messages.
+    /// The standing of its attribution, which a commit needs. It allows reading a file without decoding its messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) standing: Option<u8>,
-    /// Its stored form.
+    /// The stored form of the message.
     #[serde(borrow)]
     pub(crate) message: &'a RawValue,
 }
@@ -103,12 +103,12 @@ pub(crate) struct AppendLine {
     /// The number of the first message.
     pub(crate) first: u64,
     pub(crate) count: u64,
-    /// The revision after it.
+    /// The revision after the append.
     pub(crate) revision: u64,
-    /// When it was, in milliseconds since 1970.
+    /// The time of the append, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) time: Option<u64>,
-    /// The state that came with it.
+    /// The state that was saved with the append.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) state: Option<StateLine>,
 }
@@ -136,11 +136,11 @@ impl AppendLine {
 
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct StateLine {
-    /// The revision that it has among the session's states.
+    /// The revision of the state.
     pub(crate) revision: u64,
-    /// The session's head then.
+    /// The head of the session at the time of the save.
     pub(crate) head: u64,
-    /// Empty where a later one has taken its place before the file was written anew.
+    /// The text of the state. Empty if a later state replaced it before the file was rewritten.
     pub(crate) text: Box<str>,
 }
 
@@ -156,28 +156,28 @@ impl StateLine {
 
 impl fmt::Debug for StateLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // It may hold what was said.
+        // The text is omitted, because it may contain text of messages.
         f.debug_struct("StateLine").field("revision", &self.revision).finish_non_exhaustive()
     }
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct UncompactLine {
-    /// The revision that it made.
+    /// The revision of the uncompact.
     pub(crate) revision: u64,
-    /// The revision that the undone record made.
+    /// The revision of the undone record.
     pub(crate) made: u64,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct PruneLine {
-    /// The revision that it made.
+    /// The revision of the prune.
     pub(crate) revision: u64,
-    /// Last revision whose hidden messages were to be deleted, with those of all before it.
+    /// The last revision of the prune: messages that were hidden at this revision or before lose their texts.
     pub(crate) through: u64,
-    /// Number of messages whose texts it deleted.
+    /// Number of messages whose texts the prune deleted.
     pub(crate) messages: u64,
-    /// Number of summaries whose texts it deleted.
+    /// Number of summaries whose texts the prune deleted.
     pub(crate) summaries: u64,
 }
 
@@ -196,11 +196,11 @@ impl PruneLine {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CommitLine<'a> {
-    /// The revision that it made.
+    /// The revision of the record.
     pub(crate) revision: u64,
     /// The record's id, in hexadecimal.
     pub(crate) id: String,
-    /// Its stored form.
+    /// The stored form of the record.
     #[serde(borrow)]
     pub(crate) record: &'a RawValue,
 }
@@ -223,7 +223,7 @@ impl<'a> MessageLine<'a> {
         }
     }
 
-    /// The message with its group and its size.
+    /// Decodes the message, with its group and its size.
     pub(crate) fn entry(&self) -> Result<Entry, StoredError> {
         let message = stored::decode(self.message.get())?;
         let count = TokenCount::new(Tokens(self.tokens), self.basis, self.counter.clone());
@@ -248,7 +248,7 @@ pub(crate) fn raw(stored: String) -> Result<Box<RawValue>, StoreError> {
     RawValue::from_string(stored).map_err(|_| unwritable())
 }
 
-/// Everything that is written has such a text.
+/// An internal error: every line has a JSON text.
 fn unwritable() -> StoreError {
     StoreError::new(StoreErrorKind::Invalid, "what is to be stored has no text")
 }

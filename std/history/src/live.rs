@@ -1,4 +1,4 @@
-//! A session in use: its live projection, grouped and counted, over the store that keeps it.
+//! A loaded session: its live projection, grouped and counted, and its store.
 
 mod append;
 mod hidden;
@@ -24,40 +24,42 @@ use super::{
 pub use hidden::Unseen;
 pub use late::{Beside, Exchange, exchange};
 
-/// A session in use: the content of its next request, and the store that keeps all of it.
+/// A loaded session: the messages of its next request, and the store that keeps the whole session.
 ///
-/// Messages are grouped and counted once, when they are appended. A fresh process loads the same groups, the same sizes and the same
-/// projection.
+/// Messages are grouped and counted once, when they are appended. A new process loads the same groups, the same sizes
+/// and the same projection.
 ///
-/// Several histories, also in several processes, may use one session. Each shows the session as it was stored when that history last
-/// changed or reloaded it; one that is behind learns it by `Conflict`, or takes in the changes of the others.
+/// Several histories, also in several processes, may use one session. Each shows the session as it was when that
+/// history last changed or reloaded it. An operation on an outdated history fails with `Conflict`, or takes in the
+/// changes of the others.
 ///
-/// *Cancel safety*: if the future of a changing method is dropped, or fails, this shows what it showed before, and the
-/// next changing method loads the session again first, and so sees whether the store went through with it.
+/// *Cancel safety*: if the future of a changing method is dropped or fails, the history shows the same messages as
+/// before. The next changing method first loads the session again, and so finds out whether the store has done the
+/// operation.
 pub struct History {
     store: Arc<dyn HistoryStore>,
     session: SessionId,
     counter: Arc<dyn TokenCounter + Send + Sync>,
-    /// Counts what another counter has counted when it was stored, at the first load and not again at each.
+    /// Counts messages that were stored with the sizes of another counter. It counts each text at the first load only.
     recounter: CachedCounter,
     visible: VisibleIndex,
-    /// Whether the store may have more than is visible here.
+    /// Whether the store may have changes that are not visible here.
     in_doubt: bool,
-    /// Whether only the last turn is here, which is enough to append.
+    /// Whether only the last turn is loaded, which suffices for an append.
     tail_only: bool,
-    /// The late answers of a copy that has no log of them.
+    /// The late answers of a copied history, whose store has no log of them.
     beside: Option<Beside>,
-    /// The numbers of what compactions hide and shorten, if the model can read by number.
+    /// The numbers of hidden and shortened messages, if the model can read messages by number.
     pub(super) handles: Option<Handles>,
-    /// Says when something is appended.
+    /// The clock for the times of appends.
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
 }
 
 impl History {
-    /// Loads a session, or begins it if there is none.
+    /// Loads a session. A session that does not exist begins with its first append.
     ///
     /// # Errors
-    /// As [`HistoryStore::load`]; `Corrupt` if what is stored contradicts itself.
+    /// The errors of [`HistoryStore::load`]; `Corrupt` if the stored data contradicts itself.
     pub async fn open(
         store: Arc<dyn HistoryStore>,
         session: impl Into<SessionId>,
@@ -66,7 +68,7 @@ impl History {
         Self::begin(store, session.into(), counter, false).await
     }
 
-    /// Opens the last turn only: to append to, at the cost of that turn. Everything else loads the rest.
+    /// Loads only the last turn, to append messages at the cost of that turn. Every other operation loads the rest.
     #[doc(hidden)]
     pub async fn open_tail(
         store: Arc<dyn HistoryStore>,
@@ -92,15 +94,15 @@ impl History {
         Ok(history)
     }
 
-    /// Sets the clock that says when something is appended. The default is the system's.
+    /// Sets the clock for the times of appends. The default is the system clock.
     #[must_use]
     pub fn with_clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// Another handle on the same session, which shows what this one shows: to plan on in one task while this one goes on in
-    /// another. Its cost is that of what is visible.
+    /// Makes a second handle of the same session with the same messages: for example to plan in one task while another
+    /// task continues with this handle. The cost grows with the number of visible messages.
     #[must_use]
     pub fn snapshot(&self) -> Self {
         Self {
@@ -117,22 +119,22 @@ impl History {
         }
     }
 
-    /// Whether all that is visible is here.
+    /// Whether all visible messages are loaded.
     #[doc(hidden)]
     pub const fn is_whole(&self) -> bool {
         !self.tail_only
     }
 
-    /// The append under `token`, if there was one.
+    /// The answer to the append under `token`, if there was one.
     #[doc(hidden)]
     pub async fn appended(&self, token: &AppendToken) -> Result<Option<Appended>, StoreError> {
         self.store.appended(&self.session, token).await
     }
 
-    /// Loads the session again, to see what other handles have done.
+    /// Loads the session again, to get the changes of other handles.
     ///
     /// # Errors
-    /// As [`History::open`]. This then shows what it showed before.
+    /// The errors of [`History::open`]. The history then shows the same messages as before.
     pub async fn reload(&mut self) -> Result<(), StoreError> {
         self.in_doubt = true;
         let loaded = match self.tail_only {
@@ -150,11 +152,11 @@ impl History {
         Ok(())
     }
 
-    /// Pins these messages in this handle, also those of them that come later, and no others but those that are stored as
-    /// pinned. Nothing of it is stored.
+    /// Pins these messages in this handle, also messages that are appended later. The pins replace earlier pins of the
+    /// handle; messages that are stored as pinned stay pinned. Pins are not stored.
     ///
     /// # Errors
-    /// `Corrupt` if what was loaded contradicts itself; the next changing method loads it again.
+    /// `Corrupt` if the loaded data contradicts itself; the next changing method loads the session again.
     pub fn set_pins(&mut self, pins: Pins) -> Result<(), StoreError> {
         let pinned = self.visible.set_pins(pins);
         self.in_doubt |= pinned.is_err();
@@ -166,11 +168,11 @@ impl History {
         StoreError::new(StoreErrorKind::Corrupt, context).with_source(error)
     }
 
-    /// Fills a plan of this history with `notes`, and with what is left of clamped parts; `then` gets what is ready. A plan
-    /// that has summaries needs [`History::fill_with`].
+    /// Fills a plan of this history with `notes` for elided parts and with excerpts for clamped parts; `then` receives
+    /// the filled plan. A plan with summaries needs [`History::fill_with`].
     ///
     /// # Errors
-    /// As [`fill`](super::fill).
+    /// The errors of [`fill`](super::fill).
     pub fn fill<'a, T>(
         &self,
         plan: Plan<'a>,
@@ -180,10 +182,10 @@ impl History {
         self.fill_with(plan, notes, &[], then)
     }
 
-    /// Fills the plan with the summaries that stand in the place of groups, in the order of [`Plan::summaries`].
+    /// Fills the plan also with the summaries in the place of groups, in the order of [`Plan::summaries`].
     ///
     /// # Errors
-    /// As [`fill_with`](crate::fill_with).
+    /// The errors of [`fill_with`](crate::fill_with).
     pub fn fill_with<'a, T>(
         &self,
         plan: Plan<'a>,
@@ -208,18 +210,19 @@ impl History {
         part_text(&live.entry.message, ordinal)
     }
 
-    /// The record of a plan for the stored session: hidden messages, summaries and shortened parts, for one
+    /// Makes the record of a plan for the stored session: hidden messages, summaries and shortened parts, for one
     /// commit.
     ///
-    /// The text of a summary becomes a message of the model as it is; it stands at the lowest number that it covers, has
-    /// no more authority than a model's own words and the least of what it covers, and says what it is derived from.
+    /// The text of a summary becomes a message of the model, at the lowest number that it covers. Its authority is at
+    /// most that of the model's own messages and at most the lowest authority among the covered messages. Its
+    /// attribution names these messages.
     #[must_use]
     pub fn record(&self, ready: &ReadyPlan<'_, '_>, strategy: &str) -> CompactionRecord {
         self.record_with(ready, strategy, core::iter::empty())
     }
 
-    /// The record, with the parts of the messages that stand in the place of groups, in the order of [`Plan::summaries`], where these are
-    /// not the texts of the plan.
+    /// [`History::record`] with other parts for the messages that stand for groups, in the order of
+    /// [`Plan::summaries`], instead of the texts of the plan.
     #[must_use]
     pub fn record_with(
         &self,
@@ -232,13 +235,16 @@ impl History {
         record
     }
 
-    /// Has `record`, which is not committed yet, show `text` as well: in its last summary, or in the place of the last messages that it
-    /// hides. The part begins with [`RELOADED`](super::RELOADED). Texts of compactions before, where they stand alone, are hidden. Returns the tokens of the text; `None` if the record has no place for it, or if it has more than `tokens_max`.
+    /// Adds `text` to `record`, which is not committed yet: to its last summary, or in the place of the last messages
+    /// that it hides. The added part begins with [`RELOADED`](super::RELOADED). Texts of earlier compactions that stand
+    /// alone are hidden. Returns the tokens of the text; `None` if the record has no place for it, or if it has more
+    /// than `tokens_max`.
     pub fn add_text(&self, record: &mut CompactionRecord, text: &str, tokens_max: u64) -> Option<u64> {
         self.visible.add_text(record, text, tokens_max, &*self.counter)
     }
 
-    /// The record of what was decided elsewhere, as far as it fits what is visible here; `None` if nothing of it does.
+    /// Makes the record of a compaction that was decided on a copy, as far as it fits the visible messages; `None` if
+    /// no part of it fits.
     #[doc(hidden)]
     pub fn record_pending(&self, pending: &PendingRecord) -> Option<CompactionRecord> {
         self.visible.record_pending(pending)
@@ -256,11 +262,12 @@ impl History {
         &self.visible
     }
 
-    /// Commits a record: from then on the session shows what the record leaves, here and wherever it is loaded.
+    /// Commits a record. From then on, every load of the session shows the result.
     ///
     /// # Errors
-    /// As [`HistoryStore::commit`]. After `Conflict`, this has loaded what others did: plan anew. An error of a load may
-    /// also come after the record was committed: repeat the call with this record, which is then known.
+    /// The errors of [`HistoryStore::commit`]. After `Conflict`, this handle has loaded the changes of the others: plan
+    /// again. A load may also fail after the record was committed. Then repeat the call with the same record, which the
+    /// store recognizes.
     pub async fn commit(&mut self, record: &CompactionRecord) -> Result<Revision, StoreError> {
         self.tail_only = false;
         self.settle().await?;
@@ -269,14 +276,16 @@ impl History {
         self.reload_after(committed).await
     }
 
-    /// Plans a pass and, if there is something to do, fills it with the default [`Notes`] and commits it; `None` if there is nothing to do.
+    /// Plans a pass. If the plan changes something, fills it with the default [`Notes`] and commits it. Returns `None`
+    /// if there is nothing to do.
     ///
-    /// There is no memory for summaries here: a strategy that only writes them (`Summarization`, `Ledger`) does nothing, and `AgentPreset`
-    /// hides messages without its ledger. `Engine` and `compact_messages` of `epitome-compactors` have that memory.
+    /// This method has no memory for summaries. A strategy that only writes summaries (`Summarization`, `Ledger`) does
+    /// nothing, and `AgentPreset` hides messages without its ledger. `Engine` and `compact_messages` of
+    /// `epitome-compactors` have that memory.
     ///
     /// # Errors
-    /// [`HistoryError`]: there is no plan, it cannot be filled, or the store refused it, and the session is then as it was; or it was
-    /// committed, and could not be loaded after that. Either way the same call again plans on what is then stored.
+    /// [`HistoryError`]: there is no plan, it cannot be filled, or the store refused it; the session is then unchanged.
+    /// A load may also fail after the commit. In both cases, the same call again plans on the stored session.
     pub async fn compact(
         &mut self,
         budget: &Budget,
@@ -295,10 +304,10 @@ impl History {
         Ok(Some(record))
     }
 
-    /// The latest compaction that is not undone, as it is stored now.
+    /// The latest stored compaction that is not undone.
     ///
     /// # Errors
-    /// As [`HistoryStore::records`]; a session that was not begun has none.
+    /// The errors of [`HistoryStore::records`]. A session that does not exist yet has no compaction.
     pub async fn latest_compaction(&self) -> Result<Option<Committed>, StoreError> {
         match self.store.latest_compaction(&self.session).await {
             Err(error) if error.kind() == StoreErrorKind::NotFound => Ok(None),
@@ -306,18 +315,19 @@ impl History {
         }
     }
 
-    /// Reads what the record that made `made` has hidden or shortened: see [`expand`](super::HistoryStoreExt::expand).
+    /// Reads the messages that the record of revision `made` has hidden or shortened: see
+    /// [`expand`](super::HistoryStoreExt::expand).
     ///
     /// # Errors
-    /// As [`expand`](super::HistoryStoreExt::expand).
+    /// The errors of [`expand`](super::HistoryStoreExt::expand).
     pub async fn expand(&self, made: Revision, from: Seq, limit: u32) -> Result<LogPage, StoreError> {
         self.store.expand(&self.session, made, from, limit).await
     }
 
-    /// Reads the log: see [`HistoryStore::log`]. A session that was not begun has an empty one.
+    /// Reads the log: see [`HistoryStore::log`]. A session that does not exist yet has an empty log.
     ///
     /// # Errors
-    /// As [`HistoryStore::log`].
+    /// The errors of [`HistoryStore::log`].
     pub async fn log(&self, range: core::ops::Range<Seq>, limit: u32) -> Result<LogPage, StoreError> {
         match self.store.log(&self.session, range, limit).await {
             Err(error) if error.kind() == StoreErrorKind::NotFound => Ok(LogPage::new(Vec::new(), None)),
@@ -325,11 +335,11 @@ impl History {
         }
     }
 
-    /// Undoes the record that made `made`, the latest that is not undone, and shows what was visible before it; what was
-    /// appended since stays.
+    /// Undoes the record of revision `made`, which must be the latest that is not undone. The messages that were
+    /// visible before it are visible again. Messages that were appended since stay.
     ///
     /// # Errors
-    /// As [`HistoryStore::uncompact`]. After `Conflict`, this has loaded what others did.
+    /// The errors of [`HistoryStore::uncompact`]. After `Conflict`, this handle has loaded the changes of the others.
     pub async fn uncompact(&mut self, made: Revision) -> Result<Revision, StoreError> {
         self.tail_only = false;
         self.in_doubt = true;
@@ -337,10 +347,10 @@ impl History {
         self.reload_after(undone).await
     }
 
-    /// Takes back the message `at` and all that came after it: see [`rewind`](super::HistoryStoreExt::rewind).
+    /// Takes back the message `at` and all later messages: see [`rewind`](super::HistoryStoreExt::rewind).
     ///
     /// # Errors
-    /// As [`rewind`](super::HistoryStoreExt::rewind).
+    /// The errors of [`rewind`](super::HistoryStoreExt::rewind).
     pub async fn rewind(&mut self, at: Seq) -> Result<Revision, StoreError> {
         self.tail_only = false;
         self.settle().await?;
@@ -355,19 +365,19 @@ impl History {
         positions.filter_map(|position| self.live().get(position as usize)).map(|live| &live.entry.message)
     }
 
-    /// The visible messages, by position in the index.
+    /// The visible messages, by their position in the index.
     #[must_use]
     pub fn live(&self) -> &[Live] {
         self.visible.live()
     }
 
-    /// The groups and sizes of what is visible.
+    /// The groups and sizes of the visible messages.
     #[must_use]
     pub fn index(&self) -> Index<'_> {
         self.visible.index()
     }
 
-    /// The sequence number that the next message will get.
+    /// The sequence number of the next message.
     #[must_use]
     pub const fn head(&self) -> Head {
         self.visible.head()
@@ -383,7 +393,7 @@ impl History {
         if self.in_doubt { self.reload().await } else { Ok(()) }
     }
 
-    /// Loads the session after an operation. If both fail, the operation's own error is the one to tell.
+    /// Loads the session after an operation. If both fail, returns the error of the operation.
     async fn reload_after<T>(&mut self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
         let reloaded = self.reload().await;
         let value = answer?;
@@ -391,7 +401,7 @@ impl History {
     }
 }
 
-/// Maximum number of texts whose recounts are remembered: of more than a window holds, in half a megabyte.
+/// Maximum number of texts with remembered counts: more than a window holds, in half a megabyte.
 const RECOUNTS_MAX: usize = 4_096;
 
 impl fmt::Debug for History {

@@ -27,7 +27,7 @@ use super::{
 use crate::stored;
 use crate::words::search_sessions;
 
-/// Keeps sessions in memory, on any executor: every method is done when its future is first polled.
+/// Keeps sessions in memory, on any executor. Every method completes at the first poll of its future.
 ///
 /// ```
 /// use epitome_core::{Basis, Seq, Tokens, Turn};
@@ -45,14 +45,14 @@ use crate::words::search_sessions;
 /// # }).unwrap();
 /// ```
 ///
-/// *Durability*: none. Its sessions end with it.
+/// *Durability*: none. The sessions are lost when the store is dropped.
 #[derive(Default)]
 pub struct MemoryStore {
     sessions: Mutex<BTreeMap<SessionId, Session>>,
 }
 
 impl MemoryStore {
-    /// A store without sessions.
+    /// Makes a store without sessions.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -60,12 +60,12 @@ impl MemoryStore {
 }
 
 impl MemoryStore {
-    /// A panic elsewhere cannot leave a session half changed: everything is decided before anything is written.
+    /// A panic cannot leave a session half changed, because everything is decided before the first write.
     fn sessions(&self) -> MutexGuard<'_, BTreeMap<SessionId, Session>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads a session that must be there.
+    /// Reads a session, which must exist.
     fn with<T>(
         &self,
         operation: &str,
@@ -165,7 +165,7 @@ impl Tables for MemoryStore {
     }
 }
 
-/// Checks that all entries have a stored form, here too.
+/// Checks that all entries have a stored form, as other stores do.
 pub(super) fn check(op: &Op<'_>) -> Result<(), StoreError> {
     let Op::Append(Append { entries, .. }, _) = op else { return Ok(()) };
     entries.iter().try_for_each(|entry| stored::check(&entry.message).map_err(rules::not_storable))
@@ -178,9 +178,9 @@ pub(super) struct Session {
     log: Vec<Slot>,
     live: Places,
     appends: Vec<LoggedAppend>,
-    /// Which of the appends has a token.
+    /// For each token, the number of its append.
     receipts: HashMap<AppendToken, u32>,
-    /// By revision.
+    /// The records, ordered by revision.
     records: Vec<Kept>,
     prunes: Vec<Pruned>,
     unanswered: BTreeMap<(Seq, u32), UnansweredCall>,
@@ -188,20 +188,20 @@ pub(super) struct Session {
     words: Words,
 }
 
-/// A logged message; its sequence number is its index.
+/// A message of the log. Its sequence number is its index.
 struct Slot {
     entry: Entry,
     hidden_by: Option<Revision>,
-    /// Boxed: few messages have it, and there is a place for it in all.
+    /// Boxed, because few messages have it and each slot has the field.
     shortened: Option<Box<Restored>>,
-    /// Which of the prunes has deleted what it said, counted from 1.
+    /// The number of the prune that deleted its text, counted from 1.
     pruned: u32,
 }
 
 struct Kept {
     committed: Committed,
     id: RecordId,
-    /// The record's summaries. Visible or not, they stay with their record.
+    /// The record's summaries, visible or hidden.
     summaries: Vec<KeptSummary>,
 }
 
@@ -232,7 +232,7 @@ impl Session {
         usize::try_from(seq.0).ok().and_then(|index| self.log.get_mut(index))
     }
 
-    /// The logged messages from `first` to before `end`, as far as the log goes.
+    /// The messages of the log from `first` to before `end`, limited to the end of the log.
     fn slots(&self, first: Seq, end: Seq) -> &[Slot] {
         let index = |seq: Seq| usize::try_from(seq.0).unwrap_or(usize::MAX).min(self.log.len());
         self.log.get(index(first)..index(end)).unwrap_or_default()
@@ -251,7 +251,7 @@ impl Session {
 }
 
 impl Slot {
-    /// The size of the message as it is shown.
+    /// The size of the message in its visible form.
     fn shown(&self) -> &TokenCount {
         self.shortened.as_ref().map_or(&self.entry.count, |shortened| &shortened.count)
     }
@@ -263,7 +263,7 @@ impl Session {
     }
 }
 
-/// No sequence of calls leads here.
+/// An internal error that no sequence of calls can cause.
 fn lost() -> StoreError {
     rules::corrupt("a message of the log is missing")
 }

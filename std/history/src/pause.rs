@@ -1,4 +1,4 @@
-//! The pause of a writer after another one was faster, before it tries again.
+//! The pause of a writer before it retries after a conflict with another writer.
 
 use core::future::poll_fn;
 use core::hash::{BuildHasher as _, BuildHasherDefault};
@@ -8,9 +8,9 @@ use std::hash::DefaultHasher;
 
 use futures_timer::Delay;
 
-/// Waits before attempt `attempt + 1`, counted from 1. The first repetition comes at once: most conflicts are with one writer, who
-/// is done. The next ones wait up to 1, 2, 4 .. `WAIT_MAX`, each writer another part of it: `writer` is something that no other
-/// writer has, such as the token of its append.
+/// Waits before attempt `attempt + 1`, counted from 1. The first retry comes at once, because most conflicts are with
+/// one writer that is already done. The next ones wait up to 1, 2, 4 .. `WAIT_MAX`. Each writer waits a different part
+/// of that time. `writer` is a value that no other writer has, for example the token of its append.
 ///
 /// # Cancel safety
 /// Dropping the future ends the wait.
@@ -21,7 +21,7 @@ pub async fn pause(attempt: u32, writer: &impl core::hash::Hash) {
     }
 }
 
-/// Lets other tasks of the executor go on first.
+/// Yields once to the other tasks of the executor.
 ///
 /// # Cancel safety
 /// Dropping the future ends the wait.
@@ -42,12 +42,12 @@ fn wait(attempt: u32, writer: &impl core::hash::Hash) -> Duration {
     let Some(doublings) = attempt.checked_sub(2) else { return Duration::ZERO };
     let most = Duration::from_millis(1).saturating_mul(1 << doublings.min(16)).min(WAIT_MAX);
     let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one((attempt, writer));
-    // A part of at least one half, so that a wait is one.
+    // At least one half of the longest wait, so that the wait is never too short.
     let part = u32::try_from(hash % 512).unwrap_or_default();
     (most / 1_024).saturating_mul(part.saturating_add(512))
 }
 
-/// The longest wait: about as long as a few appends with their flushes. To wait longer gives way to those that do not wait.
+/// The longest wait: the time of a few appends with their flushes. A longer wait would favour writers that do not wait.
 const WAIT_MAX: Duration = Duration::from_millis(16);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Compactions that were decided on a copy of a history, on their way into the stored one.
+//! Compactions that were decided on a copy of a history and are not yet committed to the stored one.
 
 use epitome_core::attribution::SeqRange;
 use epitome_core::{Group, Seq};
@@ -7,17 +7,19 @@ use epitome_message::Str;
 use super::visible::VisibleIndex;
 use super::{CompactionRecord, MessageEdit, PartStandIn, Summary, TokenCount};
 
-/// A compaction that was decided and not committed yet, in sequence numbers of the log. Others may have changed it since: what they did is left alone.
+/// A compaction that was decided and not committed yet, in sequence numbers of the log. The session may have changed
+/// since; such changes are kept.
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::exhaustive_structs, reason = "a run fills it")]
 pub struct PendingRecord {
-    /// The messages to be hidden.
+    /// The messages to hide.
     pub hides: Vec<SeqRange>,
-    /// The summaries in the place of the hidden messages. It is shown only if all that it covers is hidden.
+    /// The summaries in the place of the hidden messages. A summary is shown only if all messages that it covers are
+    /// hidden.
     pub summaries: Vec<Summary>,
-    /// The messages to be shortened, in the order of their numbers.
+    /// The messages to shorten, in the order of their numbers.
     pub edits: Vec<PendingEdit>,
-    /// The strategy that decided it.
+    /// The strategy that made the decision.
     pub strategy: Str,
 }
 
@@ -25,18 +27,18 @@ pub struct PendingRecord {
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "a run fills it")]
 pub struct PendingEdit {
-    /// Its number.
+    /// The sequence number of the message.
     pub seq: Seq,
-    /// The stand-ins of its parts at the time of the decision. If something else does by now, the message stays as it is.
+    /// The stand-ins of its parts at the time of the decision. If the message has others now, it is not changed.
     pub seen: Vec<PartStandIn>,
     /// The new stand-ins.
     pub stand_ins: Vec<PartStandIn>,
-    /// The size of the message then.
+    /// The size of the message with the new stand-ins.
     pub count: TokenCount,
 }
 
 impl VisibleIndex {
-    /// The record of `pending`, as far as it is visible here; `None` if that is nothing.
+    /// The record of `pending`, as far as its messages are visible here; `None` if no change is left.
     pub(super) fn record_pending(&self, pending: &PendingRecord) -> Option<CompactionRecord> {
         let mut record = CompactionRecord::new(self.index().revision(), self.head());
         record.tokens_before = self.index().tokens();
@@ -49,7 +51,7 @@ impl VisibleIndex {
         (!record.hides.is_empty() || !record.edits.is_empty()).then_some(record)
     }
 
-    /// Hides whole groups only, and none if a summary would then stand for more than is hidden.
+    /// Hides whole groups only. Hides nothing if a summary would then cover messages that are not hidden.
     fn hide(&self, pending: &PendingRecord, record: &mut CompactionRecord) {
         let hides = |group: &Group<'_>| self.covered_by(group).iter().all(|it| within(&pending.hides, it));
         let hidden = self.covered_where(hides);

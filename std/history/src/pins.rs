@@ -1,4 +1,4 @@
-//! Pins of a program, beside messages that are stored as pinned.
+//! Pins of a program, in addition to messages that are stored as pinned.
 
 use core::fmt;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use epitome_core::message::{MessageView, PartView, Parts, Role};
 
 use epitome_message::{Message, Str};
 
-/// Messages that stay whatever is compacted, with the calls and results of their groups: by number, by source, or by a
-/// predicate. They are not stored: who wants them in each compaction says so in each.
+/// Messages that no compaction hides, with the calls and results of their groups. They are selected by number, by
+/// source, or by a predicate. Pins are not stored: a program sets them for each history or compaction.
 ///
-/// What is hidden already stays hidden, and a summary of it may be replaced: undo the compaction first. Pins that alone are
-/// more than fits make a compaction fail with `Infeasible`.
+/// A message that is already hidden stays hidden, and its summary may be replaced: undo the compaction first. If the
+/// pinned messages alone exceed the limit, a compaction fails with `Infeasible`.
 ///
 /// ```
 /// use epitome_core::Seq;
@@ -38,25 +38,26 @@ enum Pin {
 }
 
 impl Pins {
-    /// Pins the message of this number in the session's log.
+    /// Pins the message with this number in the session's log.
     #[must_use]
     pub fn with_message(self, seq: Seq) -> Self {
         self.with_messages(SeqRange { first: seq, last: seq })
     }
 
-    /// Pins the messages of these numbers.
+    /// Pins the messages with these numbers.
     #[must_use]
     pub fn with_messages(self, range: SeqRange) -> Self {
         self.with(Pin::Messages(range))
     }
 
-    /// Pins every message that this component has added; the caller's own messages have the empty source.
+    /// Pins every message that this component added. The caller's own messages have the empty source.
     #[must_use]
     pub fn with_source(self, source_id: impl Into<Str>) -> Self {
         self.with(Pin::Source(source_id.into()))
     }
 
-    /// Pins the messages of which `holds` is true. It is called often, and must always give the same answer for a message.
+    /// Pins the messages for which `holds` returns `true`. It is called often, and must always return the same value
+    /// for a message.
     #[must_use]
     pub fn with_where(self, holds: impl Fn(&Message) -> bool + Send + Sync + 'static) -> Self {
         self.with(Pin::Where(Arc::new(holds)))
@@ -67,7 +68,7 @@ impl Pins {
         self
     }
 
-    /// Whether nothing is pinned.
+    /// Whether there are no pins.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -83,7 +84,7 @@ impl Pins {
         })
     }
 
-    /// A message of the log as an index is to see it.
+    /// A message of the log with its pin, for an index.
     pub(super) fn seen<'m>(&self, seq: Seq, message: &'m Message) -> Pinned<'m, Message> {
         Pinned::new(message, self.holds(Some(seq), message))
     }
@@ -103,7 +104,7 @@ impl fmt::Debug for Pins {
     }
 }
 
-/// A message that is pinned if it was, or is now.
+/// A message that counts as pinned if it is stored as pinned, or `pinned` is set.
 #[derive(Debug, Clone, Copy)]
 pub struct Pinned<'a, M> {
     message: &'a M,
@@ -111,7 +112,7 @@ pub struct Pinned<'a, M> {
 }
 
 impl<'a, M> Pinned<'a, M> {
-    /// `message`, pinned if it was or is `pinned`.
+    /// Wraps `message`. It counts as pinned if it is stored as pinned, or `pinned` is set.
     pub const fn new(message: &'a M, pinned: bool) -> Self {
         Self { message, pinned }
     }

@@ -1,4 +1,4 @@
-//! The record of a plan: its changes of a stored session.
+//! The record of a plan: its changes to a stored session.
 
 use epitome_core::attribution::{Authority, Retention, SeqRange, SourceKind};
 use epitome_core::message::Role;
@@ -12,17 +12,19 @@ use super::{CompactionRecord, Live, MessageEdit, PartStandIn, Summary};
 /// The source id of summaries that a plan puts in the place of messages.
 const SOURCE_ID: &str = "compaction";
 
-/// Beginning of the part of a summary that a hook of a compaction has added. It is no part of the summary's own text.
+/// Beginning of a part that a hook of a compaction added to a summary. The part does not belong to the text of the
+/// summary.
 pub const RELOADED: &str = "[Reloaded after a compaction]\n";
 
-/// Whether a message holds nothing but such a part.
+/// Whether a message has only such parts.
 fn is_reloaded_only(message: &Message) -> bool {
     let is = |part: &Part| matches!(part, Part::Text(text) if text.starts_with(RELOADED));
     !message.parts().is_empty() && message.parts().iter().all(is)
 }
 
 impl VisibleIndex {
-    /// The changes of the stored session by `ready`, made from this index. Without `parts`, a summary is the text that the plan has for it.
+    /// The changes of `ready`, which was made from this index, to the stored session. Without `parts`, a summary has
+    /// the text of the plan.
     pub(super) fn record(
         &self,
         ready: &ReadyPlan<'_, '_>,
@@ -48,9 +50,9 @@ impl VisibleIndex {
         record
     }
 
-    /// Has `record` show `text` too: as a part of its last summary, or in the place of the last stored messages that it hides. Texts
-    /// that stand alone from compactions before are hidden. Returns the tokens of the text; `None` if there is no place for it, or it
-    /// has more tokens than `tokens_max`.
+    /// Adds `text` to `record`: as a part of its last summary, or in the place of the last stored messages that it
+    /// hides. Texts of earlier compactions that stand alone are hidden. Returns the tokens of the text; `None` if there
+    /// is no place for it, or it has more tokens than `tokens_max`.
     pub(super) fn add_text(
         &self,
         record: &mut CompactionRecord,
@@ -85,7 +87,7 @@ impl VisibleIndex {
         Some(tokens)
     }
 
-    /// Hides what stands for nothing but a text of a compaction before.
+    /// Hides the messages that contain only such texts of earlier compactions.
     fn hide_texts(&self, record: &mut CompactionRecord) {
         let is_hidden = |live: &Live| record.hides.iter().any(|range| range.contains(live.key));
         let is_only = |live: &&Live| !live.covers.is_empty() && is_reloaded_only(&live.entry.message);
@@ -97,7 +99,7 @@ impl VisibleIndex {
         }
     }
 
-    /// A summary without a text, in the place of the last stored messages that a record hides.
+    /// An empty summary in the place of the last stored messages that a record hides.
     fn place_of(&self, record: &CompactionRecord, counter: &Counter) -> Option<Summary> {
         let within = |range: SeqRange| {
             let is_within = move |live: &&Live| {
@@ -106,7 +108,7 @@ impl VisibleIndex {
             };
             self.live().iter().filter(is_within).map(|live| live.entry.message.attribution())
         };
-        // What is never stored takes the text with it.
+        // A range without stored messages is no place: the text would be lost with it.
         let is_stored =
             |own: &Attribution| own.source != SourceKind::Context && own.retention != Retention::Ephemeral;
         let range = record.hides.iter().rev().copied().find(|range| within(*range).any(is_stored))?;
@@ -118,7 +120,8 @@ impl VisibleIndex {
         Some(Summary::new(range.first, message, count))
     }
 
-    /// A message of the model, because models write summaries; it has no more authority than the least of what it covers.
+    /// The message has the role of the model, because models write summaries. Its authority is at most the lowest among
+    /// the covered messages.
     fn summary(&self, edit: &SummaryEdit<'_, '_>, parts: Vec<Part>, counter: &Counter) -> Option<Summary> {
         let covers = || edit.covers().flatten().filter_map(|position| self.live().get(position as usize));
         let authority =
@@ -132,7 +135,8 @@ impl VisibleIndex {
         Some(Summary::new(key, message, count))
     }
 
-    /// The edit of one message. `shown` counts the visible parts, a store those that were appended.
+    /// The edit of one message. The ordinals of `shown` count the visible parts; a store counts the parts of the
+    /// appended message.
     fn message_edit(&self, position: u32, shown: Vec<PartStandIn>, counter: &Counter) -> Option<MessageEdit> {
         let live: &Live = self.live().get(position as usize)?;
         let edited = PartStandIn::apply(&shown, &live.entry.message);

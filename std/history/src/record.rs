@@ -10,23 +10,23 @@ use super::{Entry, MessageEdit, TokenCount};
 
 /// A compaction record: the messages that it hides or shortens, and their stand-ins. Nothing is deleted.
 ///
-/// A record edits only what is visible at its parent revision, and it hides whole groups.
+/// A record changes only messages that are visible at its parent revision, and it hides whole groups.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct CompactionRecord {
-    /// The revision that it was made from, and the one that a commit expects.
+    /// The revision from which the record was made. A commit expects the session at this revision.
     pub parent: Revision,
-    /// The head that it was made from: messages appended later are not its business.
+    /// The head from which the record was made. The record does not affect messages that were appended later.
     pub head: Head,
     /// The messages it hides: ascending, none overlapping, none adjacent.
     pub hides: Vec<SeqRange>,
-    /// The messages that stand in place of hidden ones.
+    /// The messages in the place of hidden ones.
     pub summaries: Vec<Summary>,
     /// The messages that stay, with shortened parts: in the order of their numbers, none of them hidden.
     pub edits: Vec<MessageEdit>,
-    /// The unanswered calls among the hidden messages, so that an answer that comes late still finds its group.
+    /// The unanswered calls among the hidden messages. They let a late answer find its group.
     pub unanswered: Vec<UnansweredCall>,
-    /// The names of the strategies that made the plan, for readers of the log.
+    /// The names of the strategies that made the plan, as information for readers of the log.
     pub strategy: Str,
     /// The size of the projection before, in tokens.
     pub tokens_before: u64,
@@ -35,7 +35,7 @@ pub struct CompactionRecord {
 }
 
 impl CompactionRecord {
-    /// A record made from `parent` and `head` that does nothing yet.
+    /// Makes a record from `parent` and `head` without any changes.
     #[must_use]
     pub fn new(parent: Revision, head: Head) -> Self {
         Self {
@@ -56,22 +56,22 @@ impl CompactionRecord {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Committed {
-    /// The revision that it made.
+    /// The revision of the record.
     pub revision: Revision,
     /// The record.
     pub record: CompactionRecord,
-    /// The revision that undid it; `None` while it holds.
+    /// The revision of its uncompact; `None` if it is not undone.
     pub undone_by: Option<Revision>,
 }
 
 impl Committed {
-    /// The record that made `revision`.
+    /// Makes a committed record with this revision.
     #[must_use]
     pub const fn new(revision: Revision, record: CompactionRecord) -> Self {
         Self { revision, record, undone_by: None }
     }
 
-    /// Marks the record as undone.
+    /// Sets the revision of its uncompact.
     #[must_use]
     pub const fn undone(mut self, by: Option<Revision>) -> Self {
         self.undone_by = by;
@@ -79,11 +79,11 @@ impl Committed {
     }
 }
 
-/// A message that stands in place of hidden ones.
+/// A message in the place of hidden ones.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Its place: the lowest sequence number that it covers.
+    /// Its key: the lowest sequence number that it covers.
     pub key: Seq,
     /// The message. Its attribution names the messages it covers.
     pub message: Message,
@@ -92,7 +92,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// `message` in place of the messages from `key` on.
+    /// Makes a summary with `message` in the place of the messages from `key` on.
     #[must_use]
     pub const fn new(key: Seq, message: Message, count: TokenCount) -> Self {
         Self { key, message, count }
@@ -109,7 +109,7 @@ pub struct UnansweredCall {
     pub anchor: Seq,
     /// The turn of its group.
     pub turn: Turn,
-    /// Its place among the calls of its group, as [`OpenCall`] has it: a request for approval is marked in it.
+    /// Its place among the calls of its group, as in [`OpenCall`]. A bit of it marks a request for approval.
     pub ordinal: u32,
 }
 
@@ -120,7 +120,7 @@ impl UnansweredCall {
         Self { id, anchor, turn, ordinal }
     }
 
-    /// Whether `answer` answers it.
+    /// Whether `answer` answers this call.
     #[doc(hidden)]
     #[must_use]
     pub fn is_answered_by(&self, answer: &Entry) -> bool {
@@ -130,7 +130,7 @@ impl UnansweredCall {
     }
 }
 
-/// Names a record by its content: equal edits of one revision have equal ids, so a commit can be repeated safely.
+/// The id of a record, made from its content: equal edits of one revision have equal ids. It makes a commit idempotent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RecordId([u8; 16]);
 
@@ -141,7 +141,7 @@ impl RecordId {
         Self(bytes)
     }
 
-    /// The id that this is the text of: 32 hexadecimal digits.
+    /// Parses an id of 32 hexadecimal digits.
     #[doc(hidden)]
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -149,7 +149,7 @@ impl RecordId {
         Some(Self(id.into_bytes()))
     }
 
-    /// Its bytes.
+    /// The bytes of the id.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0

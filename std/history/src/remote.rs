@@ -1,4 +1,5 @@
-//! Common parts of the stores on servers: time limits, retries, the runtime, the password of a server, and its address as it may be shown.
+//! Common parts of the stores on servers: time limits, retries, the runtime, the password, and the printable address of
+//! a server.
 
 mod home;
 mod retry;
@@ -22,19 +23,19 @@ pub use super::url::shown_url as shown;
 /// assert_eq!(patient.retry_delay, Duration::from_millis(50));
 /// ```
 ///
-/// What is tried again is an operation that was `Unavailable`, and nothing else. That is safe: an append is known by its
-/// token, a commit by its record, and the others change nothing or may be repeated. A delay is between a half of what is
-/// said here and the whole, at random, so that those who failed together do not come back together.
+/// An operation is retried only after `Unavailable`. Retries are safe: an append is recognized by its token and a
+/// commit by its record, and the other operations change nothing or are idempotent. The actual delay is random, between
+/// a half of the configured delay and all of it, so that clients that failed together do not retry together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RemoteOptions {
-    /// The time limit of one attempt, the wait for a connection included. 5 seconds.
+    /// The time limit of one attempt, with the wait for a connection. 5 seconds by default.
     pub timeout: Duration,
-    /// The number of retries of an operation. 3 times.
+    /// The number of retries of an operation. 3 by default.
     pub retries: u32,
-    /// The delay before the first retry; each further delay is twice as long. 50 milliseconds.
+    /// The delay before the first retry; each further delay is twice as long. 50 milliseconds by default.
     pub retry_delay: Duration,
-    /// The maximum number of connections; if all are in use, an operation waits for one. 8.
+    /// The maximum number of connections. If all are in use, an operation waits for one. 8 by default.
     pub connections_max: NonZeroUsize,
 }
 
@@ -46,21 +47,21 @@ impl RemoteOptions {
         self
     }
 
-    /// Sets the number of further attempts.
+    /// Sets the number of retries.
     #[must_use]
     pub const fn with_retries(mut self, retries: u32) -> Self {
         self.retries = retries;
         self
     }
 
-    /// Sets the first delay.
+    /// Sets the delay before the first retry.
     #[must_use]
     pub const fn with_retry_delay(mut self, delay: Duration) -> Self {
         self.retry_delay = delay;
         self
     }
 
-    /// Sets the largest number of connections.
+    /// Sets the maximum number of connections.
     #[must_use]
     pub const fn with_connections_max(mut self, connections_max: NonZeroUsize) -> Self {
         self.connections_max = connections_max;

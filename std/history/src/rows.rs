@@ -1,4 +1,4 @@
-//! Common parts of stores in tables: reading a row, and writing one.
+//! Common parts of stores in tables: encoding and decoding of rows.
 
 use epitome_core::attribution::SeqRange;
 use epitome_core::{Basis, Head, Revision, Seq, Tokens, Turn};
@@ -13,19 +13,19 @@ use super::{
 };
 use crate::stored;
 
-/// A row of the sessions.
+/// A row of the table of sessions.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionRow {
     pub id: i64,
     pub counters: Counters,
 }
 
-/// A time as a database keeps it.
+/// A time as a database number.
 pub fn stored_time(time: Option<Timestamp>) -> Option<i64> {
     time.map(|time| int(time.0))
 }
 
-/// A message, or a summary, as it is stored: decoded by whoever asked for it, when the database has been left.
+/// A stored message or summary. It is decoded after the database operation, by the caller.
 #[derive(Debug)]
 pub struct MessageRow {
     pub key: Seq,
@@ -41,14 +41,14 @@ pub struct MessageRow {
     /// Coverage of a summary; `None` for a message.
     pub covers: Option<String>,
     pub part_tokens: Option<String>,
-    /// The revision that shortened it last.
+    /// The revision of the latest record that shortened it.
     pub edited_by: Option<Revision>,
     pub edit: Option<EditRow>,
-    /// The revision that deleted what it said.
+    /// The revision of the prune that deleted its text.
     pub pruned_by: Option<Revision>,
 }
 
-/// The stand-ins of a message's parts, as they are stored.
+/// The stored stand-ins of a message.
 #[derive(Debug)]
 pub struct EditRow {
     pub tokens: Tokens,
@@ -64,7 +64,7 @@ impl EditRow {
         Ok((stand_ins, count(self.tokens, &self.basis, self.counter)?))
     }
 
-    /// The stand-ins as the record that made `by` has put them there.
+    /// Decodes the stand-ins, which the record of revision `by` set.
     pub fn into_restored(self, by: Revision) -> Result<Restored, StoreError> {
         let (stand_ins, count) = self.into_stand_ins()?;
         Ok(Restored { by, stand_ins, count })
@@ -96,12 +96,12 @@ impl MessageRow {
     }
 }
 
-/// A live projection as it is stored.
+/// A live projection in stored form.
 #[derive(Debug)]
 pub struct StoredProjection {
     pub head: Head,
     pub revision: Revision,
-    /// In the order of keys.
+    /// The rows, ordered by key.
     pub rows: Vec<MessageRow>,
     pub unanswered: Vec<UnansweredCall>,
 }
@@ -115,7 +115,7 @@ impl StoredProjection {
     }
 }
 
-/// A page of the log as it is stored.
+/// A page of the log in stored form.
 #[derive(Debug)]
 pub struct StoredPage {
     pub rows: Vec<MessageRow>,
@@ -136,7 +136,7 @@ impl StoredPage {
     }
 }
 
-/// A record as it is stored: its summaries have rows of their own.
+/// A record in stored form. Its summaries are in separate rows.
 #[derive(Debug)]
 pub struct StoredRecord {
     pub revision: Revision,
@@ -170,18 +170,18 @@ impl StoredRecord {
     }
 }
 
-/// The rest of a stored message that is pruned.
+/// The stored form of a message after its text was pruned.
 pub fn pruned(body: &str) -> Result<String, StoreError> {
     let unread = |error| corrupt("prune: a message cannot be read").with_source(error);
     let message = stored::decode(body).map_err(unread)?;
     stored::encode(&message.into_pruned()).map_err(not_storable)
 }
 
-/// The beginning of the last turn: `message` and `summary` have the beginning of the last turn of the visible messages, and that of the
-/// summaries.
+/// The beginning of the last turn. `message` is the beginning of the last turn among the visible messages, `summary` is
+/// that among the visible summaries.
 pub fn last_turn_begins(message: Option<(Seq, Turn)>, summary: Option<(Seq, Turn)>, head: Head) -> Seq {
     match (message, summary) {
-        // A summary has the turn of what it stands for, so the later turn is the last.
+        // A summary has the turn of the messages that it covers, so the later turn of the two is the last one.
         (Some(message), Some(summary)) if message.1 == summary.1 => message.0.min(summary.0),
         (Some(message), Some(summary)) if message.1 > summary.1 => message.0,
         (_, Some(summary)) => summary.0,
@@ -190,13 +190,13 @@ pub fn last_turn_begins(message: Option<(Seq, Turn)>, summary: Option<(Seq, Turn
     }
 }
 
-/// A stored standing.
+/// Decodes a stored standing.
 pub fn standing(number: i64) -> Result<Standing, StoreError> {
     let known = u64::try_from(number).ok().and_then(Standing::parse);
     known.ok_or_else(|| corrupt("the standing of a message is of an unknown kind"))
 }
 
-/// A stored count.
+/// Decodes a stored token count.
 pub fn count(tokens: Tokens, word: &str, counter: String) -> Result<TokenCount, StoreError> {
     let basis = basis(word).ok_or_else(|| corrupt("the count of a message is of an unknown kind"))?;
     Ok(TokenCount::new(tokens, basis, Str::from(counter)))
@@ -206,7 +206,7 @@ fn basis(word: &str) -> Option<Basis> {
     [Basis::Estimated, Basis::Counted, Basis::Reported].into_iter().find(|basis| basis.as_str() == word)
 }
 
-/// The sizes of a message's parts: `[1,2]`.
+/// Encodes the sizes of a message's parts: `[1,2]`.
 pub fn part_tokens_text(sizes: &[Tokens]) -> Option<String> {
     let sizes: Vec<String> = sizes.iter().map(|size| size.0.to_string()).collect();
     (!sizes.is_empty()).then(|| format!("[{}]", sizes.join(",")))
@@ -218,20 +218,20 @@ fn part_tokens(text: &str) -> Result<Vec<Tokens>, StoreError> {
     Ok(sizes.into_iter().map(Tokens).collect())
 }
 
-/// The coverage of a summary as text: `[[first,last],..]`.
+/// Encodes the coverage of a summary: `[[first,last],..]`.
 pub fn covers_text(ranges: &[SeqRange]) -> Result<String, StoreError> {
     let pairs: Vec<[u64; 2]> = ranges.iter().map(|range| [range.first.0, range.last.0]).collect();
     serde_json::to_string(&pairs).map_err(|_| rules::invalid("commit: the coverage cannot be written"))
 }
 
-/// The coverage of a stored summary.
+/// Decodes the coverage of a summary.
 pub fn covers(text: &str) -> Result<Vec<SeqRange>, StoreError> {
     let pairs: Vec<[u64; 2]> =
         serde_json::from_str(text).map_err(|_| corrupt("the coverage of a summary cannot be read"))?;
     Ok(pairs.into_iter().map(|[first, last]| SeqRange { first: Seq(first), last: Seq(last) }).collect())
 }
 
-/// A number as a database keeps it. One that does not fit is larger than any number that a session can have.
+/// A number as a database integer. A number that does not fit becomes the maximum, which no session reaches.
 pub fn int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

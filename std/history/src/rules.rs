@@ -1,4 +1,4 @@
-//! The checks and decisions of every store. Nothing here reads or writes one.
+//! The checks and decisions of every store. This module reads and writes no store.
 
 mod authority;
 mod place;
@@ -26,25 +26,25 @@ use super::{
 };
 use crate::stored::{self, StoredError};
 
-/// A visible message, as a commit sees it.
+/// A visible message, in the form that the checks of a commit use.
 #[derive(Debug, Clone, Copy)]
 pub struct VisibleMessage {
     /// Its number.
     pub seq: Seq,
     /// The first message of its group.
     pub anchor: Seq,
-    /// Its size as it is shown.
+    /// Its size in its visible form.
     pub tokens: Tokens,
     /// The part of its attribution that a commit needs.
     pub standing: Standing,
 }
 
-/// A visible summary, as a commit sees it.
+/// A visible summary, in the form that the checks of a commit use.
 #[derive(Debug, Clone)]
 pub struct VisibleSummary {
     /// Its key: the lowest number that it covers.
     pub key: Seq,
-    /// The revision that its record made.
+    /// The revision of its record.
     pub made: Revision,
     /// The numbers that it covers: ascending.
     pub covers: Vec<SeqRange>,
@@ -63,12 +63,12 @@ pub struct HiddenRows {
     pub summaries: Vec<Seq>,
     /// Number of messages and summaries that are visible after the commit.
     pub live_messages: u64,
-    /// Number of tokens of those.
+    /// Number of their tokens.
     pub live_tokens: u64,
 }
 
-/// Decides whether `record` may be committed now. `Some` is the answer to a repetition. `known` is the record that made
-/// the revision after `record.parent`.
+/// Checks whether `record` may be committed now. Returns `Some` with the answer if the commit is a repetition. `known`
+/// is the record of the revision after `record.parent`.
 pub fn check_commit(
     record: &CompactionRecord,
     id: RecordId,
@@ -139,8 +139,8 @@ fn check_edits(record: &CompactionRecord) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Decides what stands in place of a visible message's parts after `edit`. `message` is the one of the log, with `before`
-/// in place of its parts and `shown` as its size.
+/// Decides the stand-ins of a visible message after `edit`. `message` is the appended message, `before` are its present
+/// stand-ins, and `shown` is its present size.
 pub fn shorten(
     edit: &MessageEdit,
     message: &Message,
@@ -148,7 +148,7 @@ pub fn shorten(
     shown: &TokenCount,
 ) -> Result<Vec<PartStandIn>, StoreError> {
     let seq = edit.seq;
-    // Of a message that was pruned before it came here, in an import, nothing is left to be looked at.
+    // An imported message may have been pruned before, and then has no parts to check.
     let looked_at = if message.is_pruned() { &[][..] } else { &edit.stand_ins[..] };
     for PartStandIn { ordinal, text } in looked_at {
         let part = usize::try_from(*ordinal).ok().and_then(|at| message.parts().get(at));
@@ -171,7 +171,7 @@ pub fn shorten(
             )));
         }
     }
-    // Sealed reasoning counts as nothing. Amounts of two counters cannot be compared.
+    // Sealed reasoning counts as zero tokens. Sizes from two counters cannot be compared.
     let may_be_equal = edit.stand_ins.iter().all(|stand_in| stand_in.text.is_none());
     let smaller = match edit.count.tokens.cmp(&shown.tokens) {
         Ordering::Less => true,
@@ -216,7 +216,7 @@ fn check_summaries(hidden: &[SeqRange], summaries: &[Summary]) -> Result<(), Sto
     if overlap { Err(invalid("commit: a message is covered twice")) } else { Ok(()) }
 }
 
-/// Decides what a checked `record` hides of what is visible, both in the order of keys.
+/// Decides which visible messages and summaries a checked `record` hides. Both lists are ordered by key.
 pub fn edit(
     record: &CompactionRecord,
     messages: &[VisibleMessage],
@@ -274,10 +274,11 @@ impl HiddenRows {
     }
 }
 
-/// Groups are hidden whole. One that has grown since the record was made is a conflict: hiding the new message would hide one that no plan
-/// has seen.
+/// Checks that groups are hidden whole. A group that has grown since the record was made is a conflict: the plan has
+/// not seen its new message.
 ///
-/// This is asked last, as it may be a conflict: a record that is wrong in itself is not worth another try.
+/// This check comes last, because its error may be a conflict. A record with an error of its own must not cause a
+/// retry.
 pub fn check_groups(record: &CompactionRecord, messages: &[VisibleMessage]) -> Result<(), StoreError> {
     let is_hidden = |message: &&VisibleMessage| hides(&record.hides, message.seq);
     let hidden: BTreeSet<Seq> = messages.iter().filter(is_hidden).map(|message| message.anchor).collect();
@@ -292,7 +293,8 @@ pub fn check_groups(record: &CompactionRecord, messages: &[VisibleMessage]) -> R
     }
 }
 
-/// `messages` are hidden, and so is what the summaries that are hidden stand for: `covered`, in which there may be gaps.
+/// Checks that each range hides a visible message. `messages` are the hidden messages, `covered` is the coverage of the
+/// hidden summaries, which may have gaps.
 fn check_visible(ranges: &[SeqRange], messages: &[Seq], covered: &[SeqRange]) -> Result<(), StoreError> {
     let holds_one = |range: SeqRange| {
         let at = messages.partition_point(|seq| *seq < range.first);
@@ -306,7 +308,7 @@ fn check_visible(ranges: &[SeqRange], messages: &[Seq], covered: &[SeqRange]) ->
     }
 }
 
-/// Whether `ranges`, ascending and apart, hold `seq`.
+/// Whether `ranges`, which are ascending and disjoint, contain `seq`.
 fn hides(ranges: &[SeqRange], seq: Seq) -> bool {
     hides_all(ranges, SeqRange { first: seq, last: seq })
 }
@@ -321,7 +323,7 @@ fn hides_some(ranges: &[SeqRange], range: SeqRange) -> bool {
     ranges.get(at).is_some_and(|hidden| hidden.first <= range.last)
 }
 
-/// The beginning of the page after one that ends before `end`, in a log whose range up to `wanted` was asked for.
+/// The beginning of the next page after a page that ends before `end`. `wanted` is the end of the requested range.
 pub fn next_page(end: Seq, wanted: Seq, head: Head) -> Option<Seq> {
     (end < wanted.min(head)).then_some(end)
 }
@@ -335,7 +337,7 @@ pub fn token_reused() -> StoreError {
     invalid("append: the token was used for other messages")
 }
 
-/// The error of an operation on a session that is not there.
+/// The error of an operation on a session that does not exist.
 pub fn not_found(operation: &str) -> StoreError {
     StoreError::new(StoreErrorKind::NotFound, format!("{operation}: there is no such session"))
 }
@@ -344,7 +346,8 @@ pub fn unsupported(operation: &str) -> StoreError {
     StoreError::new(StoreErrorKind::Unsupported, format!("{operation}: this store cannot do that"))
 }
 
-/// Checks that a stored record is the one that its id names. Where something of a record was pruned, the id is that of the whole one.
+/// Checks that a stored record matches its id. A record with pruned texts keeps the id of the whole record, and is not
+/// checked.
 pub fn check_id(record: &CompactionRecord, id: RecordId) -> Result<(), StoreError> {
     if is_pruned_record(record) || stored::record_id(record).map_err(not_storable)? == id {
         return Ok(());
@@ -352,12 +355,12 @@ pub fn check_id(record: &CompactionRecord, id: RecordId) -> Result<(), StoreErro
     Err(corrupt(format!("the record made from {} is not the one that its id names", record.parent)))
 }
 
-/// The error of a message that has no stored form.
+/// The error for a message that has no stored form.
 pub fn not_storable(error: StoredError) -> StoreError {
     invalid("a message has no stored form").with_source(error)
 }
 
-/// The error of a stored text that the store has not written so.
+/// The error for a stored text that differs from the text that the store wrote.
 pub fn corrupt(context: impl Into<String>) -> StoreError {
     StoreError::new(StoreErrorKind::Corrupt, context)
 }

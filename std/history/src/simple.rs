@@ -1,4 +1,4 @@
-//! A history store of anything that gets and saves a session's bytes.
+//! A history store over any medium that reads and saves a session's bytes.
 
 use core::hash::{BuildHasher, BuildHasherDefault};
 use core::ops::Range;
@@ -18,25 +18,54 @@ use super::{
 
 /// A medium that keeps the bytes of each session: a key-value store, an object store, a folder.
 ///
-/// *For implementers*: nothing needs to be known of the bytes. `save` is one step: whoever reads finds the bytes of before or
-/// those of after. The name of a session is any text: it may be empty, and longer than the name of a file may be. Errors are `Unavailable` where a repetition may help, and hold none of the bytes.
+/// *For implementers*: the bytes are opaque. `save` is atomic: a reader gets the old bytes or the new ones. The id of a
+/// session is any text: it may be empty, or longer than a file name can be. Errors are `Unavailable` if a retry may
+/// help, and contain none of the bytes.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use std::sync::Mutex;
+///
+/// use async_trait::async_trait;
+/// use epitome_history::{ByteStore, Saved, SessionId, StoreError};
+///
+/// /// A map in memory, written by one [`SimpleHistory`](epitome_history::SimpleHistory) alone.
+/// #[derive(Debug, Default)]
+/// struct Map(Mutex<BTreeMap<SessionId, Saved>>);
+///
+/// #[async_trait]
+/// impl ByteStore for Map {
+///     async fn get(&self, session: &SessionId) -> Result<Option<Saved>, StoreError> {
+///         Ok(self.0.lock().unwrap().get(session).cloned())
+///     }
+///
+///     async fn save(&self, session: &SessionId, _was: Option<&Saved>, bytes: Option<&[u8]>) -> Result<(), StoreError> {
+///         let mut map = self.0.lock().unwrap();
+///         match bytes {
+///             Some(bytes) => drop(map.insert(session.clone(), Saved::new(bytes.to_vec(), String::new()))),
+///             None => drop(map.remove(session)),
+///         }
+///         Ok(())
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait ByteStore: Send + Sync + core::fmt::Debug {
-    /// The bytes that are saved under the name of `session`; `None` if there are none.
+    /// Reads the saved bytes of `session`; `None` if there are none.
     ///
     /// # Errors
-    /// `Unavailable` if it cannot be read now.
+    /// `Unavailable` if the bytes cannot be read now.
     async fn get(&self, session: &SessionId) -> Result<Option<Saved>, StoreError>;
 
-    /// Saves `bytes` under the name of `session`, or with `None` deletes what is saved there, if that is still `was`:
-    /// what [`ByteStore::get`] has given, `None` if there was nothing.
+    /// Saves `bytes` for `session`, or with `None` deletes its bytes, if the saved value is still `was`. `was` is a
+    /// value that [`ByteStore::get`] returned; `None` if there were no bytes.
     ///
-    /// A store that cannot compare saves all the same. Then one [`SimpleHistory`] must be the only one that writes: of
-    /// two that write a session at once, one loses what the other has written.
+    /// A store that cannot compare saves unconditionally. Then only one [`SimpleHistory`] may write: if two write a
+    /// session at the same time, the changes of one are lost.
     ///
     /// # Errors
-    /// `Conflict` if something else is saved there: the operation is then tried again on that. `Unavailable` if it cannot
-    /// be written now.
+    /// `Conflict` if the saved value differs from `was`; the operation is then retried on the present value.
+    /// `Unavailable` if the bytes cannot be written now.
     async fn save(
         &self,
         session: &SessionId,
@@ -44,46 +73,47 @@ pub trait ByteStore: Send + Sync + core::fmt::Debug {
         bytes: Option<&[u8]>,
     ) -> Result<(), StoreError>;
 
-    /// At most `limit` of the names under which something is saved, in the order of their bytes, those after `after`.
+    /// Lists at most `limit` sessions with saved bytes, in the byte order of their ids, beginning after `after`.
     ///
     /// # Errors
-    /// `Unavailable`; `Unsupported` from a store that cannot tell: this default.
+    /// `Unavailable`; `Unsupported` from a store that cannot list its sessions, which is the default.
     async fn names(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionId>, StoreError> {
         let _ = (after, limit);
         Err(rules::unsupported("list"))
     }
 }
 
-/// Bytes that were saved.
+/// The saved bytes of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Saved {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Tells them from what is saved under the same name at another time: a number, an `ETag`. Empty where the store does
-    /// not know versions, and compares the bytes or nothing.
+    /// A version that distinguishes the bytes from those saved at another time: a number, an `ETag`. Empty if the
+    /// medium has no versions, and compares the bytes or does not compare at all.
     pub version: String,
 }
 
 impl Saved {
-    /// Saved bytes, in this version.
+    /// Makes saved bytes with this version.
     #[must_use]
     pub fn new(bytes: Vec<u8>, version: impl Into<String>) -> Self {
         Self { bytes, version: version.into() }
     }
 }
 
-/// A history store of anything that gets and saves a session's bytes: compactions, late answers, undoing and
-/// pruning included.
+/// A history store over any medium that reads and saves a session's bytes. It supports compactions, late answers,
+/// uncompacts and prunes.
 ///
-/// A session is one piece of bytes, which is read for every operation and written anew for each that changes something: its cost grows with
-/// the whole log. For sessions of thousands of messages take a store that reads only visible messages.
+/// *Cost*: a session is one byte string. Every operation reads it, and every change writes it again, so the cost grows
+/// with the whole log. For sessions of thousands of messages, use a store that reads only visible messages.
 ///
-/// *Concurrency*: where the bytes are saved only in place of those that were read, any number of processes may use them. An operation that
-/// finds others written meanwhile begins again. Where they are saved blindly, this one value must be the only writer; its own operations on
-/// one session wait for each other.
+/// *Concurrency*: if the medium saves conditionally, any number of processes may use it. An operation that finds a
+/// change of another writer starts again. If the medium saves unconditionally, this value must be the only writer; its
+/// own operations on one session wait for each other.
 ///
-/// *Cancel safety*: as [`HistoryStore`](super::HistoryStore) says: a dropped operation was saved whole or not at all.
+/// *Cancel safety*: as [`HistoryStore`](super::HistoryStore) requires: a dropped operation was saved completely or not
+/// at all.
 ///
 /// *Durability*: that of the [`ByteStore`].
 ///
@@ -137,19 +167,19 @@ impl Saved {
 #[derive(Debug)]
 pub struct SimpleHistory<B> {
     bytes: B,
-    /// One of these is held while an operation on a session changes it; which, says the hash of its name.
+    /// Locks for changes. The hash of a session's id selects its lock.
     changing: [Mutex<()>; STRIPES],
 }
 
-/// Operations on so many sessions can be under way at once.
+/// Number of locks: the maximum number of sessions that change at the same time.
 const STRIPES: usize = 64;
 
-/// Maximum number of attempts of an operation. Each time another writer has saved first: with fewer than this many writers at once it comes
-/// through.
+/// Maximum number of attempts of an operation. An attempt fails only if another writer has saved first, so an operation
+/// succeeds with fewer simultaneous writers than this.
 const ATTEMPTS_MAX: u32 = 1_000;
 
 impl<B: ByteStore> SimpleHistory<B> {
-    /// The history store whose bytes are kept in `bytes`.
+    /// Makes a store over the medium `bytes`.
     #[must_use]
     pub fn new(bytes: B) -> Self {
         Self { bytes, changing: core::array::from_fn(|_| Mutex::new(())) }
@@ -172,7 +202,7 @@ impl<B: ByteStore> SimpleHistory<B> {
         }
     }
 
-    /// The session, and the bytes that it was read from; an empty one without bytes if there is no such session.
+    /// The session and the bytes that it was read from; an empty session without bytes if there is none.
     async fn open(&self, id: &SessionId) -> Result<(Session, Option<Saved>), StoreError> {
         let saved = self.bytes.get(id).await?;
         let session = match &saved {
@@ -182,7 +212,7 @@ impl<B: ByteStore> SimpleHistory<B> {
         Ok((session, saved))
     }
 
-    /// The session, which must be there.
+    /// The session, which must exist.
     async fn read(&self, operation: &str, id: &SessionId) -> Result<Session, StoreError> {
         match self.open(id).await? {
             (session, Some(_)) => Ok(session),
@@ -197,7 +227,7 @@ fn overtaken() -> StoreError {
 }
 
 impl<B: ByteStore> Tables for SimpleHistory<B> {
-    /// Does `op` on the session and saves the result, until no other writer has saved meanwhile.
+    /// Runs `op` on the session and saves the result. Retries while another writer saves first.
     async fn execute(&self, id: &SessionId, op: Op<'_>) -> Result<Reply, StoreError> {
         memory::check(&op)?;
         let _changing = self.lock(id).await;
@@ -208,7 +238,7 @@ impl<B: ByteStore> Tables for SimpleHistory<B> {
             if was.as_ref().is_some_and(|was| was.bytes == bytes) {
                 return Ok(reply);
             }
-            // Other handles may save before: then this one has to begin again, also where the bytes are never waited for.
+            // Lets other handles save first, even if the medium never waits. If one does, this operation starts again.
             give_way().await;
             match self.bytes.save(id, was.as_ref(), Some(&bytes)).await {
                 Err(error) if error.kind() == StoreErrorKind::Conflict => {}
@@ -266,7 +296,7 @@ impl<B: ByteStore> Tables for SimpleHistory<B> {
         Ok(self.read("state", session).await?.into_state())
     }
 
-    /// Reads each of the sessions whole.
+    /// Reads each listed session completely.
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError> {
         let mut listed = Vec::new();
         for id in self.bytes.names(after, limit).await? {
@@ -276,7 +306,7 @@ impl<B: ByteStore> Tables for SimpleHistory<B> {
         Ok(listed)
     }
 
-    /// Reads nothing of the bytes: what is corrupt can be deleted.
+    /// Does not decode the bytes, so that a corrupt session can be deleted.
     async fn delete(&self, session: &SessionId) -> Result<bool, StoreError> {
         let _changing = self.lock(session).await;
         for _ in 0..ATTEMPTS_MAX {

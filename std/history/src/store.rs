@@ -28,118 +28,139 @@ use epitome_message::Message;
 
 /// Keeps sessions: for each an append-only log of messages, and the compactions that hide parts of it.
 ///
-/// Two counters describe a session. The *head* is the next sequence number and is moved only by appends. The *revision* counts changes of
-/// the messages that are visible or can become so again: commits and their undoing, prunes, and appends of late answers (see
-/// [`Entry::late`]). Beside its log a session may have a *state*: a text that replaces the one before, with a counter of its own
-/// ([`StateRevision`]).
+/// Two counters describe a session. The *head* is the next sequence number; only appends change it. The *revision*
+/// counts the changes of messages that are visible or can become visible again: commits, uncompacts, prunes, and
+/// appends of late answers (see [`Entry::late`]). A session may also have a *state*: a text that replaces the one
+/// before, with its own counter ([`StateRevision`]).
 ///
-/// *For callers*: group and count a message before it is appended; a stored message is never grouped or counted again. After `Conflict`,
-/// load and decide anew. After `Unavailable`, repeat with the same token or record: if the first attempt went through after all, the answer
-/// is the same as it was then. Tokens and records are remembered for as long as the session is. A deletion cannot be told from its
-/// repetition: that a session is not there is the answer to both.
+/// *For callers*: group and count a message before you append it; a stored message is never grouped or counted again.
+/// After `Conflict`, load and decide again. After `Unavailable`, retry with the same token or record: if the first
+/// attempt succeeded, the answer is the same. A session remembers its tokens and records as long as it exists. A
+/// repeated deletion cannot be recognized: it reports, like a deletion of an unknown session, that there is none.
 ///
-/// *For implementers*: each method is one atomic step. A failed one has changed nothing. Errors never hold message text. The methods that
-/// have a default answer may be left out by a store that cannot do more than append and load; the default is `Unsupported`. A store that
-/// keeps states overrides [`HistoryStore::append_with_state`] too: its default is two steps.
+/// *For implementers*: each method is atomic. A failed method has changed nothing. Errors never contain message text. A
+/// store that can only append and load may omit the methods that have a default; most defaults return `Unsupported`. A
+/// store that keeps states also overrides [`HistoryStore::append_with_state`], because its default is two steps.
 ///
 /// *Concurrency*: any number of handles, threads and processes may use one store. Of two appends at one head, or two
 /// commits on one revision, exactly one succeeds and the other gets `Conflict`. An append never fails because of a
-/// commit. A commit gets `Conflict` because of an append if that adds to a group that the commit hides, or if it holds a
-/// late answer (see [`Entry::late`]), also one to what the commit keeps: the plan behind it has not seen that.
+/// commit. A commit gets `Conflict` because of an append in two cases: the append adds to a group that the commit
+/// hides, or it has a late answer (see [`Entry::late`]), even one to a group that the commit keeps. The plan of the
+/// commit has not seen these messages.
 ///
-/// *Cancel safety*: dropping a returned future leaves the whole old or the whole new state, perhaps only later; repeating
-/// the call with the same token or record makes it the new one, once. A repeated `delete` leaves no session either, but
-/// does not tell which of the two deleted it.
+/// *Cancel safety*: a dropped future leaves the whole old or the whole new state, perhaps after a delay. Repeat the
+/// call with the same token or record to get the new state, once. A repeated `delete` also leaves no session, but does
+/// not report which of the two deleted it.
 ///
-/// *Durability*: an acknowledged change survives as each implementation's documentation says.
+/// *Durability*: the documentation of each implementation names the failures that an acknowledged change survives.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use epitome_core::ClassEstimator;
+/// use epitome_history::{AppendToken, History, HistoryStore, MemoryStore, SessionId};
+/// use epitome_message::Message;
+///
+/// futures::executor::block_on(async {
+/// let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
+/// // A history groups and counts the messages, and calls the methods of the store.
+/// let mut history = History::open(Arc::clone(&store), "alice", Arc::new(ClassEstimator::new())).await?;
+/// history.append(&AppendToken::new("turn-1"), vec![Message::user("Hello")]).await?;
+/// assert_eq!(store.load(&SessionId::new("alice")).await?.head.0, 1);
+/// Ok::<(), Box<dyn std::error::Error>>(())
+/// }).unwrap();
+/// ```
 #[async_trait]
 pub trait HistoryStore: Send + Sync + fmt::Debug {
-    /// Appends messages at the session's head, creating the session if it is new (its head is then 0).
+    /// Appends messages at the session's head. Creates the session if it is new; its head is then 0.
     ///
-    /// The token is looked at first: if this session has seen it, nothing is appended and the answer is the one given
-    /// then, wherever the head is now. Only the messages must be those of then: their groups are the caller's reading of
-    /// where they stand, which a retry may have taken anew. Once one of them has been pruned they are not compared any more.
+    /// The token is checked first. If this session knows the token, nothing is appended, and the answer is that of the
+    /// first append, independent of the present head. The messages must equal those of the first append. Their groups
+    /// may differ, because a retry may have grouped them again. After one of the messages was pruned, they are not
+    /// compared any more.
     ///
-    /// At [`AppendPosition::End`] the entries go behind whatever was appended meanwhile, in the groups that they have there, as
-    /// one step. [`Appended::first`] tells where they are.
+    /// With [`AppendPosition::End`] the entries are appended after all messages that were appended meanwhile, in the
+    /// groups that they have there, in one step. [`Appended::first`] is their position.
     ///
-    /// Of `append.time` the session keeps no less than it had before: a clock that was set back does not make a later
-    /// append the older one.
+    /// The session keeps the later of `append.time` and the time of the append before: a clock that was set back does
+    /// not make an append older than the one before.
     ///
     /// # Errors
-    /// `Conflict` if `append.head` is not the session's, and the append is not one at its end; `Invalid` if the token was used for other messages, if an anchor
-    /// lies after its message or is not the first message of a group, if a tool's or user's message answers more than
-    /// one call (a reader splits it), or if there are no entries.
+    /// `Conflict` if `append.head` is not the session's head, and the append is not at the end. `Invalid` if the token
+    /// was used for other messages, if an anchor is after its message or is not the first message of a group, if a
+    /// message of a tool or user answers more than one call (a reader splits it), or if there are no entries.
     async fn append(&self, session: &SessionId, append: &Append<'_>) -> Result<Appended, StoreError>;
 
-    /// Loads the live projection: the visible messages and summaries, in order of their keys. Its cost is that of what
-    /// is visible, however long the log is.
+    /// Loads the live projection: the visible messages and summaries, ordered by key. Its cost grows with the visible
+    /// messages, not with the length of the log.
     ///
     /// # Errors
     /// `NotFound` if there is no such session.
     async fn load(&self, session: &SessionId) -> Result<Loaded, StoreError>;
 
-    /// Loads the last turn of the live projection only: enough to group appended messages, unless these answer a call of an earlier turn. A
-    /// program that stores and never shows needs no more. Its cost should be that of the turn, however much is visible; this default loads
-    /// everything.
+    /// Loads only the last turn of the live projection: enough to group appended messages, unless they answer a call of
+    /// an earlier turn. A program that only stores messages needs no more. The cost should grow with that turn only;
+    /// this default loads everything.
     ///
-    /// The last turn is that of the last visible message that is no late answer; its content is that of [`Loaded::into_last_turn`].
+    /// The last turn is that of the last visible message that is not a late answer. Its content is that of
+    /// [`Loaded::into_last_turn`].
     ///
     /// # Errors
-    /// As [`HistoryStore::load`].
+    /// The errors of [`HistoryStore::load`].
     async fn tail(&self, session: &SessionId) -> Result<Loaded, StoreError> {
         Ok(self.load(session).await?.into_last_turn())
     }
 
-    /// The append under `token`: the answer that was given then; `None` if there was none, or if there is no such
-    /// session.
+    /// The answer to the append under `token`; `None` if there was none, or if there is no such session.
     ///
     /// # Errors
-    /// `Unavailable` or `Corrupt`, as any operation.
+    /// `Unavailable` or `Corrupt`, as in every operation.
     async fn appended(
         &self,
         session: &SessionId,
         token: &AppendToken,
     ) -> Result<Option<Appended>, StoreError>;
 
-    /// Hides the messages that `record` hides, shows its summaries and shortens the parts that it edits, if the session is still at
-    /// `record.parent`.
+    /// Commits `record`: hides its messages, shows its summaries and shortens its edited parts. The session must still
+    /// be at `record.parent`.
     ///
-    /// A range hides every visible message in it; a visible summary is hidden by the ranges that hold all it covers. Messages that are
-    /// hidden already, and orphans, may lie between. A new summary stands at the lowest number that its attribution says it is derived
-    /// from, as a group of its own in the turn of the message there.
+    /// A range hides every visible message in it. It hides a visible summary if the ranges contain everything that the
+    /// summary covers. A range may contain messages that are hidden already, and orphans. A new summary has the lowest
+    /// number that its attribution names as a source. It is a group of its own, in the turn of the message with that
+    /// number.
     ///
-    /// *Authority* never rises. A new summary is a message of the model from a compaction, not pinned; it covers what its
-    /// record hides and was visible, number by number, and has no more authority than [`Authority::of_summary`] of that. A
-    /// message that is an instruction of the caller, or pinned, is neither hidden nor shortened: only a record that takes back
-    /// hides such messages too. Of the groups that it was made from it leaves none behind the first message that it hides, and it
-    /// neither shortens nor replaces anything.
+    /// *Authority* never rises. A new summary is a message of the model, made by a compaction and not pinned. Each
+    /// number that it covers must belong to a visible message or a visible summary's coverage that its record hides.
+    /// Its authority is at most [`Authority::of_summary`] of them. An instruction of the caller, or a pinned message,
+    /// is neither hidden nor shortened. Only a record that takes back hides such messages too: it hides every group
+    /// from its first hidden message up to its head, and it neither shortens nor replaces any message.
     ///
-    /// A message with edited parts is shown, by `load` alone, as [`PartStandIn::apply`] makes it of the logged one; of two
-    /// stand-ins for one part the one of the highest revision wins.
+    /// `load` alone shows a message with edited parts in the form that [`PartStandIn::apply`] makes of the appended
+    /// one. Of two stand-ins for one part, the one of the highest revision applies.
     ///
-    /// Returns the new revision. If the session has this very record already, the answer is again the revision that it
-    /// made, whatever came after it: a lost acknowledgement is no conflict.
+    /// Returns the new revision. If the session already has this record, the answer is the revision of the record,
+    /// independent of later changes: a lost acknowledgement causes no conflict.
     ///
     /// # Errors
-    /// `Conflict` if the revision has moved, or if a group that the record hides has got another message since the record was made.
-    /// `Invalid` if a range hides nothing visible, if a range takes in a part of a group or a part of a visible summary's coverage, if the
-    /// record names a head beyond the session's, if a new summary covers messages that are not hidden or claims more than it may, if an
-    /// instruction of the caller or a pin is touched, if an unanswered call is not of a group that it hides, or if an edit is of a message
-    /// that will not be visible, of a part that is not there or cannot be shortened, or makes the message no smaller. `NotFound` if there
-    /// is no such session.
+    /// `Conflict` if the revision has changed, or if a group that the record hides has a new message since the record
+    /// was made. `Invalid` in these cases: a range hides nothing visible; a range contains only a part of a group or of
+    /// a visible summary's coverage; the record's head is beyond the session's; a new summary covers messages that are
+    /// not hidden, or has too much authority; the record hides or shortens an instruction of the caller or a pin; an
+    /// unanswered call is not in a hidden group; an edit names a message that will not be visible or a part that does
+    /// not exist or cannot be shortened, or does not make the message smaller. `NotFound` if there is no such session.
     async fn commit(&self, session: &SessionId, record: &CompactionRecord) -> Result<Revision, StoreError>;
 
-    /// Reads at most `limit` messages of the full log from `range`, hidden ones included. A range beyond the head is no error, and gives no
-    /// messages there. A message that was pruned is in its place, without its text: see [`Logged::pruned_by`].
+    /// Reads at most `limit` messages of the log from `range`, with hidden ones. A range beyond the head is not an
+    /// error, and has no messages there. A pruned message keeps its position, without its text: see
+    /// [`Logged::pruned_by`].
     ///
     /// # Errors
     /// `NotFound` if there is no such session.
     async fn log(&self, session: &SessionId, range: Range<Seq>, limit: u32) -> Result<LogPage, StoreError>;
 
-    /// Reads at most `limit` of the committed records, oldest first, those that made a revision after `after`. One that was undone is among
-    /// them and says so. A record keeps the places and the sizes of pruned messages: a pruned summary is [pruned](Message::is_pruned), and
-    /// the texts in a pruned message's stand-ins are empty.
+    /// Reads at most `limit` committed records with revisions after `after`, oldest first. An undone record is
+    /// included, and marked as undone. A record keeps the positions and the sizes of pruned messages: a pruned summary
+    /// is [pruned](Message::is_pruned), and the texts of a pruned message's stand-ins are empty.
     ///
     /// # Errors
     /// `NotFound` if there is no such session.
@@ -150,49 +171,48 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
         limit: u32,
     ) -> Result<Vec<Committed>, StoreError>;
 
-    /// Undoes the record that made the revision `made`: the latest one that is not undone. Returns the new revision.
+    /// Undoes the record of revision `made`, which must be the latest that is not undone. Returns the new revision.
     ///
-    /// Everything that the record hid is visible again: messages, answers that came late and were hidden with their group,
-    /// and the summaries that it replaced. Its own summaries and stand-ins are gone from the projection; in a message that it
-    /// shortened stands what stood there before. The calls of the groups that come back are no hidden ones any more.
+    /// All messages that the record hid are visible again: messages, late answers that were hidden with their group,
+    /// and the summaries that it replaced. Its own summaries and stand-ins leave the projection; a message that it
+    /// shortened gets its earlier stand-ins back. The calls of the groups that become visible leave the hidden calls.
     ///
-    /// Repeated, the answer is again the revision that the undoing made, whatever came after it.
+    /// A repetition returns the revision of the first uncompact, independent of later changes.
     ///
     /// # Errors
-    /// `Invalid` if no record made `made`; `Conflict` if a later record is not undone: undo that one first. `Pruned` if
-    /// something that the record hid was pruned. `NotFound` if there is no such session. `Unsupported` if the store
-    /// undoes nothing.
+    /// `Invalid` if `made` is not the revision of a record; `Conflict` if a later record is not undone: undo that one
+    /// first. `Pruned` if a text that the record hid was pruned. `NotFound` if there is no such session. `Unsupported`
+    /// if the store has no uncompact.
     ///
     /// # Cancel safety
-    /// As all operations: the whole old or the whole new state; repeating the call makes it the new one.
+    /// As all operations: the whole old or the whole new state. A repetition of the call leads to the new state.
     async fn uncompact(&self, session: &SessionId, made: Revision) -> Result<Revision, StoreError> {
         let _ = (session, made);
         Err(rules::unsupported("uncompact"))
     }
 
-    /// Deletes for good what was said in the messages and summaries that are hidden, and were hidden at the revision
-    /// `through` or before. Nothing that is visible is touched, nor what a shortened message said before it was shortened.
+    /// Deletes for good the texts of the messages and summaries that are hidden and were hidden at the revision
+    /// `through` or before. Visible messages are not changed, and the original texts of shortened messages stay.
     ///
-    /// What is left of a message is its place: its number, group, turn and sizes, its role and attribution, and the id of
-    /// the call or request that it answers, as [`Message::into_pruned`] makes it. A late answer still finds its group. The
+    /// A pruned message keeps its position: its number, group, turn and sizes, its role and attribution, and the id of
+    /// the call or request that it answers, as in [`Message::into_pruned`]. A late answer still finds its group. The
     /// stand-ins of a pruned message lose their texts, in the records too.
     ///
-    /// The revision moves if something was deleted. If there is nothing left to delete, nothing is changed, and the
-    /// answer is that of the latest prune through the same revision, or one that deleted nothing.
+    /// The revision changes if a text was deleted. If there is nothing left to delete, nothing changes. The answer is
+    /// then that of the latest prune through the same revision, or a prune of nothing.
     ///
     /// # Errors
-    /// `Invalid` if the session has not come to the revision `through`. `NotFound` if there is no such session.
-    /// `Unsupported` if the store deletes nothing but whole sessions.
+    /// `Invalid` if the session has not reached the revision `through`. `NotFound` if there is no such session.
+    /// `Unsupported` if the store can delete only whole sessions.
     ///
     /// # Cancel safety
-    /// As all operations: the whole old or the whole new state; repeating the call makes it the new one.
+    /// As all operations: the whole old or the whole new state. A repetition of the call leads to the new state.
     async fn prune(&self, session: &SessionId, through: Revision) -> Result<Pruned, StoreError> {
         let _ = (session, through);
         Err(rules::unsupported("prune"))
     }
 
-    /// Reads at most `limit` of the prunes that have deleted something, oldest first, those that made a revision after
-    /// `after`.
+    /// Reads at most `limit` prunes with revisions after `after`, oldest first. Prunes of nothing are not listed.
     ///
     /// # Errors
     /// `NotFound` if there is no such session; `Unsupported` as [`HistoryStore::prune`].
@@ -206,8 +226,8 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
         Err(rules::unsupported("prunes"))
     }
 
-    /// Reads at most `limit` of the appends, oldest first, from the one that brought the message `from`: under which
-    /// token, and when. An append says of itself what it answered then.
+    /// Reads at most `limit` appends with their tokens and times, oldest first, beginning with the append that contains
+    /// the message `from`. Each append has its original answer.
     ///
     /// # Errors
     /// `NotFound` if there is no such session; `Unsupported` if the store cannot list its tokens.
@@ -221,18 +241,19 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
         Err(rules::unsupported("appends"))
     }
 
-    /// Appends as [`HistoryStore::append`] does and keeps `state`, in one step: no reader sees the one without the other, also after a
-    /// crash. The messages are appended whatever becomes of the state: one that is stale is not kept, and the answer says so.
+    /// Appends as [`HistoryStore::append`] does and saves `state`, in one step: no reader sees one without the other,
+    /// also after a crash. The messages are appended even if the state is stale. A stale state is not saved, and the
+    /// outcome reports it.
     ///
-    /// Repeated, the append is done once, and the state is looked at anew: the same text, made from the same state, is kept once too, and
-    /// the answer is again that of then as long as no other was kept.
+    /// A repetition appends nothing, and checks the state again. The same text, made from the same state, is also saved
+    /// once only. The answer is the original one as long as no other state was saved.
     ///
-    /// This default appends and then keeps the state, in two steps: after a crash between them the log has messages that the state does not
-    /// know, and [`KeptState::head`] tells.
+    /// This default appends and then saves the state, in two steps. After a crash between them, the log has messages
+    /// that the state does not include; [`KeptState::head`] shows it.
     ///
     /// # Errors
-    /// As [`HistoryStore::append`]: then neither is stored. By the default also `Unavailable` or `Corrupt` after the append:
-    /// repeat the call.
+    /// The errors of [`HistoryStore::append`]; then neither is stored. With the default also `Unavailable` or `Corrupt`
+    /// after the append: repeat the call.
     async fn append_with_state(
         &self,
         session: &SessionId,
@@ -251,14 +272,15 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
         Ok((appended, outcome))
     }
 
-    /// Keeps `state` in place of the one that it was made from. Returns its revision. Neither head nor revision move.
+    /// Saves `state` in the place of the state that it was made from. Returns its revision. Head and revision of the
+    /// session do not change.
     ///
-    /// If that very text is the current one and was made from the same state, the answer is again its revision: a lost
-    /// acknowledgement is no conflict.
+    /// If the current state has the same text and was made from the same state, the answer is its revision: a lost
+    /// acknowledgement causes no conflict.
     ///
     /// # Errors
-    /// `Conflict` if another one was kept since; `NotFound` if there is no such session: the first append makes it.
-    /// `Unsupported` if the store keeps no states.
+    /// `Conflict` if another state was saved since; `NotFound` if there is no such session, because the first append
+    /// creates it. `Unsupported` if the store keeps no states.
     async fn save_state(
         &self,
         session: &SessionId,
@@ -268,7 +290,7 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
         Err(rules::unsupported("save_state"))
     }
 
-    /// The state that was last kept; `None` if none was. Loading does not read it.
+    /// The last saved state; `None` if there is none. `load` does not read it.
     ///
     /// # Errors
     /// `NotFound` if there is no such session; `Unsupported` as [`HistoryStore::save_state`].
@@ -277,23 +299,24 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
         Err(rules::unsupported("state"))
     }
 
-    /// Lists at most `limit` sessions in the order of their ids, those after `after`. A damaged session is listed too, with its
-    /// [`damage`](SessionInfo::damage): it does not keep the others from being listed.
+    /// Lists at most `limit` sessions after `after`, in the order of their ids. A damaged session is listed with its
+    /// [`damage`](SessionInfo::damage), and does not affect the others.
     ///
     /// # Errors
-    /// `Unavailable` or `Corrupt`, as any operation.
+    /// `Unavailable` or `Corrupt`, as in every operation.
     async fn list(&self, after: Option<&SessionId>, limit: u32) -> Result<Vec<SessionInfo>, StoreError>;
 
-    /// Finds the messages that are nearest to the words of `search`, the nearest first, by BM25 and the messages beside them. A message is
-    /// found if it has at least one of the words; it need not have all of them. A search text without letters and digits finds nothing, and a
-    /// session that is not there has no messages. A search of several sessions passes over those that [`HistoryStore::list`] says are damaged.
+    /// Finds the messages that are nearest to the words of `search`, the nearest first, by BM25 with the adjacent
+    /// messages. A result has at least one of the words; it need not have all of them. A search text without letters
+    /// and digits finds nothing, and a session that does not exist has no messages. A search over several sessions
+    /// skips those that [`HistoryStore::list`] reports as damaged.
     ///
     /// If no more messages match than the limit allows, every store returns the same messages. If more match, a store with an index
     /// can choose and order them differently. Of equally near messages in one session the newest comes first; the order between
     /// sessions is not defined.
     ///
-    /// This default reads every message that is searched. A store with an index of words overrides it. In memory, in JSONL files and in
-    /// Redis a search writes the index of the messages that it is the first to read.
+    /// This default reads every message in the scope of the search. A store with an index of words overrides it. In
+    /// memory, in JSONL files and in Redis, a search writes the index for the messages that no search has read before.
     ///
     /// # Errors
     /// `Unsupported` if the search has a time and the store cannot list its appends, or if the scope is not one session and the store
@@ -330,7 +353,7 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
         Ok(true)
     }
 
-    /// Deletes a session with everything that belongs to it. Returns whether there was one.
+    /// Deletes a session with all its data. Returns whether the session existed.
     ///
     /// # Errors
     /// `Unavailable` or `Corrupt`, as any operation.

@@ -1,4 +1,4 @@
-//! The stored form: one message or compaction record as one line of JSON, the only thing that a store writes.
+//! The stored form of messages and compaction records: one line of JSON each. Stores write no other form.
 //!
 //! ```
 //! use epitome_message::Message;
@@ -11,16 +11,19 @@
 //! # Ok::<(), stored::StoredError>(())
 //! ```
 //!
-//! Every text begins with its version, counted from 1; 2 is that of records that shorten parts of messages. A reader ignores fields that it does not know, so a release may
-//! add optional fields; whatever a reader must understand (a kind of part, another meaning) raises the version. A writer
-//! writes the lowest version that a message needs, so that an older release reads what it can understand.
+//! Every text begins with its version, counted from 1. Version 2 is that of records that shorten parts of messages. A
+//! reader ignores unknown fields, so a release may add optional fields. A change that a reader must understand (a kind
+//! of part, another meaning) raises the version. A writer writes the lowest version that a message needs, so that an
+//! older release can read everything that it understands.
 //!
-//! *Text is held once.* A message that is just as a wire reader made it is stored as its wire text alone, if a reader for the format is
-//! registered here and gives the same message again; that is tried before it is relied upon. Content that the text does not have
-//! (attribution, the ids of the message and of its response) is stored with it. The reading of a text by a registered reader is therefore
-//! part of the stored form. Any other message has its parts written out.
+//! *Text is stored once.* A message that is exactly as a wire reader made it is stored as its wire text alone. This
+//! requires a reader for the format that is registered here and that reads the text as the same message; the writer
+//! checks this first. Content that the text does not have (attribution, the ids of the message and of its response) is
+//! stored with it. The result of a registered reader for a text is therefore part of the stored form. Any other message
+//! is stored with all its parts.
 //!
-//! This is not a format for exchange: see the other modules of [`wire`](super) for what providers read and write.
+//! The stored form is not an exchange format: see the other modules of [`wire`](super) for the formats of model
+//! providers.
 
 mod record;
 #[cfg(test)]
@@ -42,42 +45,42 @@ use epitome_message::stored::StoredPart;
 use epitome_message::{Attribution, Message, NESTING_MAX, Part, Str, WireText};
 use epitome_wire::{agent_framework, openai_chat};
 
-/// The stored form of `message`.
+/// Encodes `message`.
 ///
 /// # Errors
-/// [`StoredError::TooDeep`] if tool results are nested in it deeper than anything a reader makes.
+/// [`StoredError::TooDeep`] if tool results are nested in it more deeply than any reader makes them.
 pub fn encode(message: &Message) -> Result<String, StoredError> {
     to_json(&StoredMessage::of(message, reader)?)
 }
 
-/// The message that `text` is the stored form of.
+/// Decodes the message in `text`.
 ///
 /// # Errors
-/// [`StoredError`] says what is wrong with the text. It never holds a piece of it.
+/// [`StoredError`] describes the fault of the text. It never contains a piece of it.
 pub fn decode(text: &str) -> Result<Message, StoredError> {
     from_json::<StoredMessage>(text)?.into_message(reader)
 }
 
-/// Whether `message` has a stored form, without writing it.
+/// Checks that `message` has a stored form, without writing it.
 pub fn check(message: &Message) -> Result<(), StoredError> {
     if nested_within(message.parts(), NESTING_MAX) { Ok(()) } else { Err(StoredError::TooDeep) }
 }
 
-/// Why a text is no stored form, or a message has none.
+/// The reason why a text is not a stored form, or a message has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoredError {
-    /// The text was written by a newer release: read it with that one.
+    /// A newer release wrote the text: read it with that release.
     Version {
-        /// The version that it names.
+        /// The version of the text.
         found: u64,
     },
-    /// The text is damaged, or never was a stored form.
+    /// The text is damaged, or is not a stored form.
     Malformed {
-        /// Number of bytes of it that could be read, about.
+        /// Approximate number of its bytes that could be read.
         column: usize,
     },
-    /// The message is stored as its wire text, and this build has no reader for that format, or one that fails on it.
+    /// The message is stored as its wire text, and this build has no reader for the format, or the reader fails.
     Unread {
         /// The name of the format.
         format: Str,
@@ -106,15 +109,15 @@ impl Error for StoredError {}
 /// The highest version that this release writes and reads: that of records that shorten parts of messages.
 pub const VERSION: u64 = 2;
 
-/// The version of everything else.
+/// The version of all other texts.
 const FIRST_VERSION: u64 = 1;
 
-/// Makes a message of its wire text; `None` if the text is no message.
+/// Reads a message from its wire text; `None` if the text is not a message.
 type Reader = fn(&str) -> Option<Message>;
 
 /// The formats whose messages may be stored as their wire text alone.
 ///
-/// A reader must never be removed again, nor give another message for a text that it has read before.
+/// A reader must never be removed, nor read a known text as another message.
 const READERS: &[(&str, Reader)] = &[
     (openai_chat::FORMAT, |text| openai_chat::read(text).ok()),
     (agent_framework::FORMAT, agent_framework::read_alone),
@@ -198,7 +201,8 @@ impl StoredMessage {
     }
 }
 
-/// The message that a registered reader makes of the wire text, if it is this message but for the members beside the text.
+/// The message that a registered reader makes from the wire text, if it equals this message apart from the content that
+/// is stored with the text.
 fn derived(message: &Message, readers: fn(&str) -> Option<Reader>) -> Option<Message> {
     let wire = message.wire().filter(|wire| !wire.touched)?;
     let read = readers(&wire.format).and_then(|read| read(&wire.text))?;
@@ -304,9 +308,9 @@ impl StoredWire {
     }
 }
 
-/// Anything that begins with a version.
+/// A stored form with a version.
 trait Versioned {
-    /// Its version, and those of what is in it.
+    /// Its version, and the versions of its parts.
     fn versions(&self) -> impl Iterator<Item = u64>;
 }
 
@@ -326,7 +330,7 @@ fn write_json(value: &impl Serialize, out: impl io::Write) -> Result<(), StoredE
 
 fn from_json<'a, T: Versioned + Deserialize<'a>>(text: &'a str) -> Result<T, StoredError> {
     let read = serde_json::from_str::<T>(text);
-    // The version is looked at alone only if the rest made no sense, so that a long text is read once.
+    // The version is parsed separately only if the whole text cannot be parsed, so that a long text is parsed once.
     let (lowest, highest) = match &read {
         Ok(value) => value.versions().fold((VERSION, 1), |(low, high), v| (low.min(v), high.max(v))),
         Err(_) => {
@@ -335,7 +339,7 @@ fn from_json<'a, T: Versioned + Deserialize<'a>>(text: &'a str) -> Result<T, Sto
     };
     match read {
         _ if highest > VERSION => Err(StoredError::Version { found: highest }),
-        // No release has written it.
+        // No release writes the version 0.
         _ if lowest == 0 => Err(StoredError::Malformed { column: 0 }),
         Ok(value) => Ok(value),
         Err(error) => Err(malformed(&error)),
@@ -347,7 +351,7 @@ struct VersionOnly {
     v: u64,
 }
 
-/// The place only: a JSON error's own words can quote the text.
+/// The error has the column only, because the message of a JSON error can quote the text.
 fn malformed(error: &serde_json::Error) -> StoredError {
     StoredError::Malformed { column: error.column() }
 }

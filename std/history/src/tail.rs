@@ -1,11 +1,11 @@
-//! The last turn of a session: all that is needed to group what is appended to it.
+//! The last turn of a session, which suffices to group appended messages.
 
 use epitome_core::{Seq, Turn};
 
 use super::Loaded;
 
-/// The beginning of the last turn, and its number. `newest_first` has, of each visible message or summary, its key, its turn and whether it
-/// is a late answer, which stands among messages of a later turn. It is not read further than needed.
+/// The beginning and the number of the last turn. `newest_first` has for each visible message or summary its key, its
+/// turn, and whether it is a late answer, which is among messages of a later turn. It is read only as far as needed.
 pub fn last_turn(newest_first: impl Iterator<Item = (Seq, Turn, bool)>) -> Option<(Seq, Turn)> {
     let mut begins = None;
     for (key, turn, _) in newest_first.filter(|(_, _, late)| !late) {
@@ -18,8 +18,8 @@ pub fn last_turn(newest_first: impl Iterator<Item = (Seq, Turn, bool)>) -> Optio
 }
 
 impl Loaded {
-    /// Leaves the last turn only: its visible messages, and the hidden calls of it that have no answer. That is what
-    /// [`HistoryStore::tail`](super::HistoryStore::tail) gives.
+    /// Keeps only the last turn: its visible messages, and its hidden calls without an answer.
+    /// [`HistoryStore::tail`](super::HistoryStore::tail) returns this value.
     #[must_use]
     pub fn into_last_turn(mut self) -> Self {
         let newest_first = self.live.iter().rev();

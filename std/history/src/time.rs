@@ -1,4 +1,4 @@
-//! When something was appended.
+//! The times of appends.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -25,7 +25,7 @@ impl Timestamp {
         Self(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// The time of an append after one at `last`: a clock that was set back is not believed.
+    /// The time of an append after one at `last`: the later of the two, in case the clock was set back.
     pub(super) fn after(given: Option<Self>, last: Option<Self>) -> Option<Self> {
         given.max(last)
     }

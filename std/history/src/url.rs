@@ -1,7 +1,7 @@
-//! Showing where a server is, and never who asks.
+//! Printable urls of servers, without names and passwords.
 
-/// The `url` of a server as it may be shown: the scheme, the hosts, the ports and the database; neither names nor passwords nor options.
-/// Only the scheme is left of a url that may be read in several ways: there a part of a password may look like a host.
+/// The printable form of a server's `url`: the scheme, the hosts, the ports and the database, without names, passwords
+/// and options. An ambiguous url is reduced to its scheme, because a part of a password may look like a host.
 ///
 /// ```
 /// use epitome_history::shown_url;
@@ -31,7 +31,8 @@ fn is_scheme(scheme: &str) -> bool {
     !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }
 
-/// Hosts with ports, and what is there: a user and a password without a host look otherwise.
+/// Whether a text consists of hosts with ports and an optional database. A user and a password without a host have
+/// another form.
 fn is_place(place: &str) -> bool {
     let (hosts, _) = place.split_once('/').unwrap_or((place, ""));
     hosts.split(',').all(|host| {
@@ -59,7 +60,7 @@ mod tests {
             ("postgres://host/db?user=x&password=secret", "postgres://host/db"),
             ("postgresql://secret@a:1,b:2/db", "postgresql://a:1,b:2/db"),
             ("postgres://%2Frun%2Fpostgres/db", "postgres://%2Frun%2Fpostgres/db"),
-            // Not what their writers meant, and so not shown.
+            // Malformed urls, whose parts are not shown.
             ("postgres://user:secret", "postgres://***"),
             ("postgres://user:se/cret@host/db", "postgres://***"),
             ("postgres://user:se?cret@host/db", "postgres://***"),

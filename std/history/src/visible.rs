@@ -11,16 +11,16 @@ use epitome_message::{Message, Str};
 
 use super::{Appended, Entry, Live, Loaded, Pins, TokenCount, UnansweredCall};
 
-/// The visible messages of a session, grouped. A run has one too, of all that it sends.
+/// The visible messages of a session, in groups. A run also has one, for all messages that it sends.
 #[derive(Debug, Clone)]
 pub struct VisibleIndex {
     index: IndexBuf<Vec<Span>, OpenCallTree, Vec<PartSpan>>,
-    /// By position in the index; keys ascend.
+    /// The messages by position in the index. Their keys ascend.
     live: Vec<Live>,
     unanswered: Vec<UnansweredCall>,
-    /// The answers to hidden calls that have come since this was loaded.
+    /// The answers to hidden calls that were placed since the load.
     late: Vec<Entry>,
-    /// Pins beside those that are stored.
+    /// Pins in addition to the stored ones.
     pins: Pins,
 }
 
@@ -33,12 +33,13 @@ impl Default for VisibleIndex {
 }
 
 impl VisibleIndex {
-    /// The loaded messages, in the groups that were stored; counted again where another counter has counted.
+    /// Makes the index of loaded messages, with their stored groups. Messages with counts of another counter are
+    /// counted again.
     pub fn of(loaded: Loaded, counter: &Counter) -> Result<Self, RestoreError> {
         Self::pinned(loaded, Pins::default(), counter)
     }
 
-    /// The loaded messages with these pins.
+    /// Makes the index of loaded messages with these pins.
     pub(super) fn pinned(loaded: Loaded, pins: Pins, counter: &Counter) -> Result<Self, RestoreError> {
         let mut visible = Self::unindexed(loaded.live, loaded.unanswered);
         visible.pins = pins;
@@ -47,7 +48,7 @@ impl VisibleIndex {
         Ok(visible)
     }
 
-    /// The messages of the next request, in its order and in the sizes that are stored, whoever has counted them.
+    /// The messages of the next request, in order and with their stored sizes, of any counter.
     pub(super) fn sent(loaded: Loaded) -> Result<Vec<Live>, RestoreError> {
         let mut visible = Self::unindexed(loaded.live, loaded.unanswered);
         visible.rebuild(loaded.head, loaded.revision)?;
@@ -60,19 +61,19 @@ impl VisibleIndex {
         Self { index, live, unanswered, late: Vec::new(), pins: Pins::default() }
     }
 
-    /// Pins these, and no others but those that are stored as pinned.
+    /// Replaces the pins. Messages that are stored as pinned stay pinned.
     pub(super) fn set_pins(&mut self, pins: Pins) -> Result<(), RestoreError> {
         let same = self.pins.is_empty() && pins.is_empty();
         self.pins = pins;
         if same { Ok(()) } else { self.rebuild(self.head(), self.index().revision()) }
     }
 
-    /// Pins beside those that are stored.
+    /// The pins in addition to the stored ones.
     pub(super) const fn pins(&self) -> &Pins {
         &self.pins
     }
 
-    /// Groups and counts messages on their way into the log. They are to be seen here until the answer is dropped,
+    /// Groups and counts messages before they are appended. They are visible here until the returned value is dropped,
     /// and stay only if it is accepted.
     pub fn place(
         &mut self,
@@ -98,32 +99,33 @@ impl VisibleIndex {
         &self.live
     }
 
-    /// The index of them.
+    /// The index of the messages.
     #[must_use]
     pub fn index(&self) -> Index<'_> {
         self.index.view()
     }
 
-    /// The number of the next message.
+    /// The sequence number of the next message.
     #[must_use]
     pub const fn head(&self) -> Seq {
         self.index.head()
     }
 
-    /// The messages that the groups of which `hides` holds stand for: ascending, none overlapping, none adjacent.
+    /// The messages of the groups for which `hides` returns true, as ranges: ascending, disjoint and not adjacent. A
+    /// summary counts as the messages that it covers.
     pub fn covered_where(&self, hides: impl Fn(&Group<'_>) -> bool) -> Vec<SeqRange> {
         let view = self.index.view();
         let hidden = view.groups().filter(|group| hides(group));
         joined(hidden.flat_map(|group| self.covered_by(&group)).collect())
     }
 
-    /// The messages that a group stands for.
+    /// The messages of a group. A summary counts as the messages that it covers.
     pub fn covered_by(&self, group: &Group<'_>) -> Vec<SeqRange> {
         let live = group.positions().flatten().filter_map(|position| self.live.get(position as usize));
         live.flat_map(covered).collect()
     }
 
-    /// The unanswered calls of the groups of which `hides` holds.
+    /// The unanswered calls of the groups for which `hides` returns true.
     pub fn unanswered_where(&self, hides: impl Fn(&Group<'_>) -> bool) -> Vec<UnansweredCall> {
         let mut calls = Vec::new();
         self.index.open_calls().for_each(&mut |id, call: OpenCall| {
@@ -146,7 +148,7 @@ impl VisibleIndex {
         self.index.is_orphan(message)
     }
 
-    /// Goes on under another revision.
+    /// Sets the revision.
     pub const fn set_revision(&mut self, revision: Revision) {
         self.index.resume(self.index.head(), revision);
     }
@@ -156,7 +158,7 @@ impl VisibleIndex {
         &self.unanswered
     }
 
-    /// The answers to hidden calls that have come since this was loaded.
+    /// The answers to hidden calls that were placed since the load.
     pub fn late(&self) -> &[Entry] {
         &self.late
     }
@@ -167,8 +169,8 @@ impl VisibleIndex {
         self
     }
 
-    /// Puts what another index shows behind what this one shows, in the groups that it has there. Numbers and turns are
-    /// moved behind those that are here. The messages of the numbers `but` are left out.
+    /// Appends the messages of another index, in their groups. Their numbers and turns are shifted behind those of this
+    /// index. The messages with the numbers `but` are left out.
     pub fn extend(&mut self, other: &Self, but: &[Seq], counter: &Counter) -> Result<(), RestoreError> {
         let (head, turn, revision) = (self.head(), self.index().turn(), self.index().revision());
         let seq = |seq: Seq| Seq(seq.0.saturating_add(head.0));
@@ -199,7 +201,7 @@ impl VisibleIndex {
             entry.orphan = true;
             return entry;
         }
-        // Tables on the heap have always room.
+        // Tables on the heap are never full.
         let sizes = |ordinal, _: PartView<'_>| size_of(&entry.part_tokens, ordinal);
         let seen = self.pins.seen(seq, &entry.message);
         if let Ok(placed) = self.index.push_with_parts(&seen, entry.count.tokens, sizes) {
@@ -214,14 +216,14 @@ impl VisibleIndex {
         entry
     }
 
-    /// A hidden call has its answer.
+    /// Removes the hidden call that `answer` answers from the unanswered calls.
     fn forget_unanswered(&mut self, answer: &Entry) {
         if let Some(at) = self.unanswered.iter().position(|call| call.is_answered_by(answer)) {
             self.unanswered.remove(at);
         }
     }
 
-    /// Makes the index anew from what is visible, with the groups that were stored.
+    /// Builds the index again from the visible messages, with their stored groups.
     fn rebuild(&mut self, head: Seq, revision: Revision) -> Result<(), RestoreError> {
         self.index.clear();
         for live in &self.live {
@@ -236,7 +238,7 @@ impl VisibleIndex {
             self.index.restore_with_parts(&self.pins.seen(seq, &live.entry.message), &stored, sizes)?;
         }
         for call in &self.unanswered {
-            // Trees have always room.
+            // Trees are never full.
             let _ = self.index.restore_hidden_call(&call.id, call.turn, call.anchor, call.ordinal);
         }
         self.index.resume(head, revision);
@@ -244,16 +246,16 @@ impl VisibleIndex {
     }
 }
 
-/// Messages on their way into the log. Unless it is accepted, all is as it was before when this is dropped, be that because the store has
-/// refused them or because the caller has given up.
+/// Messages that are placed but not yet appended. Dropping this value without `accept` restores the earlier state,
+/// after a refusal of the store or a drop by the caller.
 ///
-/// An index takes a message in constant time and cannot be forked in less than its length, so the way back is the slow
-/// one.
+/// An index takes a message in constant time, and a copy of it costs its whole length. The restoration is therefore the
+/// slow path.
 #[derive(Debug)]
 pub struct Placing<'a> {
     visible: &'a mut VisibleIndex,
     entries: Vec<Entry>,
-    /// The way back; `None` once accepted.
+    /// The earlier state; `None` once accepted.
     before: Option<Before>,
 }
 
@@ -268,17 +270,17 @@ struct Before {
 }
 
 impl Placing<'_> {
-    /// The entries for the log.
+    /// The entries to append.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// Whether some of them answer what is not of the turn in which they stand, as far as can be seen here.
+    /// Whether some of the entries answer a call of another turn, or no call that is visible here.
     pub(super) fn looks_back(&self) -> bool {
         self.entries.iter().any(|entry| entry.late || entry.orphan)
     }
 
-    /// Keeps the messages: no store has to agree.
+    /// Keeps the messages without a store.
     pub fn keep(mut self) {
         let late = self.entries.iter().any(|entry| entry.late && !entry.orphan);
         let before = self.before.take();
@@ -287,11 +289,12 @@ impl Placing<'_> {
         self.visible.index.resume(head, revision);
     }
 
-    /// Keeps the messages, if the store has done what they were placed for and no other writer has come in between.
+    /// Keeps the messages if the store has appended them as placed, and no other writer has appended meanwhile. Returns
+    /// whether it did.
     pub(super) fn accept(mut self, appended: Appended) -> bool {
         let expected = self.before.as_ref().map(|before| {
             let late = self.entries.iter().any(|entry| entry.late && !entry.orphan);
-            // However many late answers an append has, it moves the revision once.
+            // An append with several late answers changes the revision only once.
             let revision = if late { before.revision.next() } else { before.revision };
             Appended::new(before.head, self.visible.head(), revision)
         });
@@ -310,17 +313,18 @@ impl Drop for Placing<'_> {
         self.visible.live.truncate(before.live);
         self.visible.late.truncate(before.late);
         self.visible.unanswered = before.unanswered;
-        // What has been put together once can be put together again; if not, nothing is better than a half.
+        // The same messages were indexed before, so this succeeds. If not, an empty index is better than an
+        // inconsistent one.
         if self.visible.rebuild(before.head, before.revision).is_err() {
             *self.visible = VisibleIndex::default();
         }
     }
 }
 
-/// `entries` in the groups that they have behind what was loaded, with the sizes that they have.
+/// Groups `entries` behind the loaded messages. Their sizes stay.
 ///
 /// # Errors
-/// If what was loaded contradicts itself.
+/// [`RestoreError`] if the loaded data contradicts itself.
 pub(super) fn grouped_behind(loaded: Loaded, entries: &[Entry]) -> Result<Vec<Entry>, RestoreError> {
     let mut visible = VisibleIndex::unindexed(loaded.live, loaded.unanswered);
     visible.rebuild(loaded.head, loaded.revision)?;
@@ -330,12 +334,12 @@ pub(super) fn grouped_behind(loaded: Loaded, entries: &[Entry]) -> Result<Vec<En
     Ok(entries.iter().map(place).collect())
 }
 
-/// The size of a part. All that can be shortened have been measured.
+/// The size of a part. Every part that can be shortened has a size.
 fn size_of(part_tokens: &[Tokens], ordinal: u32) -> Tokens {
     part_tokens.get(ordinal as usize).copied().unwrap_or(Tokens::ZERO)
 }
 
-/// Counts again what another counter has counted, and the parts of what has come without their sizes.
+/// Counts messages again that have counts of another counter, and parts without sizes.
 fn recount(live: &mut [Live], counter: &Counter) {
     let is_stale = |entry: &Entry| {
         entry.count.counter != counter.name()
@@ -349,12 +353,12 @@ fn recount(live: &mut [Live], counter: &Counter) {
     }
 }
 
-/// A size, with the name of what counted it.
+/// A size with the name of its counter.
 pub(super) fn named(size: Amount, counter: &Counter) -> TokenCount {
     TokenCount::new(size.tokens, size.basis, Str::from(counter.name()))
 }
 
-/// Ranges in ascending order, none overlapping, none adjacent.
+/// The ranges in ascending order, disjoint and not adjacent.
 pub fn joined(mut ranges: Vec<SeqRange>) -> Vec<SeqRange> {
     ranges.sort_unstable();
     ranges.dedup_by(|next, last| {
@@ -367,7 +371,7 @@ pub fn joined(mut ranges: Vec<SeqRange>) -> Vec<SeqRange> {
     ranges
 }
 
-/// The log's messages that a visible one stands for: what a summary covers, or itself.
+/// The messages of the log that a visible one stands for: the messages that a summary covers, or the message itself.
 pub fn covered(live: &Live) -> Vec<SeqRange> {
     match live.covers.as_slice() {
         [] => vec![SeqRange { first: live.key, last: live.key }],

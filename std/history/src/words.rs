@@ -1,11 +1,12 @@
 //! The index of words of a store in tables: which messages have which terms.
 //!
-//! Messages are numbered, and indexed in blocks: 256 at once, when the last message of a block is written, within the same
-//! transaction. Sixteen such blocks become one of 4,096 messages. The messages behind the last block are read by each search. So an append
-//! pays for the index once in 256 messages, and a search reads few rows. A block is written as the rows of its [`Postings`].
+//! Messages are numbered and indexed in blocks of 256. A block is written when its last message is written, within the
+//! same transaction. Sixteen such blocks become one of 4,096 messages. Each search reads the messages after the last
+//! block. An append therefore pays for the index once in 256 messages, and a search reads few rows. A block is written
+//! as the rows of its [`Postings`].
 //!
-//! The index names the messages that have a word of a search, and how many have each word. The best of these [`Candidates`] by the rarity
-//! of their words are read, and ranked as every store ranks them.
+//! The index returns the messages that have a word of a search, and the number of messages for each word. The search
+//! reads the best of these [`Candidates`], by the rarity of their words, and ranks them in the same way as every store.
 
 mod indexed;
 mod sessions;
@@ -30,20 +31,20 @@ pub use sessions::{BlockRows, KeptWords, SessionWords, search_sessions};
 /// Number of messages of a new block.
 pub const SPAN: i64 = 256;
 
-/// Number of messages of a block that is made of others.
+/// Number of messages of a block that was merged from smaller ones.
 pub const WIDE_SPAN: i64 = 4_096;
 
-/// Maximum number of messages that are read one by one, without the index.
+/// Maximum number of messages that a search reads without the index.
 pub const READ_MAX: u64 = 1_024;
 
-/// The least messages that are read to be ranked, and how many for each that is wanted.
+/// The minimum number of messages that are read for ranking, and the number for each result.
 const RANKED_MIN: usize = 64;
 const RANKED_PER_FOUND: usize = 4;
 
-/// Number of the best messages that are distinguished at once.
+/// Initial number of best candidates in a search.
 const BEST: usize = 1_024;
 
-/// Some messages, by their numbers, that are indexed together.
+/// A range of message numbers that are indexed together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Block {
     pub first: i64,
@@ -51,12 +52,12 @@ pub struct Block {
 }
 
 impl Block {
-    /// The block that is complete with the message `number`, if one is.
+    /// The block whose last message is `number`, if there is one.
     pub const fn ended_by(number: i64) -> Option<Self> {
         Self::of_span_ended_by(number, SPAN)
     }
 
-    /// The wide block that is complete with the message `number`, if one is.
+    /// The wide block whose last message is `number`, if there is one.
     pub const fn wide_ended_by(number: i64) -> Option<Self> {
         Self::of_span_ended_by(number, WIDE_SPAN)
     }
@@ -68,26 +69,26 @@ impl Block {
         }
     }
 
-    /// The block of a message, if `last` is the last one; `None` behind the last block.
+    /// The block of a message, if `last` is the number of the last message; `None` for a message after the last block.
     pub fn of(number: i64, last: i64) -> Option<Self> {
         let span = if number < ends(last, WIDE_SPAN) { WIDE_SPAN } else { SPAN };
         (number < ends(last, span)).then_some(Self { first: number - number % span, span })
     }
 
-    /// The number behind its last message.
+    /// The number after its last message.
     pub const fn end(self) -> i64 {
         self.first + self.span
     }
 
-    /// Whether it has all messages of another one.
+    /// Whether the block contains all messages of another one.
     pub const fn holds(self, other: Self) -> bool {
         self.first <= other.first && other.end() <= self.end()
     }
 
-    /// The place of a message in it.
+    /// The place of a message in the block.
     ///
     /// # Errors
-    /// `Corrupt` if it is in another block.
+    /// `Corrupt` if the message is in another block.
     pub fn place(self, number: i64) -> Result<u32, StoreError> {
         u32::try_from(number - self.first).map_err(|_| damaged())
     }
@@ -98,7 +99,7 @@ const fn ends(last: i64, span: i64) -> i64 {
     (last + 1) / span * span
 }
 
-/// All blocks, and the numbers of the messages behind them.
+/// All blocks, and the range of the message numbers after them.
 pub fn blocks(last: i64) -> (impl Iterator<Item = Block> + Clone, Range<i64>) {
     let (wide, all) = (ends(last, WIDE_SPAN), ends(last, SPAN));
     let of = |from: i64, to: i64, span: i64| {
@@ -107,7 +108,7 @@ pub fn blocks(last: i64) -> (impl Iterator<Item = Block> + Clone, Range<i64>) {
     (of(0, wide, WIDE_SPAN).chain(of(wide, all, SPAN)), all..last.saturating_add(1))
 }
 
-/// How many blocks there are, and how many messages behind them.
+/// The number of blocks, and the number of messages after them.
 pub fn count(last: i64) -> (u64, u64) {
     let (wide, all) = (ends(last, WIDE_SPAN), ends(last, SPAN));
     let blocks = wide / WIDE_SPAN + (all - wide) / SPAN;
@@ -115,8 +116,8 @@ pub fn count(last: i64) -> (u64, u64) {
 }
 
 impl LogSearch {
-    /// By place in a block, whether the message is searched by its number, from the number `begin` on: `Some(None)` if all are, `None` if
-    /// none is.
+    /// For each place in a block, whether the message's number is in the scope of the search, beginning with the number
+    /// `begin`. `Some(None)` if all are, `None` if none is.
     pub fn admitted(&self, block: Block, begin: Seq) -> Option<Option<Vec<bool>>> {
         if self.ranges.is_none() && int(begin.0) <= block.first {
             return Some(None);
@@ -137,10 +138,11 @@ fn tool_mark(name: &str) -> Term {
     Term::mark("tool", name)
 }
 
-/// A row without the messages of which `is_gone` says so; `None` if it has none of them. Its terms lie behind its key as before.
+/// A row without the messages for which `is_gone` returns true; `None` if it has none of them. The key of the row stays
+/// valid.
 ///
 /// # Errors
-/// `Corrupt` if the bytes are no row.
+/// `Corrupt` if the bytes are not a row.
 pub fn left_of_row(row: &[u8], is_gone: impl Fn(u32) -> bool) -> Result<Option<Vec<u8>>, StoreError> {
     let (mut postings, has_changed) = (Postings::new(), Cell::new(false));
     let is_gone = |place| {
@@ -153,35 +155,35 @@ pub fn left_of_row(row: &[u8], is_gone: impl Fn(u32) -> bool) -> Result<Option<V
     Ok(has_changed.get().then(|| left.unwrap_or_default()))
 }
 
-/// The places in a block that have a term, in the row that may have the term.
+/// The places in a block that have a term. `row` is the row that can contain the term.
 ///
 /// # Errors
-/// `Corrupt` if the bytes are no row.
+/// `Corrupt` if the bytes are not a row.
 pub fn places_in_row(row: &[u8], term: Term) -> Result<Vec<u32>, StoreError> {
     Postings::find(row, term).map_err(torn)
 }
 
-/// The places in a block that have a term, in the rows of a block that is not written.
+/// The places in a block that have a term. `rows` are all rows of the block.
 ///
 /// # Errors
-/// `Corrupt` if a row is torn.
+/// `Corrupt` if the bytes of the row are not a row.
 pub fn places_in_rows(rows: &[(Term, Vec<u8>)], term: Term) -> Result<Vec<u32>, StoreError> {
     row_with(rows, |row| row.0, term).map_or(Ok(Vec::new()), |(_, row)| places_in_row(row, term))
 }
 
-/// The row that can have a term, of rows in the order of their first terms.
+/// The row that can contain a term. The rows are ordered by their first terms.
 fn row_with<R>(rows: &[R], first: impl Fn(&R) -> Term, term: Term) -> Option<&R> {
     rows.get(rows.partition_point(|row| first(row) <= term).checked_sub(1)?)
 }
 
-/// The rows that can have one of these terms, both in their order.
+/// The rows that can contain one of these terms. Rows and terms are in order.
 pub(crate) fn rows_with<'r, R>(rows: &'r [R], first: impl Fn(&R) -> Term, terms: &[Term]) -> Vec<&'r R> {
     let mut found: Vec<&R> = terms.iter().filter_map(|term| row_with(rows, &first, *term)).collect();
     found.dedup_by_key(|row| first(row));
     found
 }
 
-/// The blocks of both sizes that can have one of these messages.
+/// The blocks of both sizes that can contain one of these messages.
 pub fn blocks_of(seqs: &[Seq]) -> BTreeSet<Block> {
     let numbers = seqs.iter().map(|seq| int(seq.0));
     numbers
@@ -189,10 +191,10 @@ pub fn blocks_of(seqs: &[Seq]) -> BTreeSet<Block> {
         .collect()
 }
 
-/// Length of the checksum of a row, for media that have none of their own.
+/// Length of the checksum of a row in bytes, for media without checksums of their own.
 pub const SUM_BYTES: usize = 8;
 
-/// The first bytes of the SHA-256 of all this together.
+/// The first bytes of the SHA-256 of the concatenated data.
 pub fn checksum(data: &[&[u8]]) -> [u8; SUM_BYTES] {
     let mut hash = Sha256::new();
     data.iter().for_each(|data| hash.update(data));
@@ -200,7 +202,7 @@ pub fn checksum(data: &[&[u8]]) -> [u8; SUM_BYTES] {
     digest.first_chunk().copied().unwrap_or_default()
 }
 
-/// By place in a block of so many messages, whether it is one of these.
+/// For each place in a block of `span` messages, whether it is one of `places`.
 pub fn marked(span: i64, places: Vec<u32>) -> Vec<bool> {
     let mut marked = vec![false; length(span)];
     for place in places {
@@ -215,14 +217,14 @@ fn length(span: i64) -> usize {
     usize::try_from(span).unwrap_or_default()
 }
 
-/// Number of searched messages of a session with this head.
+/// Number of messages of a session with this head that are in the scope of the search.
 pub fn searched(search: &LogSearch, head: Seq) -> u64 {
     let Some(ranges) = &search.ranges else { return head.0 };
     let within = ranges.iter().map(|range| range.end.min(head).0.saturating_sub(range.start.0));
     within.fold(0, u64::saturating_add)
 }
 
-/// The error for bytes that are no row.
+/// The error for bytes that are not a row.
 pub fn torn(error: TornRow) -> StoreError {
     damaged().with_source(error)
 }
@@ -232,47 +234,48 @@ pub fn damaged() -> StoreError {
     corrupt("the index of words is damaged: make it anew (`epitome session verify --reindex`)")
 }
 
-/// The part of an index that a search needs. `K` names a block: later messages are in greater blocks.
+/// The part of an index that a search needs. `K` identifies a block; blocks of later messages have greater values.
 #[derive(Debug)]
 pub struct Candidates<K> {
-    /// The marks that a message has if it is searched.
+    /// The marks that every matching message has.
     marks: Vec<Term>,
-    /// The terms of the words, and how many messages have each.
+    /// The terms of the search, each with the number of messages that have it.
     terms: Vec<(Term, u64)>,
-    /// Number of messages that were looked at.
+    /// Number of messages in the blocks that were looked up.
     messages: u64,
     blocks: Vec<Found<K>>,
 }
 
-/// The findings in a block.
+/// The matches in a block.
 #[derive(Debug)]
 struct Found<K> {
     block: K,
     span: usize,
-    /// By the number of a term, the places of the messages that have it.
+    /// For each term, the places of the messages that have it.
     places: Vec<Vec<u32>>,
-    /// By place, whether the message is searched; `None` if all are.
+    /// For each place, whether the message is in the scope of the search; `None` if all are.
     admitted: Option<Vec<bool>>,
 }
 
 impl<K: Copy + Ord> Candidates<K> {
-    /// The candidates of a search, before a block was looked at.
+    /// Makes the candidates of a search, before the first block.
     pub fn new(search: &LogSearch) -> Self {
         let terms = query_terms(&search.words).into_iter().map(|term| (term, 0)).collect();
         let marks = search.role.map(role_mark).into_iter().chain(search.tool.as_deref().map(tool_mark));
         Self { marks: marks.collect(), terms, messages: 0, blocks: Vec::new() }
     }
 
-    /// All that is looked up in a block: the terms of the search, and the marks of its role and its tool.
+    /// All terms to look up in a block: the terms of the search, and the marks of its role and its tool.
     pub fn looked_up(&self) -> impl Iterator<Item = Term> + Clone {
         self.terms.iter().map(|(term, _)| *term).chain(self.marks.iter().copied())
     }
 
-    /// Adds a block of so many messages, behind those that were added before. `admitted` says by place whether the message is searched, but
-    /// for its role and its tool; `None` if all are. `find` gives the places that have a term. A block without a message that is searched tells nothing.
+    /// Adds a block of `span` messages, after the blocks that were added before. `admitted` has for each place whether
+    /// the message is in the scope of the search, apart from its role and its tool; `None` if all are. `find` returns
+    /// the places that have a term. A block without a message in the scope does not count.
     ///
     /// # Errors
-    /// Those of `find`.
+    /// The errors of `find`.
     pub fn add<E>(
         &mut self,
         block: K,
@@ -301,25 +304,25 @@ impl<K: Copy + Ord> Candidates<K> {
         Ok(())
     }
 
-    /// Number of messages with a term.
+    /// Number of messages that have a term.
     fn with(&self, term: Term) -> u64 {
         let at = self.terms.binary_search_by_key(&term, |(term, _)| *term).ok();
         at.and_then(|at| self.terms.get(at)).map_or(0, |(_, with)| *with)
     }
 
-    /// The `count` messages whose words are rarest together, with the words beside them, the best first, of equal ones the newest; and
-    /// whether these are all.
+    /// The best `count` messages by the total rarity of their words and of the words in adjacent messages, the best
+    /// first. Of equal messages the newest comes first. Returns also whether there are no others.
     fn best(&self, count: usize) -> (Vec<(K, u32)>, bool) {
         let rarities: Vec<u64> = self.terms.iter().map(|(_, with)| rarity(self.messages, *with)).collect();
         let (mut best, mut least, mut is_all) = (Vec::<(u64, K, u32)>::new(), None::<(u64, K, u32)>, true);
         let mut scores = Vec::<u64>::new();
-        // A word that all messages have still says something.
+        // A word that all messages have still counts a little.
         let worth = |rarity: &u64| rarity.saturating_add(1);
-        // The newest first: of the many that are as good as each other the first are the best.
+        // The newest blocks come first: of many equally good messages, the first ones found are then the best.
         for Found { block, span, places, admitted } in self.blocks.iter().rev() {
             let own = places.iter().zip(&rarities).filter(|(own, _)| !own.is_empty());
             let most = own.fold(0_u64, |most, (_, rarity)| most.saturating_add(worth(rarity)));
-            // Not even a message with all words of the block, beside another one, is among the best.
+            // Not even a message with all words of the block in it and in an adjacent message would be among the best.
             if least.is_some_and(|least| (beside(most, most, most), *block, u32::MAX) < least) {
                 is_all = false;
                 continue;
@@ -364,19 +367,19 @@ impl<K: Copy + Ord> Candidates<K> {
     }
 }
 
-/// The candidates of a search in the order in which they are read, until enough of them are searched.
+/// The candidates of a search in reading order, until enough messages in the scope were read.
 #[derive(Debug)]
 pub struct Queue<'s, K> {
     candidates: &'s Candidates<K>,
     search: &'s LogSearch,
-    /// The best of them, of which so many were asked for.
+    /// The best candidates, and the number of those already returned for reading.
     best: Vec<(K, u32)>,
     asked: usize,
-    /// Whether there are no others.
+    /// Whether there are no other candidates.
     is_all: bool,
-    /// Number of messages that were distinguished.
+    /// The number of best candidates that were requested.
     count: usize,
-    /// Minimum number of messages that are read next: more each time, where many that are read are not searched.
+    /// Minimum number of messages of the next read. It grows if many messages that are read are outside of the scope.
     next: usize,
     read: Vec<((K, u32), FoundMessage)>,
 }
@@ -391,7 +394,7 @@ impl<'s, K: Copy + Ord> Queue<'s, K> {
         usize::try_from(self.search.limit).unwrap_or(usize::MAX)
     }
 
-    /// The messages that are to be read next; none once there are enough.
+    /// The messages to read next; empty once there are enough.
     pub fn to_read(&mut self) -> Vec<(K, u32)> {
         let wanted = self.limit().saturating_mul(RANKED_PER_FOUND).max(RANKED_MIN);
         let wanted = wanted.saturating_sub(self.read.len());
@@ -399,7 +402,7 @@ impl<'s, K: Copy + Ord> Queue<'s, K> {
             return Vec::new();
         }
         if self.asked == self.best.len() && !self.is_all {
-            // The best of a larger number begin with the same ones.
+            // A longer list of the best candidates begins with the same ones.
             self.count = self.count.saturating_mul(16);
             (self.best, self.is_all) = self.candidates.best(self.count);
         }
@@ -409,14 +412,14 @@ impl<'s, K: Copy + Ord> Queue<'s, K> {
         next
     }
 
-    /// Adds a candidate that is searched.
+    /// Adds a candidate that was read and is in the scope of the search.
     pub fn push(&mut self, candidate: (K, u32), message: FoundMessage) {
         self.read.push((candidate, message));
     }
 
-    /// The nearest of what was read.
+    /// The nearest of the messages that were read.
     pub fn nearest(mut self) -> Vec<FoundMessage> {
-        // Of equal ones the search prefers the later.
+        // Of equal messages, the search prefers the one that was added later.
         self.read.sort_unstable_by_key(|(candidate, _)| *candidate);
         let Candidates { messages, .. } = self.candidates;
         let mut nearest =
@@ -432,7 +435,7 @@ impl<'s, K: Copy + Ord> Queue<'s, K> {
     }
 }
 
-/// A number for each message: two have neighbouring numbers if they are neighbours in one session.
+/// A number for each message. Two messages have adjacent numbers if they are adjacent in one session.
 fn numbers<K>(read: &[(K, FoundMessage)]) -> Vec<u64> {
     let mut order: Vec<(&FoundMessage, usize)> = read.iter().map(|(_, found)| found).zip(0..).collect();
     order.sort_unstable_by_key(|(found, _)| (&found.session, found.logged.seq));

@@ -1,10 +1,10 @@
-//! The address of a service, and whether a key may go there.
+//! The address of a service, and the check whether a key may be sent there.
 
 use core::net::IpAddr;
 
 use reqwest::Url;
 
-/// The address of a service. A key goes to another machine only with encryption, unless the caller allows it.
+/// The address of a service. A key is sent to another machine only with encryption, unless the caller allows it.
 ///
 /// ```
 /// use epitome_http::Address;
@@ -18,32 +18,32 @@ use reqwest::Url;
 #[derive(Debug, Clone)]
 pub struct Address {
     url: Result<Box<str>, &'static str>,
-    /// Whether what is sent there can be read on the way.
+    /// Whether the connection is not encrypted and leads to another machine.
     is_plain: bool,
     pub(crate) is_plain_allowed: bool,
 }
 
 impl Address {
-    /// The address: `http://` or `https://` with a host, without a user, a query or a fragment.
+    /// Parses an address: `http://` or `https://` with a host, without a user, a query or a fragment.
     #[must_use]
     pub fn new(url: &str) -> Self {
         let parsed = Url::parse(url).ok().filter(is_of_a_service);
         let is_plain = parsed.as_ref().is_some_and(is_plain);
-        // What is wrong with it may be a password in it.
+        // The error does not contain the address, which may have a password in it.
         let url = parsed.map(|_| url.trim_end_matches('/').into()).ok_or(
             "the address is http:// or https:// with a host, and without a user, a query or a fragment",
         );
         Self { url, is_plain, is_plain_allowed: false }
     }
 
-    /// Lets a key be sent without encryption to another machine: within a network that you trust.
+    /// Allows a key to be sent without encryption to another machine: only for a network that you trust.
     #[must_use]
     pub const fn with_plain_http(mut self) -> Self {
         self.is_plain_allowed = true;
         self
     }
 
-    /// Another address, to which a key may go as it may go to this one.
+    /// Makes another address with the same permission for keys.
     #[must_use]
     pub fn moved(self, url: &str) -> Self {
         Self { is_plain_allowed: self.is_plain_allowed, ..Self::new(url) }
@@ -52,7 +52,7 @@ impl Address {
     /// The URL without a slash at its end.
     ///
     /// # Errors
-    /// What is wrong with it, without a word of it; or that the key would go there without encryption.
+    /// A description of the fault, without any part of the address; or that the key would be sent without encryption.
     pub fn url(&self, has_key: bool) -> Result<&str, &'static str> {
         if has_key && self.is_plain && !self.is_plain_allowed {
             return Err(

@@ -1,4 +1,4 @@
-//! The endpoint of a service: its address, key, time limit and repetitions.
+//! The endpoint of a service: its address, key, time limit and retries.
 
 use core::hash::BuildHasher as _;
 use core::time::Duration;
@@ -13,26 +13,27 @@ use serde_json::Value;
 
 use crate::{Address, Key, KeyHeader};
 
-/// Default timeout of a request: the model of a service may be at work.
+/// Default time limit of a request. It is long, because the service may run a model.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Maximum number of repetitions of a request, and the delay before the first of them; the next delay is twice as long.
+/// Maximum number of retries of a request, and the delay before the first one; each further delay is twice as long.
 const REPETITIONS: u32 = 2;
 const DELAY: Duration = Duration::from_millis(500);
 
-/// No answer is larger.
+/// Maximum size of an answer in bytes.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
 /// The endpoint of a service.
 ///
-/// *Repetitions*: a request that failed for a moment is made up to twice more, after half a second and a second, about, or after as long
-/// as the service asks for (`retry-after`, in seconds). A service that wants to be left alone for longer than the limit of a request is not
-/// waited for.
+/// *Retries*: after a temporary failure, a request is sent up to twice more. The delays are about half a second and a
+/// second, or as long as the service asks for (`retry-after`, in seconds). If that is longer than the time limit of a
+/// request, there is no retry.
 ///
-/// *Errors*: `Invalid` where the request must be changed (a wrong key, a wrong address), `Unavailable` where it may be repeated later. They
-/// name the service and the HTTP status, and hold nothing of an answer, which may repeat what was said.
+/// *Errors*: `Invalid` if the request must be changed (a wrong key, a wrong address), `NotFound` for the status 404,
+/// `Unavailable` if the request may be repeated later. Errors name the service and the HTTP status. They contain
+/// nothing of an answer, which may repeat texts of messages.
 ///
 /// ```no_run
 /// use epitome_http::{Endpoint, Key, KeyHeader, Repeat};
@@ -54,31 +55,32 @@ pub struct Endpoint {
     delay: Duration,
 }
 
-/// Whether a request that failed for a moment is made again.
+/// Whether a request is sent again after a temporary failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Repeat {
-    /// The request only reads.
+    /// Always: the request only reads, or has the same effect when it is repeated.
     Always,
-    /// A second time would do it twice: only if the service has done nothing (429, no connection).
+    /// Only if the service has done nothing (429, no connection), because a repetition would have its effect twice.
     IfUndone,
 }
 
 /// A request that failed.
 struct Failed {
     error: SessionError,
-    /// The repetitions that make sense; `None` if it fails again.
+    /// The requests for which a retry makes sense; `None` if a retry would fail too.
     repeat: Option<Repeat>,
-    /// Delay that the service asks for.
+    /// The delay that the service asks for.
     wait: Option<Duration>,
 }
 
 impl Endpoint {
-    /// The service `name`, as errors call it, at this address. No redirect is followed, so that a key goes nowhere else.
+    /// Makes the endpoint of the service `name` at this address. Errors contain the name. Redirects are not followed,
+    /// so that the key is sent to no other address.
     ///
     /// # Errors
-    /// `Invalid` if this is no address of a service: see [`with_base_url`](Self::with_base_url). `Unavailable` if there is no HTTP client:
-    /// the system's certificates cannot be read, for example.
+    /// `Invalid` if this is not the address of a service: see [`with_base_url`](Self::with_base_url). `Unavailable` if
+    /// there is no HTTP client, for example because the system's certificates cannot be read.
     pub fn new(name: &'static str, base_url: &str) -> Result<Self, SessionError> {
         let http = Client::builder().redirect(Policy::none()).build();
         let http = http.map_err(|error| {
@@ -91,15 +93,15 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// Sets the address: `http://` or `https://` with a host, without a user, a query or a fragment. With another one each request is
-    /// `Invalid`.
+    /// Sets the address: `http://` or `https://` with a host, without a user, a query or a fragment. With any other
+    /// address, each request is `Invalid`.
     #[must_use]
     pub fn with_base_url(mut self, base_url: &str) -> Self {
         self.address = self.address.moved(base_url);
         self
     }
 
-    /// Lets the key be sent without encryption to another machine: within a network that you trust.
+    /// Allows the key to be sent without encryption to another machine: only for a network that you trust.
     #[must_use]
     pub const fn with_plain_http(mut self) -> Self {
         self.address.is_plain_allowed = true;
@@ -113,40 +115,42 @@ impl Endpoint {
         self
     }
 
-    /// Sets how long one request is waited for, 30 seconds unless it is set. A repetition has that time again.
+    /// Sets the time limit of one request, 30 seconds by default. Each retry has the full time limit.
     #[must_use]
     pub const fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Sets how long is waited before the first repetition, half a second unless it is set; then twice as long.
+    /// Sets the delay before the first retry, half a second by default. Each further delay is twice as long.
     #[must_use]
     pub const fn with_delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
-    /// Sets the HTTP client, which an application may have already. It should follow no redirects: they would get the key.
+    /// Sets the HTTP client, for an application that already has one. It should not follow redirects, because they
+    /// would receive the key.
     #[must_use]
     pub fn with_client(mut self, http: Client) -> Self {
         self.http = http;
         self
     }
 
-    /// The answer to this body.
+    /// Sends this body, and returns the answer.
     ///
     /// # Errors
-    /// As the type says.
+    /// The errors that the type documents.
     pub async fn post(&self, path: &str, body: &Value, repeat: Repeat) -> Result<Value, SessionError> {
         let text = self.repeated(&self.with_body(Method::POST, path, body)?, repeat, true).await?;
         self.parsed(&text)
     }
 
-    /// Creates or replaces the resource at this path, and returns it as the service has it then. The request may always be repeated.
+    /// Creates or replaces the resource at this path, and returns it as the service has stored it. The request may
+    /// always be retried.
     ///
     /// # Errors
-    /// As the type says. Where there was no answer, the service may have done it.
+    /// The errors that the type documents. If there was no answer, the service may still have done it.
     ///
     /// # Cancel safety
     /// As [`send`](Self::send).
@@ -156,10 +160,10 @@ impl Endpoint {
         self.parsed(&self.repeated(&put, Repeat::Always, true).await?)
     }
 
-    /// Sends this body. An answer of success is not read beyond its status.
+    /// Sends this body. Of a successful answer only the status is read.
     ///
     /// # Errors
-    /// As the type says. Where there was no answer, the service may have done it.
+    /// The errors that the type documents. If there was no answer, the service may still have done it.
     ///
     /// # Cancel safety
     /// If the future is dropped, the service may have done it, once.
@@ -167,26 +171,26 @@ impl Endpoint {
         self.repeated(&self.with_body(Method::POST, path, body)?, repeat, false).await.map(|_| ())
     }
 
-    /// The answer to a request without a body.
+    /// Sends a request without a body, and returns the answer.
     ///
     /// # Errors
-    /// As the type says.
+    /// The errors that the type documents.
     pub async fn get(&self, path: &str) -> Result<Value, SessionError> {
         let url = self.url(path)?;
         self.parsed(&self.repeated(&|| self.http.get(&url), Repeat::Always, true).await?)
     }
 
-    /// The key of this moment that stands in the body of a request, in the time of a request.
+    /// The current key for the body of a request, within the time limit of a request.
     ///
     /// # Errors
-    /// Those of the key; `Unavailable` if it takes longer.
+    /// The errors of the key; `Unavailable` if it takes longer.
     pub async fn look_up(&self, key: &Key) -> Result<SecretString, SessionError> {
         let late = |_| self.unavailable("no key in time");
         tokio::time::timeout(self.timeout, key.now()).await.map_err(late)?
     }
 
     fn parsed(&self, text: &[u8]) -> Result<Value, SessionError> {
-        // The text of a parser's error may repeat what was said.
+        // The error of the parser is left out, because it may repeat texts of messages.
         serde_json::from_slice(text).map_err(|_| self.unavailable("the answer is no JSON"))
     }
 
@@ -232,7 +236,7 @@ impl Endpoint {
         self.in_time(request(), is_read).await.map_err(|failed| failed.error)
     }
 
-    /// One attempt: the look-up of the key, the request and its answer.
+    /// One attempt within the time limit: the request for the key, the request itself and its answer.
     async fn in_time(&self, request: RequestBuilder, is_read: bool) -> Result<Vec<u8>, Failed> {
         let attempt = tokio::time::timeout(self.timeout, self.attempt(request, is_read));
         attempt.await.unwrap_or_else(|_| {
@@ -302,13 +306,14 @@ impl Failed {
     }
 }
 
-/// The header of that name, if it is in seconds.
+/// The header `retry-after`, if it has a number of seconds.
 fn retry_after(answer: &Response) -> Option<Duration> {
     let seconds: f64 = answer.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// A half of `delay`, and a random part of the other half: not all clients of a service that was gone come back at once.
+/// A half of `delay` and a random part of the other half, so that the clients of a service do not all retry at the same
+/// time.
 fn jittered(delay: Duration) -> Duration {
     let random = RandomState::new().hash_one(()) >> 32;
     let half = delay / 2;

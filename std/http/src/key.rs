@@ -5,7 +5,7 @@ use epitome_std::session::{SessionError, SessionErrorKind};
 use reqwest::header::{HeaderName, HeaderValue};
 use secrecy::ExposeSecret as _;
 
-/// The key of a service. A function is asked before each request.
+/// The key of a service. A function is called before each request.
 ///
 /// ```
 /// use epitome_http::Key;
@@ -20,9 +20,9 @@ pub type Key = Secret<SessionError>;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum KeyHeader {
-    /// In the header `authorization`, behind this word: `Bearer`, `Token`.
+    /// In the header `authorization`, after this word: `Bearer`, `Token`.
     Authorization(&'static str, Key),
-    /// In this header, alone.
+    /// In this header, without another word.
     Named(&'static str, Key),
 }
 
@@ -34,7 +34,7 @@ impl KeyHeader {
             }
             Self::Named(name, key) => (*name, key.now().await?.expose_secret().to_owned()),
         };
-        // What is wrong with it would tell it.
+        // The error has no source, because the source would contain the key.
         let wrong = || {
             SessionError::new(
                 SessionErrorKind::Invalid,

@@ -1,5 +1,5 @@
-//! Requests to services, for providers over them: with a key, a limit of time, repetitions where these do no harm, and errors that hold
-//! neither a key nor a text. It runs on tokio.
+//! HTTP requests to services, for providers: with a key, a time limit, safe retries, and errors that contain neither a
+//! key nor a text. Runs on tokio.
 
 mod address;
 mod endpoint;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::filter::Filter;
 
-/// The service: each has its own paths, and its own place for the key.
+/// Kind of server. The paths and the header of the API key depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
     Hosted,
@@ -22,7 +22,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// The memories that are nearest to `query`, among those with these ids; `None` if the answer has another form.
+    /// Returns the memories that are nearest to `query` among the memories with the ids of `filter`; `None` if the
+    /// answer has an unexpected form.
     pub(crate) async fn search(
         &self,
         query: &str,
@@ -47,7 +48,7 @@ impl Client {
         })
     }
 
-    /// Stores what was said under these ids.
+    /// Stores messages under the ids of `stamp`.
     pub(crate) async fn add(
         &self,
         messages: Vec<Value>,

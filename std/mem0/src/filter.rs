@@ -3,10 +3,10 @@
 use epitome_std::memory::Scope;
 use serde_json::{Map, Value};
 
-/// The ids that an answer must have to belong to a search.
+/// The ids that a found memory must have.
 pub(crate) type Filter = Map<String, Value>;
 
-/// All ids, as what is stored has them.
+/// All ids of the scope, under the names that Mem0 uses for stored memories.
 pub(crate) fn stamp(scope: &Scope) -> Filter {
     filter([
         ("user_id", scope.user()),

@@ -1,8 +1,8 @@
-//! Memories in [Mem0](https://docs.mem0.ai) as a context provider: what it knows of a user is added to a run, and what is said in the run
-//! is given to it.
+//! Context provider for memories in [Mem0](https://docs.mem0.ai): before a run, it adds the stored memories of a user;
+//! after the run, it sends the messages of the run to Mem0.
 //!
-//! The provider asks the service of mem0.ai or a server of your own over HTTP; it runs on tokio. It behaves as `Mem0ContextProvider` of
-//! Microsoft Agent Framework does, with the same requests.
+//! The provider sends HTTP requests to the service of mem0.ai or to a self-hosted server, and runs on tokio. It has the
+//! behavior of `Mem0ContextProvider` of Microsoft Agent Framework and sends the same requests.
 //!
 //! ```
 //! use epitome_mem0::{Mem0ContextProvider, Scope};

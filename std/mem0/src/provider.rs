@@ -16,40 +16,44 @@ use crate::client::{Client, Service};
 use crate::filter::{Filter, filters, stamp};
 use crate::{Key, Scope};
 
-/// The text before the memories, unless the caller says otherwise.
+/// Default text before the memories.
 pub const PROMPT: &str = "## Memories\nConsider the following memories when answering user questions:";
 
 /// Address of the hosted service.
 const HOSTED: &str = "https://api.mem0.ai";
 
-/// No more memories are added to a run: twice as many as a server of your own finds unless it is asked for a number.
+/// Maximum number of memories that are added to a run: twice the default number of results of a self-hosted server.
 const MEMORIES_MAX: usize = 40;
 
-/// Maximum length of a memory in bytes: the rest is left out, with a mark.
+/// Maximum length of a memory in bytes. A longer memory is cut, and a mark shows the cut.
 const MEMORY_BYTES_MAX: usize = 4 << 10;
 
-/// Under which key the token of the latest run that was stored stands in the provider's state.
+/// Key in the provider's state for the token of the latest stored run.
 const LAST_RUN: &str = "last_run";
 
-/// Before a run, adds the memories of Mem0 that are nearest to the input; after it, gives Mem0 the messages of the run.
+/// Context provider over Mem0: adds the memories that are nearest to the input before a run, and stores the messages of
+/// the run after it.
 ///
-/// The found memories stand in one message of the context, of retrieved authority and ephemeral, each memory an entry of a list: they are
-/// data, and cannot pass for instructions or for another entry. A blank input asks nothing. The texts of the messages of users, the model
-/// and systems are stored, without ephemeral ones; a run that was stored is not stored again, also where the hook is called again for it.
+/// The found memories are list entries of one context message, which is ephemeral and has retrieved authority: they are
+/// data, and cannot pass for instructions or for another entry. A blank input starts no search. The provider stores the
+/// texts of user, model and system messages, except ephemeral ones. A stored run is not stored again, even if the hook
+/// is called again for it.
 ///
-/// *Scopes*: [`with_storage`](Self::with_storage) sets the ids that stored memories are stamped with, and
-/// [`with_search`](Self::with_search) the owners whose memories are searched; the second never follows from the first. Without the first,
-/// both hooks are refused; without the second, nothing is searched. A search looks at the memories of the user and at those of the agent,
-/// each by itself: of the application (which only the service of mem0.ai knows) and of the thread (which Mem0 calls a run) too, if these
-/// are given. Without a user and an agent it looks at all memories of the application, or else of the thread. A memory that the service
-/// finds under another id than was asked for is not shown.
+/// *Scopes*: [`with_storage`](Self::with_storage) sets the ids that are stored with each memory, and
+/// [`with_search`](Self::with_search) sets the owners whose memories are searched. The search scope never follows from
+/// the storage scope. Without a storage scope, both hooks return an error; without a search scope, there is no search.
+/// The memories of the user and those of the agent are searched separately. If the search scope has an application or a
+/// thread, each search is limited to it. Only the service of mem0.ai has applications; Mem0 calls a thread a run.
+/// Without a user and an agent, the search covers all memories of the application and the thread of the scope. A found
+/// memory with other ids than those of the search is not shown.
 ///
-/// *Failures*: a search that fails adds nothing, and does not end the run; a `tracing` event says so, without any text. A store that fails
-/// is an error of the hook, and keeps no other provider from its part.
+/// *Failures*: a failed search adds nothing and does not end the run; it is reported as a `tracing` event without any
+/// text. A failed store is an error of the hook, and the other providers still do their part.
 ///
-/// *Repetitions*: a search that fails for a moment is made up to twice more; a store only where the service has done nothing, since a
-/// second time would be a second memory. Where the service gave no answer, or the future of the hook was dropped, the run may have been
-/// stored, and the next call of the hook stores it again. See [`Endpoint`], also for errors and limits.
+/// *Repetitions*: after a transient error, a search is repeated up to two times. A store is repeated only if the
+/// service has done nothing, because a second store makes a second memory. If the service gave no answer, or the future
+/// of the hook was dropped, the run may have been stored; the next call of the hook stores it again. See [`Endpoint`],
+/// also for errors and limits.
 ///
 /// ```
 /// use epitome_mem0::{Mem0ContextProvider, Scope};
@@ -73,15 +77,15 @@ pub struct Mem0ContextProvider {
 }
 
 impl Mem0ContextProvider {
-    /// Over the service of mem0.ai.
+    /// Creates a provider over the service of mem0.ai.
     ///
     /// # Errors
-    /// `Unavailable` if there is no HTTP client: the system's certificates cannot be read, for example.
+    /// `Unavailable` if the HTTP client cannot be made, for example because the system's certificates cannot be read.
     pub fn hosted(key: impl Into<Key>) -> Result<Self, SessionError> {
         Self::new(Service::Hosted, HOSTED).map(|provider| provider.with_key(key))
     }
 
-    /// Over a server of your own (`server` in Mem0's repository), without a key.
+    /// Creates a provider over a self-hosted server (`server` in Mem0's repository), without a key.
     ///
     /// # Errors
     /// As [`hosted`](Self::hosted).
@@ -109,14 +113,14 @@ impl Mem0ContextProvider {
         self
     }
 
-    /// Sets what stored memories are stamped with.
+    /// Sets the ids that are stored with each memory.
     #[must_use]
     pub fn with_storage(mut self, scope: Scope) -> Self {
         self.storage = scope;
         self
     }
 
-    /// Sets whose memories are searched.
+    /// Sets the owners whose memories are searched.
     #[must_use]
     pub fn with_search(mut self, scope: Scope) -> Self {
         self.search = scope;
@@ -130,14 +134,15 @@ impl Mem0ContextProvider {
         self
     }
 
-    /// Sets how many memories each search finds at most; unless it is set, the service decides.
+    /// Sets the maximum number of memories of each search. Without it, the service decides.
     #[must_use]
     pub const fn with_found_max(mut self, found_max: NonZeroUsize) -> Self {
         self.found_max = Some(found_max);
         self
     }
 
-    /// Sets whether the service infers facts from what was said, or stores it as it is; unless it is set, the service decides, and infers.
+    /// Sets whether the service infers facts from the messages or stores them unchanged. Without it, the service
+    /// decides; its default is to infer.
     #[must_use]
     pub const fn with_infer(mut self, infer: bool) -> Self {
         self.infer = Some(infer);
@@ -154,7 +159,8 @@ impl Mem0ContextProvider {
         self.with_endpoint(|endpoint| endpoint.with_key(key))
     }
 
-    /// Sets how the service is asked: at another address, with another limit of time, by an HTTP client that the application has already.
+    /// Changes the settings of the endpoint: the address, the time limit, or the HTTP client, for example one that the
+    /// application already has.
     ///
     /// ```
     /// use core::time::Duration;
@@ -184,7 +190,7 @@ impl Mem0ContextProvider {
         Ok(())
     }
 
-    /// The memories for `query`, none twice.
+    /// Returns the memories for `query` without duplicates.
     async fn found(&self, query: &str) -> Vec<String> {
         let filters = filters(&self.search);
         let searches = filters.iter().map(|filter| self.client.search(query, filter, self.found_max));
@@ -272,7 +278,7 @@ fn stored(message: &Message) -> Value {
     json!({"role": message.role().as_str(), "content": message.text()})
 }
 
-/// Whether an answer says no other id than was asked for.
+/// Whether a found memory has no other id than those of the filter.
 fn belongs(memory: &Value, filter: &Filter) -> bool {
     filter.iter().all(|(name, id)| match memory.get(name) {
         None | Some(Value::Null) => true,

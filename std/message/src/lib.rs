@@ -1,9 +1,9 @@
-//! Messages, and what can be said of one alone: its parts and its attribution, how many tokens it has, which identifiers and terms.
+//! Messages, and the properties of a single message: parts, attribution, tokens, identifiers and terms.
 //!
-//! [`Message`] is owned, and cheap to clone. [`tokens`] counts it, exactly or by an estimate; [`models`] is the table of windows,
-//! prices and counters by name; [`search`] finds the texts that are nearest to a query.
+//! [`Message`] is owned, and cheap to clone. [`tokens`] has the token counters, exact and estimating; [`models`] is
+//! the table of windows, prices and counters by name; [`search`] finds the texts that are nearest to a query.
 //!
-//! This crate reads no format of a provider (that is `epitome-wire`) and keeps nothing (`epitome-history`).
+//! This crate parses no provider format (see `epitome-wire`), and stores nothing (see `epitome-history`).
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stderr, clippy::print_stdout)]

@@ -1,4 +1,4 @@
-//! The extent of media, from the first bytes of them.
+//! The extent of media, from the first bytes of their files.
 //!
 //! ```
 //! use epitome_message::media::pixels_of_base64;
@@ -8,14 +8,14 @@
 //! assert_eq!(pixels_of_base64("no image"), None);
 //! ```
 //!
-//! A header can claim any extent. Only [`MediaRules`](epitome_core::MediaRules) use it: they never count an image as more than the largest
-//! that a provider looks at.
+//! A header can claim any extent. Only [`MediaRules`](epitome_core::MediaRules) use the extent, and they count no
+//! image as more than the largest one that a provider reads.
 
-/// A PNG of one transparent pixel, for a picture that was cleared where a format takes nothing else in its place.
+/// A PNG of one transparent pixel. It replaces a cleared image in formats that accept only an image in its place.
 pub const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
-/// Width and height of the image whose file begins with `bytes`; `None` if they are not all of a header that is known
-/// (PNG, JPEG, GIF, WebP, BMP, TIFF, HEIF and AVIF), or if a side is zero or does not fit 32 bits.
+/// Width and height of an image, from the first bytes of its file. `None` if `bytes` has no whole header of a known
+/// format (PNG, JPEG, GIF, WebP, BMP, TIFF, HEIF and AVIF), or if a side is zero or exceeds 32 bits.
 ///
 /// ```
 /// use epitome_message::media::pixels;
@@ -30,15 +30,15 @@ pub fn pixels(bytes: &[u8]) -> Option<(u32, u32)> {
     Some((side(size.width)?, side(size.height)?))
 }
 
-/// [`pixels`] of an image in base64, of which no more is decoded than it takes, and never more than 256 KiB.
+/// [`pixels`] of an image in base64. It decodes only as much as the header needs, at most 256 KiB.
 #[must_use]
 pub fn pixels_of_base64(data: &str) -> Option<(u32, u32)> {
-    // Most headers end within the first; a photograph's may follow a colour profile and a small picture of itself.
+    // Most headers end within the first 64 bytes. In a photograph, a colour profile and a thumbnail may come first.
     HEADS_BYTES.iter().find_map(|bytes| pixels(&decode_head(data, *bytes)))
 }
 
-/// At most the first `bytes_max` bytes that `data` encodes, up to the first character that is not base64. White space is
-/// left out; both alphabets are known.
+/// The first bytes that `data` encodes, at most `bytes_max`, up to the first character that is not base64. White
+/// space is skipped; both base64 alphabets are accepted.
 fn decode_head(data: &str, bytes_max: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(bytes_max.min(data.len()));
     let (mut held, mut bits) = (0_u32, 0_u32);

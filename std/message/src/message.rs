@@ -1,4 +1,4 @@
-//! Owned messages, with text that is held once and shared.
+//! Owned messages with shared text.
 
 mod attribution;
 mod part;
@@ -19,10 +19,10 @@ use std::sync::LazyLock;
 
 use epitome_core::message::Role;
 
-/// One message, owned. Cloning is cheap: text is shared.
+/// One message, owned. Cloning is cheap, because text is shared.
 ///
-/// A message that a wire reader made also carries the text that it was read from, so that a writer of the same format
-/// gives it back exactly as it was, unknown fields included, as long as nothing has changed it.
+/// A message from a wire reader also has its source text. If the message is unchanged, a writer of the same format
+/// returns this text exactly, with its unknown fields.
 ///
 /// ```
 /// use epitome_message::{Message, Part, ToolCall};
@@ -37,9 +37,9 @@ use epitome_core::message::Role;
 pub struct Message {
     role: Role,
     parts: Vec<Part>,
-    /// `None` for what is said of every message of the role that the caller adds.
+    /// `None` for the default attribution of a caller's message with this role.
     attribution: Option<Box<Attribution>>,
-    /// `None` without any of them.
+    /// `None` if the message has no name and no ids.
     names: Option<Box<Names>>,
     wire: Option<WireText>,
     incomplete: bool,
@@ -48,7 +48,7 @@ pub struct Message {
 
 const _: () = assert!(size_of::<Message>() <= 104, "a conversation holds very many of these");
 
-/// The names of a message: most messages have none.
+/// The name and the ids of a message. Most messages have none.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Names {
     id: Option<Str>,
@@ -64,10 +64,11 @@ pub struct WireText {
     pub format: Str,
     /// The message's source text.
     pub text: Str,
-    /// Whether the message has been changed since: a writer then takes only what it does not know from the text.
+    /// Whether the message has been changed since. A writer then takes only unknown fields from the text.
     pub touched: bool,
-    /// Whether the message before it was read from the same record, so that a writer joins the two again: a record that
-    /// mixes results and a user's words is several messages, and the text of each is its own part of the record.
+    /// Whether the message continues the record of the message before it, so that a writer joins the two again. A
+    /// record with results and a user's words becomes several messages, each with its part of the record as its
+    /// text.
     pub rejoin: bool,
 }
 
@@ -93,25 +94,25 @@ impl Message {
         Self { role, parts, attribution: None, names: None, wire: None, incomplete: false, pruned: false }
     }
 
-    /// Instructions from the operator.
+    /// A system message: instructions from the operator.
     #[must_use]
     pub fn system(text: impl Into<Str>) -> Self {
         Self::new(Role::System, vec![Part::Text(text.into())])
     }
 
-    /// The user's words.
+    /// A message of the user.
     #[must_use]
     pub fn user(text: impl Into<Str>) -> Self {
         Self::new(Role::User, vec![Part::Text(text.into())])
     }
 
-    /// The model's words.
+    /// A message of the model.
     #[must_use]
     pub fn assistant(text: impl Into<Str>) -> Self {
         Self::new(Role::Assistant, vec![Part::Text(text.into())])
     }
 
-    /// A tool's answer to one call.
+    /// A message with the result of one call.
     #[must_use]
     pub fn tool(call_id: impl Into<Str>, text: impl Into<Str>) -> Self {
         let parts = vec![Part::Text(text.into())];
@@ -132,14 +133,16 @@ impl Message {
         self.with_attribution(attribution)
     }
 
-    /// Sets the provider's id of the message. It is not part of the wire text: no format that is read so far has it in its messages.
+    /// Sets the provider's id of the message. It is not part of the wire text: no supported format has it in its
+    /// messages.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<Str>) -> Self {
         self.names_mut().id = Some(id.into());
         self
     }
 
-    /// Sets the provider's id of the response that the message is part of. It is not part of the wire text, as [`Message::with_id`].
+    /// Sets the provider's id of the response that the message is part of. Like [`Message::with_id`], it is not
+    /// part of the wire text.
     #[must_use]
     pub fn with_response_id(mut self, id: impl Into<Str>) -> Self {
         self.names_mut().response_id = Some(id.into());
@@ -153,7 +156,7 @@ impl Message {
         self.touched()
     }
 
-    /// Sets whether the message was cut off: it is then the part that had arrived when its stream was left. The mark is stored. It is not
+    /// Sets whether the message is incomplete: its stream was left before the end. The mark is stored. It is not
     /// part of the wire text.
     #[must_use]
     pub const fn with_incomplete(mut self, incomplete: bool) -> Self {
@@ -168,8 +171,8 @@ impl Message {
         self.touched()
     }
 
-    /// The message as it may be sent to `model`: a part that a provider left for another of its models gets the name of an unknown
-    /// provider, and so is written as its text, as it is for another provider.
+    /// The message in the form for `model`. A compaction that the provider made for another of its models gets the
+    /// name of an unknown provider. Writers then write its text, as for another provider.
     ///
     /// ```
     /// use epitome_core::message::Role;
@@ -201,7 +204,7 @@ impl Message {
     #[must_use]
     pub fn with_wire(mut self, wire: WireText) -> Self {
         self.wire = Some(wire);
-        // What readers collect one by one has room for more, and stays as long as the message.
+        // Vectors of a reader have spare capacity, which would stay as long as the message.
         self.parts.shrink_to_fit();
         for part in &mut self.parts {
             if let Part::ToolResult(result) = part {
@@ -211,13 +214,13 @@ impl Message {
         self
     }
 
-    /// Its parts, in order.
+    /// The parts, in order.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 
-    /// The text of the message: its text parts, one behind the other, without the texts in results of tools, reasoning and media.
+    /// The text of the message: its text parts, joined; without tool results, reasoning and media.
     ///
     /// ```
     /// use epitome_core::message::Role;
@@ -232,12 +235,12 @@ impl Message {
         part::joined(&self.parts)
     }
 
-    /// Its parts, for a reader that knows more of them once it has read what follows: the message counts as unchanged.
+    /// The parts, for a reader that completes them after it has read further data. The message counts as unchanged.
     pub fn parts_mut(&mut self) -> &mut [Part] {
         &mut self.parts
     }
 
-    /// The parts of the message, and nothing else of it.
+    /// The parts of the message, without its other fields.
     #[must_use]
     pub fn into_parts(self) -> Vec<Part> {
         self.parts
@@ -249,7 +252,7 @@ impl Message {
         self.role
     }
 
-    /// Its attribution: author, source, authority and retention.
+    /// The attribution: author, source, authority and retention.
     #[must_use]
     pub fn attribution(&self) -> &Attribution {
         self.attribution.as_deref().unwrap_or_else(|| of_callers(self.role))
@@ -273,20 +276,20 @@ impl Message {
         self.names.as_ref()?.speaker.as_deref()
     }
 
-    /// Whether it was cut off: see [`Message::with_incomplete`].
+    /// Whether the message is incomplete: see [`Message::with_incomplete`].
     #[must_use]
     pub const fn is_incomplete(&self) -> bool {
         self.incomplete
     }
 
-    /// Whether its content was deleted: see [`Message::into_pruned`].
+    /// Whether the content of the message was pruned: see [`Message::into_pruned`].
     #[must_use]
     pub const fn is_pruned(&self) -> bool {
         self.pruned
     }
 
-    /// The message without its content, after a prune: its role, its attribution but for the label, and the ids
-    /// of what it answers. Nothing of it is sent or shown.
+    /// The rest of the message after a prune: its role, its attribution without the label, and the ids of the calls
+    /// and approvals that it answers. It is neither sent nor shown.
     ///
     /// ```
     /// use epitome_message::Message;
@@ -339,7 +342,7 @@ impl Message {
     }
 }
 
-/// The attribution of a message of this role that the caller adds, held once.
+/// The default attribution of a caller's message with this role; a shared value.
 fn of_callers(role: Role) -> &'static Attribution {
     static EACH: LazyLock<[Attribution; 5]> = LazyLock::new(|| {
         [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool]

@@ -12,14 +12,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This is not a list of all models, and no guess: what is not in the table is [`UnknownModel`]. Add rows of your own with
-//! [`Models::with_rows`] or [`Models::with`]; they come before those of the same name that are built in.
+//! The table does not list all models, and nothing is guessed: a missing name is an [`UnknownModel`]. Add rows with
+//! [`Models::with_rows`] or [`Models::with`]; they take precedence over built-in rows with the same name.
 //!
 //! # Names
-//! Case does not matter. A name is looked up as it is; then without the vendor (all up to the last `/`; a region and a
-//! vendor as Bedrock writes them, `us.anthropic.`), and without what follows a `:` or `@`; then, again and again, without
-//! one ending: a version (`-v1`), a date (`-2024-08-06`, `-20241022`, `-05-06`), `-latest`, `-preview`, `-0`. Nothing else
-//! is left out: `gpt-4o-audio` is not `gpt-4o`.
+//! Case does not matter. A name is looked up unchanged; then without the vendor (all up to the last `/`; a region
+//! and a vendor in Bedrock's form, `us.anthropic.`), and without the text from a `:` or `@` on; then repeatedly
+//! without one ending: a version (`-v1`), a date (`-2024-08-06`, `-20241022`, `-05-06`), `-latest`, `-preview`,
+//! `-0`. Nothing else is removed: `gpt-4o-audio` is not `gpt-4o`.
 
 mod counter;
 mod name;
@@ -66,17 +66,18 @@ pub struct Models {
 pub struct Model {
     /// Its name, in lower case.
     pub name: String,
-    /// The profile of rules and framing that it follows.
+    /// The profile with its rules and framing.
     pub profile: Profile,
-    /// The name of its token counter, as [`counter_by_name`](crate::tokens::counter_by_name) knows it.
+    /// The name of its token counter in [`counter_by_name`](crate::tokens::counter_by_name).
     pub encoding: String,
-    /// Request and answer together, in tokens.
+    /// The window: maximum tokens of a request and its answer together.
     pub window: u64,
-    /// The most that a request may have, if that is less than the window, in tokens.
+    /// Maximum tokens of a request, if this is less than the window.
     pub input_max: Option<u64>,
-    /// The most that an answer may have, in tokens.
+    /// Maximum tokens of an answer.
     pub output_max: Option<u64>,
-    /// The tokens of an image; `None` if it takes none, or nothing is published: then that of its profile is used.
+    /// The rule for the tokens of an image. `None` if the model takes no images or no rule is published; the rule
+    /// of the profile then applies.
     pub image: Option<ImageRule>,
     /// The prices of its tokens; `None` if they are not published, or it has no prompt cache.
     pub prices: Option<Prices>,
@@ -87,38 +88,39 @@ pub struct Model {
 }
 
 impl Models {
-    /// The table that is built in.
+    /// The built-in table.
     #[must_use]
     pub fn builtin() -> &'static Self {
         static BUILTIN: LazyLock<Models> =
-            // A row that cannot be read would be missing; a test reads them all.
+            // An unreadable row would be missing. A test reads all rows.
             LazyLock::new(|| Models { rows: row::parse(TABLE).unwrap_or_default() });
         &BUILTIN
     }
 
-    /// This table after the rows of `csv`, in the form of `std/message/src/models/table.csv`: lines of
-    /// `name,profile,encoding,window,input,output,image,prices,source,date`, where `input`, `output`, `prices`, `source` and
-    /// `date` may be empty. Empty lines, lines that begin with `#`, and a line that begins with `name,` say nothing.
+    /// This table with the rows of `csv` before its own. The form is that of `std/message/src/models/table.csv`:
+    /// lines of `name,profile,encoding,window,input,output,image,prices,source,date`, where `input`, `output`,
+    /// `prices`, `source` and `date` may be empty. Empty lines, lines that begin with `#`, and a line that begins
+    /// with `name,` are skipped.
     ///
     /// # Errors
-    /// [`RowError`]: the line, and what is wrong with it.
+    /// [`RowError`], with the line and the reason.
     pub fn with_rows(&self, csv: &str) -> Result<Self, RowError> {
         let mut rows = row::parse(csv)?;
         rows.extend(self.rows.iter().cloned());
         Ok(Self { rows })
     }
 
-    /// This table after `model`.
+    /// This table with `model` before its own rows.
     #[must_use]
     pub fn with(mut self, model: Model) -> Self {
         self.rows.insert(0, model);
         self
     }
 
-    /// The model called `name`: see [names](self#names).
+    /// The model with this name: see [names](self#names).
     ///
     /// # Errors
-    /// [`UnknownModel`], with the names that are most like it.
+    /// [`UnknownModel`], with the nearest known names.
     pub fn find(&self, name: &str) -> Result<&Model, UnknownModel> {
         let forms = name::forms(name);
         let found = forms.iter().find_map(|form| self.rows.iter().find(|model| model.name == *form));
@@ -128,14 +130,14 @@ impl Models {
         })
     }
 
-    /// All models, in the order in which they are looked up.
+    /// All models, in the order of the look-up.
     pub fn iter(&self) -> impl Iterator<Item = &Model> {
         self.rows.iter()
     }
 }
 
 impl Model {
-    /// A model with this window, counted by the estimator, of the profile [`Profile::OpenaiChat`].
+    /// A model with this window, the estimator as its counter, and the profile [`Profile::OpenaiChat`].
     #[must_use]
     pub fn new(name: &str, window: u64) -> Self {
         Self {
@@ -152,8 +154,8 @@ impl Model {
         }
     }
 
-    /// The budget of its requests: the defaults of [`Budget`], where the reserve is never more than the model can answer,
-    /// and the limit never more than it takes as a request.
+    /// The budget of its requests, with the defaults of [`Budget`]. The reserve does not exceed the model's longest
+    /// answer, and the limit does not exceed its longest request.
     ///
     /// # Errors
     /// [`BudgetError`] for a window that is too small for any budget.
@@ -161,22 +163,22 @@ impl Model {
         Budget::builder().window(self.budget_window()).reserve(self.reserve()).build()
     }
 
-    /// The window that a budget is made of, in tokens: the model's, or what it takes as a request and the reserve, if that
-    /// is less.
+    /// The window for a budget, in tokens: the model's window, or the longest request plus the reserve, if that is
+    /// less.
     #[must_use]
     pub fn budget_window(&self) -> u64 {
         let by_input = self.input_max.map(|input| input.saturating_add(self.reserve()));
         by_input.map_or(self.window, |most| most.min(self.window))
     }
 
-    /// The tokens that stay free for the answer: an eighth of the window, at most [`RESERVE_MAX`], and never more than
-    /// the model can answer.
+    /// The tokens that stay free for the answer: an eighth of the window, at most [`RESERVE_MAX`], and at most the
+    /// model's longest answer.
     #[must_use]
     pub fn reserve(&self) -> u64 {
         reserve_of(self.window, self.output_max)
     }
 
-    /// The tokens that its provider adds around messages and tools.
+    /// The framing: the tokens that its provider adds around messages and tools.
     #[must_use]
     pub fn framing(&self) -> Framing {
         let framing = Framing::of(self.profile);
@@ -186,8 +188,9 @@ impl Model {
         }
     }
 
-    /// The rules by which its provider counts media: those of its profile, with its own rule for images. A model of Gemini that gives every
-    /// image the same is of the third generation, whose pages and videos count otherwise too.
+    /// The rules of its provider for the tokens of media: those of its profile, with the model's own rule for
+    /// images. A Gemini model with a fixed size for images is of the third generation, which has other rules for
+    /// pages and videos too.
     #[must_use]
     pub fn media_rules(&self) -> MediaRules {
         let rules = match (self.profile, self.image) {
@@ -197,7 +200,7 @@ impl Model {
         self.image.map_or(rules, |image| MediaRules { image, ..rules })
     }
 
-    /// Its counter, with its framing and its rules for media.
+    /// The token counter of the model, with its framing and its rules for media.
     ///
     /// ```
     /// use epitome_core::TokenCounter;
@@ -220,13 +223,13 @@ pub fn reserve_of(window: u64, output_max: Option<u64>) -> u64 {
     (window / 8).min(RESERVE_MAX).min(output_max.unwrap_or(u64::MAX))
 }
 
-/// No model has this name. The message names those that are most like it.
+/// An unknown model name. The error message contains the nearest known names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnknownModel {
-    /// The name that was asked for.
+    /// The given name.
     pub name: String,
-    /// Known names, the most like it first; at most three, none if nothing is like it.
+    /// The nearest known names, nearest first; at most three, none if no name is near.
     pub nearest: Vec<String>,
 }
 
@@ -242,7 +245,7 @@ impl fmt::Display for UnknownModel {
 
 impl Error for UnknownModel {}
 
-/// The rows that are built in.
+/// The built-in rows.
 const TABLE: &str = include_str!("models/table.csv");
 
 #[cfg(test)]

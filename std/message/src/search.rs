@@ -39,13 +39,15 @@ pub use record::{RECALL, Record, nearest_piece, nearest_record, said, text_of, w
 pub use terms::for_each_term;
 pub use updates::{Update, UpdateIndex};
 
-/// Texts by the terms in them: how much each text says, and how near it is to a query.
+/// An index of texts by their terms. It computes the information of each text, and the nearness of texts to a
+/// query.
 ///
-/// A term is a word in lower case, cut to its first five letters, so that forms of one word are one term; in Chinese, Japanese
-/// and Korean it is each pair of neighbouring characters ([`for_each_term`]). All scores are integers, equal on every platform.
+/// A term is a word in lower case, cut to its first five letters, so that forms of one word are one term. In
+/// Chinese, Japanese and Korean, each pair of adjacent characters is a term ([`for_each_term`]). All scores are
+/// integers, equal on every platform.
 ///
-/// *Cost*: adding takes one pass over the text; a query takes one step for each occurrence of its terms. A text takes 16
-/// bytes of memory for each of its distinct terms, and is not kept itself.
+/// *Cost*: adding takes one pass over the text; a query takes one step for each occurrence of its terms. A text
+/// takes 16 bytes of memory for each of its distinct terms. The text itself is not stored.
 ///
 /// ```
 /// use epitome_message::search::SearchIndex;
@@ -61,13 +63,13 @@ pub use updates::{Update, UpdateIndex};
 pub struct SearchIndex {
     vocabulary: Vocabulary,
     counts: Counts,
-    /// By the number of a term, the texts that hold it, ascending.
+    /// The texts with each term, in ascending order, by the number of the term.
     postings: Vec<Vec<Posting>>,
-    /// Room for the terms of a text.
+    /// Buffer for the terms of a text.
     room: Vec<u32>,
 }
 
-/// Number of times that a text holds a term.
+/// Number of occurrences of a term in a text.
 #[derive(Debug, Clone, Copy)]
 struct Posting {
     text: u32,
@@ -75,7 +77,7 @@ struct Posting {
 }
 
 impl SearchIndex {
-    /// Without texts.
+    /// An index without texts.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -101,20 +103,21 @@ impl SearchIndex {
         self.counts.len()
     }
 
-    /// Whether it has no text.
+    /// Whether the index has no texts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The information of each text: the sum over its distinct terms of `log2(1 + texts / texts with the term)`, in units of 1 / 65,536.
+    /// The information of each text: the sum over its distinct terms of `log2(1 + texts / texts with the term)`, in
+    /// units of 1 / 65,536.
     #[must_use]
     pub fn weights(&self) -> Vec<u64> {
         self.counts.weights()
     }
 
-    /// The score of each text for a query: BM25 with `k1` = 1.2 and `b` = 0.75 (Robertson and Zaragoza 2009, in the form that
-    /// Lucene uses), in units of 1 / 65,536; 0 if it has no term of the query.
+    /// The score of each text for a query: BM25 with `k1` = 1.2 and `b` = 0.75 (Robertson and Zaragoza 2009, in the
+    /// form of Lucene), in units of 1 / 65,536; 0 for a text without a term of the query.
     #[must_use]
     pub fn scores(&self, query: &str) -> Vec<u64> {
         let mut terms = Vec::new();
@@ -124,14 +127,14 @@ impl SearchIndex {
         self.scores_of_terms(terms.into_iter())
     }
 
-    /// The similarity of each text to one of them; all scores are 0 if there is no such text.
+    /// The similarity of each text to the text with this number; all scores are 0 if there is no such text.
     #[must_use]
     pub fn scores_like(&self, text: usize) -> Vec<u64> {
         self.scores_of_terms(self.counts.of_text(text).iter().map(|own| own.term))
     }
 
-    /// The numbers of the `count` texts that are nearest to a query, of those that `allowed` lets pass: the nearest first, of
-    /// equal ones the newest. A text without a term of the query is never among them.
+    /// The numbers of the `count` texts that are nearest to a query, nearest first, among those that `allowed`
+    /// accepts. Of equally near texts the newest comes first. A text without a term of the query is never included.
     #[must_use]
     pub fn nearest(&self, query: &str, count: usize, allowed: impl Fn(usize) -> bool) -> Vec<usize> {
         let scores = self.scores(query).into_iter().zip(0..);

@@ -1,6 +1,6 @@
-//! The parts of a message as stores keep them: one object per part, its only key the kind.
+//! The stored form of the parts of a message: one object per part, with the kind as its only key.
 //!
-//! These types mirror the domain's, so that a rename there cannot change what is on disk.
+//! These types mirror the types of the domain, so that a renamed field there cannot change the stored data.
 
 use epitome_core::Tokens;
 use epitome_core::message::{CallKind, MediaExtent, MediaKind};
@@ -11,7 +11,7 @@ use crate::{
     UnknownPart,
 };
 
-/// A part as stores keep it.
+/// The stored form of a part.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, clippy::exhaustive_enums, reason = "a mirror of `Part`, which nobody takes apart")]
@@ -80,7 +80,7 @@ impl StoredPart {
         }
     }
 
-    /// The part of which this is the stored form.
+    /// The part with this stored form.
     #[must_use]
     pub fn into_part(self) -> Part {
         match self {

@@ -1,21 +1,23 @@
-//! Token counters by name: the estimator of `epitome-core` and OpenAI's encodings, exactly.
+//! Token counters by name: the estimator of `epitome-core`, and exact counters for OpenAI's encodings.
 //!
-//! | feature | counts with | of `o200k_base` | for |
+//! | feature | counter | memory for `o200k_base` | use |
 //! |---|---|---|---|
-//! | `tiktoken` | `tiktoken-rs`, the reference: [`Tiktoken`] | 46 MB | who has it anyway, and comparisons |
-//! | `fast-tokens` | `tiktoken`: [`FastTiktoken`] | 24 MB | everybody else; what the program `epitome` uses |
+//! | `tiktoken` | `tiktoken-rs`, the reference: [`Tiktoken`] | 46 MB | programs with it anyway, comparisons |
+//! | `fast-tokens` | `tiktoken`: [`FastTiktoken`] | 24 MB | all other programs, for example `epitome` |
 //!
-//! Neither is on by default, and neither needs the other; tables are built only when they are asked for.
-//! Both count alike, so both answer to the encoding's name, and a count by one is good for the other. [`counter_by_name`]
-//! prefers the fast one; `o200k_base@tiktoken-rs` is the reference. That they count alike rests on this:
+//! Neither feature is on by default, and neither needs the other. Tables are built only when they are needed. Both
+//! counters give equal counts, so both have the name of the encoding, and counts of one are valid for the other.
+//! [`counter_by_name`] prefers the fast one; `o200k_base@tiktoken-rs` is the reference. The equality rests on these
+//! facts:
 //!
 //! - They have the same tokens in the same order, which a test compares one by one, and merge by the same rule.
-//! - They split alike, but for two things. A contraction with the long s (`it'ſ`) is one in every text only to the reference: the
-//!   fast counter cuts such text behind the contraction, where a piece ends, and counts both sides. White space with a newline at the end of a text is one piece to `cl100k_base` of the
-//!   reference and two to the fast one, which is the same amount, because no token goes on behind a newline in white space
-//!   (a test reads that from the vocabularies).
-//! - `counter_equality`, in the workspace's `benches`, compares them on every character of Unicode in 32 places, on texts of
-//!   one kind, on all texts of a folder, and on made-up ones.
+//! - They split text in the same way, with two exceptions. Only the reference takes a contraction with the long s
+//!   (`it'ſ`) as one in every text: the fast counter cuts such text behind the contraction, where a piece ends, and
+//!   counts both sides. White space with a newline at the end of a text is one piece to `cl100k_base` of the
+//!   reference and two to the fast one. The amount is the same, because no token continues behind a newline in
+//!   white space (a test reads this from the vocabularies).
+//! - `counter_equality`, in the workspace's `benches`, compares them on every character of Unicode in 32 places, on
+//!   texts of one kind, on all texts of a folder, and on generated ones.
 //!
 //! ```
 //! use epitome_message::tokens::counter_by_name;
@@ -62,8 +64,8 @@ type Preferred = FastTiktoken;
 #[cfg(all(feature = "tiktoken", not(feature = "fast-tokens")))]
 type Preferred = Tiktoken;
 
-/// The counter called `name`, for settings and for logs that say with what a count was made. `estimate` stands for the
-/// current estimator, `@tiktoken-rs` after an encoding for the reference; else a name is what [`TokenCounter::name`] says.
+/// The counter with this name, from settings or from a log. `estimate` is the current estimator; an encoding with
+/// `@tiktoken-rs` is the reference. Other names are those of [`TokenCounter::name`].
 ///
 /// ```
 /// use epitome_message::tokens::counter_by_name;
@@ -75,7 +77,7 @@ type Preferred = Tiktoken;
 /// ```
 ///
 /// # Errors
-/// [`UnknownCounter`], also for an encoding that was not compiled in.
+/// [`UnknownCounter`] for an unknown name, and for an encoding that was not compiled in.
 pub fn counter_by_name(name: &str) -> Result<Box<dyn TokenCounter + Send + Sync>, UnknownCounter> {
     match name {
         "estimate" | ClassEstimator::NAME => Ok(Box::new(ClassEstimator::new())),
@@ -95,16 +97,16 @@ pub fn counter_by_name(name: &str) -> Result<Box<dyn TokenCounter + Send + Sync>
     }
 }
 
-/// No counter has this name. The message lists those that exist.
+/// An unknown counter name. The error message lists the known names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnknownCounter {
-    /// The name that was asked for.
+    /// The given name.
     pub name: String,
 }
 
 impl UnknownCounter {
-    /// The names that [`counter_by_name`] knows.
+    /// The names that [`counter_by_name`] accepts.
     pub const KNOWN: &'static [&'static str] = &[
         "estimate",
         ClassEstimator::NAME,

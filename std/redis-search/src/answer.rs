@@ -8,19 +8,20 @@ use redis::Value;
 use crate::filter::Filter;
 use crate::index::CONTENT;
 
-/// Maximum length of a memory in bytes: the rest is left out, with a mark.
+/// Maximum length of a memory in bytes. A longer memory is cut, and a mark shows the cut.
 const MEMORY_BYTES_MAX: usize = 4 << 10;
 
 /// The memories of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) texts: Vec<String>,
-    /// Number of memories of others that were left out.
+    /// Number of memories of other owners, which were left out.
     pub(crate) others: usize,
 }
 
-/// The texts of what this filter takes, at most `found_max`; `None` if the answer has another form: the number of what was found, and then,
-/// among ids and scores, a list of names and values for each.
+/// Returns the texts of the found memories that match the filter, at most `found_max`. Returns `None` if the answer has
+/// an unexpected form. The expected form is the number of results, then ids, scores and one list of names and values
+/// for each result.
 pub(crate) fn found(answer: &Value, filter: &Filter, found_max: usize) -> Option<Found> {
     let [Value::Int(_), entries @ ..] = list(answer)? else { return None };
     let mut found = Found { texts: Vec::new(), others: 0 };
@@ -51,7 +52,7 @@ pub(crate) fn list(value: &Value) -> Option<&[Value]> {
     }
 }
 
-/// A text or a number, as text.
+/// Returns a text or a number as text; `None` for other values.
 pub(crate) fn text(value: &Value) -> Option<String> {
     match value {
         Value::BulkString(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),

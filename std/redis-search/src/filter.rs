@@ -1,4 +1,4 @@
-//! Scopes as filters of a search, and as fields of what is stored.
+//! Scopes as filters of a search and as fields of stored memories.
 
 use std::collections::HashMap;
 
@@ -7,12 +7,13 @@ use epitome_std::session::SessionError;
 
 use crate::service::invalid;
 
-/// The fields that what is found must have, with their values.
+/// The fields that a found memory must have, with their values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Filter(Vec<(&'static str, Box<str>)>);
 
 impl Filter {
-    /// The filter of this scope, which has an application, an agent or a user.
+    /// The filter of a scope, which must have an application, an agent or a user; otherwise `Invalid`. An id that Redis
+    /// would change is `Invalid` too.
     pub(crate) fn of(scope: &Scope) -> Result<Self, SessionError> {
         if scope.application().or(scope.agent()).or(scope.user()).is_none() {
             return Err(invalid(
@@ -41,7 +42,8 @@ impl Filter {
         all.unwrap_or_default()
     }
 
-    /// Whether what was found has these ids. Redis compares them without regard to case.
+    /// Whether a found memory has exactly these ids. This check is needed because Redis compares ids without regard to
+    /// case.
     pub(crate) fn takes(&self, found: &HashMap<String, String>) -> bool {
         self.0.iter().all(|(field, id)| found.get(*field).is_some_and(|value| **value == **id))
     }
@@ -51,8 +53,8 @@ impl Filter {
     }
 }
 
-/// Whether Redis keeps it as one id, as it is but for its case: it cuts what is stored at commas, and white space at its ends; and of several
-/// backslashes in a row before punctuation in a query it takes none.
+/// Whether Redis stores the id unchanged, except for its case. Redis splits stored ids at commas and trims white space.
+/// In a query, it drops all of several backslashes in a row before punctuation.
 fn is_one_tag(id: &str) -> bool {
     let is_escape =
         |(first, second): (u8, u8)| first == b'\\' && (second.is_ascii_punctuation() || second == b' ');
@@ -60,9 +62,9 @@ fn is_one_tag(id: &str) -> bool {
     is_whole && !id.bytes().zip(id.bytes().skip(1)).any(is_escape)
 }
 
-/// A tag as it stands in a query: nothing in it can end it, or begin another one.
+/// Escapes a tag for a query, so that no character in it can end the tag or begin another one.
 fn escaped(id: &str) -> String {
-    // An underscore is a letter, but for one alone.
+    // An underscore is a letter, unless it is the whole id.
     let is_letter = |letter: char| letter == '_' && id.len() > 1;
     let is_plain = |letter: char| is_letter(letter) || !(letter.is_ascii_punctuation() || letter == ' ');
     let mut text = String::with_capacity(id.len());

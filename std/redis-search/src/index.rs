@@ -1,4 +1,4 @@
-//! The index: made where there is none, and otherwise looked at before it is used.
+//! The index: created if it does not exist, and otherwise checked before it is used.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::answer::{list, text};
 use crate::service::{Service, invalid};
 use crate::vectors::VectorSearch;
 
-/// The field of the text.
+/// Name of the field for the text.
 pub(crate) const CONTENT: &str = "content";
 
-/// The fields beside the text, in the order of Agent Framework, which uses the same index.
+/// The other fields, in the order of Agent Framework, which uses the same index.
 const TAGS: [&str; 9] = [
     "role",
     "mime_type",
@@ -26,11 +26,11 @@ const TAGS: [&str; 9] = [
     "thread_id",
 ];
 
-/// Maximum number of differences of an index that an error names, and of bytes of each.
+/// Maximum number of schema differences that an error names, and maximum length of each in bytes.
 const DIFFERENCES_MAX: usize = 4;
 const DIFFERENCE_BYTES_MAX: usize = 160;
 
-/// The index as it must be.
+/// The expected definition of the index.
 #[derive(Debug, Clone)]
 pub(crate) struct Index {
     pub(crate) name: Box<str>,
@@ -39,14 +39,14 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Makes the index, or looks at the one that is there.
+    /// Creates the index, or checks the definition of an existing index.
     pub(crate) async fn ensure(&self, service: &Service) -> Result<(), SessionError> {
         self.check_names()?;
         let names = service.ask("list of indexes", &cmd("FT._LIST")).await?;
         let names = list(&names).ok_or_else(|| invalid("the list of indexes has another form"))?;
         if !names.iter().filter_map(text).any(|name| *name == *self.name) {
             match service.ask("new index", &self.create()).await {
-                // Somebody else was faster, perhaps with another schema.
+                // Another client has created the index meanwhile, perhaps with another schema.
                 Err(error) if error.kind() == SessionErrorKind::Conflict => (),
                 made => return made.map(|_| ()),
             }
@@ -77,7 +77,7 @@ impl Index {
         command.arg(&*self.name).arg("ON").arg("HASH").arg("PREFIX").arg(1).arg(&*self.prefix);
         command.arg("SCORE").arg("1.0").arg("SCHEMA");
         for (at, tag) in TAGS.iter().enumerate() {
-            // The third field, as Agent Framework has it.
+            // The text is the third field, as in Agent Framework.
             if at == 2 {
                 command.arg(CONTENT).arg("TEXT").arg("WEIGHT").arg(1);
             }
@@ -97,7 +97,7 @@ impl Index {
         command
     }
 
-    /// Compares what the index is with what it must be.
+    /// Compares the description of the existing index with the expected definition.
     fn check(&self, description: &Value) -> Result<(), SessionError> {
         let (is, must) = (described(description), self.must());
         let names: Vec<_> = is.keys().chain(must.keys().filter(|name| !is.contains_key(*name))).collect();
@@ -146,7 +146,8 @@ fn described(description: &Value) -> BTreeMap<String, String> {
     fields.chain(around).collect()
 }
 
-/// A field and its kind, as [`Index::must`] writes it: `identifier X attribute X type TAG SEPARATOR ,`.
+/// A field and its type, in the form of [`Index::must`]. The description has the form
+/// `identifier X attribute X type TAG SEPARATOR ,`.
 fn field(parts: &[Value]) -> Option<(String, String)> {
     let (head, rest) = parts.split_at_checked(6)?;
     let kind = after(head.get(4..)?, "type").and_then(text)?.to_uppercase();
@@ -165,7 +166,7 @@ fn field(parts: &[Value]) -> Option<(String, String)> {
     Some((format!("field {name}"), all.join(" ")))
 }
 
-/// The value behind this name.
+/// The value that follows this name in a list.
 fn after<'v>(parts: &'v [Value], name: &str) -> Option<&'v Value> {
     let is_name = |part: &Value| text(part).is_some_and(|part| part.eq_ignore_ascii_case(name));
     parts.get(parts.iter().position(is_name)?.saturating_add(1))

@@ -1,8 +1,8 @@
-//! Memories in Redis as a context provider: what was said is stored, and what is near to the input of a run is found by its words, by its
-//! vector, or by both.
+//! Context provider for memories in Redis: it stores the messages of runs, and finds the memories nearest to the input
+//! of a run by words, by vectors, or by both.
 //!
-//! The provider needs the search of Redis 8, or the module `RediSearch` 2.10 or later on an older server; it runs on tokio. It behaves as
-//! `RedisContextProvider` of Microsoft Agent Framework does, and both can use one index.
+//! The provider needs the search of Redis 8, or the module `RediSearch` 2.10 or later on an older server, and runs on
+//! tokio. It has the behavior of `RedisContextProvider` of Microsoft Agent Framework, and both can use one index.
 //!
 //! ```
 //! use epitome_redis_search::{RedisContextProvider, RedisServer, RemoteOptions, Scope};

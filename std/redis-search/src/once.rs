@@ -1,10 +1,10 @@
-//! A task that is done once, by one of those that need it.
+//! A task that several callers need and that runs once.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::sync::Mutex;
 
-/// Whether a task is done. The first that needs it does it, and the others wait.
+/// State of the task. The first caller runs the task, and the others wait.
 #[derive(Debug, Default)]
 pub(crate) struct Once {
     is_done: AtomicBool,
@@ -13,12 +13,13 @@ pub(crate) struct Once {
 }
 
 impl Once {
-    /// Does the task unless it is done.
+    /// Runs the task unless it is done.
     ///
-    /// Those that waited for an attempt that failed try all at once: one after the other, the last would wait for the time limits of all.
+    /// After a failed attempt, all waiting callers try at the same time. If they tried one after the other, the last
+    /// caller would wait for the time limits of all.
     ///
     /// # Cancel safety
-    /// If the future is dropped, the next in line does the task.
+    /// If the future is dropped, the next waiting caller runs the task.
     pub(crate) async fn ensure<E>(&self, task: impl AsyncFnOnce() -> Result<(), E>) -> Result<(), E> {
         if self.is_done.load(Ordering::Relaxed) {
             return Ok(());
@@ -39,7 +40,7 @@ impl Once {
         done
     }
 
-    /// Lets the task be done again.
+    /// Marks the task as not done, so that the next caller runs it again.
     pub(crate) fn forget(&self) {
         self.is_done.store(false, Ordering::Relaxed);
     }

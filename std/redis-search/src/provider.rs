@@ -22,35 +22,37 @@ use crate::query::{Search, words};
 use crate::service::{Service, invalid};
 use crate::vectors::VectorSearch;
 
-/// The text before the memories, unless the caller says otherwise.
+/// Default text before the memories.
 pub const PROMPT: &str = "## Memories\nConsider the following memories when answering user questions:";
 
-/// The name of the index and the prefix of keys, unless the caller says otherwise: those of Agent Framework.
+/// Default name of the index and default prefix of the keys, as in Agent Framework.
 const NAME: &str = "context";
 
-/// Default number of memories that a search finds: as many as Agent Framework takes.
+/// Default number of memories that a search finds, as in Agent Framework.
 const FOUND_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9);
 
-/// Under which key the token of the latest run that was stored stands in the provider's state.
+/// Key in the provider's state for the token of the latest stored run.
 const LAST_RUN: &str = "last_run";
 
-/// Before a run, adds the memories in Redis that are nearest to the input; after it, stores the messages of the run.
+/// Context provider over the search of Redis: adds the memories that are nearest to the input before a run, and stores
+/// the messages of the run after it.
 ///
-/// The found memories stand in one message of the context, of retrieved authority and ephemeral, each memory an entry of a list: they are
-/// data, and cannot pass for instructions or for another entry. A blank input asks nothing. The query is the words of the input, and their
-/// vector [if there is a model for it](Self::with_vectors). The texts of the messages of users, the model and systems are stored, without
-/// ephemeral ones.
+/// The found memories are list entries of one context message, which is ephemeral and has retrieved authority: they are
+/// data, and cannot pass for instructions or for another entry. A blank input starts no search. The query is the words
+/// of the input, and their vector [if there is a model for it](Self::with_vectors). The provider stores the texts of
+/// user, model and system messages, except ephemeral ones.
 ///
-/// *Scope*: [`with_scope`](Self::with_scope) sets the owner of the memories: a stored memory has all ids of the scope, and a search finds
-/// the memories with all of them, of all sessions. With a thread it finds those of the thread alone; without one, a stored memory has the
-/// session's id for it. A scope needs an application, an agent or a user, or both hooks are refused. A memory that the server finds with
-/// another id is not shown.
+/// *Scope*: [`with_scope`](Self::with_scope) sets the owner of the memories. A stored memory has all ids of the scope.
+/// A search finds the memories of all sessions that have all ids of the scope. With a thread, it finds only the
+/// memories of that thread; without one, a stored memory has the id of its session as its thread. A scope needs an
+/// application, an agent or a user; otherwise both hooks return an error. A found memory with another id is not shown.
 ///
-/// *Index*: the first hook makes the index, or looks at the one of that name: an index of another schema is `Invalid`, and the error names
-/// the differences.
+/// *Index*: the first hook creates the index, or checks the existing index of that name. An index with another schema
+/// is an `Invalid` error, which names the differences.
 ///
-/// *Failures*: a search that fails ends the run before the model is called; a store that fails is an error of the hook. Both are made again
-/// as [`RemoteOptions`] say, if the server did not answer. Keys follow from the run, so that one that is stored again is stored once.
+/// *Failures*: a failed search ends the run before the model is called; a failed store is an error of the hook. If the
+/// server did not answer, both are repeated according to [`RemoteOptions`]. Keys follow from the run: a repeated store
+/// of a run does not duplicate its memories.
 ///
 /// ```
 /// use epitome_redis_search::{Password, RedisContextProvider, RedisServer, RemoteOptions, Scope};
@@ -70,7 +72,7 @@ pub struct RedisContextProvider {
     source_id: Box<str>,
     service: Arc<Service>,
     index: Index,
-    /// Whether the index was made or looked at.
+    /// Whether the index was created or checked.
     ready: Arc<Once>,
     scope: Scope,
     prompt: Box<str>,
@@ -78,10 +80,10 @@ pub struct RedisContextProvider {
 }
 
 impl RedisContextProvider {
-    /// Over this server. The connection is made when it is first needed.
+    /// Creates a provider over a server. The connection is opened at the first use.
     ///
     /// # Errors
-    /// `Invalid` if there can be no such server.
+    /// `Invalid` if the settings of the server are not valid.
     pub fn new(server: &RedisServer, remote: RemoteOptions) -> Result<Self, SessionError> {
         Ok(Self {
             source_id: source_id::REDIS.into(),
@@ -101,7 +103,7 @@ impl RedisContextProvider {
         self
     }
 
-    /// Sets whose memories are stored and searched.
+    /// Sets the owner of the stored and searched memories.
     #[must_use]
     pub fn with_scope(mut self, scope: Scope) -> Self {
         self.scope = scope;
@@ -115,26 +117,27 @@ impl RedisContextProvider {
         self
     }
 
-    /// Sets how many memories are found at most, 10 unless it is set.
+    /// Sets the maximum number of memories that a search finds. The default is 10.
     #[must_use]
     pub const fn with_found_max(mut self, found_max: NonZeroUsize) -> Self {
         self.found_max = found_max;
         self
     }
 
-    /// Sets the name of the index, `context` unless it is set.
+    /// Sets the name of the index. The default is `context`.
     #[must_use]
     pub fn with_index(self, name: impl Into<Box<str>>) -> Self {
         self.with_other(|index| index.name = name.into())
     }
 
-    /// Sets the prefix of the keys, `context` unless it is set. Another index whose prefix begins this one finds the same memories.
+    /// Sets the prefix of the keys. The default is `context`. If the prefix of another index is the beginning of this
+    /// prefix, that index finds the same memories.
     #[must_use]
     pub fn with_prefix(self, prefix: impl Into<Box<str>>) -> Self {
         self.with_other(|index| index.prefix = prefix.into())
     }
 
-    /// Stores vectors beside the texts, and searches by them.
+    /// Stores vectors with the texts, and searches by vectors too.
     #[must_use]
     pub fn with_vectors(self, vectors: VectorSearch) -> Self {
         self.with_other(|index| index.vectors = Some(vectors))
@@ -150,7 +153,7 @@ impl RedisContextProvider {
         self.ready.ensure(|| self.index.ensure(&self.service)).await
     }
 
-    /// The memories for `text`.
+    /// Returns the memories for `text`.
     async fn search(&self, text: &str, filter: &Filter) -> Result<Vec<String>, SessionError> {
         let vectors = self.index.vectors.as_ref();
         let words = match vectors {
@@ -168,7 +171,7 @@ impl RedisContextProvider {
         let found_max = self.found_max.get();
         let search = Search { index: &self.index.name, filter, words: &words, vector, found_max };
         let answer = self.service.ask("search", &search.command()).await.inspect_err(|error| {
-            // Who has dropped it may not have meant to: the next run makes it again.
+            // The index was dropped, perhaps by mistake: the next run creates it again.
             if error.kind() == SessionErrorKind::NotFound {
                 self.ready.forget();
             }
@@ -189,7 +192,7 @@ impl RedisContextProvider {
         Ok(found.texts)
     }
 
-    /// The command that stores a message, which is the `at`th of its run.
+    /// The command that stores a message, the `at`th of its run.
     async fn stored(
         &self,
         context: &SessionContext,
@@ -219,7 +222,7 @@ impl RedisContextProvider {
         Ok(command)
     }
 
-    /// The key of a message, the same however often its run is stored, and another one for each owner.
+    /// The key of a message. It is the same for each repeated store of the run, and differs between owners.
     fn key(&self, context: &SessionContext, filter: &Filter, at: usize) -> String {
         let mut hash = Sha256::new();
         let mut add = |part: &str| {

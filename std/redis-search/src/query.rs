@@ -6,16 +6,16 @@ use crate::filter::Filter;
 use crate::index::CONTENT;
 use crate::vectors::VectorSearch;
 
-/// Maximum number of words of the input that are searched, the first: a text that somebody has pasted is no question.
+/// Maximum number of input words in a query; the first words are taken. A long pasted text is not a question.
 const WORDS_MAX: usize = 256;
 
-/// Maximum length of a word in bytes: a longer one is left out.
+/// Maximum length of a word in bytes. Longer words are left out.
 const WORD_BYTES_MAX: usize = 128;
 
 /// Fields of a memory that a search reads.
 const RETURNED: [&str; 6] = [CONTENT, "role", "application_id", "agent_id", "user_id", "thread_id"];
 
-/// The vectors' share in the rank of what is found, seven tenths as in Agent Framework: of a similarity between 0 and 1.
+/// Rank of a result: the vector similarity, a number between 0 and 1, counts for seven tenths, as in Agent Framework.
 const HYBRID: &str = "0.3*@text_score + 0.7*@vector_similarity";
 
 /// A search for words, for a vector, or for both.
@@ -28,7 +28,7 @@ pub(crate) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The query: its filter stands for itself, whatever the words are.
+    /// The text of the query. The words cannot change the filter.
     pub(crate) fn query(&self) -> String {
         let (words, filter) = (self.words.join(" | "), self.filter.expression());
         let by_vector =
@@ -72,8 +72,8 @@ impl Search<'_> {
     }
 }
 
-/// The words of a text as the index has them: cut at white space and at the punctuation of ASCII, in small letters. So nothing of a text is
-/// more than a word. Underscores alone are none.
+/// Splits a text into words as the index does: at white space and ASCII punctuation, in lower case. So no part of a
+/// text can act as query syntax. A word of underscores alone is left out.
 pub(crate) fn words(text: &str) -> Vec<String> {
     let is_between = |letter: char| {
         letter.is_whitespace() || letter.is_control() || (letter.is_ascii_punctuation() && letter != '_')

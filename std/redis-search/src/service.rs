@@ -1,11 +1,11 @@
-//! Commands to the server, and its refusals in words of this crate.
+//! Commands to the server, and translation of its errors into errors of this crate.
 
 use epitome_history::{RemoteOptions, StoreError, StoreErrorKind};
 use epitome_redis::{RedisClient, RedisServer};
 use epitome_std::session::{SessionError, SessionErrorKind};
 use redis::{Cmd, Value};
 
-/// A server with the module for searches.
+/// Connection to a server with the search module.
 #[derive(Debug)]
 pub(crate) struct Service(RedisClient);
 
@@ -14,7 +14,8 @@ impl Service {
         RedisClient::new(server, remote).map(Self).map_err(of_store)
     }
 
-    /// The answer to this command. An index that is not there is `NotFound`, one that is there already a `Conflict`.
+    /// Sends a command and returns the answer. A missing index is `NotFound`; an index that already exists is
+    /// `Conflict`.
     pub(crate) async fn ask(&self, operation: &str, command: &Cmd) -> Result<Value, SessionError> {
         let explain = |said: &str| {
             let (kind, advice) = meaning(said)?;
@@ -24,7 +25,8 @@ impl Service {
     }
 }
 
-/// The meaning of a refusal by the module; each release has other words. `None` for a refusal by Redis itself.
+/// The meaning of an error of the search module, whose wording differs between releases. `None` for an error of Redis
+/// itself.
 fn meaning(refusal: &str) -> Option<(StoreErrorKind, &'static str)> {
     use StoreErrorKind::{Conflict, Invalid, NotFound, Unavailable};
     let said = refusal.to_ascii_lowercase();
@@ -45,7 +47,8 @@ fn meaning(refusal: &str) -> Option<(StoreErrorKind, &'static str)> {
     own.map(|(_, meaning)| meaning)
 }
 
-/// Whether the module refused: Redis itself begins with a word in capitals for the kind, other than `ERR`.
+/// Whether the error comes from the search module. An error of Redis itself begins with a code in capitals other than
+/// `ERR`.
 fn is_of_module(refusal: &str) -> bool {
     let begins = |start: &&str| refusal.starts_with(*start);
     let first = refusal.split_ascii_whitespace().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Vectors of what is stored and of what is searched.
+//! Vectors of stored memories and of queries.
 
 use core::num::NonZeroUsize;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use epitome_std::session::SessionError;
 
 use crate::service::invalid;
 
-/// The vectors of an index: their field, their length, and the model that makes them.
+/// Settings of the vectors of an index: the field, the number of dimensions, the algorithm, and the model that makes
+/// the vectors.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -33,9 +34,9 @@ pub struct VectorSearch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VectorAlgorithm {
-    /// A graph of neighbours: fast, and now and then a neighbour is missed.
+    /// A graph of neighbours: fast, but a search can miss a neighbour.
     Hnsw,
-    /// A list that is compared as a whole: exact.
+    /// A list that each search compares completely: exact.
     Flat,
 }
 
@@ -52,8 +53,9 @@ pub enum VectorDistance {
 }
 
 impl VectorSearch {
-    /// Vectors of this length in this field, made by `embedder`: in a graph of neighbours, by the angle between them. A search takes them and
-    /// the words together, the vectors for seven tenths.
+    /// Creates settings for vectors of `dimensions` numbers in `field`, which `embedder` makes. The defaults are the
+    /// algorithm [`VectorAlgorithm::Hnsw`] and the distance [`VectorDistance::Cosine`]. A search uses vectors and words
+    /// together, with seven tenths of the rank from the vectors.
     #[must_use]
     pub fn new(field: impl Into<Box<str>>, dimensions: NonZeroUsize, embedder: Arc<dyn Embedder>) -> Self {
         Self {
@@ -80,21 +82,21 @@ impl VectorSearch {
         self
     }
 
-    /// Searches by vectors alone: the words do not count.
+    /// Searches by vectors alone, without words.
     #[must_use]
     pub const fn without_words(mut self) -> Self {
         self.with_words = false;
         self
     }
 
-    /// The vector of a text, as Redis takes it: floats of four bytes, the lowest first.
+    /// Makes the vector of a text in the format of Redis: floats of four bytes, little endian.
     pub(crate) async fn embed(&self, text: &str) -> Result<Vec<u8>, SessionError> {
         let vector = self.embedder.embed(text).await?;
         self.check(&vector)?;
         Ok(vector.into_iter().flat_map(f32::to_le_bytes).collect())
     }
 
-    /// Refuses a vector that has no distance from others: it would be stored, and spoil the order of searches.
+    /// Refuses a vector without a defined distance: such a vector would disturb the order of search results.
     fn check(&self, vector: &[f32]) -> Result<(), SessionError> {
         if vector.len() != self.dimensions.get() {
             return Err(invalid(&format!(
@@ -117,7 +119,7 @@ impl VectorSearch {
         Ok(())
     }
 
-    /// The words of the algorithm and the metric in the definition of an index and in its description.
+    /// The names of the algorithm and the metric in the definition and the description of an index.
     pub(crate) const fn words(&self) -> (&'static str, &'static str) {
         let algorithm = match self.algorithm {
             VectorAlgorithm::Hnsw => "HNSW",

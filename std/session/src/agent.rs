@@ -1,9 +1,11 @@
-//! An agent: a client, and what all its runs share. A thin convenience over [`Run`](crate::run::Run).
+//! An agent: a model client with the settings that all its runs share. It is a thin layer over
+//! [`Run`](crate::run::Run).
 //!
-//! The client is the caller's: [`ChatClient`] has one method, and another one for answers that arrive piece by piece. The
-//! agent asks it, lets the caller's closure run tools, and asks again, until the model has nothing more to call.
+//! The caller supplies the client: [`ChatClient`] has one method for whole answers, and another one for answers that
+//! arrive piece by piece. The agent calls the client, runs tools with the caller's closure, and calls the client again
+//! until the model calls no more tools.
 //!
-//! One agent serves any number of sessions at once. It holds nothing of any of them.
+//! One agent serves any number of sessions at once. It holds no data of a session.
 //!
 //! ```
 //! use async_trait::async_trait;
@@ -57,7 +59,7 @@ pub use tools::{DENIED, INTERRUPTED, OpenCallAction, ToolFuture, ToolOutput};
 
 use self::tools::ToolRunner;
 
-/// A client, and what all its runs share. A clone shares both.
+/// A client with the settings that all its runs share. A clone shares both.
 ///
 /// ```
 /// # use async_trait::async_trait;
@@ -102,14 +104,14 @@ pub struct Agent {
     concurrency: Concurrency,
 }
 
-/// The limit of tool rounds in one run: more rounds are more often a loop than work.
+/// Maximum number of tool rounds in one run. More rounds are more often a loop than work.
 pub const TOOL_ROUNDS_MAX: u32 = 40;
 
-/// Maximum number of tool calls of one answer that run at once. Agent Framework runs all of them at once; the limit keeps a model that asks
-/// for a hundred files from opening a hundred at once.
+/// Maximum number of tool calls of one answer that run at once. Agent Framework runs all of them at once. The limit
+/// keeps a model that asks for a hundred files from opening a hundred at once.
 pub const PARALLEL_CALLS_MAX: usize = 8;
 
-/// The limit of compactions after a provider has refused a request as too long: see
+/// Maximum number of compactions after a provider has refused a request as too long: see
 /// [`Run::refused`](crate::run::Run::refused).
 pub const OVERFLOW_COMPACTIONS_MAX: u32 = 2;
 
@@ -152,22 +154,23 @@ impl Agent {
         self
     }
 
-    /// Sets how many tool calls of one answer run at once; the default is [`PARALLEL_CALLS_MAX`]. With 1 they run one after the other, in
-    /// the order of the answer. Their results are in that order in any case. 0 counts as 1.
+    /// Sets the maximum number of tool calls of one answer that run at once; the default is [`PARALLEL_CALLS_MAX`].
+    /// With 1 they run one after the other, in the order of the answer. Their results are in that order in any case. 0
+    /// counts as 1.
     #[must_use]
     pub const fn with_parallel_calls_max(mut self, calls: usize) -> Self {
         self.parallel_calls_max = if calls == 0 { 1 } else { calls };
         self
     }
 
-    /// Sets what a run does with tool calls that an earlier run has left without a result.
+    /// Sets the treatment of tool calls that an earlier run has left without a result.
     #[must_use]
     pub const fn with_open_calls(mut self, calls: OpenCallAction) -> Self {
         self.open_calls = calls;
         self
     }
 
-    /// Sets how runs of one shared session at the same time are ordered.
+    /// Sets the order of runs that use one shared session at the same time.
     #[must_use]
     pub const fn with_concurrency(mut self, concurrency: Concurrency) -> Self {
         self.concurrency = concurrency;
@@ -182,14 +185,14 @@ impl Agent {
         Arc::make_mut(&mut self.settings).providers.push_closure(provider)
     }
 
-    /// A new session; without an id it gets a new one. With the id of a session that the service keeps, nothing is loaded
-    /// from histories.
+    /// Creates a session. Without `session_id` the session gets a new id. With a `service_session_id` the service keeps
+    /// the conversation, and runs load nothing from histories.
     ///
-    /// A history provider that [keeps the state](crate::provider::HistoryProvider::keep_state) of sessions gives a stored session back
-    /// with [`load_session`](crate::provider::HistoryProvider::load_session): one made here under the same id has its messages, and
-    /// not its state.
+    /// A history provider that [keeps the state](crate::provider::HistoryProvider::keep_state) of sessions returns a
+    /// stored session with [`load_session`](crate::provider::HistoryProvider::load_session). A session that is created
+    /// here under the same id has the stored messages, but not the stored state.
     ///
-    /// What is odd about the agent's providers is logged with the first session.
+    /// The first created session logs [`Agent::warnings`].
     #[must_use]
     pub fn create_session(
         &self,
@@ -205,7 +208,7 @@ impl Agent {
         session
     }
 
-    /// A new session for one that the service keeps.
+    /// Creates a session for a conversation that the service keeps.
     #[must_use]
     pub fn get_session(
         &self,
@@ -227,7 +230,7 @@ impl Agent {
         &self.settings
     }
 
-    /// Compacts what is stored of a session, now.
+    /// Compacts the stored history of a session now.
     ///
     /// ```
     /// # use async_trait::async_trait;

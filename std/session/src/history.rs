@@ -1,4 +1,5 @@
-//! Sessions that are kept, and the stores that this build has: all of `epitome-history`, and the stores with a crate of their own.
+//! Stored sessions and their stores: all of `epitome-history`, and the stores of this build that have a crate of their
+//! own.
 
 mod open;
 

@@ -1,12 +1,11 @@
-//! Sessions, what joins their runs, and when a run compacts: everything of Epitome that an agent works with.
+//! Sessions, providers, runs and their compaction: the parts of Epitome that an agent works with.
 //!
-//! [`session`] and [`provider`] put histories, and whatever else a model should see, into the runs of an agent; [`run`] is one exchange,
-//! from what the user says to what is stored of it; [`compaction`] says when a run compacts; [`memory`] finds again what was said
-//! earlier; [`agent`] is a loop over runs.
+//! [`session`] and [`provider`] add histories and other context to the runs of an agent. [`run`] is one exchange, from
+//! the user's input to the stored result. [`compaction`] has the settings of compactions. [`memory`] finds earlier
+//! messages. [`agent`] is a loop over runs.
 //!
-//! What they work with are crates of their own, which are reached from here too: [`message`] (with [`tokens`], [`models`] and
-//! [`search`]) is one message and what can be said of it alone, [`wire`] reads and writes it in a provider's format, [`history`]
-//! keeps sessions of them.
+//! They use other crates, which this crate re-exports. [`message`] (with [`tokens`], [`models`] and [`search`]) is one
+//! message and its properties. [`wire`] reads and writes messages in a provider's format. [`history`] stores sessions.
 //!
 //! This crate does not decide what to keep (that is `epitome-core` and a strategy), and it calls a model only through a
 //! client of yours: see [`agent`].
@@ -25,7 +24,7 @@ pub mod session;
 pub use epitome_message::{identifiers, media, models, search, tokens};
 pub use epitome_wire as wire;
 
-/// Owned messages: all of `epitome-message` but its modules, which stand beside this one.
+/// Owned messages: all of `epitome-message` except its modules, which the root of this crate re-exports.
 pub mod message {
     pub use epitome_core::attribution::{Authority, Retention, SourceKind};
     pub use epitome_core::message::Role;

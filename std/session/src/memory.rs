@@ -1,9 +1,9 @@
-//! Memories: what was said earlier, found again by its words, and texts that an application looks up for a run.
+//! Memories: earlier messages that are found by their words, and texts that an application looks up for a run.
 //!
-//! A [`MemoryContextProvider`] puts what a [`MemoryManager`] finds into a run, and gives it what is said; a
-//! [`RetrievalProvider`] does the first half over an application's own [`Retriever`]; a [`RecallProvider`] finds what compactions
-//! have hidden in the session itself. All add data, never instructions: what they add has the authority of retrieved text, and is
-//! ephemeral.
+//! A [`MemoryContextProvider`] adds the memories that a [`MemoryManager`] finds to a run, and stores the messages of
+//! the run. A [`RetrievalProvider`] only adds texts, from an application's own [`Retriever`]. A [`RecallProvider`]
+//! finds messages of the session that compactions have hidden. All add data, never instructions: their messages have
+//! the authority of retrieved text, and are ephemeral.
 //!
 //! A [`MemoryTool`] lets the model itself keep texts, as files in a [`MemoryFolder`] that outlives the session.
 

@@ -1,8 +1,8 @@
-//! Providers: what joins a run before the model is called, and looks at it afterwards.
+//! Providers: objects that add to a run before the model is called, and see its answer afterwards.
 //!
-//! A [`ContextProvider`] adds messages, instructions and tools to a run, and may remember something of it in the session's
-//! state. A [`HistoryProvider`] is one that loads and stores messages. An agent owns its [`Providers`]; one list serves any
-//! number of sessions at once.
+//! A [`ContextProvider`] adds messages, instructions and tools to a run, and may keep data in the session's state. A
+//! [`HistoryProvider`] is a provider that loads and stores messages. An agent owns its [`Providers`]; one list serves
+//! any number of sessions at once.
 
 mod agent_info;
 mod closure;
@@ -29,10 +29,10 @@ pub use pipeline::Providers;
 pub(crate) use pipeline::{fork_history, open_history};
 pub use warning::ProviderWarning;
 
-/// The source ids that providers have unless they are given another.
+/// The default source ids of providers.
 ///
-/// A session's state and the attribution of messages name providers by these, also after the program has been built anew:
-/// they never change.
+/// A session's state and the attribution of messages name providers by these ids, also after the program has been built
+/// anew: they never change.
 pub mod source_id {
     /// Histories that the session itself keeps.
     pub const IN_MEMORY: &str = "in_memory";

@@ -1,7 +1,7 @@
-//! Runs: one exchange with an agent, from what the user says to what is stored of it.
+//! Runs: one exchange with an agent, from the user's input to the stored result.
 //!
-//! A [`Run`] is an explicit object, and the call of the model is the caller's: with any SDK, or none. It knows what to
-//! send, how large that is, what is still to be answered, and what to store.
+//! A [`Run`] is an explicit object. The caller calls the model, with any SDK or none. The run has the request, its
+//! size, the calls that wait for results, and the messages to store.
 //!
 //! ```text
 //! begin      compaction of what is stored, if it is due; providers in order

@@ -1,7 +1,7 @@
-//! Sessions: who is talking, what the agent's providers remember of it, and what one run is made of.
+//! Sessions: the identity of a conversation, the state of the agent's providers, and the parts of one run.
 //!
-//! An [`AgentSession`] lasts from run to run. A [`SessionContext`] is made anew for each run: providers put messages,
-//! instructions and tools into it before the model is called, and look at the answer in it afterwards. Neither holds the
+//! An [`AgentSession`] lasts from run to run. A [`SessionContext`] is made anew for each run: providers add messages,
+//! instructions and tools to it before the model is called, and read the answer in it afterwards. Neither holds the
 //! providers themselves, which belong to the agent (see [`provider`](crate::provider)).
 
 mod agent_session;

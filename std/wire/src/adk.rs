@@ -1,5 +1,8 @@
-//! Sessions of Google's Agent Development Kit (ADK): an object with `events`, as its services and `adk web` give it, in camel or snake
-//! case, or the list of its events. The `content` of an event is one of Gemini's, and is read as by [`gemini`](super::gemini).
+//! Sessions of Google's Agent Development Kit (ADK). A text is an object with `events`, in the form of ADK's services
+//! and `adk web`, or the list of its events.
+//!
+//! Keys are in camel or snake case. The `content` of an event is a content of Gemini, and [`gemini`](super::gemini)
+//! reads it.
 //!
 //! ```
 //! use epitome_core::message::Role;
@@ -16,19 +19,20 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - An event without a content, without a role in it, or whose first part is an empty text, is no message: it changes the state. Neither
-//!   are the calls in which ADK asks for credentials and confirmations, and their answers, nor the parts of an answer that was
-//!   streamed (`partial`).
-//! - An event with `actions.compaction` stands for the events whose timestamps are in its range, and is the content that summarizes them:
-//!   a [`ToolCompaction`](super::ToolCompaction). It cannot be left out, because ADK would send those events again. A compaction whose
-//!   range a later one covers is no message.
-//! - An event with `actions.rewind_before_invocation_id` takes out what was said from that invocation on. It stays in the file.
-//! - The events of all agents and branches are read in their order. ADK retells to an agent what another one said.
+//! - An event without a content, without a role in its content, or with an empty text as its first part, is no message:
+//!   it changes the state. Calls in which ADK asks for credentials and confirmations, and their answers, are no
+//!   messages either. The parts of a streamed answer (`partial`) are no messages.
+//! - An event with `actions.compaction` replaces the events whose timestamps are in its range by the content that
+//!   summarizes them: a [`ToolCompaction`](super::ToolCompaction). It cannot be left out, because ADK would send those
+//!   events again. A compaction whose range a later compaction covers is no message.
+//! - An event with `actions.rewind_before_invocation_id` takes out all messages from that invocation on. They stay in
+//!   the file.
+//! - The events of all agents and branches are read in their order. ADK repeats the messages of one agent to another.
 //!
-//! Written back is what [`gemini`](super::gemini) writes back of the contents, and events left out. A new message is a text of the user or the model, in an
-//! event with the time and the invocation of the event before it. The form is that
-//! of ADK's sources (`src/google/adk/events` and `flows/llm_flows/contents.py` of <https://github.com/google/adk-python>, versions 1.4 of
-//! June 2025 and 1.19 of November 2025).
+//! The writer changes contents as [`gemini`](super::gemini) does, and leaves out events. A new message is a text of the
+//! user or the model, in an event with the time and the invocation of the event before it. The form is that of ADK's
+//! sources (`src/google/adk/events` and `flows/llm_flows/contents.py` of <https://github.com/google/adk-python>,
+//! versions 1.4 of June 2025 and 1.19 of November 2025).
 
 mod event;
 mod spec;

@@ -1,12 +1,12 @@
-//! Messages as Microsoft Agent Framework (Python, 1.x) writes them: `Message.to_dict`.
+//! Messages of Microsoft Agent Framework (Python, 1.x), in the form of `Message.to_dict`.
 //!
-//! They stand in the state of a session, under `messages` of a history provider. An unchanged message is written back as it was read,
-//! unknown fields included. [`read`](super::read) takes a list of messages, lines of them, and a session, in which the messages of each
-//! source are a conversation.
+//! A session holds the messages in its state, under `messages` of a history provider. An unchanged message is written
+//! back as it was read, unknown fields included. [`read`](super::read) takes a list of messages, lines of messages, or
+//! a session, in which the messages of each source are a conversation.
 //!
-//! Their framework refuses a message with a field that it does not know, so nothing of ours is written into one. A part
-//! that its content types cannot say (another format's unknown part, a provider's sealed compaction) is left out here; a
-//! session keeps the message beside (see `AgentSession::to_dict` in `epitome-std`).
+//! The framework refuses a message with an unknown field, so the writer adds no field of this crate. The writer leaves
+//! out a part without a content type in the framework: another format's unknown part, or a provider's sealed
+//! compaction. A session stores the whole message in addition (see `AgentSession::to_dict` in `epitome-std`).
 //!
 //! ```
 //! use epitome_core::message::Role;
@@ -41,5 +41,6 @@ pub use write::{write_messages, write_with_sources};
 /// The name of the format.
 pub const FORMAT: &str = "agent-framework";
 
-/// In the wire text of a message that was split when it was read: which piece it is, of how many. Never written.
+/// Key in the wire text of a message that the reader split: the number of the piece and the count of the pieces. Never
+/// written.
 const PIECE: &str = "_piece";

@@ -1,4 +1,5 @@
-//! Messages of the Vercel AI SDK: `UIMessage` (`parts`), which applications store, and `ModelMessage` (`content`), which is sent.
+//! Messages of the Vercel AI SDK: `UIMessage` (`parts`), which applications store, and `ModelMessage` (`content`),
+//! which the SDK sends.
 //!
 //! ```
 //! use epitome_core::message::Role;
@@ -17,17 +18,19 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - A message with `parts` is several messages: each step (`step-start`) is one of the model, followed by the results of its tools.
-//!   The SDK sends it so (`convertToModelMessages`).
-//! - A tool part holds a call and its result. Where the provider ran the tool (`providerExecuted`), the result stays in the message of
-//!   the model. A call that was not read to its end (`input-streaming`) is not sent, and is none.
-//! - Data parts (`data-..`) and sources are not sent to a model, and are no parts. Files and approvals are parts: a tool part
-//!   in the state `approval-requested` is a call and a request, one in `approval-responded` has an answer too, among the results of the step.
-//! - The tool invocations of version 4 (`tool-invocation`, `args`, `result`) are read as those of later versions.
+//! - A message with `parts` is several messages: each step (`step-start`) is a message of the model, followed by the
+//!   results of its tools. The SDK sends the same messages (`convertToModelMessages`).
+//! - A tool part holds a call and its result. If the provider ran the tool (`providerExecuted`), the result stays in
+//!   the message of the model. The SDK does not send a call that was not read to its end (`input-streaming`), and it is
+//!   no call here.
+//! - Data parts (`data-..`) and sources are not sent to a model, and are no parts. Files and approvals are parts. A
+//!   tool part in the state `approval-requested` is a call and a request. A tool part in the state `approval-responded`
+//!   has an answer too, among the results of the step.
+//! - The tool invocations of version 4 (`tool-invocation`, `args`, `result`) are read like those of later versions.
 //!
-//! Messages stand in an array, in an object under `messages`, or one in a line. Changed texts, arguments and results are written back, and
-//! parts and messages left out. The output of a tool stays JSON if it was an array or an object and its new text is one too; else it
-//! becomes a text. A new message is a text.
+//! The messages are an array, an array under `messages` of an object, or one message in a line. The writer changes
+//! texts, arguments and results, and leaves out parts and messages. The output of a tool stays JSON if it was an array
+//! or an object and its new text is one too. Otherwise it becomes a text. A new message is a text.
 //!
 //! The form is that of version 6 (<https://github.com/vercel/ai>, `ui-messages.ts` and `content-part.ts` of August 2026).
 

@@ -17,23 +17,27 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - A file is one conversation. aider adds each run to the file, and `--restore-chat-history` takes all of them. Lines that begin with
-//!   `# aider chat started at` begin a run, and are no messages.
-//! - Successive lines that begin with `#### ` are a message of the user. aider ends each of them with two spaces. A line without these
-//!   spaces is a heading of the assistant, unless no such line of the file has them: then an editor has removed them.
-//! - Successive lines that begin with `> ` are output of the program: a message from a tool, and no request. Of an output of several lines
-//!   some versions of aider mark the first line only; the others are read as the assistant's, as aider reads them.
+//! - A file is one conversation. aider adds each run to the file, and `--restore-chat-history` loads all runs. A line
+//!   that begins with `# aider chat started at` begins a run, and is no message.
+//! - Successive lines that begin with `#### ` are a message of the user. aider ends each of them with two spaces. A
+//!   line without these spaces is a heading of the assistant. If no such line of the file has the spaces, an editor has
+//!   removed them, and all such lines are the user's.
+//! - Successive lines that begin with `> ` are output of the program: a message of a tool, and no request. Some
+//!   versions of aider mark only the first line of an output of several lines. The other lines are read as the
+//!   assistant's, as aider reads them.
 //! - All other lines are the assistant's.
-//! - A command to aider (`/add a.py`, `!ls`) is context. `/ask`, `/code`, `/architect`, `/context` and `/help` with a text are requests, and
-//!   so is `/ok`.
+//! - A command to aider (`/add a.py`, `!ls`) is context. `/ask`, `/code`, `/architect`, `/context` and `/help` with a
+//!   text are requests, and so is `/ok`.
 //!
-//! aider's own reader differs in three points. It leaves out the output of the program, it takes each line that begins with `#### ` for the
-//! user's, and it leaves out each line that begins with `# `, in answers too. A text that is written back keeps these lines.
+//! aider's own reader differs in three points. It leaves out the output of the program. It reads each line that begins
+//! with `#### ` as the user's. It leaves out each line that begins with `# `, in answers too. A text that is written
+//! back keeps these lines.
 //!
-//! Written back are changed texts, messages left out, and new texts. A new text of the assistant stands between empty lines of output
-//! (`>` and two spaces), which aider writes too. Answers that nothing separates any more are one message when the file is read again. A new or changed text of the assistant is refused if a line begins as those of another speaker do.
-//! The line that begins a run is left out with the last message of the run, or, if the run has none, with the last before it. The first
-//! such line of the file stays.
+//! The writer changes texts, leaves out messages, and adds texts. A new text of the assistant stands between empty
+//! lines of output (`>` and two spaces), which aider writes too. Successive answers without a separator are one message
+//! when the file is read again. A new or changed text of the assistant is refused if one of its lines begins like a
+//! line of another speaker. The line that begins a run is left out with the last message of the run. If the run has no
+//! message, the line is left out with the last message before it. The first such line of the file stays.
 //!
 //! Source: `split_chat_history_markdown` in `aider/utils.py`, `aider/io.py` and `aider/commands.py` of aider 0.86.3.dev (May 2026).
 

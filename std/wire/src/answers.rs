@@ -1,4 +1,4 @@
-//! Results that stand in a message of the model, and results of calls that look like the provider's own.
+//! Results in a message of the model, and results of calls that look like hosted calls of the provider.
 
 use std::collections::HashSet;
 
@@ -7,14 +7,14 @@ use epitome_message::{Message, Part, Str, ToolCall};
 
 use super::transcript::TranscriptEntry;
 
-/// The calls of one message of the model that the caller runs and that are answered in the same message.
+/// The function calls of one message of the model whose results are in the same message.
 ///
-/// The reader makes a tool's message of such a result, so that the call and its result are one group.
+/// The reader makes a tool message of each such result, so that the call and its result are one group.
 #[derive(Debug, Default)]
 pub(crate) struct AnsweredCalls<'p>(HashSet<&'p str>);
 
 impl<'p> AnsweredCalls<'p> {
-    /// The answered calls among the parts of a message of this role.
+    /// Collects the answered calls among `parts`, the parts of a message of this role.
     pub(crate) fn of(role: Role, parts: impl Iterator<Item = &'p Part> + Clone) -> Self {
         let is_result = |part: &Part| matches!(part, Part::ToolResult(_));
         if role != Role::Assistant || !parts.clone().any(is_result) {
@@ -23,14 +23,14 @@ impl<'p> AnsweredCalls<'p> {
         Self(parts.filter_map(|part| called(part, CallKind::Function)).map(|call| call.id.as_str()).collect())
     }
 
-    /// Whether `part` is the result of one of them.
+    /// Whether `part` is the result of one of these calls.
     pub(crate) fn has_result(&self, part: &Part) -> bool {
         matches!(part, Part::ToolResult(result) if self.0.contains(result.call_id.as_str()))
     }
 }
 
-/// The pieces of a message of the model in which calls that the caller runs are answered: what the model says, and each result as a
-/// tool's message. `None` of any other message.
+/// Splits a message of the model that answers its own function calls: the model's parts, and a tool message for each
+/// result. `None` for any other message.
 pub(crate) fn pieces(message: &Message) -> Option<Vec<Message>> {
     let answered = AnsweredCalls::of(message.role(), message.parts().iter());
     if !message.parts().iter().any(|part| answered.has_result(part)) {
@@ -62,8 +62,9 @@ fn piece(whole: &Message, parts: Vec<Part>) -> Message {
     }
 }
 
-/// Marks the calls of one message that are answered in it as calls that no result follows: for a format whose writer cannot
-/// take the pieces of such a message apart.
+/// Marks the answered calls of one message as hosted calls, which no result follows.
+///
+/// Use it for a format whose writer cannot split such a message.
 pub(crate) fn mark_answered(parts: &mut [Part]) {
     let answered: HashSet<Str> = parts.iter().filter_map(result_of).cloned().collect();
     for part in parts {
@@ -75,7 +76,7 @@ pub(crate) fn mark_answered(parts: &mut [Part]) {
     }
 }
 
-/// Finds the calls that look like the provider's own but that a tool's message behind them answers: the caller ran them.
+/// Finds hosted calls that a later tool message answers, and marks them as calls that the caller ran.
 pub(crate) fn link(entries: &mut [TranscriptEntry]) {
     let is_hosted = |entry: &TranscriptEntry| calls_of(entry, CallKind::Hosted).next().is_some();
     if !entries.iter().any(is_hosted) {
@@ -106,7 +107,7 @@ fn called(part: &Part, kind: CallKind) -> Option<&ToolCall> {
     if let Part::ToolCall(call) = part { Some(call).filter(|call| call.kind == kind) } else { None }
 }
 
-/// The id of the call that a part is the result of, if it names one.
+/// The id of the call that a result answers, if `part` is a result with an id.
 fn result_of(part: &Part) -> Option<&Str> {
     if let Part::ToolResult(result) = part { Some(&result.call_id).filter(|id| !id.is_empty()) } else { None }
 }

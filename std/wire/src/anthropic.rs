@@ -22,13 +22,14 @@
 //!
 //! How its blocks are read:
 //!
-//! - `system`, beside the messages, is a system message before them.
-//! - A user's message with results is split: each result is a tool message, what stands between them the user's.
-//! - `thinking` and `redacted_thinking` are reasoning; the signature, or the sealed data, is its opaque part.
-//! - `tool_use` is a call, its `input` the arguments, as they are written. `server_tool_use` and `mcp_tool_use` are calls that the provider
-//!   runs, and their results (`web_search_tool_result` and so on) are in the same message.
+//! - `system`, a field next to the messages, is a system message before them.
+//! - A user's message with results is split: each result is a tool message, and the blocks between the results are
+//!   messages of the user.
+//! - `thinking` and `redacted_thinking` are reasoning. The signature or the sealed data is its opaque part.
+//! - `tool_use` is a call, and its `input` the arguments, unchanged. `server_tool_use` and `mcp_tool_use` are calls
+//!   that the provider runs, and their results (`web_search_tool_result` and so on) are in the same message.
 //! - `compaction` is the result of the provider's compaction.
-//! - `image` and `document` are media. Any other block is kept as it is written.
+//! - `image` and `document` are media. Any other block stays unchanged.
 //! - Empty texts are no parts.
 
 mod block;
@@ -45,7 +46,7 @@ pub(crate) use write::write_record;
 /// The format's name in [`WireText`](epitome_message::WireText), and of its unknown parts.
 pub const FORMAT: &str = super::Format::Anthropic.as_str();
 
-/// Name of the provider in its compactions.
+/// The provider's name in its compactions.
 pub(crate) const PROVIDER: &str = "anthropic";
 
 #[cfg(test)]

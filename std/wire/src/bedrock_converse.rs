@@ -1,4 +1,4 @@
-//! Requests and answers of the Converse API of Amazon Bedrock.
+//! Requests and responses of the Converse API of Amazon Bedrock.
 //!
 //! ```
 //! use epitome_core::message::Role;
@@ -16,13 +16,14 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - The messages stand in an array, in a request under `messages` with `system` beside it, one in a line, or alone in an answer
-//!   (`output`), whose `usage` is read too.
-//! - Each `toolResult` is a tool's message. A tool that the service ran (`server_tool_use`) is a hosted call.
-//! - Cache points are no parts, and stay where they are.
+//! - The messages are an array, an array under `messages` of a request with `system`, one message in a line, or the one
+//!   message of a response (`output`), whose `usage` is read too.
+//! - Each `toolResult` is a tool message. A tool that the service ran (`server_tool_use`) is a hosted call.
+//! - Cache points are no parts, and stay in their places.
 //!
-//! Written back are changed texts, arguments and results, and parts and messages left out. A new message is a text. The rules of
-//! Anthropic's API hold for a request: the API asks for the same order of roles, and for each result behind its call.
+//! The writer changes texts, arguments and results, and leaves out parts and messages. A new message is a text. The
+//! rules of Anthropic's API hold for a request: the API requires the same order of roles, and the result of each call
+//! behind the call.
 //!
 //! The form is that of the API reference (`Message`, `ContentBlock`, `ToolResultContentBlock`) of August 2026.
 

@@ -1,4 +1,5 @@
-//! Blocks with the names of Anthropic's, in the files of agents that add to them: read with slots.
+//! Blocks with the names of Anthropic's blocks, in the files of agents that extend them. The blocks are read with
+//! slots.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::json::known::Members;
 use super::json::{self, ValueKind};
 use super::slots::{RecordPart, SlotForm, blocks};
 
-/// The part that the block `raw` is; none for an empty text. A block of another type is its type.
+/// Reads the block `raw` as a part. An empty text is no part. For an unknown block the result is its type.
 pub(crate) fn block<'a>(
     whole: &Arc<str>,
     raw: &'a str,
@@ -49,7 +50,7 @@ pub(crate) fn block<'a>(
             Some(image) => image,
             None => return Ok(Err(kind)),
         },
-        // A file that the user named: its text is what the model was sent.
+        // A file that the user named: the model was sent its text.
         "file" if found.get("content")?.is_some_and(|content| ValueKind::of(content) == ValueKind::Text) => {
             return Ok(Ok(RecordPart::text(whole, found.get("content")?)));
         }
@@ -57,7 +58,7 @@ pub(crate) fn block<'a>(
     })))
 }
 
-/// A result: a text, a list of blocks, or any other value as its JSON.
+/// Reads a result: a text, a list of blocks, or any other value as its JSON.
 fn result<'a, const N: usize>(
     whole: &Arc<str>,
     raw: &'a str,
@@ -80,7 +81,7 @@ fn result<'a, const N: usize>(
     Ok(noted)
 }
 
-/// The blocks of a result; `None`, if one is of another type, or no block.
+/// Reads the blocks of a result. `None` if one of them has another type or is no block.
 fn items<'a>(whole: &Arc<str>, list: &'a str) -> Result<Option<Vec<RecordPart<'a>>>, WireError> {
     let mut inner = Some(Vec::new());
     blocks(list, |raw| {
@@ -95,7 +96,7 @@ fn items<'a>(whole: &Arc<str>, list: &'a str) -> Result<Option<Vec<RecordPart<'a
     Ok(inner)
 }
 
-/// An image, by Anthropic's `source`, or with its data beside it.
+/// Reads an image: by Anthropic's `source`, or with the data as members of the block.
 fn image<'a, const N: usize>(
     whole: &Arc<str>,
     raw: &'a str,

@@ -1,4 +1,5 @@
-//! The text, or the part of a text, that one reader reads: its members, its lists and its place. Which format it is, `spec` tells.
+//! The text, or the part of a text, that one reader reads: its members, its lists and its place. The format is in
+//! `spec`.
 
 use core::cell::{Cell, RefCell};
 use std::borrow::Cow;
@@ -12,21 +13,21 @@ use super::expect::{optional_text, share};
 use super::json::{self, Spans, ValueKind};
 use super::transcript::KnownArray;
 
-/// A text that is to be read: one JSON value, or lines of them.
+/// A text to read: one JSON value, or lines of JSON values.
 #[derive(Debug, Clone)]
 pub(crate) struct Body<'a> {
-    /// The text that everything is a slice of.
+    /// The whole text. All slices point into it.
     pub(crate) source: &'a Arc<str>,
     pub(crate) content: Content<'a>,
-    /// The name of the leaf whose branch is asked for.
+    /// The name of the leaf of the requested branch.
     leaf: Option<&'a str>,
-    /// Whether the reader has looked at the leaf.
+    /// Whether the reader has asked for the leaf.
     is_leaf_seen: Cell<bool>,
-    /// The members of its object, if it is one: each key, also as it is written, and its value.
+    /// The members of the object, if the value is an object: the decoded key, the key as written, and the value.
     pub(crate) members: Vec<(Cow<'a, str>, &'a str, &'a str)>,
-    /// The elements of the arrays in its object, or of the array that it is, where they were seen already.
+    /// The elements of the arrays in the object, or of the array itself, if they are known already.
     arrays: Vec<KnownArray>,
-    /// The long values of its text, where they were seen already.
+    /// The long values of the text, if they are known already.
     spans: Spans,
 }
 
@@ -42,7 +43,7 @@ impl<'a> Body<'a> {
         if let Content::Value(document) = &content
             && ValueKind::of(document.text()) == ValueKind::Object
         {
-            // What is no object after all has no members; its reader says what is wrong with it.
+            // A value that is no object has no members. Its reader reports the error.
             let _ = json::raw_members(document.text(), |key, value| {
                 members.push((json::decode(key), key, value));
                 Ok(())
@@ -52,7 +53,7 @@ impl<'a> Body<'a> {
         Self { source, content, leaf, is_leaf_seen, members, arrays, spans }
     }
 
-    /// The one JSON value that `text` is, looked at once: a text may be large.
+    /// Parses `text`, one JSON value, in a single pass, because a text may be large.
     ///
     /// # Errors
     /// As [`Document::parse`].
@@ -92,33 +93,33 @@ impl<'a> Body<'a> {
         Ok(Self { source, content, leaf, is_leaf_seen: Cell::default(), members, arrays, spans })
     }
 
-    /// The name of the leaf whose branch is asked for.
+    /// The name of the leaf of the requested branch.
     pub(crate) fn leaf(&self) -> Option<&'a str> {
         self.is_leaf_seen.set(true);
         self.leaf
     }
 
-    /// Whether a leaf is asked for that the reader has not looked at: a text of its format has no branches.
+    /// Whether a leaf is requested and the reader has not asked for it, because its format has no branches.
     pub(crate) const fn ignores_leaf(&self) -> bool {
         self.leaf.is_some() && !self.is_leaf_seen.get()
     }
 
-    /// Whether it is an object with `role`.
+    /// Whether the value is an object with `role`.
     pub(crate) fn is_message(&self) -> bool {
         self.members.iter().any(|(name, ..)| name == "role")
     }
 
-    /// The arrays in it whose elements were seen already, for the one who reads it.
+    /// Takes the arrays whose elements are known already, for the reader.
     pub(crate) fn take_arrays(&mut self) -> Vec<KnownArray> {
         core::mem::take(&mut self.arrays)
     }
 
-    /// The long values in it, for its reader.
+    /// Takes the long values, for the reader.
     pub(crate) fn take_spans(&mut self) -> Spans {
         core::mem::take(&mut self.spans)
     }
 
-    /// Refuses it if its object has one of these keys twice.
+    /// Fails if the object has one of these keys twice.
     pub(crate) fn check_keys<'k>(
         &self,
         mut keys: impl Iterator<Item = &'k &'static str>,
@@ -129,7 +130,7 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// All of it.
+    /// The whole text of the body.
     pub(crate) fn text(&self) -> &'a str {
         match &self.content {
             Content::Value(document) => document.text(),
@@ -137,7 +138,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The one value that it is; `None` if it is lines.
+    /// The value; `None` for lines.
     pub(crate) fn value(&self) -> Option<&'a str> {
         match &self.content {
             Content::Value(document) => Some(document.text()),
@@ -145,7 +146,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Its place in the source, as a JSON pointer.
+    /// The place of the value in the source, as a JSON pointer.
     pub(crate) fn path(&self) -> &str {
         match &self.content {
             Content::Value(document) => document.path().as_str(),
@@ -153,29 +154,29 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// All of it, if it is an object.
+    /// The text of the value, if it is an object.
     pub(crate) fn object(&self) -> Option<&'a str> {
         self.value().filter(|value| ValueKind::of(value) == ValueKind::Object)
     }
 
-    /// The value of `key`, if it is one object that has it once.
+    /// The value of `key`, if the value is an object with this key exactly once.
     pub(crate) fn field(&self, key: &'static str) -> Option<&'a str> {
         let mut values = self.members.iter().filter(|(name, ..)| name == key).map(|(.., value)| *value);
         let once = values.next().filter(|_| values.next().is_none());
         once.filter(|value| *value != "null")
     }
 
-    /// The text under `key`, one of the format's keys, as [`field`](Self::field); empty, if there is none.
+    /// The text under `key`, one of the format's keys, as [`field`](Self::field). It is empty if the key is missing.
     ///
     /// # Errors
-    /// `Shape` for what is no text.
+    /// `Shape` for a value that is no text.
     pub(crate) fn text_of(&self, key: &'static str) -> Result<Str, WireError> {
         let text = optional_text(self.text(), self.field(key), key)?;
         Ok(text.map(|text| share(self.source, &text)).unwrap_or_default())
     }
 
-    /// The first elements of its list, enough to know them by: of the array under `key` in its object, of the array that
-    /// it is, or of its lines. `None` if it has no such list.
+    /// The first elements of the list, enough to recognize the format: of the array under `key`, of the array itself,
+    /// or of the lines. `None` if there is no such list.
     pub(crate) fn sample(&self, key: &'static str) -> Option<Vec<&'a str>> {
         let list = match (&self.content, self.field(key)) {
             (Content::Lines(text), _) => {
@@ -187,7 +188,7 @@ impl<'a> Body<'a> {
         first_of(list)
     }
 
-    /// `error`, about the body's text, with its place in the source.
+    /// Adds the place in the source to `error`, which is about the text of the body.
     pub(crate) fn place(&self, error: WireError) -> WireError {
         match &self.content {
             Content::Value(document) => document.place(error),
@@ -196,7 +197,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// The first elements of an array, enough to know them by; `None` if it is none.
+/// The first elements of an array, enough to recognize the format. `None` if `list` is no array.
 pub(crate) fn first_of(list: &str) -> Option<Vec<&str>> {
     if ValueKind::of(list) != ValueKind::Array {
         return None;
@@ -213,5 +214,5 @@ pub(crate) fn first_of(list: &str) -> Option<Vec<&str>> {
     Some(sample)
 }
 
-/// Maximum number of elements of a list that are looked at for signs of a format.
+/// Maximum number of elements of a list that a format's `sign` looks at.
 const SAMPLE_MAX: usize = 256;

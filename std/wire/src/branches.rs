@@ -1,5 +1,6 @@
-//! Trees of messages in exports, which are only read: the conversations are the ways to each end. The trees of session files, where a
-//! compaction hides what is before it, are in the folders of their formats.
+//! Trees of messages in exports, which are only read. Each path from the root to an end is a conversation.
+//!
+//! The trees of session files are in the folders of their formats: there a compaction hides the messages before it.
 
 use std::sync::Arc;
 
@@ -11,41 +12,41 @@ use super::transcript::{
 };
 use super::{Format, WireError};
 
-/// The messages of a tree, each node after the one before it.
+/// The messages of a tree. Each node stands behind its parent.
 #[derive(Debug, Default)]
 pub(crate) struct Branches {
     forest: Forest,
     nodes: Vec<Node>,
     entries: Vec<TranscriptEntry>,
-    /// The nodes that conversations end with.
+    /// The last nodes of the conversations.
     ends: Vec<u32>,
 }
 
 #[derive(Debug)]
 struct Node {
     name: Str,
-    /// Its first entry, and the number of its entries.
+    /// The first entry of the node, and the number of its entries.
     first: u32,
     own: u32,
-    /// Number of messages on the way to it, with its own.
+    /// Number of messages from the root to this node, the node's own included.
     depth: u32,
-    /// Its place in the file.
+    /// The place of the node in the file.
     at: u32,
 }
 
-/// A node in an order in which each stands behind its parent.
+/// A node in an order in which each node stands behind its parent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ordered<T> {
-    /// Its place in the file.
+    /// The place of the node in the file.
     pub(crate) at: usize,
-    /// The number of its parent in this order.
+    /// The number of the parent in this order.
     pub(crate) parent: Option<usize>,
     pub(crate) node: T,
 }
 
 impl Branches {
-    /// Adds a node of this name, which stands at the place `at` in the file, with the messages of its record. `parent` is the number of a
-    /// node that was added before.
+    /// Adds a node with this name, from the place `at` in the file, with the messages of its record. `parent` is the
+    /// number of a node that was added before.
     pub(crate) fn push(
         &mut self,
         (at, parent): (usize, Option<usize>),
@@ -63,8 +64,9 @@ impl Branches {
         self.forest.push(parent);
     }
 
-    /// Adds the conversation to `transcript`, and after it a branch for each other end that has messages. It ends with the message `leaf`,
-    /// or else with `current`, or else with the end that stands last in the file. Says whether `leaf` is its id, or that of a message.
+    /// Adds the conversation to `transcript`, and after it a branch for each other end that has messages. The
+    /// conversation ends with the message `leaf`, or else with `current`, or else with the last end in the file.
+    /// Returns whether `leaf` is the conversation's id or the id of a message.
     pub(crate) fn add_to(
         mut self,
         transcript: &mut Transcript,
@@ -81,7 +83,7 @@ impl Branches {
         let active = leaf_end.or(current).or_else(|| ends.iter().copied().max_by_key(last));
         ends.retain(|end| Some(*end) != active && self.nodes.get(*end).is_some_and(|node| node.depth > 0));
         self.ends = active.into_iter().chain(ends).map(narrow).collect();
-        // A file may have very many of these.
+        // A file may have very many entries and nodes.
         self.entries.shrink_to_fit();
         self.nodes.shrink_to_fit();
         let (file, base) = (Arc::new(self), transcript.conversations.len());
@@ -134,7 +136,7 @@ impl Stages for Branches {
                 *count = count.saturating_add(1);
             }
         }
-        // A node stands behind the one before it.
+        // A node stands behind its parent.
         for node in (0..counts.len()).rev() {
             let own = counts.get(node).copied().unwrap_or_default();
             if let Some(count) = self.forest.parent(node).and_then(|parent| counts.get_mut(parent)) {
@@ -149,15 +151,15 @@ impl Stages for Branches {
     }
 }
 
-/// The nodes, each with its parent's place in the file, in an order in which each stands behind its parent, and otherwise in that of the
-/// file.
+/// Orders the nodes so that each stands behind its parent, and otherwise in the order of the file. Each node comes with
+/// its parent's place in the file.
 ///
 /// # Errors
-/// `Shape` for a node that is before itself.
+/// `Shape` for a node that is its own ancestor.
 pub(crate) fn parents_first<T>(nodes: Vec<(Option<usize>, T)>) -> Result<Vec<Ordered<T>>, WireError> {
     let count = nodes.len();
     let mut children = vec![Vec::new(); count];
-    // Those that come next, with the new numbers of their parents: the last first.
+    // The next nodes with the new numbers of their parents, in reverse order.
     let mut next = Vec::new();
     for (node, (parent, _)) in nodes.iter().enumerate().rev() {
         match parent.and_then(|parent| children.get_mut(parent)) {

@@ -16,16 +16,18 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - A conversation is a tree: an edited question or a second answer begins a branch. The conversation goes on at its `current_node`; each
-//!   other end is a branch.
-//! - A message of the model to a `recipient` other than `all` is a tool call, and the message of the tool behind it is the result. A call
-//!   that has none on some way behind it waits for none. A message of a tool without a call is read as context. The name of a tool has `_`
-//!   in the place of letters that no provider allows: `web.run` is `web_run`.
-//! - The texts of `user_editable_context` and `model_editable_context` are context. A message without content, and how long the model
-//!   thought (`reasoning_recap`), are none. Pictures and sounds are in files of their own: they are unknown parts.
+//! - A conversation is a tree: an edited question or a second answer begins a branch. The conversation continues at its
+//!   `current_node`. Each other end is a branch.
+//! - A message of the model to a `recipient` other than `all` is a tool call, and the message of the tool behind it is
+//!   the result. A call without a result on one of the paths behind it is a hosted call: it waits for no result. A
+//!   message of a tool without a call is context. In the name of a tool, `_` replaces letters that no provider allows:
+//!   `web.run` becomes `web_run`.
+//! - The texts of `user_editable_context` and `model_editable_context` are context. A message without content is no
+//!   message, and neither is the duration of the model's reasoning (`reasoning_recap`). Pictures and sounds are in
+//!   files of their own: they are unknown parts.
 //!
-//! It is read only. OpenAI publishes no description: the form is that of exports of 2024 to 2026, as the readers of other projects
-//! describe them.
+//! The format is read only. OpenAI publishes no description: the form is that of exports of 2024 to 2026, according to
+//! the readers of other projects.
 
 mod message;
 mod spec;

@@ -13,15 +13,17 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - Where messages name the one before them (`parent_message_uuid`), the conversation goes on at `current_leaf_message_uuid`, or else at
-//!   the last message, and each other end is a branch.
-//! - `content` is the content of a message; a message without any text there has its `text`. The extracted content of `attachments` is text
-//!   of the message. `files` are unknown parts: the export has their names.
-//! - A tool call that is answered in its message is a call with its result. Other calls wait for no result: claude.ai ran their tools.
-//! - `token_budget` blocks are none.
+//! - Where messages name the message before them (`parent_message_uuid`), the conversation continues at
+//!   `current_leaf_message_uuid`, or else at the last message. Each other end is a branch.
+//! - The content of a message is in `content`. If it has no text there, the `text` of the message is read. The
+//!   extracted content of `attachments` is a text of the message. `files` are unknown parts: the export has only their
+//!   names.
+//! - A tool call with a result in its message is read with the result. Other calls wait for no result: claude.ai ran
+//!   their tools.
+//! - `token_budget` blocks are no parts.
 //!
-//! It is read only. Anthropic publishes no description: the form is that of exports of 2024 to 2026, as the readers of other projects
-//! describe them.
+//! The format is read only. Anthropic publishes no description: the form is that of exports of 2024 to 2026, according
+//! to the readers of other projects.
 
 mod spec;
 

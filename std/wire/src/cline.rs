@@ -16,16 +16,17 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - The messages are Anthropic's, with a time (`ts`) and more beside them. Each `tool_result` is a tool's message. A `file` is the text
-//!   that it holds.
-//! - Before calls of tools were part of the protocol, the model wrote them as tags in its text, and their results stood in the user's
-//!   message, behind `[read_file for 'a.txt'] Result:`. Such a message is marked as a tool's, and so is no request of the user.
-//!   `<environment_details>` alone are context.
-//! - Roo Code hides messages instead of removing them. After a summary (`isSummary`) the conversation begins with it; what a marker of a
-//!   truncation hides is left out. Both are a [`ToolCompaction`](super::ToolCompaction).
+//! - The messages are Anthropic's, with a time (`ts`) and other fields. Each `tool_result` is a tool message. A `file`
+//!   is the text in it.
+//! - Before tool calls were part of the protocol, the model wrote them as tags in its text. Their results were in the
+//!   user's message, behind `[read_file for 'a.txt'] Result:`. Such a message is marked as a tool's, so it is no
+//!   request of the user. A message of `<environment_details>` alone is context.
+//! - Roo Code hides messages instead of removing them. After a summary (`isSummary`) the conversation begins with the
+//!   summary. Messages that a truncation marker hides are left out. Both are a
+//!   [`ToolCompaction`](super::ToolCompaction).
 //! - `metrics` of an answer are its usage.
 //!
-//! Written back are changed texts, arguments and results, and parts and messages left out. A new message is a text.
+//! The writer changes texts, arguments and results, and leaves out parts and messages. A new message is a text.
 //!
 //! The forms are those of <https://github.com/cline/cline> (`sdk/packages/shared/src/llms/messages.ts`, August 2026) and
 //! <https://github.com/RooCodeInc/Roo-Code> (`src/core/task-persistence/apiMessages.ts`, `src/core/condense/index.ts`, April 2026).

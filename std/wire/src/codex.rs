@@ -18,22 +18,24 @@
 //!
 //! How its lines are read:
 //!
-//! - The `base_instructions` of `session_meta`, which newer files have, are a system message before everything else. They
-//!   are still there after a compaction.
-//! - `response_item` is a message, read as by [`openai_responses`](super::openai_responses). Older files (before the
+//! - The `base_instructions` of `session_meta`, which newer files have, are a system message before everything else.
+//!   They remain after a compaction.
+//! - `response_item` is a message, and [`openai_responses`](super::openai_responses) reads it. Older files (before the
 //!   summer of 2025) have the items themselves as lines, between lines with a `record_type`.
-//! - A text of Codex in the user's place is no request: the rules of `AGENTS.md`, the environment and an interrupted turn are
-//!   [context](epitome_core::attribution::SourceKind::Context), an output of a command or of another agent is a tool's. The first copy of
-//!   the rules is pinned.
-//! - `compacted` begins a conversation anew: with its `replacement_history`, or, in files that have none, with the users' messages and the
-//!   summary. The messages before it are a branch of their own, and the compaction has the number of messages that went.
-//! - `event_msg` with a `token_count` reports the response that stands next to it. Other events repeat for people what the
-//!   items say, and `turn_context`, `session_meta` and so on are no messages.
-//! - `ghost_snapshot` items are the tool's own notes, and never sent.
-//! - Turns that `thread_rolled_back` takes back are not told apart: such a file is refused, because its messages are not those that the
-//!   model saw.
+//! - A text that Codex wrote in the user's place is no request. The rules of `AGENTS.md`, the environment and an
+//!   interrupted turn are [context](epitome_core::attribution::SourceKind::Context). An output of a command or of
+//!   another agent is a tool's. The first copy of the rules is pinned.
+//! - `compacted` begins a conversation anew: with its `replacement_history`, or, in files without one, with the users'
+//!   messages and the summary. The messages before it are a branch of their own, and the compaction has the number of
+//!   removed messages.
+//! - `event_msg` with a `token_count` reports the usage of the adjacent response. Other events repeat the items for
+//!   people, and `turn_context`, `session_meta` and so on are no messages.
+//! - `ghost_snapshot` items are notes of the tool, and never sent.
+//! - A file with `thread_rolled_back` is refused: the reader cannot tell which turns it takes back, so the messages of
+//!   the file are not those that the model saw.
 //!
-//! All of it is written back. A new message becomes a line of its own, with the beginning of time as its `timestamp`.
+//! The writer supports all changes. A new message becomes a line of its own, with the beginning of time as its
+//! `timestamp`.
 
 mod outline;
 mod session;

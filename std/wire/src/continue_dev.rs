@@ -15,16 +15,17 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - What a tool returned stands in the `toolCallStates` of the message that called it, and is a tool message behind it. An item of role
-//!   `tool` is read where no state has the result of its call.
-//! - The `contextItems` of a user's message are texts before it, as they are sent. A `thinking` item is a message of the model. Items
-//!   of role `system` are not sent, and are none.
-//! - An item with a `conversationSummary` ends what was said before, itself included: the summary is a system message, and a
-//!   [`ToolCompaction`](super::ToolCompaction) counts the rest. It cannot be left out, because Continue would send the rest again.
+//! - The output of a tool is in the `toolCallStates` of the message that called it, and is a tool message behind that
+//!   message. An item of role `tool` is read if no state has the result of its call.
+//! - The `contextItems` of a user's message are texts before it, in the form in which they are sent. A `thinking` item
+//!   is a message of the model. Items of role `system` are not sent, and are no messages.
+//! - An item with a `conversationSummary` replaces all items before it, and itself. The summary is a system message,
+//!   and a [`ToolCompaction`](super::ToolCompaction) counts the replaced messages. It cannot be left out, because
+//!   Continue would send these messages again.
 //!
-//! Written back are changed texts, arguments and results, and calls, texts and messages left out. A new message is a text. The form is
-//! that of its sources (`core/index.d.ts` and `gui/src/redux/util/constructMessages.ts` of <https://github.com/continuedev/continue>,
-//! version 1.3.40, June 2026).
+//! The writer changes texts, arguments and results, and leaves out calls, texts and messages. A new message is a text.
+//! The form is that of its sources (`core/index.d.ts` and `gui/src/redux/util/constructMessages.ts` of
+//! <https://github.com/continuedev/continue>, version 1.3.40, June 2026).
 
 mod message;
 mod spec;

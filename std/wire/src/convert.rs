@@ -1,4 +1,4 @@
-//! Messages of one format in another, and a list of what had no counterpart there.
+//! Conversion of messages from one format to another, with a list of the content that has no counterpart there.
 //!
 //! ```
 //! use epitome_message::Message;
@@ -11,23 +11,26 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! What is converted:
+//! Rules of the conversion:
 //!
-//! - Instructions go where the target wants them: beside the messages (Anthropic, Gemini) or among them.
-//! - Ids of calls stay where the target takes them; otherwise, and where an id is used twice, calls are numbered `call_1`,
-//!   `call_2` in their order. The same messages always give the same ids.
-//! - Names of tools stay where the target takes them; otherwise each refused character becomes `_`, which is a loss.
+//! - Instructions go to the place that the target requires: a field of the request (Anthropic, Gemini) or the list of
+//!   messages.
+//! - An id of a call stays if the target accepts it. Otherwise, and if an id is used twice, calls are numbered
+//!   `call_1`, `call_2` in their order. The same messages always give the same ids.
+//! - The name of a tool stays if the target accepts it. Otherwise each refused character becomes `_`, which is a loss.
 //! - A turn of white space alone is left out for Anthropic, which refuses it.
-//! - Arguments are a JSON object in every target. Others, such as the text that a custom tool takes, become
-//!   `{"input": ..}`, which is a loss; only in the format that they came from custom tools, shells and computers keep their
-//!   own form.
-//! - Sealed reasoning, and compactions of a provider, go back only to the format that they came from. Only its provider can read them, and
-//!   content that was signed for one vendor is never sent to another. Readable reasoning goes to Chat Completions, where programs replay
-//!   it; the other formats take only what they sealed themselves.
-//! - A message in which a provider ran a tool goes back to Anthropic, Responses and Gemini, if it came from there, with all that
-//!   the provider wrote.
-//! - Fields that a message of this crate does not have are lost, also where the target is the format that they came from.
-//! - The result is legal for the target: messages that [`repair`](epitome_core::repair) leaves out, moves or invents are a loss too.
+//! - Arguments are a JSON object in every target. Other arguments, such as the text for a custom tool, become
+//!   `{"input": ..}`, which is a loss. Custom tools, shells and computers keep their own form only in the format that
+//!   they came from.
+//! - Sealed reasoning and compactions of a provider go back only to the format that they came from. Only its provider
+//!   can read them, and content that was signed for one vendor is never sent to another. Readable reasoning goes to
+//!   Chat Completions, because programs replay it there. The other formats take only the reasoning that they sealed
+//!   themselves.
+//! - A message in which a provider ran a tool goes back to Anthropic, Responses or Gemini, if it came from there, with
+//!   all content that the provider wrote.
+//! - Fields that a message of this crate does not have are lost, even if the target is the format that they came from.
+//! - The result is legal for the target. Messages that [`repair`](epitome_core::repair) leaves out, moves or inserts
+//!   are losses too.
 //!
 //! To write messages back in the format that they came from, use [`write_back`](super::write_back): it loses nothing.
 
@@ -50,7 +53,7 @@ use target::Target;
 pub use loss::{ConversionLoss, ConversionLossKind};
 pub use received::received;
 
-/// The formats that a conversation can be converted to: those of providers, and of frameworks.
+/// The formats that are targets of a conversion: those of providers and of frameworks.
 pub const CONVERSION_TARGETS: [Format; 7] = target::TARGETS;
 
 /// A conversation in another format.
@@ -64,7 +67,7 @@ pub struct Converted {
     pub losses: Vec<ConversionLoss>,
 }
 
-/// `messages` in the format `to`: one of [`CONVERSION_TARGETS`].
+/// Converts `messages` to the format `to`, one of [`CONVERSION_TARGETS`].
 ///
 /// ```
 /// use epitome_message::{Message, Part, ToolCall};
@@ -92,8 +95,8 @@ pub fn convert<'m>(
     converted(messages, to, legal::repaired)
 }
 
-/// Converts the new messages of a conversation whose earlier messages the target's service keeps. A result may answer a call that only the
-/// service knows, so nothing is repaired.
+/// Converts the new messages of a conversation whose earlier messages the target's service stores. A result may answer
+/// a call that only the service knows, so nothing is repaired.
 ///
 /// ```
 /// use epitome_message::Message;
@@ -115,7 +118,7 @@ pub fn convert_continued<'m>(
     converted(messages, to, |prepared, _, _| prepared.into_iter().map(|prepared| prepared.message).collect())
 }
 
-/// Converts the messages to the form of the target, lets `settle` choose among them, and writes the text.
+/// Converts the messages to the form of the target, lets `settle` choose the messages to send, and writes the text.
 fn converted<'m>(
     messages: impl IntoIterator<Item = &'m Message>,
     to: Format,

@@ -1,4 +1,5 @@
-//! Chat sessions of VS Code, as GitHub Copilot has them: the JSON documents in `chatSessions`, and the output of `Chat: Export Chat`.
+//! Chat sessions of VS Code with GitHub Copilot: the JSON documents in `chatSessions`, and the output of `Chat: Export
+//! Chat`.
 //!
 //! ```
 //! use epitome_core::message::Role;
@@ -16,15 +17,17 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - A request is a message of the user, and the answer to it. The model's texts of each round, its calls and their results are those of
-//!   `result.metadata`, where they are there; otherwise the texts of the `response` are the answer, and calls are not known.
+//! - A request is a message of the user and its answer. The model's texts of each round, its calls and their results
+//!   come from `result.metadata`, if it has them. Otherwise the texts of the `response` are the answer, and the calls
+//!   are unknown.
 //! - A result that is a tree to be rendered is read as the texts in it.
 //! - Requests that were undone (`isHidden`, `shouldBeRemovedOnSend`) are no messages. They stay in the file.
 //!
-//! Changed texts, arguments and results are written back, and calls and requests left out. The `response` repeats some of it for people,
-//! and is not changed with it. A new message is refused. The newer logs of changes (`kind` and `v` on each line) are not read. The form is
-//! that of the sources of VS Code and Copilot Chat (`ISerializableChatData` in `chatModel.ts` of <https://github.com/microsoft/vscode>, and
-//! `IToolCallRound` of <https://github.com/microsoft/vscode-copilot-chat>, early 2026).
+//! The writer changes texts, arguments and results, and leaves out calls and requests. The `response` repeats some of
+//! the texts for people, and the writer does not change it. A new message is refused. The newer logs of changes (`kind`
+//! and `v` on each line) are not read. The form is that of the sources of VS Code and Copilot Chat
+//! (`ISerializableChatData` in `chatModel.ts` of <https://github.com/microsoft/vscode>, and `IToolCallRound` of
+//! <https://github.com/microsoft/vscode-copilot-chat>, early 2026).
 
 mod message;
 mod spec;

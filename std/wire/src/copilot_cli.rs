@@ -17,18 +17,21 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - `user.message`, `assistant.message`, `tool.execution_complete` and `system.message` are messages; what the model was sent of a
-//!   user's message is its `transformedContent`. Other events, and those that were not to be stored (`ephemeral`), are none.
-//! - A user's message with a `source` other than the user, or of the loop of the autopilot, is what the program says: context.
-//! - Events with an `agentId`, or with a `parentToolCallId`, are those of a sub-agent: a side chain.
-//! - A `session.compaction_complete` that has succeeded stands for what was said before its `session.compaction_start`. Its summary is a
-//!   user's message, and what it stands for is a branch; which earlier messages Copilot keeps beside it is not told in the file.
-//!   `session.context_cleared` takes out all that was said. Both, and a `session.truncation`, are
-//!   [`ToolCompaction`](super::ToolCompaction)s; the summary cannot be left out.
+//! - `user.message`, `assistant.message`, `tool.execution_complete` and `system.message` are messages. The text of a
+//!   user's message is its `transformedContent`, which the model was sent. Other events, and events that were not to be
+//!   stored (`ephemeral`), are no messages.
+//! - A user's message with a `source` other than the user or the loop of the autopilot comes from the program: it is
+//!   context.
+//! - Events with an `agentId` or a `parentToolCallId` come from a sub-agent: they are a side chain.
+//! - A `session.compaction_complete` that has succeeded replaces the messages before its `session.compaction_start`.
+//!   Its summary is a user's message, and the replaced messages are a branch. The file does not record which earlier
+//!   messages Copilot keeps in addition to the summary. `session.context_cleared` takes out all earlier messages. Both,
+//!   and a `session.truncation`, are [`ToolCompaction`](super::ToolCompaction)s. The summary cannot be left out.
 //!
-//! Written back are changed texts, arguments and results, and calls and events left out; the event behind one that is left out names, as
-//! its `parentId`, the one before it. A new message is refused. The form is that of the event types of Copilot's SDK
-//! (`nodejs/src/generated/session-events.ts` of <https://github.com/github/copilot-sdk>, August 2026).
+//! The writer changes texts, arguments and results, and leaves out calls and events. The event behind an omitted event
+//! names the event before the omitted one as its `parentId`. A new message is refused. The form is that of the event
+//! types of Copilot's SDK (`nodejs/src/generated/session-events.ts` of <https://github.com/github/copilot-sdk>, August
+//! 2026).
 
 mod event;
 mod spec;

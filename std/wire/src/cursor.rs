@@ -14,13 +14,13 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - A transcript holds calls without what the tools returned, and mostly without ids. Such calls are read as calls that wait for no
-//!   result.
+//! - A transcript holds calls without their results, and mostly without ids. Such calls are read as calls that wait for
+//!   no result.
 //! - Lines without a `role`, such as the ends of turns, are no messages.
 //! - Sub-agents have files of their own.
 //!
-//! Written back are changed texts and arguments, and parts and messages left out. A new message is a text. Cursor publishes no
-//! description: the form is that of files of version 3, as the readers of other projects describe them (2026).
+//! The writer changes texts and arguments, and leaves out parts and messages. A new message is a text. Cursor publishes
+//! no description: the form is that of files of version 3, according to the readers of other projects (2026).
 
 mod spec;
 

@@ -1,10 +1,10 @@
 //! Formats that other crates define.
 //!
-//! A format is a [`FormatSpec`] in a `static`: its name, a function that recognises a text of the format, and a function that reads one
-//! record. A text is one conversation, a list of records: a JSON array, JSONL, or an array under a key of an object. The reader says for
-//! each part which JSON value of the record it comes from. From these places the crate writes the text back: changed values stand in
-//! their places, everything else stays byte for byte. The object may have a system prompt ([`FormatSpec::with_system`]), and a record may
-//! report usage ([`RecordMessage::with_usage`]).
+//! A format is a [`FormatSpec`] in a `static`: its name, a function that recognises a text of the format, and one
+//! that reads a record. A text is one conversation, a list of records: a JSON array, JSONL, or an array under a key
+//! of an object. The reader names for each part the JSON value of the record that holds it. The crate uses these places
+//! to write the text back: it replaces changed values, and all other text stays byte for byte. The object may have a
+//! system prompt ([`FormatSpec::with_system`]), and a record may report usage ([`RecordMessage::with_usage`]).
 //!
 //! ```
 //! use std::borrow::Cow;
@@ -52,8 +52,8 @@
 //! # Ok::<(), WireError>(())
 //! ```
 //!
-//! The page `docs/adding-a-format.md` has a longer example, with tool calls. Formats whose files are forests or hold several
-//! conversations are not open to other crates.
+//! The page `docs/adding-a-format.md` has a longer example, with tool calls. Other crates cannot define formats whose
+//! files are forests or hold several conversations.
 
 use serde::Deserialize;
 
@@ -63,7 +63,7 @@ use super::{WireError, WireErrorKind, json};
 
 /// Reads the JSON text `record` as a `T`. Fields that become parts are `&RawValue`: slices of the record.
 ///
-/// serde refuses a text with half a surrogate pair for a field that is a `str` or a `String`. In a `&RawValue` it is let through, and
+/// serde refuses half a surrogate pair in a field of type `str` or `String`. A `&RawValue` accepts it, and
 /// [`RecordPart::text`] reads the half as U+FFFD.
 ///
 /// ```
@@ -88,7 +88,7 @@ pub fn parse<'a, T: Deserialize<'a>>(record: &'a str) -> Result<T, WireError> {
     parse_in(record, record)
 }
 
-/// Reads `value`, a JSON value in `record`, as [`parse`] does. Errors have their place in the record.
+/// Reads `value`, a JSON value in `record`, like [`parse`]. An error has its place in the record.
 ///
 /// # Errors
 /// As [`parse`].
@@ -101,7 +101,7 @@ pub fn parse_in<'a, T: Deserialize<'a>>(record: &str, value: &'a str) -> Result<
     })
 }
 
-/// The message of a serde error, without the values that it quotes and without its own place.
+/// Removes the quoted values and the place from the message of a serde error.
 fn without_values(what: &str) -> String {
     let what = what.rsplit_once(" at line ").map_or(what, |(what, _)| what);
     let quotes = ["unknown variant", "unknown field", "invalid type", "invalid value"];

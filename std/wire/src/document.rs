@@ -1,6 +1,6 @@
-//! Finding conversations in a JSON or JSONL text, and writing the text back with some of their messages.
+//! Finds conversations in a JSON or JSONL text, and writes the text back with some of their messages.
 //!
-//! Everything here is a slice or a byte range of the text: no value tree, no copy, no recursion with the text's depth.
+//! All results are slices or byte ranges of the text: no value tree, no copy, no recursion with the text's depth.
 //!
 //! ```
 //! use epitome_wire::document::{Document, Pointer, conversation};
@@ -36,7 +36,7 @@ pub use pointer::Pointer;
 pub(crate) use route::{is_message, refusal};
 pub use values::{ElementFields, elements_and_fields, fields, members};
 
-/// The text of `bytes`, without the byte order mark that some programs put before it.
+/// The text of `bytes`, without a leading byte order mark.
 ///
 /// ```
 /// use epitome_wire::document::utf8;
@@ -47,7 +47,7 @@ pub use values::{ElementFields, elements_and_fields, fields, members};
 /// ```
 ///
 /// # Errors
-/// `NotUtf8`, with the offset and the line of the first byte that is wrong.
+/// `NotUtf8`, with the offset and the line of the first invalid byte.
 pub fn utf8(bytes: &[u8]) -> Result<&str, WireError> {
     let (start, rest) = match bytes.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => (BYTE_ORDER_MARK.len(), rest),
@@ -56,7 +56,7 @@ pub fn utf8(bytes: &[u8]) -> Result<&str, WireError> {
     core::str::from_utf8(rest).map_err(|error| utf8_error(bytes, rest, error, (start, 1)))
 }
 
-/// The error for `rest`, the end of `bytes`, which begins at this offset and line of the file.
+/// The error for `rest`, the end of `bytes`, which begins at the given offset and line of the file.
 fn utf8_error(bytes: &[u8], rest: &[u8], error: Utf8Error, (start, line): (usize, usize)) -> WireError {
     let good = rest.get(..error.valid_up_to()).unwrap_or_default();
     let what = match (bytes, error.error_len()) {
@@ -70,7 +70,7 @@ fn utf8_error(bytes: &[u8], rest: &[u8], error: Utf8Error, (start, line): (usize
         .shifted(start)
 }
 
-/// The conversation that `text` holds: JSON, or JSONL with one message per line.
+/// Finds the conversation in `text`: JSON, or JSONL with one message per line.
 ///
 /// # Errors
 /// As [`Document::parse`] and [`Document::conversation`]; for JSONL as [`DocumentConversation::from_lines`].
@@ -81,13 +81,12 @@ pub fn conversation(text: &str) -> Result<DocumentConversation<'_>, WireError> {
     }
 }
 
-/// Whether `text` is read line by line: as JSONL, or as one line with one message, which is what a log of messages looks
-/// like after the first.
+/// Whether `text` is read line by line: as JSONL, or as one line with one message, like a log after its first message.
 pub(crate) fn is_lines(text: &str) -> bool {
     looks_like_jsonl(text) || !json::trim(text).contains('\n') && is_message(text)
 }
 
-/// The values that `text` holds: the elements of a JSON array, or the lines of JSONL.
+/// The values in `text`: the elements of a JSON array, or the lines of JSONL.
 ///
 /// ```
 /// use epitome_wire::document::each;
@@ -107,7 +106,7 @@ pub fn each(text: &str) -> Result<Each<'_>, WireError> {
     }
 }
 
-/// Whether `text` is an object in one line, which is a list of one for those who ask for each.
+/// Whether `text` is an object in one line. [`each`] reads it as a list of one value.
 fn is_one_line(text: &str) -> bool {
     let inner = json::trim(text.strip_prefix('\u{FEFF}').unwrap_or(text));
     ValueKind::of(inner) == ValueKind::Object && !inner.contains('\n')
@@ -125,11 +124,11 @@ fn is_one_line(text: &str) -> bool {
 /// ```
 ///
 /// # Errors
-/// As [`Document::parse`] and [`Document::at`]; `NotFound` too if there is no line of that number.
+/// As [`Document::parse`] and [`Document::at`]. `NotFound` too if there is no line with that number.
 pub fn at<'a>(text: &'a str, pointer: &Pointer) -> Result<Document<'a>, WireError> {
     if !looks_like_jsonl(text) {
         let found = Document::parse(text)?.at(pointer);
-        // One line is line 0, if the object in it has no key of that name.
+        // The number 0 means the only line, if the object in it has no such key.
         if found.is_ok() || pointer.keys().next().as_deref() != Some("0") || !is_one_line(text) {
             return found;
         }
@@ -153,7 +152,7 @@ pub fn at<'a>(text: &'a str, pointer: &Pointer) -> Result<Document<'a>, WireErro
     line.at(&keys.fold(Pointer::default(), |below, key| below.join(&key)))
 }
 
-/// One JSON value in a text: the whole of it, or a part at some place.
+/// One JSON value in a text: the whole text, or a part of it.
 ///
 /// ```
 /// use epitome_wire::document::{Document, Pointer};
@@ -180,7 +179,7 @@ struct Origin {
 }
 
 impl<'a> Document<'a> {
-    /// The JSON value that `text` is.
+    /// Parses `text`, one JSON value.
     ///
     /// # Errors
     /// `Empty`, `Truncated` or `NotJson`, with line and column.
@@ -197,16 +196,16 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The value that `text` is, which is known to be one.
+    /// The value of `text`, which is known to be one JSON value.
     pub(crate) fn known(text: &'a str) -> Self {
         let range = json::range_of(text, json::trim(text));
         Self { whole: text, range, path: Pointer::default(), origin: Origin { offset: 0, line: 1 } }
     }
 
-    /// The value at `pointer` in this one.
+    /// The value at `pointer` in this value.
     ///
     /// # Errors
-    /// `NotFound`: it names the deepest place that exists, and what stands there.
+    /// `NotFound`: it names the deepest place that exists, and the kind of the value there.
     pub fn at(&self, pointer: &Pointer) -> Result<Self, WireError> {
         let mut here = self.clone();
         for key in pointer.keys() {
@@ -222,11 +221,11 @@ impl<'a> Document<'a> {
         Ok(here)
     }
 
-    /// The conversation that this value is: an array of messages, or an object with `messages`, for example a Chat
+    /// The conversation in this value: an array of messages, or an object with `messages`, for example a Chat
     /// Completions request.
     ///
     /// # Errors
-    /// `Shape`: it says what stands here instead, and where it can, the pointer at which there is a conversation.
+    /// `Shape`: it describes the value here, and, where possible, the pointer of a conversation.
     pub fn conversation(&self) -> Result<DocumentConversation<'a>, WireError> {
         DocumentConversation::find(self)
     }
@@ -234,7 +233,7 @@ impl<'a> Document<'a> {
     /// The elements of this value, an array.
     ///
     /// # Errors
-    /// `Shape` when it is not an array.
+    /// `Shape` if the value is not an array.
     pub fn each(&self) -> Result<Each<'a>, WireError> {
         let text = self.text();
         if ValueKind::of(text) != ValueKind::Array {
@@ -255,29 +254,29 @@ impl<'a> Document<'a> {
         self.whole.get(self.range.clone()).unwrap_or_default()
     }
 
-    /// The text that the value stands in.
+    /// The text that contains the value.
     #[must_use]
     pub const fn whole(&self) -> &'a str {
         self.whole
     }
 
-    /// The bytes of [`whole`](Self::whole) that the value takes.
+    /// The byte range of the value in [`whole`](Self::whole).
     #[must_use]
     pub const fn range(&self) -> &Range<usize> {
         &self.range
     }
 
-    /// Its place in the whole text.
+    /// The place of the value in the whole text.
     #[must_use]
     pub const fn path(&self) -> &Pointer {
         &self.path
     }
 
-    /// `error`, which is about this value's text, with its place in the whole text.
+    /// Adds the place in the whole text to `error`, which is about this value's text.
     #[must_use]
     pub fn place(&self, error: WireError) -> WireError {
         let error = error.inside(&self.path, self.range.start);
-        // Line 1, column 1 of a text that is readable as a whole helps nobody.
+        // Line 1, column 1 is no useful place for an error of a whole text.
         if self.origin.line == 1 && error.offset() == Some(0) {
             return error;
         }
@@ -296,7 +295,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The element of the array `text` that `key` names.
+/// The element of the array `text` at the index `key`.
 fn element<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let wanted = index(key)?;
     let (mut at, mut found) = (0_usize, None);
@@ -311,13 +310,13 @@ fn element<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     found
 }
 
-/// The index that `key` is, as RFC 6901 writes it: digits, no leading zero.
+/// Parses `key` as an index of RFC 6901: digits without a leading zero.
 fn index(key: &str) -> Option<usize> {
     let digits = key.bytes().all(|byte| byte.is_ascii_digit()) && (key == "0" || !key.starts_with('0'));
     if digits { key.parse().ok() } else { None }
 }
 
-/// The values that a text holds, one after the other.
+/// An iterator over the values in a text.
 #[derive(Debug, Clone)]
 pub struct Each<'a> {
     from: Values<'a>,

@@ -4,8 +4,10 @@ use core::error::Error;
 use core::fmt;
 use std::borrow::Cow;
 
-/// A text that cannot be read, or a message that cannot be written. It says where, never what a message says: only
-/// names of roles, kinds and keys are quoted, shortened to 40 characters.
+/// An error for a text that cannot be read, or a message that cannot be written.
+///
+/// It names the place, and never quotes the text of a message. Names of roles, kinds and keys are quoted, shortened to
+/// 40 characters.
 #[derive(Debug)]
 pub struct WireError {
     kind: WireErrorKind,
@@ -30,26 +32,26 @@ pub enum WireErrorKind {
     Truncated,
     /// A JSON pointer is malformed.
     Pointer,
-    /// Nothing stands at the place that was asked for.
+    /// There is no value at the requested place.
     NotFound,
     /// The JSON is not of the expected form.
     Shape,
-    /// Several formats fit, and read the text differently.
+    /// Several formats fit the text, and their readers disagree on its content.
     Ambiguous,
-    /// An object has the same key twice, so that readers disagree on what it says.
+    /// An object has the same key twice, so readers disagree on its value.
     DuplicateKey,
-    /// A message's role is none that the format has.
+    /// The format does not have the role of the message.
     UnknownRole,
-    /// The format has no way to say what the message says.
+    /// The format cannot represent the content of the message.
     Unsupported,
-    /// A line is longer than a line may be: cut it into several, or leave it out.
+    /// A line exceeds the maximum length: split it, or leave it out.
     TooLarge,
     /// Reading or writing failed before the text was complete.
     Io,
 }
 
 impl WireError {
-    /// An error of this kind; `what` says what was found and what was expected, without any message text.
+    /// Creates an error of this kind. `what` describes the finding and the expected value, without any message text.
     #[must_use]
     pub fn new(kind: WireErrorKind, what: impl Into<Cow<'static, str>>) -> Self {
         Self { kind, path: String::new(), offset: None, position: None, what: what.into(), source: None }
@@ -62,8 +64,8 @@ impl WireError {
         self
     }
 
-    /// Adds the place of the text that was being read: `path`, a JSON pointer, and `offset`, its first byte in the text around it. Call it
-    /// once for each text around the text, from the inside out.
+    /// Adds the place of the text that was being read: `path`, a JSON pointer, and `offset`, the position of its first
+    /// byte in the enclosing text. Call it once for each enclosing text, from the inside out.
     #[must_use]
     pub fn inside(mut self, path: impl fmt::Display, offset: usize) -> Self {
         self.path = format!("{path}{}", self.path);
@@ -71,7 +73,7 @@ impl WireError {
         self
     }
 
-    /// Sets line and column from the byte offset in `text`, the first line of which is `first_line`.
+    /// Sets line and column from the byte offset in `text`, whose first line has the number `first_line`.
     #[must_use]
     pub fn positioned(mut self, text: &str, first_line: usize) -> Self {
         if let Some(offset) = self.offset {
@@ -95,13 +97,13 @@ impl WireError {
         &self.path
     }
 
-    /// The place as a byte offset in the text, where it is known.
+    /// The place as a byte offset in the text, if it is known.
     #[must_use]
     pub const fn offset(&self) -> Option<usize> {
         self.offset
     }
 
-    /// The place as a line, counted from 1, where it is known.
+    /// The place as a line number, counted from 1, if it is known.
     #[must_use]
     pub const fn line(&self) -> Option<usize> {
         match self.position {
@@ -110,7 +112,7 @@ impl WireError {
         }
     }
 
-    /// The place as a column in its line, in bytes, counted from 1, where it is known.
+    /// The place as a column of its line, in bytes, counted from 1, if it is known.
     #[must_use]
     pub const fn column(&self) -> Option<usize> {
         match self.position {
@@ -131,19 +133,19 @@ impl WireError {
         Self::new(WireErrorKind::Io, "reading failed").because(source)
     }
 
-    /// The error with `source` as its cause.
+    /// Sets `source` as the cause of the error.
     pub(crate) fn because(mut self, source: std::io::Error) -> Self {
         self.source = Some(source);
         self
     }
 
-    /// The error with `more` behind its words.
+    /// Adds `more` to the end of the message.
     pub(crate) fn and(mut self, more: impl fmt::Display) -> Self {
         self.what = format!("{}; {more}", self.what).into();
         self
     }
 
-    /// The error, moved from an offset in a text to the offset in a text around it, line and column known.
+    /// Moves the offset of the error from a text to the enclosing text. Line and column are already correct.
     pub(crate) const fn shifted(mut self, offset: usize) -> Self {
         if let Some(inner) = self.offset {
             self.offset = Some(inner.saturating_add(offset));
@@ -153,7 +155,7 @@ impl WireError {
 }
 
 impl WireErrorKind {
-    /// The remedy; empty where the error itself says so.
+    /// The remedy for this kind; empty if the message of the error contains it.
     const fn remedy(self) -> &'static str {
         match self {
             Self::Truncated => "it was cut off: get the rest of it",
@@ -201,7 +203,7 @@ impl Error for WireError {
     }
 }
 
-/// A name from the text, safe to print: escaped, in backticks, at most 40 characters of it.
+/// Formats a name from the text for printing: escaped, in backticks, at most 40 characters of it.
 pub(crate) fn quoted(name: &str) -> String {
     let mut out = String::from("`");
     out.extend(name.chars().take(NAME_CHARS_MAX).flat_map(char::escape_debug));
@@ -212,7 +214,7 @@ pub(crate) fn quoted(name: &str) -> String {
     out
 }
 
-/// Enough to recognise a key or a role by; too little for a message's text that stands where a name should.
+/// Long enough to recognise a key or a role, and too short for the text of a message in the place of a name.
 const NAME_CHARS_MAX: usize = 40;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Reading values of the kind that a format asks for, and sharing their text.
+//! Reads values of the expected kind, and shares their text.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::json::known::Members;
 use super::json::{self, ValueKind};
 use super::openai_chat::split_data_url;
 
-/// The value of `key` in the object `text`, as `read` gives it, if there is one that is not null.
+/// Reads the value of `key` in the object `text` with `read`, if it is present and not null.
 pub(crate) fn present<'a, T>(
     text: &str,
     value: Option<&'a str>,
@@ -40,14 +40,14 @@ pub(crate) fn expect_text(raw: &str) -> Result<Cow<'_, str>, WireError> {
     }
 }
 
-/// The text of the member `key` of the object `raw`, if it has one that is not null.
+/// The text of the member `key` of the object `raw`, if it is present and not null.
 pub(crate) fn member_text(whole: &Arc<str>, raw: &str, key: &'static str) -> Result<Option<Str>, WireError> {
     let [value] = json::known::fields(raw, &[key])?;
     Ok(optional_text(raw, value, key)?.map(|text| share(whole, &text)))
 }
 
 impl<const N: usize> Members<'_, N> {
-    /// The text under one of the keys; empty, where there is none.
+    /// The text under one of the keys; empty if the key is missing.
     ///
     /// # Errors
     /// `Shape` for a value that is no text.
@@ -57,7 +57,7 @@ impl<const N: usize> Members<'_, N> {
     }
 }
 
-/// The whole number that `raw` is.
+/// Parses `raw` as a whole number.
 pub(crate) fn number(raw: Option<&str>) -> Option<u64> {
     raw.and_then(|raw| raw.parse().ok())
 }
@@ -69,7 +69,7 @@ pub(crate) fn expect_object(raw: &str, what: &str) -> Result<(), WireError> {
     }
 }
 
-/// The kind of media of this type.
+/// The kind of media with this MIME type.
 pub(crate) fn kind_of_mime(mime: &str) -> MediaKind {
     match mime.split('/').next() {
         Some("image") => MediaKind::Image,
@@ -79,7 +79,7 @@ pub(crate) fn kind_of_mime(mime: &str) -> MediaKind {
     }
 }
 
-/// Media of this type at `url`, which can hold them itself.
+/// Media with this MIME type at `url`. A data URL contains the media itself.
 pub(crate) fn linked_media(whole: &Arc<str>, mime: Str, url: &str) -> Media {
     match split_data_url(url) {
         Some((own, data)) => {
@@ -90,7 +90,7 @@ pub(crate) fn linked_media(whole: &Arc<str>, mime: Str, url: &str) -> Media {
     }
 }
 
-/// Media of this kind. An image that is in the text has its size from its first bytes.
+/// Media of this kind. An image in the text has its size from its first bytes.
 pub(crate) fn new_media(kind: MediaKind, mime: impl Into<Str>, source: MediaSource) -> Media {
     let mut media = Media::new(kind, mime, source);
     if let (MediaKind::Image, MediaSource::Base64(data)) = (kind, &media.source) {
@@ -99,7 +99,7 @@ pub(crate) fn new_media(kind: MediaKind, mime: impl Into<Str>, source: MediaSour
     media
 }
 
-/// `text` as a slice of `whole` if it is one, else as a text of its own.
+/// `text` as a slice of `whole` if it is one, otherwise a copy.
 pub(crate) fn share(whole: &Arc<str>, text: &str) -> Str {
     let slice = match whole.as_bytes().as_ptr_range().contains(&text.as_ptr()) {
         true => Str::slice_of(whole, json::range_of(whole, text)),

@@ -1,4 +1,4 @@
-//! Files of many conversations, each of which is an object: exports and datasets. The format of a conversation reads it.
+//! Files of many conversations, one object each: exports and datasets. The format of a conversation reads the object.
 
 use std::sync::Arc;
 
@@ -12,12 +12,14 @@ use super::spec::Fit;
 use super::transcript::Transcript;
 use super::{WireError, WireErrorKind, document};
 
-/// Calls `visit` with each conversation of `body` and its place: the object that it is, each element of the array that it is, or each of
-/// its lines. `visit` adds the conversation to `transcript`, and says whether it is, or has, the leaf that is asked for: then no other
-/// goes on.
+/// Calls `visit` with each conversation of `body` and its place: the object itself, each element of an array, or each
+/// line.
+///
+/// `visit` adds the conversation to `transcript`, and returns whether the conversation has the requested leaf or is the
+/// leaf itself. If a leaf is requested, the conversations without it are not active.
 ///
 /// # Errors
-/// Those of `visit`; `NotFound` if there is a leaf to find, and no conversation has it.
+/// Those of `visit`. `NotFound` if a leaf is requested and no conversation has it.
 pub(crate) fn for_each(
     transcript: &mut Transcript,
     body: &Body<'_>,
@@ -66,8 +68,8 @@ fn each(
     }
 }
 
-/// `Certain` for this reason if the first elements of `body` are conversations, and one of them has messages. `is_one` gives whether a
-/// conversation has messages; `None` for what is no conversation.
+/// Returns `Certain` with the reason `why` if the first elements of `body` are conversations and one of them has
+/// messages. `is_one` returns whether a conversation has messages; `None` for a value that is no conversation.
 pub(crate) fn fit(body: &Body<'_>, why: &'static str, is_one: impl Fn(&str) -> Option<bool>) -> Fit {
     let found = match body.value().filter(|value| ValueKind::of(value) == ValueKind::Object) {
         Some(object) => vec![object],
@@ -78,7 +80,7 @@ pub(crate) fn fit(body: &Body<'_>, why: &'static str, is_one: impl Fn(&str) -> O
     if has_messages == Some(true) { Fit::Certain(why) } else { Fit::No }
 }
 
-/// The value of `key` in the object `raw`, if it has one of this kind.
+/// The value of `key` in the object `raw`, if it is of this kind.
 ///
 /// # Errors
 /// `DuplicateKey`.
@@ -93,7 +95,7 @@ pub(crate) fn value_of<'a>(
 /// The value of `key`, which holds the messages of the conversation `raw`.
 ///
 /// # Errors
-/// `Shape` if `raw` is no object with a value of this kind; `DuplicateKey`.
+/// `Shape` if `raw` is no object with a value of this kind under `key`; `DuplicateKey`.
 pub(crate) fn messages_of<'a>(
     raw: &'a str,
     key: &'static str,
@@ -106,7 +108,7 @@ pub(crate) fn messages_of<'a>(
     })
 }
 
-/// The name under `key` in the object `raw`: a text, or a number as it is written; empty, if there is none.
+/// The name under `key` in the object `raw`: a text, or a number as it is written. It is empty if there is none.
 ///
 /// # Errors
 /// As [`value_of`].

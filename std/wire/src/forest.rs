@@ -1,4 +1,5 @@
-//! Records that name the record before them: session files in which somebody went back and on in another way.
+//! Records that name the record before them. Session files have this form, because a user may go back and continue
+//! differently.
 
 use core::hash::{BuildHasher as _, BuildHasherDefault, Hasher};
 use core::num::NonZero;
@@ -10,7 +11,8 @@ use super::json;
 use super::transcript::Transcript;
 use super::{WireError, WireErrorKind, document};
 
-/// Calls `visit` for each line of `text`, a slice of the source of `transcript`, with its place in the list of lines.
+/// Calls `visit` with each line of `text` and the line's place in the list of lines. `text` is a slice of the source of
+/// `transcript`.
 pub(crate) fn for_each_line<'a>(
     transcript: &mut Transcript,
     text: &'a str,
@@ -23,24 +25,24 @@ pub(crate) fn for_each_line<'a>(
     Ok(())
 }
 
-/// Records by their place in the file. A parent stands before its children: a name that is not known by then is that of
-/// a record in another file, and its child begins a tree. Twelve bytes for each record.
+/// Records by their place in the file. A parent stands before its children. An unknown parent is a record of another
+/// file, and its child begins a tree. Each record takes twelve bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Forest {
     links: Vec<Links>,
 }
 
-/// The numbers of other records; that of none is [`NONE`].
+/// Numbers of related records. [`NONE`] stands for no record.
 #[derive(Debug, Clone, Copy)]
 struct Links {
     parent: u32,
-    /// The latest child, and the child of the same parent before this one.
+    /// The latest child, and the previous child of the same parent.
     child: u32,
     sibling: u32,
 }
 
 impl Forest {
-    /// Adds a record, and gives its number.
+    /// Adds a record, and returns its number.
     pub(crate) fn push(&mut self, parent: Option<usize>) -> usize {
         let number = self.links.len();
         let own = narrow(number);
@@ -58,24 +60,24 @@ impl Forest {
         self.links.get(node).and_then(|links| wide(links.parent))
     }
 
-    /// The records that call `node` their parent, the latest first.
+    /// The children of `node`, the latest first.
     pub(crate) fn children(&self, node: usize) -> impl Iterator<Item = usize> {
         let first = self.links.get(node).and_then(|links| wide(links.child));
         core::iter::successors(first, |child| self.links.get(*child).and_then(|links| wide(links.sibling)))
     }
 
-    /// `node` and what is before it, up to the root: the newest first.
+    /// `node` and its ancestors up to the root, beginning with `node`.
     pub(crate) fn up(&self, node: usize) -> impl Iterator<Item = usize> {
         core::iter::successors(Some(node), |node| self.parent(*node))
     }
 
-    /// The records that are no other record's parent, in the order of the file.
+    /// The records without children, in the order of the file.
     pub(crate) fn leaves(&self) -> impl DoubleEndedIterator<Item = usize> {
         self.links.iter().enumerate().filter(|(_, links)| links.child == NONE).map(|(node, _)| node)
     }
 }
 
-/// The number of no record.
+/// The number that stands for no record.
 pub(crate) const NONE: u32 = u32::MAX;
 
 pub(crate) fn narrow(number: usize) -> u32 {
@@ -86,11 +88,11 @@ pub(crate) fn wide(number: u32) -> Option<usize> {
     usize::try_from(number).ok().filter(|_| number != NONE)
 }
 
-/// A key for a name, where names are only compared: 64 bits of its hash, with a secret that is drawn for each file.
+/// Key of a name, for comparisons only: 64 bits of its hash, with a secret that is drawn for each file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key(NonZero<u64>);
 
-/// A map by keys, which are hashes already.
+/// A map whose keys are hashes already.
 pub(crate) type KeyMap<V> = HashMap<Key, V, BuildHasherDefault<KeyHasher>>;
 
 /// The hash of a [`Key`]: the key itself.
@@ -111,7 +113,7 @@ impl Hasher for KeyHasher {
     }
 }
 
-/// The numbers of records by their names, none of which is held.
+/// The numbers of records by the keys of their names. The names themselves are not stored.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     secret: RandomState,
@@ -132,14 +134,14 @@ impl Names {
         self.numbers.get(&key).copied().and_then(wide)
     }
 
-    /// Names a record, unless an earlier one has the name.
+    /// Adds the name of a record, unless an earlier record has the name.
     pub(crate) fn insert(&mut self, name: &str, number: usize) {
         let key = self.key(name);
         self.numbers.entry(key).or_insert_with(|| narrow(number));
     }
 }
 
-/// The record that `leaf` names.
+/// The record with the name `leaf`.
 pub(crate) fn named(names: &Names, leaf: &str, (what, key): (&str, &str)) -> Result<usize, WireError> {
     names.find(leaf).ok_or_else(|| {
         let what = format!("no {what} has the `{key}` {}", quoted(leaf));

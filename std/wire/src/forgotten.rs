@@ -1,9 +1,9 @@
-//! Refusals because a service no longer knows what a request goes on from.
+//! Detects refusals of a request whose earlier response the service no longer stores.
 
 use super::overflow::fields_of;
 
-/// Whether a response with this HTTP status and body says that the service does not know the response that the request was to go
-/// on from: it was never stored, or no longer is. Then the whole history has to be sent.
+/// Whether a response with this HTTP status and body reports that the service does not know the earlier response that
+/// the request continues: it was never stored, or no longer is. Then the caller has to send the whole history.
 ///
 /// ```
 /// use epitome_wire::session_forgotten;
@@ -15,7 +15,7 @@ use super::overflow::fields_of;
 /// assert!(!session_forgotten(400, r#"{"error": {"message": "previous_response_not_found", "code": null}}"#));
 /// ```
 ///
-/// The code is that of OpenAI and of servers with its form; see for example
+/// The error code is that of OpenAI and of servers with its form. See for example
 /// <https://github.com/maximhq/bifrost/issues/2441>. Gateways answer with 404 too.
 #[must_use]
 pub fn session_forgotten(status: u16, body: &str) -> bool {

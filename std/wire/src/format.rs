@@ -1,4 +1,4 @@
-//! The formats that are read and written.
+//! The formats that this crate reads and writes.
 
 use core::fmt;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use epitome_message::Str;
 
 use super::spec::FormatSpec;
 
-/// Makes [`Format`] of the table of formats, each with its name, the profile of its provider and its module.
+/// Generates [`Format`] from the table of formats: a name, the profile of the provider, and a module for each.
 macro_rules! formats {
     ($($(#[$doc:meta])* $format:ident = $name:literal, $profile:ident, $module:ident;)*) => {
         /// A format of conversations.
@@ -27,15 +27,16 @@ macro_rules! formats {
             Custom(&'static FormatSpec),
         }
 
-        /// One row for each format of this crate, the format that wins a tie of equal readings first.
+        /// One row for each format of this crate. If several formats fit a text equally and read it in the same way,
+        /// the first one wins.
         pub(crate) static SPECS: &[FormatSpec] = &[$(crate::$module::SPEC),*];
 
         impl Format {
-            /// The formats of this crate, in the order in which they are listed to people.
+            /// The formats of this crate, in the order of listings for people.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$format),*];
 
-            /// Its name, on the command line and in [`WireText`](epitome_message::WireText). Where the format is a provider's, the
-            /// profile of that provider has the same name.
+            /// The name of the format, on the command line and in [`WireText`](epitome_message::WireText). If the
+            /// format is a provider's, the profile of that provider has the same name.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -44,8 +45,8 @@ macro_rules! formats {
                 }
             }
 
-            /// The profile of the provider that a conversation of this format is sent to. A framework sends Chat Completions;
-            /// programs that send one conversation to several providers promise no more than [`Profile::Permissive`].
+            /// The profile of the provider that receives a conversation of this format. A framework sends Chat
+            /// Completions. Programs that send one conversation to several providers have only [`Profile::Permissive`].
             ///
             /// ```
             /// use epitome_core::Profile;
@@ -61,7 +62,7 @@ macro_rules! formats {
                 }
             }
 
-            /// Its name as the text that all messages share.
+            /// The name as a text that all messages share.
             pub(crate) fn shared_name(self) -> Str {
                 match self {
                     $(Self::$format => {
@@ -75,7 +76,7 @@ macro_rules! formats {
     };
 }
 
-// A new format is a folder, and a row here.
+// To add a format, add a folder and a row here.
 formats! {
     /// Chat Completions of `OpenAI`: requests, responses, message arrays, JSONL of messages.
     OpenaiChat = "openai-chat", OpenaiChat, openai_chat;
@@ -87,7 +88,7 @@ formats! {
     Gemini = "gemini", Gemini, gemini;
     /// Messages and serialized sessions of Microsoft Agent Framework.
     AgentFramework = "agent-framework", OpenaiChat, agent_framework;
-    /// Messages as `LangChain` and `LangGraph` write them.
+    /// Messages of `LangChain` and `LangGraph`.
     LangChain = "langchain", OpenaiChat, langchain;
     /// A `ChatHistory` of Semantic Kernel.
     SemanticKernel = "semantic-kernel", OpenaiChat, semantic_kernel;
@@ -109,7 +110,7 @@ formats! {
     AiSdk = "ai-sdk", Permissive, ai_sdk;
     /// Messages of the Converse API of Amazon Bedrock.
     BedrockConverse = "bedrock-converse", Anthropic, bedrock_converse;
-    /// Messages as OpenTelemetry records them.
+    /// Messages in OpenTelemetry records.
     OtelGenai = "otel-genai", Permissive, otel_genai;
     /// A conversation of Cline or Roo Code.
     Cline = "cline", Permissive, cline;
@@ -131,7 +132,7 @@ formats! {
     ChatGpt = "chatgpt", Permissive, chatgpt;
     /// An export of claude.ai.
     ClaudeAi = "claude-ai", Permissive, claude_ai;
-    /// Dialogues as datasets have them, since ShareGPT.
+    /// Dialogues of datasets in the form that began with ShareGPT.
     ShareGpt = "sharegpt", Permissive, sharegpt;
     /// A chat history of aider: markdown.
     Aider = "aider", Permissive, aider;
@@ -157,7 +158,7 @@ impl Format {
     }
 }
 
-/// Whether two names are the same, also where constants are made.
+/// Whether two names are equal; usable in constants.
 pub(crate) const fn is_same(mut one: &[u8], mut other: &[u8]) -> bool {
     while let ([first, one_rest @ ..], [second, other_rest @ ..]) = (one, other) {
         if *first != *second {

@@ -1,4 +1,5 @@
-//! Contents of Gemini's API: requests, responses, arrays of contents; in camel case or, as some clients write, snake case.
+//! Contents of Gemini's API: requests, responses, arrays of contents. Keys are in camel case or, from some clients, in
+//! snake case.
 //!
 //! ```
 //! use epitome_core::message::Role;
@@ -17,15 +18,18 @@
 //!
 //! How its parts are read:
 //!
-//! - `systemInstruction`, beside the contents, is a system message before them.
-//! - A user's content with function responses is split: each is a tool message, other parts between them are the user's.
+//! - `systemInstruction`, a field next to the contents, is a system message before them.
+//! - A user's content with function responses is split: each response is a tool message, and other parts between them
+//!   are the user's.
 //! - A call without an id gets one, `gemini:STEP:ORDINAL`, and the responses of its step pair with it by name, in order.
 //!   Such an id is never written.
-//! - A response that is only `{"output"}`, `{"result"}` or `{"error"}` with a text is that text; any other is its JSON.
-//! - A `thought` is reasoning. A `thoughtSignature` on it is its sealed part; on another part it is sealed reasoning without
-//!   a text before that part.
-//! - `inlineData` and `fileData` are media. Code that the provider ran, and its own tools, are calls that it ran.
-//! - Empty texts are no parts, and anything else is kept as it is written.
+//! - A response that is only `{"output"}`, `{"result"}` or `{"error"}` with a text is that text. Any other response is
+//!   its JSON.
+//! - A `thought` is reasoning. A `thoughtSignature` of a thought is its sealed part. On another part it is sealed
+//!   reasoning without a text before that part.
+//! - `inlineData` and `fileData` are media. Code that the provider ran, and calls of the provider's own tools, are
+//!   hosted calls.
+//! - Empty texts are no parts. Any other part stays unchanged.
 
 mod content;
 mod encode;
@@ -41,10 +45,11 @@ pub(crate) use write::write_record as write_content;
 /// The format's name in [`WireText`](epitome_message::WireText), and of its unknown parts.
 pub const FORMAT: &str = super::Format::Gemini.as_str();
 
-/// Prefix of an id that the reader made, because the wire has none.
+/// Prefix of an id that the reader assigned, because the text has none.
 const ASSIGNED: &str = "gemini:";
 
-/// Whether the id of a call was given by the reader, because the text has none. It depends on the calls before it, and is never written.
+/// Whether the reader assigned this id of a call, because the text has none. Such an id depends on the calls before it,
+/// and is never written.
 ///
 /// ```
 /// use epitome_wire::gemini::is_assigned_id;

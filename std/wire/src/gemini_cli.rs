@@ -14,31 +14,34 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - A record of type `gemini` is a message of the model, and then a tool message for each call that has a `result`.
-//! - A `content` is a text, or parts as in [Gemini's contents](super::gemini). Where it has calls or thoughts in it, the record's
-//!   `thoughts` repeat these; otherwise they are reasoning without a signature, and `toolCalls` the calls.
-//! - A user's record that answers calls is tool messages. The `result` of the same calls says that again, and is none.
-//! - Records of other types (`info`, `error`) are no messages. `tokens` is the report, `summary` the label.
+//! - A record of type `gemini` is a message of the model, followed by a tool message for each call that has a `result`.
+//! - A `content` is a text, or parts as in [Gemini's contents](super::gemini). If the content has calls or thoughts,
+//!   the record's `thoughts` repeat these. Otherwise `thoughts` are reasoning without a signature, and `toolCalls` are
+//!   the calls.
+//! - A user's record that answers calls is tool messages. The `result` of these calls repeats the answers, and is no
+//!   message.
+//! - Records of other types (`info`, `error`) are no messages. `tokens` is the report of usage, `summary` the label.
 //!
 //! # The log
 //!
-//! The first line of JSONL describes the file (`sessionId`, `projectHash`), and each line after it does something:
+//! The first line of JSONL describes the file (`sessionId`, `projectHash`), and each line after it is a change:
 //!
-//! - A record is a message, in the place of an earlier one of the same `id`.
-//! - `{"$rewindTo": ID}` takes out that record and all behind it (all, if there is none of that name). The removed records are a
-//!   conversation of their own, if another does not have them too.
-//! - `{"$set": {"messages": [..]}}` puts these records in the place of all. If some are gone by it, that is a
+//! - A record is a message. It replaces an earlier message with the same `id`.
+//! - `{"$rewindTo": ID}` takes out that record and all records behind it. If there is no such record, it takes out all.
+//!   The removed records are a conversation of their own, unless another conversation has them too.
+//! - `{"$set": {"messages": [..]}}` replaces all records by these. If records are gone afterwards, the change is a
 //!   [`ToolCompaction`](super::ToolCompaction), and the records before it are a conversation of their own.
 //! - `{"$set": ..}` with anything else is no message.
 //!
 //! # Written back
 //!
-//! In a document, changed texts, results and arguments, and records left out; a record whose call stays and whose result goes is
-//! refused, and so are changed thoughts; all thoughts of a message may be left out. New messages of users and of the model are texts, with neither `id` nor
-//! `timestamp`.
+//! In a document, the writer changes texts, results and arguments, and leaves out records. It refuses to remove a
+//! result without its call, and to change thoughts. All thoughts of a message may be left out together. New messages of
+//! users and of the model are texts, with neither `id` nor `timestamp`.
 //!
-//! A log is only added to: the new state of the conversation that goes on is a `$set` behind it, in which new messages are called
-//! `epitome-1` and so on. Nothing is taken out of the file. A change in another conversation of it is refused.
+//! A log only grows: the new state of the continuing conversation is a `$set` at the end, in which new messages have
+//! the ids `epitome-1` and so on. Nothing is taken out of the file. A change in another conversation of the file is
+//! refused.
 //!
 //! The form is that of Gemini CLI's own sources (`packages/core/src/services/chatRecordingService.ts` of
 //! <https://github.com/google-gemini/gemini-cli>).

@@ -1,5 +1,5 @@
-//! Session files of goose: JSONL in `~/.local/share/goose/sessions`, and the one JSON document that `goose session export`
-//! writes of the newer ones, which are kept in SQLite.
+//! Session files of goose: JSONL in `~/.local/share/goose/sessions`, and the JSON document that `goose session export`
+//! writes of newer sessions, which goose stores in SQLite.
 //!
 //! ```
 //! use epitome_core::message::Role;
@@ -18,16 +18,17 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - The first line describes the session; in a document, the members beside `conversation` do.
-//! - A `toolResponse` is a tool message, whatever else its record holds. A part of its output for the user only (`annotations.audience`) is
-//!   not sent to the model, and no part.
-//! - Messages that are not `agentVisible` are not sent to the model, and are none. Those before a message that is not
-//!   `userVisible`, a summary, were taken out by a compaction of the tool: a [`ToolCompaction`](super::ToolCompaction).
+//! - The first line describes the session. In a document, the members next to `conversation` describe it.
+//! - A `toolResponse` is a tool message, even if its record holds other content. A part of its output for the user only
+//!   (`annotations.audience`) is not sent to the model, and is no part.
+//! - Messages that are not `agentVisible` are not sent to the model, and are no messages. A message that is not
+//!   `userVisible` is a summary: a compaction of the tool took out the messages before it. This is a
+//!   [`ToolCompaction`](super::ToolCompaction).
 //! - Questions to the user and notices (`toolConfirmationRequest`, `actionRequired`, `systemNotification` and the like) are
 //!   no parts. A call that could not be read is an unknown part.
 //!
-//! Changed texts and results are written back, and messages left out. A new message is a text. The form is that of goose's own sources
-//! (`crates/goose/src/conversation` of <https://github.com/block/goose>).
+//! The writer changes texts and results, and leaves out messages. A new message is a text. The form is that of goose's
+//! own sources (`crates/goose/src/conversation` of <https://github.com/block/goose>).
 
 mod message;
 mod spec;

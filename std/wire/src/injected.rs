@@ -1,9 +1,11 @@
-//! Messages in the user's place that the program around the agent has written: they are no request of the user.
+//! Messages in the user's place that the program around the agent wrote: they are no requests of the user.
 //!
-//! A coding agent gives its model the folder, the project's rules, the output of a command and news of an interruption, as if the user said
-//! it. Such a message is marked, so that a turn begins, and the first and the last request are found, where a person asks for something. A
-//! text that the program repeats, or that does not concern the work, is context; an output that came once is a tool's, and is summarized as
-//! a result is.
+//! A coding agent sends its model the folder, the project's rules, the output of a command and news of an interruption,
+//! all with the role of the user. The reader marks such messages, so that a turn, the first request and the last
+//! request begin where a person asks for something.
+//!
+//! A text that the program repeats, or that does not concern the work, is context. An output that came once is a
+//! tool's, and is summarized like a result.
 //!
 //! Source of the texts: `ContextualUserFragment` in openai/codex (October 2026); session files of Claude Code 1.0 and 2.0;
 //! `formatResponse` and `getEnvironmentDetails` of Roo Code (April 2026).
@@ -14,7 +16,7 @@ use epitome_message::{Attribution, Message, Part};
 
 use super::Format;
 
-/// Signs of a text that is no user's: its beginning and its end.
+/// Signs of a text that the user did not write: its beginning and its end.
 #[derive(Debug)]
 struct Sign {
     begin: &'static str,
@@ -26,11 +28,11 @@ struct Sign {
 enum What {
     /// The rules of a project.
     Rules,
-    /// Text that the program sends again and again.
+    /// Text that the program sends repeatedly.
     Told,
-    /// Output of a command, or of another agent.
+    /// Output of a command or of another agent.
     Printed,
-    /// A command of the program itself: with arguments it is what a person asks.
+    /// A command of the program itself. With arguments it is a request of a person.
     Command,
 }
 
@@ -71,7 +73,8 @@ const CLAUDE_CODE: [Sign; 13] = [
 
 const CLINE: [Sign; 1] = [sign("<environment_details>", "</environment_details>", What::Told)];
 
-/// The message, marked if all that it says was written by the program of `format`. A reader calls this for each that it makes.
+/// Marks the message if the program of `format` wrote all its texts. A reader calls this for each message that it
+/// makes.
 pub(crate) fn marked(message: Message, format: Format) -> Message {
     let signs: &[Sign] = match format {
         Format::Codex => &CODEX,
@@ -103,7 +106,7 @@ pub(crate) fn marked(message: Message, format: Format) -> Message {
     message.with_attribution(attribution.with_retention(retention))
 }
 
-/// Whether a message of Cline or Roo Code is what a tool has returned, with nothing in it that a person says.
+/// Whether a message of Cline or Roo Code is the output of a tool, without any words of a person.
 fn is_returned(message: &Message) -> bool {
     let text = |part: &Part| if let Part::Text(text) = part { Some(text.clone()) } else { None };
     let texts: Vec<_> = message.parts().iter().filter_map(text).collect();
@@ -115,14 +118,14 @@ fn is_returned(message: &Message) -> bool {
 /// Tags around the words of a person.
 const SPOKEN: [&str; 5] = ["<task>", "<feedback>", "<answer>", "<user_message>", "<user-message>"];
 
-/// The kind of a text, if one of these signs is on it, and on nothing but it.
+/// The kind of a text that has one of these signs and no other text.
 fn told_by(text: &str, signs: &[Sign]) -> Option<What> {
     let text = text.trim();
     let begins =
         |sign: &&Sign| text.get(..sign.begin.len()).is_some_and(|head| head.eq_ignore_ascii_case(sign.begin));
     let mut begun = signs.iter().filter(begins).peekable();
     begun.peek()?;
-    // A person may have said something between two of them.
+    // A person may have written text between two signs.
     let lower = text.to_ascii_lowercase();
     let ends = |sign: &&Sign| {
         let end = sign.end.to_ascii_lowercase();

@@ -1,7 +1,7 @@
-//! JSON one level at a time: the members of an object, the elements of an array, as slices of the text.
+//! Reads JSON one level at a time: the members of an object, the elements of an array, as slices of the text.
 //!
-//! Nothing here builds a tree or recurses with the depth of the text. Every function gives errors with offsets in the text
-//! that it was given.
+//! No function builds a tree or recurses with the depth of the text. The offset of an error is in the text that the
+//! function received.
 
 pub(crate) mod known;
 mod patch;
@@ -38,7 +38,7 @@ pub enum ValueKind {
 }
 
 impl ValueKind {
-    /// The kind of `text`; anything that cannot begin a value counts as a number.
+    /// The kind of `text`. A text that cannot begin a value counts as a number.
     pub fn of(text: &str) -> Self {
         match text.as_bytes().iter().find(|byte| !is_blank(byte)) {
             Some(b'{') => Self::Object,
@@ -59,7 +59,7 @@ pub fn check(text: &str) -> Result<(), WireError> {
     Err(broken(text, serde_json::from_str::<&RawValue>(text).err()))
 }
 
-/// Does what [`check`] does, and adds the long values to `spans`.
+/// Checks like [`check`], and adds the long values to `spans`.
 pub(crate) fn noted_check(spans: &mut Spans, text: &str) -> Result<(), WireError> {
     match scan::is_value_by(Checked::noting(text, spans), text) {
         true => Ok(()),
@@ -67,7 +67,7 @@ pub(crate) fn noted_check(spans: &mut Spans, text: &str) -> Result<(), WireError
     }
 }
 
-/// The text without the white space around it, as JSON defines white space.
+/// The text without leading and trailing white space of JSON.
 pub fn trim(text: &str) -> &str {
     let bytes = text.as_bytes();
     let start = bytes.iter().position(|byte| !is_blank(byte)).unwrap_or(bytes.len());
@@ -79,18 +79,18 @@ const fn is_blank(byte: &u8) -> bool {
     matches!(*byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// The offset of `part`, a slice of `whole`, in it.
+/// The offset of `part`, a slice of `whole`, in `whole`.
 pub(crate) fn offset_of(whole: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
 }
 
-/// The range of `part`, a slice of `whole`, in it.
+/// The range of `part`, a slice of `whole`, in `whole`.
 pub(crate) fn range_of(whole: &str, part: &str) -> Range<usize> {
     let start = offset_of(whole, part);
     start..start.saturating_add(part.len())
 }
 
-/// Runs `read` on `inner`, a slice of `outer` at `path`; errors come out with the place in `outer`.
+/// Runs `read` on `inner`, a slice of `outer` at `path`. Errors have their place in `outer`.
 pub(crate) fn nested<'a, T>(
     outer: &str,
     inner: &'a str,
@@ -100,7 +100,7 @@ pub(crate) fn nested<'a, T>(
     read(inner).map_err(|error| error.inside(path, offset_of(outer, inner)))
 }
 
-/// Calls `visit` with every key and value of the object `text`, in order; keys as they are written, quotes included.
+/// Calls `visit` with every key and value of the object `text`, in order. Keys are unchanged, quotes included.
 pub fn raw_members<'a>(
     text: &'a str,
     visit: impl FnMut(&'a str, &'a str) -> Result<(), WireError>,
@@ -116,8 +116,8 @@ fn members_by<'a, S: Look>(
     scan::members(look, text, visit).map_err(|failed| failed.unwrap_or_else(|| no_object(text)))
 }
 
-/// Does what [`raw_members`] does, calls `visit_item` with each element of an array before the array itself, and adds the long values to
-/// `spans`: for a large text.
+/// Works like [`raw_members`], calls `visit_item` with each element of an array before the array itself, and adds the
+/// long values to `spans`. Use it for a large text.
 pub(crate) fn members_and_items<'a>(
     spans: &mut Spans,
     text: &'a str,
@@ -128,7 +128,7 @@ pub(crate) fn members_and_items<'a>(
         .map_err(|failed| failed.unwrap_or_else(|| no_object(text)))
 }
 
-/// Calls `visit` with every key, decoded, and value of the object `text`, in order.
+/// Calls `visit` with every decoded key and its value of the object `text`, in order.
 pub(crate) fn members<'a>(
     text: &'a str,
     mut visit: impl FnMut(Cow<'a, str>, &'a str) -> Result<(), WireError>,
@@ -144,7 +144,7 @@ pub fn items<'a>(
     items_by(Checked::default(), text, visit)
 }
 
-/// Does what [`items`] does, and adds the long values to `spans`.
+/// Works like [`items`], and adds the long values to `spans`.
 pub(crate) fn noted_items<'a>(
     spans: &mut Spans,
     text: &'a str,
@@ -166,8 +166,8 @@ fn no_array(text: &str) -> WireError {
     broken(text, reader.deserialize_seq(Skim("an array")).and_then(|()| reader.end()).err())
 }
 
-/// Calls `visit` with every element of the array `text`, in order, and what [`fields`] finds in it: nothing, where it is no
-/// object. One look at a list that may be long.
+/// Calls `visit` with every element of the array `text`, in order, and with the element's values as [`fields`] finds
+/// them: none for an element that is no object. It scans a long list only once.
 pub(crate) fn items_and_fields<'a, const N: usize>(
     text: &'a str,
     names: &[&'static str; N],
@@ -182,7 +182,7 @@ fn items_and_fields_by<'a, S: Look, const N: usize>(
     names: &[&'static str; N],
     mut visit: impl FnMut(&'a str, Result<[Option<&'a str>; N], WireError>) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    // The values, and what is there twice, if something is.
+    // The values, and the first key that appears twice.
     let seen = RefCell::new(([None; N], None));
     let note = |key: &'a str, value: &'a str| {
         let (slots, twice) = &mut *seen.borrow_mut();
@@ -205,7 +205,7 @@ fn no_object(text: &str) -> WireError {
     broken(text, reader.deserialize_map(Skim("an object")).and_then(|()| reader.end()).err())
 }
 
-/// The values of these keys of the object `text`, as they are written. A key that appears twice is an error.
+/// The values of these keys of the object `text`, unchanged. A key that appears twice is an error.
 pub(crate) fn fields<'a, const N: usize>(
     text: &'a str,
     names: &[&'static str; N],
@@ -213,7 +213,7 @@ pub(crate) fn fields<'a, const N: usize>(
     fields_by(Checked::default(), text, names)
 }
 
-/// Does what [`fields`] does, and adds the long values to `spans`.
+/// Works like [`fields`], and adds the long values to `spans`.
 pub(crate) fn noted_fields<'a, const N: usize>(
     spans: &mut Spans,
     text: &'a str,
@@ -239,7 +239,7 @@ fn fields_by<'a, S: Look, const N: usize>(
     Ok(slots)
 }
 
-/// Which of `names` the key `raw`, quotes included, is. Hardly any key has an escape in it.
+/// The index in `names` of the key `raw`, which includes its quotes. Hardly any key has an escape.
 fn place_of(raw: &str, names: &[&str]) -> Option<usize> {
     let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
     let found = names.iter().position(|name| *name == inner);
@@ -267,7 +267,7 @@ fn field_by<'a, S: Look>(look: S, text: &'a str, name: &str) -> Result<Option<&'
     Ok(found)
 }
 
-/// The member of the object `text` with this key: all of it, key included.
+/// The member of the object `text` with this key, with its key and its value.
 pub(crate) fn member<'a>(text: &'a str, name: &str) -> Result<Option<&'a str>, WireError> {
     let mut found = None;
     raw_members(text, |key, value| {
@@ -282,7 +282,7 @@ pub(crate) fn member<'a>(text: &'a str, name: &str) -> Result<Option<&'a str>, W
 /// Number of elements of the array `text`.
 pub(crate) fn count(text: &str) -> usize {
     let mut count = 0_usize;
-    // A broken array counts up to where it breaks: the answer only appears in an error about something else.
+    // The count of a broken array ends at the error: the count appears only in an error about something else.
     let _ = items(text, |_| {
         count = count.saturating_add(1);
         Ok(())
@@ -323,14 +323,14 @@ fn describe_object(text: &str) -> String {
     }
 }
 
-/// Enough keys to recognise an object by on one line.
+/// The number of keys that identify an object on one line.
 const KEYS_MAX: usize = 8;
 
 pub(crate) fn duplicate(name: &str) -> WireError {
     WireError::new(WireErrorKind::DuplicateKey, format!("the key {} appears twice", quoted(name)))
 }
 
-/// The error for a text that is not JSON. It has only those words of `serde_json` that never quote the text.
+/// The error for a text that is not JSON. It takes from `serde_json` only words that never quote the text.
 fn broken(text: &str, error: Option<serde_json::Error>) -> WireError {
     if trim(text).is_empty() {
         return WireError::new(WireErrorKind::Empty, "there is no JSON: the text is empty");
@@ -353,7 +353,7 @@ fn broken(text: &str, error: Option<serde_json::Error>) -> WireError {
     error.with_offset(offset)
 }
 
-/// Passes over an object or an array, the named one of the two.
+/// Skips an object or an array. The text names the expected one of the two.
 struct Skim(&'static str);
 
 impl<'de> Visitor<'de> for Skim {

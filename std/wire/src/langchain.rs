@@ -14,14 +14,14 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - `tool_calls` are the calls; a block of type `tool_use`, `tool_call`, `tool_call_chunk` or `function_call` that repeats one of them is no
-//!   part.
+//! - `tool_calls` are the calls. A block of type `tool_use`, `tool_call`, `tool_call_chunk` or `function_call` that
+//!   repeats one of them is no part.
 //! - `reasoning_content` of `additional_kwargs` is reasoning, and so are blocks of type `thinking` and `reasoning`.
-//! - `usage_metadata` is the report, in which the input includes what came from a cache.
+//! - `usage_metadata` is the report of usage. Its input includes the tokens from a cache.
 //!
-//! Written back are changed texts, results and arguments (also in the blocks and members that repeat the call), texts in the place of
-//! pictures, messages left out, and new messages, which have `type` and `data`: a message does not tell in which of the three forms the
-//! file has its others.
+//! The writer changes texts, results and arguments (also in the blocks and members that repeat the call), writes texts
+//! in the place of pictures, leaves out messages, and adds messages. A new message has `type` and `data`, because a
+//! message does not record which of the three forms the file has.
 
 mod message;
 mod spec;

@@ -1,9 +1,11 @@
-//! Conversations as providers and agents write them: finding them in a text, reading their messages, writing them back.
+//! Reads and writes conversations in the formats of providers and agents: it finds them in a text, reads their
+//! messages, and writes them back.
 //!
-//! [`read`] gives the conversations of a text of any [`Format`] as owned messages; [`write_back`] gives the text with the present state of
-//! these. An unchanged part is written byte for byte: unknown fields, key order and spelling of numbers.
+//! [`read`] returns the conversations of a text of any [`Format`] as owned messages. [`write_back`] returns the text
+//! with the present state of these messages. An unchanged part is written byte for byte: unknown fields, key order and
+//! spelling of numbers.
 //!
-//! This crate keeps no session (that is `epitome-history`) and decides nothing about what a request holds.
+//! This crate stores no session (that is `epitome-history`) and does not decide which messages a request holds.
 //!
 //! ```
 //! use epitome_core::message::Role;
@@ -22,52 +24,55 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`document`] finds Chat Completions messages as byte ranges, line by line where a file is too large to hold, and
-//! [`openai_chat`] reads and writes one of them. The form in which stores keep messages is in `epitome-history`; it is no format for
-//! exchange.
+//! [`document`] finds Chat Completions messages as byte ranges, line by line for a file that is too large for the
+//! memory. [`openai_chat`] reads and writes one such message. The form in which stores keep messages is in
+//! `epitome-history`. It is no format for exchange.
 //!
 //! # Questions that JSON leaves open
 //!
-//! - *Numbers* keep their text: a value is parsed only when it is needed, `1.50` stays `1.50`, and there is no largest.
-//! - *The same key twice*: where it is a key that a reader looks at, a `DuplicateKey` error, because programs disagree on
-//!   which one counts; any other is carried like the rest of the text.
-//! - *Half a surrogate pair* (`\ud83d` alone), which a program leaves when it cuts a text in the middle of an emoji, is read as U+FFFD. In
-//!   the text that is written back it stays, as long as its part is not changed.
-//! - *Depth*: nothing here recurses with the depth of the text, except for results within results, which end at
+//! - *Numbers* keep their text: a value is parsed only when it is needed, `1.50` stays `1.50`, and there is no largest
+//!   number.
+//! - *The same key twice*: a `DuplicateKey` error if a reader uses the key, because programs disagree on which value
+//!   counts. Any other key is copied like the rest of the text.
+//! - *Half a surrogate pair* (`\ud83d` alone) is read as U+FFFD. A program leaves it when it cuts a text in the middle
+//!   of an emoji. In the text that is written back it stays, as long as its part is unchanged.
+//! - *Depth*: no function recurses with the depth of the text, except for results within results, which end at
 //!   [`NESTING_MAX`](epitome_message::NESTING_MAX).
-//! - *A byte order mark* is passed over, and stays in the text that is written back.
+//! - *A byte order mark* is skipped, and stays in the text that is written back.
 //!
 //! # Adding a format
 //!
-//! Another crate adds a format with [`custom`]. A format of this crate is a folder here, a row of the table in `format.rs`, and small
-//! texts in `fuzz/seeds`, in which the tests over all formats put odd values in every place. Its [`FormatSpec`](custom::FormatSpec)
-//! has three functions:
+//! Another crate adds a format with [`custom`]. A format of this crate is a folder here, a row of the table in
+//! `format.rs`, and small texts in `fuzz/seeds`: the tests over all formats put odd values in every place of these
+//! texts. Its [`FormatSpec`](custom::FormatSpec) has three functions:
 //!
-//! - `sign` looks at a `Body` (one JSON value, or lines) and says `No`, `Possible` or `Certain`, with the words for people.
-//!   `Certain` only for a sign that no other format has; `Body::sample` and `Body::field` give what to look at.
-//! - `read` adds conversations to a `Transcript`. First it names the lists (`Transcript::array`, `Transcript::lines`), then
-//!   `Transcript::extend` reads their elements; or, where that is not enough, for every element that holds messages it takes
-//!   a record (`Transcript::element`) and gives its messages to `Conversation::extend`. Elements without a record stay where
-//!   they are. The keys around a list that it looks at stand in the spec, so that one that is there twice is refused. What stands in a field of its own, such as
-//!   instructions, is `Transcript::field`; a value that cannot be left out, `Transcript::value`. Texts are slices of the
-//!   source: `expect::share` makes them without a copy. Every message ends with `with_wire`, whose text is a slice of its
-//!   record; one that shares its record with the message before it has `rejoin`. What `json` has been through once, which
-//!   is every value and, in `Transcript::extend`, every line, is read by `json::known` from there on.
-//! - Branches and side chains are conversations of their own, with a `Relation`; they may share records. Every record has
-//!   to be in one of them: what is in none when a transcript is written is left out. `forest::Forest` is for records that
-//!   name the one before them; their list is `free` (`Transcript::forest`, `Transcript::free_array`), because its order is
-//!   not the conversation's, and their spec has a `chain`, so that what follows a gap names what is before it.
-//!   A file that is only added to has a `log` in its spec instead: its records are `Transcript::logged`, and what has become
-//!   of its conversation is one more line.
-//! - Where files may be too long to hold, the spec has an `outline::Outliner`: which lines are which conversation. Only what
-//!   decides that is held of a line, in the same type that decides it for `read`.
-//! - Reports of usage go to `Conversation::usage`, what the tool compacted itself to `Conversation::compactions`.
-//! - `write` gives the text of a record that has to change. Where `read` makes `custom::RecordMessage`s, which note where each part stands in
-//!   its record, `slots::write` is all of it. Else the old text is patched (`json::patch`, `json::rebuild`, `Places`). A record that is
-//!   new is written, or refused.
+//! - `sign` looks at a `Body` (one JSON value, or lines) and returns `No`, `Possible` or `Certain`, with the reason in
+//!   words. `Certain` requires a sign that no other format has. `Body::sample` and `Body::field` return the values to
+//!   look at.
+//! - `read` adds conversations to a `Transcript`. First it registers the lists (`Transcript::array`,
+//!   `Transcript::lines`), then `Transcript::extend` reads their elements. If that is not enough, `read` takes a record
+//!   (`Transcript::element`) for every element that holds messages, and passes its messages to `Conversation::extend`.
+//!   Elements without a record stay in their places. The spec has the keys that the reader uses around a list, so that
+//!   a repeated key is refused. Content in a field of its own, such as instructions, is `Transcript::field`. A value
+//!   that cannot be left out is `Transcript::value`. Texts are slices of the source: `expect::share` makes them without
+//!   a copy. Every message ends with `with_wire`, whose text is a slice of its record. A message that shares its record
+//!   with the message before it has `rejoin`. `json` checks every value, and in `Transcript::extend` every line. After
+//!   that, `json::known` reads them.
+//! - Branches and side chains are conversations of their own, with a `Relation`. They may share records. Every record
+//!   has to be in one of them: the writer leaves out a record that is in none. `forest::Forest` is for records that
+//!   name the record before them. Their list is `free` (`Transcript::forest`, `Transcript::free_array`), because its
+//!   order is not the conversation's. Their spec has a `chain`, so that the record after a gap names the record before
+//!   it. A file that only grows has a `log` in its spec instead: its records are `Transcript::logged`, and the new
+//!   state of its conversation is one more line.
+//! - If files may be too long for the memory, the spec has an `outline::Outliner`: it assigns lines to conversations.
+//!   It stores only the values of a line that decide this, in the type that decides it for `read`.
+//! - Reports of usage go to `Conversation::usage`, and compactions of the tool to `Conversation::compactions`.
+//! - `write` returns the text of a record that has to change. If `read` makes `custom::RecordMessage`s, which note the
+//!   place of each part in its record, `slots::write` does all of this. Otherwise `write` patches the old text
+//!   (`json::patch`, `json::rebuild`, `Places`). It writes a new record, or refuses it.
 //!
-//! Errors have offsets and paths within the text that a function was given; `json::nested` adds up, and `read` makes line
-//! and column of it. The tests over all formats are in `src/tests/formats.rs`.
+//! Errors have offsets and paths within the text that a function received. `json::nested` adds them up, and `read`
+//! converts them to line and column. The tests over all formats are in `src/tests/formats.rs`.
 
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 

@@ -1,4 +1,4 @@
-//! What the service of a provider refuses in the fields of a message, whatever the order of the messages.
+//! Finds fields of messages that the service of a provider refuses, in any order of the messages.
 //!
 //! ```
 //! use epitome_core::Profile;
@@ -47,7 +47,7 @@ pub enum FieldViolationKind {
 }
 
 impl FieldViolationKind {
-    /// Its name.
+    /// The name of the kind.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl fmt::Display for FieldViolation {
     }
 }
 
-/// The calls among which an id is used once.
+/// The scope in which the id of a call is unique.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unique {
     Request,
@@ -86,7 +86,7 @@ enum Unique {
 #[derive(Debug, Clone, Copy)]
 struct NameLimits {
     chars_max: usize,
-    /// Whether it has letters and digits of ASCII, `_` and `-` alone.
+    /// Whether only ASCII letters, ASCII digits, `_` and `-` are allowed.
     is_plain: bool,
 }
 
@@ -99,7 +99,7 @@ impl NameLimits {
     }
 }
 
-/// The limits of a provider, by what its service says when it refuses a request. Where no refusal is known, everything is taken.
+/// The limits of a provider, according to the refusals of its service. Without a known refusal, every value is allowed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FieldLimits {
     ids: NameLimits,
@@ -116,8 +116,9 @@ impl FieldLimits {
     pub(crate) const fn of(profile: Profile) -> Self {
         match profile {
             // `messages[..].tool_calls[..].id`: "string too long. Expected a string with maximum length 40"
-            // (<https://github.com/vercel/ai/issues/5171>); two calls with one id: <https://github.com/openclaw/openclaw/pull/40996>;
-            // `function.name`: "Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'" (<https://github.com/mcp-use/mcp-use/issues/90>),
+            // (<https://github.com/vercel/ai/issues/5171>); two calls with one id:
+            // <https://github.com/openclaw/openclaw/pull/40996>; `function.name`: "Expected a string that matches the
+            // pattern '^[a-zA-Z0-9_-]+$'" (<https://github.com/mcp-use/mcp-use/issues/90>),
             // "maximum length 64" (<https://github.com/mrexodia/ida-pro-mcp/issues/129>).
             Profile::OpenaiChat => Self {
                 ids: NameLimits { chars_max: 40, is_plain: false },
@@ -146,24 +147,24 @@ impl FieldLimits {
         }
     }
 
-    /// Whether the id of a call is taken.
+    /// Whether the id of a call is allowed.
     pub(crate) fn takes_id(&self, id: &str) -> bool {
         !id.is_empty() && self.ids.takes(id)
     }
 
-    /// Whether the name of a tool is taken.
+    /// Whether the name of a tool is allowed.
     pub(crate) fn takes_name(&self, name: &str) -> bool {
         self.tools.takes(name)
     }
 
-    /// A name for the tool `name` that is taken: each other character is `_`, and the rest is cut.
+    /// An allowed name for the tool `name`: each refused character becomes `_`, and the rest is cut.
     pub(crate) fn name_instead(&self, name: &str) -> String {
         let taken = |c: char| if !self.tools.is_plain || is_plain(c) { c } else { '_' };
         let name: String = name.chars().map(taken).take(self.tools.chars_max).collect();
         if name.is_empty() { "_".to_owned() } else { name }
     }
 
-    /// Whether a turn is taken that says this and nothing else.
+    /// Whether a turn with only this text is allowed.
     pub(crate) fn takes_text(&self, text: &str) -> bool {
         self.takes_blank || !text.trim().is_empty()
     }
@@ -173,19 +174,19 @@ const fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
-/// Looks for fields that the service of a provider refuses, message by message. A call without an id passes: not every format has ids, and
-/// [`convert`](super::convert()) gives one to each call.
+/// Finds fields that the service of a provider refuses, message by message. A call without an id is allowed: not every
+/// format has ids, and [`convert`](super::convert()) assigns one to each call.
 #[derive(Debug)]
 pub struct FieldValidator {
     limits: FieldLimits,
     position: u32,
-    /// The ids of the calls of the message, or of all of them where an id is unique in a request.
+    /// The ids of the calls of the message, or of all messages if an id is unique in a request.
     ids: HashSet<String>,
-    /// The side that speaks, and the first message of its turn if all that it has said is white space.
+    /// The side of the current turn, and the turn's first message if all its texts are white space.
     turn: Option<(Side, Option<u32>)>,
 }
 
-/// The side whose messages behind each other are one turn.
+/// The side of a conversation. Successive messages of one side are one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Instructions,
@@ -204,13 +205,14 @@ impl Side {
 }
 
 impl FieldValidator {
-    /// A validator by the limits of a profile, before the first message.
+    /// Creates a validator with the limits of a profile, before the first message.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
         Self { limits: FieldLimits::of(profile), position: 0, ids: HashSet::new(), turn: None }
     }
 
-    /// Looks at the next message; each kind of violation is reported once for it, a blank turn when the next one begins.
+    /// Checks the next message. Each kind of violation is reported once for it; a blank turn is reported when the next
+    /// turn begins.
     pub fn push(
         &mut self,
         message: &(impl MessageView + ?Sized),
@@ -225,7 +227,7 @@ impl FieldValidator {
             ids.clear();
         }
         let mut kinds = Vec::new();
-        // A text of white space is taken beside anything else.
+        // A text of white space is allowed next to any other part.
         let (mut is_blank, mut says_more) = (false, false);
         message.for_each_part(&mut |part| {
             let mut report = |kind| {
@@ -235,7 +237,7 @@ impl FieldValidator {
             };
             match part {
                 PartView::Text(text) if !limits.takes_text(text) => is_blank = true,
-                // The provider itself has made the fields of a call that it ran.
+                // The provider itself made the fields of a hosted call.
                 PartView::ToolCall(call) if call.kind != CallKind::Hosted => {
                     says_more = true;
                     let has_id = !call.id.is_empty();

@@ -1,10 +1,10 @@
-//! Messages of OpenAI's Chat Completions API, and of the many programs that speak or store the same format.
+//! Messages of OpenAI's Chat Completions API, and of the many programs that use or store the same format.
 //!
-//! [`ChatView`] reads one message and borrows from its text; [`read`] gives an owned [`Message`] that shares its source text; [`write()`]
-//! gives that text back for an unchanged message, and otherwise changes only what must change.
+//! [`ChatView`] reads one message and borrows from its text. [`read`] returns an owned [`Message`] that shares its
+//! source text. [`write()`] returns that text for an unchanged message. Otherwise it changes only the necessary values.
 //!
-//! This does not send anything, and it never believes a message's claims about itself: a message read from a file comes from the caller,
-//! with its role's authority, whatever its unknown fields claim.
+//! This module sends nothing, and it does not trust the fields of a message: a message from a file comes from the
+//! caller, with its role's authority, even if unknown fields claim more.
 //!
 //! ```
 //! use epitome_message::Part;
@@ -19,12 +19,13 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! Differences between speakers of the format:
+//! Differences between programs that use the format:
 //!
 //! - `function_call` and the role `function`, the older form, are a call and a result with an empty id.
 //! - A tool message may name its call in `tool_call_ids`, a list of one.
-//! - `arguments` may be an object: then they are its text.
-//! - `reasoning_content` and `reasoning` of an assistant are reasoning, before the text; if both have text, the first.
+//! - `arguments` may be an object: its JSON is then the text of the arguments.
+//! - `reasoning_content` and `reasoning` of an assistant are reasoning, before the text. If both have text, the first
+//!   is used.
 //! - `refusal` of an assistant is a text after the content.
 //! - Empty texts and null are no parts.
 
@@ -60,7 +61,7 @@ pub use write::write;
 /// The format's name in [`WireText`](epitome_message::WireText).
 pub const FORMAT: &str = super::Format::OpenaiChat.as_str();
 
-/// One message, borrowed from its text: nothing is copied but texts with escapes.
+/// One message, borrowed from its text: only texts with escapes are copied.
 ///
 /// ```
 /// use epitome_core::message::{MessageView, PartView, Parts, Role};
@@ -86,7 +87,7 @@ pub struct ChatView<'a> {
 }
 
 impl<'a> ChatView<'a> {
-    /// The message that `text`, one JSON object, is.
+    /// Parses `text`, one JSON object, as a message.
     ///
     /// # Errors
     /// `Empty`, `Truncated` or `NotJson` for a text that is no JSON; `Shape` for a missing role or a field of the wrong
@@ -100,7 +101,7 @@ impl<'a> ChatView<'a> {
         Self::of_fields(text, Fields::of(text)?)
     }
 
-    /// Does what [`parse`](Self::parse) does, for a text that is known to be JSON.
+    /// Works like [`parse`](Self::parse), for a text that is known to be JSON.
     fn of_known(value: Value<'a>) -> Result<Self, WireError> {
         match ValueKind::of(value.text()) {
             ValueKind::Object => {
@@ -187,7 +188,7 @@ impl core::fmt::Debug for ChatView<'_> {
     }
 }
 
-/// The messages of the conversation that `text` is, for small uses: JSON, or JSONL with a message per line.
+/// The messages of the conversation in `text`: JSON, or JSONL with one message per line. Use it for small texts.
 ///
 /// ```
 /// use epitome_wire::openai_chat::read_all;

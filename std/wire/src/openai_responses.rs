@@ -18,16 +18,16 @@
 //!
 //! How its items are read, each as one message:
 //!
-//! - `message`, or anything with `role` and `content`: its parts. `instructions`, beside the items, is a system message
-//!   before them.
-//! - `function_call`, `custom_tool_call`, `local_shell_call`, `shell_call`, `apply_patch_call`, `computer_call`, and a `tool_search_call`
-//!   of the client's: calls that an output answers. Input that is no name or text of arguments (the action of a shell or a computer) is the
-//!   arguments, as it is written. An item whose type ends in `_output` is the answer. The `tools` that a search has found
-//!   stand beside it, and are never shortened.
+//! - `message`, or any item with `role` and `content`: its parts. `instructions`, a field next to the items, is a
+//!   system message before them.
+//! - `function_call`, `custom_tool_call`, `local_shell_call`, `shell_call`, `apply_patch_call`, `computer_call`, and a
+//!   `tool_search_call` of the client: calls that an output answers. If the input has no name or text of arguments (the
+//!   action of a shell or a computer), it is the arguments, unchanged. An item whose type ends in `_output` is the
+//!   answer. The `tools` that a search has found are a field next to it, and are never shortened.
 //! - Every other item whose type ends in `_call` is a call that the provider ran, with its result.
 //! - `reasoning`: its text or summary, and `encrypted_content` as the sealed part. `compaction`: the result of a compaction.
 //! - `mcp_approval_request` and its response: approvals.
-//! - `compaction_trigger` is no message, and stays last. Anything else is kept as it is written.
+//! - `compaction_trigger` is no message, and stays last. Any other item stays unchanged.
 
 mod content;
 mod custom_output;
@@ -47,7 +47,7 @@ pub(crate) use write::{write_items, write_record};
 /// The format's name in [`WireText`](epitome_message::WireText), and of its unknown parts.
 pub const FORMAT: &str = super::Format::OpenaiResponses.as_str();
 
-/// Name of the provider in its compactions.
+/// The provider's name in its compactions.
 pub(crate) const PROVIDER: &str = "openai";
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Sessions of OpenCode: the one JSON document that `opencode export` writes, and the list of messages that its server gives
-//! (`GET /session/ID/message`).
+//! Sessions of OpenCode: the JSON document that `opencode export` writes, and the list of messages that its server
+//! returns (`GET /session/ID/message`).
 //!
 //! ```
 //! use epitome_core::message::Role;
@@ -16,19 +16,20 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - A `tool` part is a call and its result: the result is a tool message behind the message of its step. A call that has no result was
-//!   interrupted, and the model sees a note of that. A result that OpenCode has pruned (`compacted`) is the note that the model sees in its
-//!   place.
-//! - Before the last `compaction` part that has its summary, or before the `tail_start_id` that it names, messages are not sent to
-//!   the model, and are none: a [`ToolCompaction`](super::ToolCompaction) counts them. The compaction and its summary cannot be left
-//!   out of such a file, because OpenCode would send those messages again.
-//! - Messages that were reverted (`revert`), and answers that failed, are not sent either. They stay in the file.
+//! - A `tool` part is a call and its result: the result is a tool message behind the message of its step. A call
+//!   without a result was interrupted, and the model sees a note about it. A result that OpenCode has pruned
+//!   (`compacted`) is the note that the model sees in its place.
+//! - Messages before the last `compaction` part with a summary, or before the `tail_start_id` that it names, are not
+//!   sent to the model, and are no messages: a [`ToolCompaction`](super::ToolCompaction) counts them. The compaction
+//!   and its summary cannot be left out of such a file, because OpenCode would send those messages again.
+//! - Reverted messages (`revert`) and failed answers are not sent either. They stay in the file.
 //! - Texts that OpenCode writes in the user's place (`synthetic`) are read as context.
-//! - Files of type `text/plain` and folders stand in the message as texts too, and are no parts. Snapshots, patches and the
-//!   beginnings and ends of steps are none.
+//! - Files of type `text/plain` and folders are in the message as texts too, and are no parts. Snapshots, patches and
+//!   the beginnings and ends of steps are no parts.
 //!
-//! Changed texts, arguments and results are written back, and parts and messages left out. A call is left out together with its result. A
-//! new message is a text of the user or the model, with the time and the model of the message before it. The files of OpenCode's storage hold one part each, and are not read. The form is that of its sources
+//! The writer changes texts, arguments and results, and leaves out parts and messages. A call is left out together with
+//! its result. A new message is a text of the user or the model, with the time and the model of the message before it.
+//! The files of OpenCode's storage hold one part each, and are not read. The form is that of its sources
 //! (`packages/opencode/src/session/message-v2.ts` of <https://github.com/anomalyco/opencode>, April 2026).
 
 mod message;

@@ -1,4 +1,4 @@
-//! Messages as the conventions of OpenTelemetry for generative AI record them.
+//! Messages in the form of OpenTelemetry's conventions for generative AI.
 //!
 //! ```
 //! use epitome_core::message::Role;
@@ -16,15 +16,15 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - The messages stand in an array, one in a line, in an object under `messages`, or in the attributes of a span or an event:
-//!   `gen_ai.system_instructions`, `gen_ai.input.messages`, then `gen_ai.output.messages`. An attribute that is a text with JSON in it is
-//!   refused: it has to be parsed first.
-//! - Each `tool_call_response` is a tool's message. A call that a server ran (`server_tool_call`) is a hosted call.
+//! - The messages are an array, one message per line, an array under `messages` of an object, or attributes of a span
+//!   or an event: `gen_ai.system_instructions`, `gen_ai.input.messages`, then `gen_ai.output.messages`. An attribute
+//!   that is a text with JSON in it is refused: the caller has to parse it first.
+//! - Each `tool_call_response` is a tool message. A call that a server ran (`server_tool_call`) is a hosted call.
 //!
-//! Changed texts, arguments and results are written back, and parts and messages left out. A new message is a text.
+//! The writer changes texts, arguments and results, and leaves out parts and messages. A new message is a text.
 //!
-//! The form is that of the schemas `gen-ai-input-messages.json` and `gen-ai-output-messages.json` of the semantic conventions (1.37 and
-//! later), with the names that earlier writers used (`result`, `thinking`).
+//! The form is that of the schemas `gen-ai-input-messages.json` and `gen-ai-output-messages.json` of the semantic
+//! conventions (1.37 and later), with the names of earlier writers (`result`, `thinking`).
 
 mod part;
 mod spec;

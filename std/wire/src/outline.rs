@@ -1,4 +1,4 @@
-//! Which lines of a session file are which conversation: for files that are too long to hold.
+//! Assigns the lines of a session file to conversations, for files that are too long for the memory.
 //!
 //! ```
 //! use std::io::Cursor;
@@ -24,62 +24,64 @@ use epitome_message::{Message, Str};
 use super::transcript::{Relation, ToolCompactions, UsageEntry};
 use super::{Format, SessionLines, WireError, WireErrorKind};
 
-/// The conversations of a session file, and where the messages of the one that goes on stand in it.
+/// The conversations of a session file, and the places of the active conversation's messages in it.
 ///
-/// It is what [`read`](super::read) finds, without what is said: while it is made some hundred bytes for each line, and then
-/// some twenty. The messages are read again from the file, one line at a time, so that a session of a gigabyte is shown
-/// within 64 MiB and its longest line, if its lines have two kilobytes or more on the average.
+/// An outline has the conversations that [`read`](super::read) finds, without the content of messages. It takes some
+/// hundred bytes for each line while it is made, and then some twenty. The messages are read again from the file, one
+/// line at a time. So a session of a gigabyte is shown within 64 MiB and its longest line, if its lines have two
+/// kilobytes or more on average.
 #[derive(Debug, Clone, Default)]
 pub struct Outline {
     pub(crate) conversations: Vec<OutlinedConversation>,
     pub(crate) places: Vec<Place>,
-    /// The reports of providers on responses in it: the last message of each, and the offset of the line that has it.
+    /// Providers' reports on responses in the active conversation: the last message of each response, and the offset of
+    /// the line with the report.
     pub(crate) reports: Vec<(usize, u64)>,
 }
 
-/// A conversation without what is said in it.
+/// A conversation without its messages.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct OutlinedConversation {
-    /// The name of the conversation in the file; empty where it has none.
+    /// The id of the conversation in the file; empty if it has none.
     pub id: Str,
-    /// Its name in a list; empty where there is nothing better than its id.
+    /// The name of the conversation in a list; empty if the id is its best name.
     pub label: Str,
     /// Its relation to the other conversations.
     pub relation: Relation,
     /// Number of messages.
     pub messages: usize,
-    /// The compactions that the tool itself has made; of the conversation that goes on.
+    /// The compactions that the tool itself has made, for the active conversation.
     pub compactions: ToolCompactions,
-    /// Offset of the line that it has its name of, in bytes.
+    /// Offset of the line with the conversation's name, in bytes.
     pub(crate) named_by: Option<u64>,
 }
 
-/// Messages of a conversation that stand in one line.
+/// Messages of a conversation from one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Offset of the line, in bytes.
     pub(crate) offset: u64,
-    /// Which of its messages they are: the first, and the one behind the last.
+    /// The range of the line's messages: the first, and the one behind the last.
     pub(crate) first: u32,
     pub(crate) end: u32,
 }
 
-/// The lines of a file that have a place in its tree, by their numbers there.
+/// The lines of a file with a place in its tree, by their numbers in the tree.
 #[derive(Debug, Default)]
 pub(crate) struct TreeLines {
     /// Offset of each line, in bytes.
     offsets: Vec<u64>,
-    /// Which of them report on a response.
+    /// Whether each line reports the usage of a response.
     reports: Vec<bool>,
 }
 
-/// The work of a format on the lines of a file, one after another.
+/// The outliner of a format, which processes the lines of a file one after another.
 pub(crate) trait Outliner: Debug {
-    /// Adds the line `text`, which begins at `offset`. Errors are about the line.
+    /// Adds the line `text`, which begins at `offset`. Errors have their place in the line.
     fn push(&mut self, text: &Arc<str>, offset: u64) -> Result<(), WireError>;
 
-    /// The outline, of the conversation that goes on or that ends with `leaf`.
+    /// Returns the outline of the active conversation, or of the conversation that ends with `leaf`.
     fn finish(self: Box<Self>, leaf: Option<&str>) -> Result<Outline, WireError>;
 }
 
@@ -87,12 +89,14 @@ impl Outline {
     /// The formats whose files have an outline.
     pub const FORMATS: [Format; 3] = [Format::Codex, Format::ClaudeCode, Format::Pi];
 
-    /// The outline of what `lines` gives from where it is, the beginning of a file, up to its end. The conversation that
-    /// goes on is the first; with a `leaf`, as in [`ReadOptions::leaf`](super::ReadOptions::leaf), the one that ends there.
+    /// Reads the outline of a file from `lines`, which has to be at the beginning of the file, up to its end.
+    ///
+    /// The first conversation is the active one. With a `leaf`, as in [`ReadOptions::leaf`](super::ReadOptions::leaf),
+    /// it is the conversation that ends there.
     ///
     /// # Errors
-    /// `Unsupported` for a format that is not one of [`FORMATS`](Self::FORMATS); `NotFound` for a leaf that is not there; as
-    /// [`SessionLines::next_record`].
+    /// `Unsupported` for a format that is not one of [`FORMATS`](Self::FORMATS); `NotFound` if the leaf does not exist;
+    /// as [`SessionLines::next_record`].
     pub fn read<R: BufRead + Seek>(
         lines: &mut SessionLines<R>,
         leaf: Option<&str>,
@@ -113,13 +117,15 @@ impl Outline {
         Ok(outline)
     }
 
-    /// The conversations: the one that goes on, then the others as in [`read`](super::read). None, if there is no message.
+    /// The conversations: the active one, then the others as in [`read`](super::read). It is empty if there is no
+    /// message.
     #[must_use]
     pub fn conversations(&self) -> &[OutlinedConversation] {
         &self.conversations
     }
 
-    /// The usage that providers reported of the responses in the conversation that goes on, read as [`messages`](Self::messages) are.
+    /// The usage that providers reported for responses in the active conversation. It is read like
+    /// [`messages`](Self::messages).
     ///
     /// # Errors
     /// As [`messages`](Self::messages).
@@ -133,11 +139,11 @@ impl Outline {
         })
     }
 
-    /// The messages of the conversation that goes on, in order, each line of them read when it is asked for. `lines` is what
-    /// the outline was read from.
+    /// The messages of the active conversation, in order. Each line is read when the iterator reaches it. `lines` is
+    /// the source of the outline.
     ///
     /// # Errors
-    /// As [`SessionLines::next_record`], and `Io` where the file is another one by now.
+    /// As [`SessionLines::next_record`], and `Io` if the file has changed.
     pub fn messages<R: BufRead + Seek>(
         &self,
         lines: &mut SessionLines<R>,
@@ -150,13 +156,13 @@ impl Outline {
 }
 
 impl OutlinedConversation {
-    /// The one that goes on.
+    /// The active conversation.
     pub(crate) fn active(id: Str, label: Str, messages: usize) -> Self {
         let compactions = ToolCompactions::default();
         Self { id, label, relation: Relation::Own, messages, compactions, named_by: None }
     }
 
-    /// Another end of the one that goes on.
+    /// Another end of the file's tree.
     pub(crate) fn other(label: Str, relation: Relation, messages: usize) -> Self {
         Self { relation, ..Self::active(Str::default(), label, messages) }
     }
@@ -174,7 +180,7 @@ impl TreeLines {
         self.offsets.get(line).copied()
     }
 
-    /// The offset of a line that reports on a response.
+    /// The offset of a line that reports the usage of a response.
     pub(crate) fn report(&self, line: usize) -> Option<u64> {
         self.offset(line).filter(|_| self.reports.get(line) == Some(&true))
     }
@@ -186,7 +192,7 @@ impl Place {
         Self { offset, first: 0, end: messages }
     }
 
-    /// The messages of the line that it means.
+    /// The messages of the line in the range of this place.
     fn of(self, messages: Vec<Message>) -> Vec<Result<Message, WireError>> {
         let mut messages = messages.into_iter().zip(0_u32..).filter(|(_, at)| *at >= self.first);
         let next = |_| messages.next().map(|(message, _)| message).ok_or_else(changed);

@@ -1,12 +1,12 @@
-//! Refusals of requests that are too long, told from all others.
+//! Recognizes refusals of requests that are too long.
 
 use core::error::Error;
 use core::fmt;
 
 use super::json::{self, ValueKind};
 
-/// A provider's refusal of a request that was longer than its model's window. As an error, it is returned by the client of an agent: the
-/// agent compacts and asks again.
+/// A provider's refusal of a request that is longer than its model's window. An agent's client returns it as an error:
+/// then the agent compacts and sends the request again.
 ///
 /// ```
 /// use epitome_wire::{ContextOverflow, context_overflow};
@@ -23,29 +23,30 @@ use super::json::{self, ValueKind};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ContextOverflow {
-    /// The window, in tokens, where the message names it.
+    /// The window in tokens, if the message names it.
     pub limit: Option<u64>,
-    /// The size of the request, in tokens, where the message names it.
+    /// The size of the request in tokens, if the message names it.
     pub sent: Option<u64>,
-    /// The tokens that the request keeps free for its answer (`max_tokens`), where the message names it.
+    /// The reserve of the request for its answer (`max_tokens`) in tokens, if the message names it.
     pub answer_max: Option<u64>,
 }
 
 impl ContextOverflow {
-    /// A request of `sent` tokens, longer than a window of `limit`, as far as the provider names them.
+    /// Creates a refusal of a request of `sent` tokens, longer than a window of `limit`. Either is `None` if the
+    /// provider does not name it.
     #[must_use]
     pub const fn new(limit: Option<u64>, sent: Option<u64>) -> Self {
         Self { limit, sent, answer_max: None }
     }
 
-    /// Sets how many tokens of the window the request keeps for its answer.
+    /// Sets the tokens of the window that the request reserves for its answer.
     #[must_use]
     pub const fn with_answer_max(mut self, tokens: u64) -> Self {
         self.answer_max = Some(tokens);
         self
     }
 
-    /// The most that the request may have, where the message tells it: what its answer leaves of the window.
+    /// The limit of the request in tokens, if the message names the window: the window less the tokens for the answer.
     #[must_use]
     pub fn room(&self) -> Option<u64> {
         Some(self.limit?.saturating_sub(self.answer_max.unwrap_or_default()))
@@ -67,12 +68,12 @@ impl fmt::Display for ContextOverflow {
 
 impl Error for ContextOverflow {}
 
-/// Whether a response with this HTTP status and body says that the request was longer than the model's window.
+/// Recognizes a response with this HTTP status and body that refuses a request as longer than the model's window.
 ///
-/// In a streamed response the error is an event: give the status 400 and the event.
+/// In a streamed response the error is an event: pass the status 400 and the event.
 ///
-/// Providers have no common code for it, so their words are looked for; only in responses with a status that they send it
-/// with, and only in the fields in which they say what is wrong. A refusal that is not among them is `None`.
+/// Providers have no common code for this refusal. So the function searches for their messages, only in responses with
+/// a known status, and only in the fields with error texts. The result is `None` for any other refusal.
 ///
 /// ```
 /// use epitome_wire::context_overflow;
@@ -87,15 +88,24 @@ impl Error for ContextOverflow {}
 ///
 /// The messages, as published:
 ///
-/// | provider | message | source |
-/// |---|---|---|
-/// | OpenAI | `This model's maximum context length is L tokens. However, your messages resulted in S tokens` (code `context_length_exceeded`); `Input tokens exceed the configured limit of L tokens. Your messages resulted in S tokens` (<https://github.com/cline/cline/issues/5474>); `Your input exceeds the context window of this model` | for example <https://github.com/mckaywrigley/chatbot-ui/issues/102> |
-/// | Anthropic | `prompt is too long: S tokens > L maximum`; ``input length and `max_tokens` exceed context limit: I + M > L`` | Anthropic's documentation of context windows; <https://github.com/entropy-research/Devon/issues/88> |
-/// | Gemini | `The input token count (S) exceeds the maximum number of tokens allowed (L)` | <https://github.com/google-gemini/gemini-cli/issues/6678> |
-/// | Bedrock | `Input is too long for requested model`, or the model vendor's own message behind `The model returned the following errors:` | <https://github.com/continuedev/continue/issues/9592>, <https://github.com/aaif-goose/goose/pull/7504> |
-/// | vLLM | as OpenAI's, with `However, you requested S tokens` | <https://github.com/ai-christianson/RA.Aid/issues/41> |
-/// | llama.cpp | type `exceed_context_size_error` with `n_prompt_tokens` and `n_ctx` | <https://github.com/ggml-org/llama.cpp/pull/15780> |
-/// | `OpenRouter` | `This endpoint's maximum context length is L tokens. However, you requested about S tokens`, or the provider's own body in `metadata.raw` | <https://github.com/OpenHands/OpenHands/issues/9937> |
+/// - OpenAI: `This model's maximum context length is L tokens. However, your messages resulted in S tokens` (code
+///   `context_length_exceeded`; for example <https://github.com/mckaywrigley/chatbot-ui/issues/102>);
+///   `Input tokens exceed the configured limit of L tokens. Your messages resulted in S tokens`
+///   (<https://github.com/cline/cline/issues/5474>); `Your input exceeds the context window of this model`.
+/// - Anthropic: `prompt is too long: S tokens > L maximum` (Anthropic's documentation of context windows);
+///   ``input length and `max_tokens` exceed context limit: I + M > L``
+///   (<https://github.com/entropy-research/Devon/issues/88>).
+/// - Gemini: `The input token count (S) exceeds the maximum number of tokens allowed (L)`
+///   (<https://github.com/google-gemini/gemini-cli/issues/6678>).
+/// - Bedrock: `Input is too long for requested model`, or the model vendor's own message behind
+///   `The model returned the following errors:` (<https://github.com/continuedev/continue/issues/9592>,
+///   <https://github.com/aaif-goose/goose/pull/7504>).
+/// - vLLM: as OpenAI's, with `However, you requested S tokens`
+///   (<https://github.com/ai-christianson/RA.Aid/issues/41>).
+/// - llama.cpp: type `exceed_context_size_error` with `n_prompt_tokens` and `n_ctx`
+///   (<https://github.com/ggml-org/llama.cpp/pull/15780>).
+/// - `OpenRouter`: `This endpoint's maximum context length is L tokens. However, you requested about S tokens`, or the
+///   provider's own body in `metadata.raw` (<https://github.com/OpenHands/OpenHands/issues/9937>).
 #[must_use]
 pub fn context_overflow(status: u16, body: &str) -> Option<ContextOverflow> {
     // 413: Bedrock and some gateways; 422: gateways that check a request themselves; 500: older llama.cpp.
@@ -110,26 +120,26 @@ pub fn context_overflow(status: u16, body: &str) -> Option<ContextOverflow> {
     texts.iter().filter(|(key, _)| !matches!(*key, "type" | "code")).find_map(|(_, text)| numbers(text))
 }
 
-/// The texts of the fields in which providers say what is wrong.
+/// The texts of the fields in which providers describe an error.
 pub(super) fn fields_of(body: &str) -> Vec<(&'static str, String)> {
     let mut texts = Vec::new();
     collect(body, DEPTH_MAX, &mut texts);
     texts
 }
 
-/// Adds the texts of these fields of an object and of those within it.
+/// Adds the texts of these fields of an object and of its nested objects.
 fn collect(text: &str, depth: usize, found: &mut Vec<(&'static str, String)>) {
     match ValueKind::of(text) {
         ValueKind::Object => {
-            // The error ends the search: what is no JSON says nothing.
+            // An error ends the search: a text that is no JSON has no fields.
             let _ = json::members(text, |key, value| {
                 let Some(key) = FIELDS.iter().find(|field| **field == key) else { return Ok(()) };
                 match ValueKind::of(value) {
-                    // The words of a model are no error.
+                    // A text of a model is no error.
                     ValueKind::Text if *key == "response" => {}
                     ValueKind::Text => {
                         let text = json::decode(value).into_owned();
-                        // A gateway quotes the provider's body as a text.
+                        // A gateway sends the provider's body as a text.
                         if depth > 0 && text.starts_with('{') {
                             collect(&text, depth.saturating_sub(1), found);
                         }
@@ -143,7 +153,7 @@ fn collect(text: &str, depth: usize, found: &mut Vec<(&'static str, String)>) {
                 Ok(())
             });
         }
-        // Gemini's endpoints answer with a list of one error.
+        // Gemini's endpoints return a list of one error.
         ValueKind::Array => {
             let _ = json::items(text, |item| {
                 if depth > 0 {
@@ -202,7 +212,8 @@ fn numbers(text: &str) -> Option<ContextOverflow> {
     })
 }
 
-/// The first number of `text`, if it is near: commas between its digits are none of it. A number with a unit, such as `128k`, is none.
+/// The first number of `text`, if it is near the beginning. Commas between its digits are ignored. A number with a
+/// unit, such as `128k`, does not count.
 fn number_in(text: &str) -> Option<u64> {
     let start = text.find(|character: char| character.is_ascii_digit()).filter(|start| *start <= NEAR_MAX)?;
     let digits = text.get(start..)?;
@@ -220,7 +231,7 @@ fn number_before(text: &str) -> Option<u64> {
     text.get(start..)?.replace(',', "").parse().ok()
 }
 
-/// Codes and types that mean nothing else.
+/// Codes and types with only this meaning.
 const CODES: &[&str] = &["context_length_exceeded", "exceed_context_size_error"];
 
 /// Phrases of the messages, in lower case.
@@ -239,10 +250,10 @@ const MESSAGES: &[&str] = &[
 const FIELDS: &[&str] =
     &["error", "message", "Message", "type", "code", "metadata", "raw", "detail", "response"];
 
-/// An error within an error within a body, twice.
+/// Maximum depth of the search: an error within an error within a body, twice.
 const DEPTH_MAX: usize = 6;
 
-/// Maximum distance of a number behind its words, in bytes: ` (`, `: `, ` about `.
+/// Maximum distance between a phrase and its number, in bytes: ` (`, `: `, ` about `.
 const NEAR_MAX: usize = 12;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A list of content in which some elements say something else now.
+//! Changes of some elements in a list of content.
 
 use core::hash::Hash;
 use std::borrow::Cow;
@@ -7,19 +7,19 @@ use super::WireError;
 use super::json::{self, rebuild};
 use super::places::Places;
 
-/// The functions by which the elements of a list are known again and written. `U` is the content of one element.
+/// The functions that recognise and write the elements of a list. `U` is the content of one element.
 pub(crate) struct Elements<U> {
-    /// The identity of an element, which stays when its content changes: the call that it makes or answers.
+    /// The identity of an element, which stays when its content changes: the id of the call that it makes or answers.
     pub(crate) key: fn(&U) -> Option<(bool, &str)>,
     /// The text of a new element.
     pub(crate) fresh: fn(&U) -> Result<String, WireError>,
-    /// The text of an element that was this one, and has the same key.
+    /// The text of a changed element, made from the old text of the element with the same key.
     pub(crate) patched: fn(&str, &U) -> Result<String, WireError>,
 }
 
 impl<U: Eq + Hash> Elements<U> {
-    /// The array `list`, whose elements are `known`, with what is `wanted` in it: elements that say the same keep their
-    /// text, those with the same key are patched.
+    /// The array `list` with the content `wanted`. `known` are its present elements. Unchanged elements keep their
+    /// text, and elements with the same key are patched.
     pub(crate) fn patch(
         &self,
         list: &str,

@@ -16,17 +16,17 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - Entries of type `message` are messages, of users, the model and tools. Others (`model_change` and so on) are none; nor
-//!   is an answer without content, which is what is left when a request is stopped.
-//! - Where entries have an `id` and a `parentId`, the last message and what is before it are the active conversation;
-//!   other ends are branches of their own, found again by the `id` of their last entry. Early files have neither, and are
-//!   one conversation in the order of the lines.
-//! - A `compaction` puts its `summary` in the place of what is before its `firstKeptEntryId`.
-//! - `usage` counts what came from a cache beside the input, for every provider.
+//! - Entries of type `message` are messages of users, the model and tools. Other entries (`model_change` and so on) are
+//!   no messages. An answer without content, which a stopped request leaves, is no message either.
+//! - If entries have an `id` and a `parentId`, the last message and its ancestors are the active conversation. Other
+//!   ends are branches of their own, selected by the `id` of their last entry. Early files have neither, and are one
+//!   conversation in the order of the lines.
+//! - A `compaction` replaces the messages before its `firstKeptEntryId` by its `summary`.
+//! - The input of `usage` does not include the tokens from a cache, for every provider.
 //!
-//! Written back are changed texts, results and arguments, texts in the place of pictures, and messages left out, whose followers then name the entry before the gap.
-//! A new text of the user or the model is an entry of its own, which the entry behind it names; it is refused before what a compaction has
-//! kept.
+//! The writer changes texts, results and arguments, writes texts in the place of pictures, and leaves out messages. The
+//! entry after a gap then names the entry before it. A new text of the user or the model is an entry of its own, and
+//! the entry behind it names it. A new text before the messages that a compaction kept is refused.
 
 mod message;
 mod outline;

@@ -1,10 +1,10 @@
-//! Finding the elements of one list in another that is mostly the same.
+//! Finds the elements of one list in another list that is mostly equal.
 
 use core::hash::Hash;
 use std::collections::HashMap;
 
-/// The places of `keys`. A search in their order finds each in constant time; any other pays once for a map, so that a long list is never
-/// searched for every element.
+/// The places of `keys`. A search in their order finds each place in constant time. The first search in another order
+/// builds a map, so that a long list is not scanned for every element.
 #[derive(Debug)]
 pub(crate) struct Places<'k, K> {
     keys: &'k [K],
@@ -16,7 +16,7 @@ impl<'k, K: Eq + Hash> Places<'k, K> {
         Self { keys, map: None }
     }
 
-    /// The place of `wanted`: at `next` or the first place after it, else the first of all.
+    /// The place of `wanted`: at `next` or the first place after it, otherwise the first place in the list.
     pub(crate) fn find(&mut self, wanted: &K, next: usize) -> Option<usize> {
         if self.keys.get(next) == Some(wanted) {
             return Some(next);

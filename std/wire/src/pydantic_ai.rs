@@ -1,5 +1,5 @@
-//! Message histories of Pydantic AI: the list that `ModelMessagesTypeAdapter` writes (`all_messages_json()`), alone or under
-//! `messages`, or one message on every line.
+//! Message histories of Pydantic AI: the list that `ModelMessagesTypeAdapter` writes (`all_messages_json()`), alone or
+//! under `messages`, or one message per line.
 //!
 //! ```
 //! use epitome_core::message::Role;
@@ -17,14 +17,15 @@
 //!
 //! - A request is several messages: system prompts, the user's message, and a tool message for each `tool-return` and each `retry-prompt`
 //!   with a tool. A `retry-prompt` without a tool is a text of the framework in the user's place.
-//! - The `instructions` of the first request that has some are a system message. Those of later requests, of which the framework
-//!   sends the last, mostly repeat them, and are none.
+//! - The first `instructions` of the requests are a system message. Those of later requests mostly repeat them, and are
+//!   no messages. The framework sends the last ones.
 //! - An output of a tool that is no text is read as its JSON.
-//! - A `builtin-tool-call` is the provider's, as its return is, and stays in the message of the model.
+//! - A `builtin-tool-call` and its return belong to the provider, and stay in the message of the model.
 //!
-//! Changed texts, results and arguments are written back, and parts and messages left out. A new message is a text. Instructions that are
-//! left out stay. The form is that of the framework's sources (`pydantic_ai_slim/pydantic_ai/messages.py` of
-//! <https://github.com/pydantic/pydantic-ai>, version 2.33, August 2026).
+//! The writer changes texts, results and arguments, and leaves out parts and messages. A new message is a text.
+//! Instructions stay in the file even if their message is left out. The form is that of the framework's sources
+//! (`pydantic_ai_slim/pydantic_ai/messages.py` of <https://github.com/pydantic/pydantic-ai>, version 2.33, August
+//! 2026).
 
 mod message;
 mod spec;

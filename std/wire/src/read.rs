@@ -1,4 +1,4 @@
-//! Reading a text of any format, and telling which format it is.
+//! Reads a text of any format, and detects the format.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use super::{Format, WireError, WireErrorKind, aider};
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// The format; without it the text is looked at.
+    /// The format. Without it, the format is detected.
     pub from: Option<Format>,
-    /// The place of the conversation; without it, the whole text. With [`each`](Self::each), from each element.
+    /// The place of the conversation. Without it, the whole text. With [`each`](Self::each), the place in each element.
     pub at: Option<Pointer>,
     /// Whether every element of the array, or every line, is a text of its own.
     pub each: bool,
-    /// In a session file with branches, the id of the last message of the branch to read; without it, the active one. A text without
-    /// branches has none (`NotFound`).
+    /// The id of the last message of the branch to read, in a session file with branches. Without it, the active branch
+    /// is read. A text without branches has no leaf (`NotFound`).
     pub leaf: Option<String>,
-    /// Formats of other crates, which are recognised beside those of this crate, by the same rules: see [`detect`].
+    /// Formats of other crates, which are recognised by the same rules as those of this crate: see [`detect`].
     pub formats: Vec<&'static FormatSpec>,
 }
 
@@ -43,7 +43,7 @@ impl ReadOptions {
         self
     }
 
-    /// Takes every element or line as a conversation.
+    /// Reads every element or line as a conversation.
     #[must_use]
     pub const fn with_each(mut self) -> Self {
         self.each = true;
@@ -64,13 +64,13 @@ impl ReadOptions {
         self
     }
 
-    /// Which format `text` is, among those of this crate and those of [`formats`](Self::formats). The place, the leaf and
-    /// [`from`](Self::from) do not matter.
+    /// Detects the format of `text`, among the formats of this crate and [`formats`](Self::formats). The place, the
+    /// leaf and [`from`](Self::from) have no effect.
     ///
     /// # Errors
     /// As [`detect`].
     pub fn detect(&self, text: &str) -> Result<Detection, WireError> {
-        // Signs are looked for in the text itself: it may be too large to be held twice.
+        // The search for signs uses the text itself: it may be too large for a copy.
         let source = Arc::from("");
         let whole = Self { formats: self.formats.clone(), ..Self::default() };
         let bodies = bodies(text, &source, &whole)?;
@@ -79,7 +79,7 @@ impl ReadOptions {
         Ok(Detection { format: spec.format(), reason })
     }
 
-    /// Whether `body` is one record of a format of another crate, and no list that another format fits.
+    /// Whether `body` is one record of a format of another crate, and no format fits it as a list.
     fn is_record(&self, body: &Body<'_>) -> bool {
         match self.from {
             Some(Format::Custom(spec)) => spec.fit_of_record(body).is_some(),
@@ -97,7 +97,8 @@ impl ReadOptions {
         self.formats.iter().copied().chain(SPECS)
     }
 
-    /// The spec of each body. One that fits several is of the format that all the certain ones are, if they agree.
+    /// The spec of each body. If a body fits several formats, it has the format of all bodies with a certain sign, if
+    /// they agree.
     fn specs(&self, bodies: &[Body<'_>]) -> Result<Vec<&'static FormatSpec>, WireError> {
         if let Some(format) = self.from {
             let spec = spec::of(format)?;
@@ -117,7 +118,8 @@ impl ReadOptions {
         each.collect()
     }
 
-    /// The spec that has a certain sign, or without any the one that is likely, if it is the only one.
+    /// The only spec with a certain sign. Without any certain sign, the only likely spec. Several such specs are an
+    /// error.
     fn certain_of(&self, body: &Body<'_>) -> Result<Option<(&'static FormatSpec, &'static str)>, WireError> {
         let (mut certain, mut likely) = (Vec::new(), Vec::new());
         for spec in self.all() {
@@ -135,7 +137,7 @@ impl ReadOptions {
         }
     }
 
-    /// The spec for a body, and why.
+    /// The spec for a body, with the reason.
     fn choose(&self, body: &Body<'_>) -> Result<(&'static FormatSpec, String), WireError> {
         if let Some((spec, why)) = self.certain_of(body)? {
             return Ok((spec, why.to_owned()));
@@ -163,22 +165,22 @@ impl ReadOptions {
     }
 }
 
-/// Which format a text is, and why.
+/// The format of a text, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Detection {
     /// The format.
     pub format: Format,
-    /// The sign in the text, to be shown to people: "its messages have `tool_calls`".
+    /// The sign in the text, in words for people: "its messages have `tool_calls`".
     pub reason: String,
 }
 
-/// Which format `text` is.
+/// Detects the format of `text`.
 ///
-/// A sign that only one format has decides. Without any such sign, several formats may fit: a user and an assistant that
-/// exchange plain texts look the same to Chat Completions and to Anthropic. If all of them read the same messages from the
-/// text it does not matter, and the first of the table is named, those of other crates before it; the reason says so. Otherwise the answer is an error
-/// that names them.
+/// A sign that only one format has decides. Without such a sign, several formats may fit: a user and an assistant that
+/// exchange plain texts look the same in Chat Completions and in Anthropic's format. If all fitting formats read the
+/// same messages from the text, the result is the first one of the table, with formats of other crates before it, and
+/// the reason says so. Otherwise the result is an error with the names of the formats.
 ///
 /// ```
 /// use epitome_wire::{Format, detect};
@@ -189,13 +191,13 @@ pub struct Detection {
 /// ```
 ///
 /// # Errors
-/// `Ambiguous` when several formats fit and read differently; `Shape` when none does, with the place of a conversation
-/// where one can be found; as [`Document::parse`] for a text that is not JSON.
+/// `Ambiguous` if several formats fit and read different messages. `Shape` if no format fits, with the place of a
+/// conversation if there is one. As [`Document::parse`] for a text that is not JSON.
 pub fn detect(text: &str) -> Result<Detection, WireError> {
     ReadOptions::default().detect(text)
 }
 
-/// The conversations of `text`.
+/// Reads the conversations of `text`.
 ///
 /// ```
 /// use epitome_core::message::Role;
@@ -209,14 +211,14 @@ pub fn detect(text: &str) -> Result<Detection, WireError> {
 /// ```
 ///
 /// # Errors
-/// As [`detect`] without a format in `options`; `NotFound` for a place that is not there; whatever the format's reader
-/// finds, with line, column and path.
+/// As [`detect`] without a format in `options`. `NotFound` for a place or a leaf that does not exist. Errors of the
+/// format's reader, with line, column and path.
 pub fn read(text: impl Into<Arc<str>>, options: &ReadOptions) -> Result<Transcript, WireError> {
     let source: Arc<str> = text.into();
     let bodies = bodies(&source, &source, options)?;
     let mut transcript = Transcript::empty(Arc::clone(&source));
     let specs = options.specs(&bodies)?;
-    // Of texts that are read one by one, one is to have the leaf.
+    // If texts are read one by one, one text with the leaf is enough.
     let (is_one_enough, mut missing) = (options.each && options.leaf.is_some(), Vec::new());
     let count = bodies.len();
     for (mut body, spec) in bodies.into_iter().zip(specs) {
@@ -233,7 +235,7 @@ pub fn read(text: impl Into<Arc<str>>, options: &ReadOptions) -> Result<Transcri
     Ok(transcript)
 }
 
-/// The texts that are to be read.
+/// The texts to read.
 fn bodies<'a>(
     text: &'a str,
     source: &'a Arc<str>,
@@ -264,7 +266,7 @@ fn bodies<'a>(
     }
     if !document::looks_like_jsonl(text) {
         let whole = Body::parse(source, text, leaf)?;
-        // What a log of messages looks like after the first.
+        // A log of messages after its first message.
         let is_line = (whole.is_message() || options.is_record(&whole))
             && memchr(b'\n', text.trim().as_bytes()).is_none();
         return Ok(vec![if is_line { body(Content::Lines(text)) } else { whole }]);
@@ -318,6 +320,6 @@ fn nothing() -> WireError {
     WireError::new(WireErrorKind::Empty, "there is no JSON: the text is empty")
 }
 
-/// The refusal of messages with roles that no format fits.
+/// The error for messages with roles that fit no format.
 const UNFIT: &str = "no known format fits all of these messages: each needs a `content`, or they mix the forms of \
     several formats; mend them, or give the format to read them as (--from)";

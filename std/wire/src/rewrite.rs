@@ -1,7 +1,7 @@
-//! Records whose form stays as it is when what they say is changed.
+//! Changes the content of records without changing their form.
 //!
-//! A planner clears results and arguments, shortens texts and leaves messages out; it never makes a call of a text. Formats that repeat
-//! one thing in several places can be written back that far without a guess.
+//! A planner clears results and arguments, shortens texts and leaves out messages. It never makes a call from a text.
+//! Formats that repeat content in several places can be written back for these changes without a guess.
 
 use epitome_core::attribution::Retention;
 use epitome_message::{Message, Part, ToolCall, ToolResult};
@@ -9,12 +9,12 @@ use epitome_message::{Message, Part, ToolCall, ToolResult};
 use super::WireError;
 use super::json::{self, ValueKind, patch, quote};
 
-/// A part that says something else than it did.
+/// A part with changed content.
 #[derive(Debug)]
 pub(crate) struct Change<'m> {
-    /// Which message of the record it is part of.
+    /// The index of the message in the record.
     pub(crate) piece: usize,
-    /// Which part of the message it is.
+    /// The index of the part in the message.
     pub(crate) part: usize,
     pub(crate) new: &'m Part,
 }
@@ -40,7 +40,8 @@ pub(crate) fn changes<'m>(was: &[Message], now: &[&'m Message]) -> Result<Vec<Ch
     Ok(found)
 }
 
-/// Whether these messages have lost all their thoughts, and no other part. Their record is then written without its thoughts first.
+/// Whether these messages have lost all their thoughts, and no other part. Then the writer first removes the thoughts
+/// from their record.
 pub(crate) fn loses_thoughts(was: &[Message], now: &[&Message]) -> bool {
     let thoughts =
         |message: &Message| message.parts().iter().filter(|part| matches!(part, Part::Reasoning(_))).count();
@@ -50,7 +51,7 @@ pub(crate) fn loses_thoughts(was: &[Message], now: &[&Message]) -> bool {
     was.len() == now.len() && was.iter().any(|was| thoughts(was) > 0) && was.iter().zip(now).all(loses)
 }
 
-/// The object `raw` without those elements of the array under `key` that are a thought.
+/// The object `raw`, with all elements of the array under `key` except thoughts.
 pub(crate) fn without_thoughts(
     raw: &str,
     key: &str,
@@ -65,7 +66,7 @@ pub(crate) fn without_thoughts(
     }
 }
 
-/// The text that a changed part says: its own, or what a tool returned.
+/// The text of a changed part: its own text, or that of a tool result.
 pub(crate) fn text(part: &Part) -> Result<&str, WireError> {
     match part {
         Part::Text(text) => Ok(text),
@@ -79,7 +80,7 @@ pub(crate) fn text(part: &Part) -> Result<&str, WireError> {
     }
 }
 
-/// Whether neither part is a call, or both are the same one, whatever its arguments.
+/// Whether neither part is a call, or both are the same call with any arguments.
 fn is_same_call(was: &Part, new: &Part) -> bool {
     match (was, new) {
         (Part::ToolCall(was), Part::ToolCall(new)) => {
@@ -89,7 +90,7 @@ fn is_same_call(was: &Part, new: &Part) -> bool {
     }
 }
 
-/// The object `raw` with the arguments of this call under `key`, as JSON, if it has that key.
+/// The object `raw` with the arguments of `call` under `key`, as JSON, if it has that key.
 pub(crate) fn with_arguments(raw: &str, key: &str, call: &ToolCall) -> Result<String, WireError> {
     json::check(&call.arguments).map_err(|_| form("a call whose arguments are no JSON"))?;
     match json::field(raw, key)? {
@@ -98,7 +99,7 @@ pub(crate) fn with_arguments(raw: &str, key: &str, call: &ToolCall) -> Result<St
     }
 }
 
-/// Does what [`with_arguments`] does, where a format may have the arguments as a JSON string: such a string stays one.
+/// Works like [`with_arguments`], for a format whose arguments may be a JSON string: such a string stays a string.
 pub(crate) fn with_quoted_arguments(raw: &str, key: &str, call: &ToolCall) -> Result<String, WireError> {
     match json::field(raw, key)?.map(ValueKind::of) {
         Some(ValueKind::Text) => patch(raw, &[(key, Some(quote(&call.arguments)))]),
@@ -106,7 +107,8 @@ pub(crate) fn with_quoted_arguments(raw: &str, key: &str, call: &ToolCall) -> Re
     }
 }
 
-/// Rewrites the element of the array `list` that is the part number `wanted`: `is_part` says which elements are parts.
+/// Rewrites the element of the array `list` that is the part with the number `wanted`. `is_part` returns whether an
+/// element is a part.
 pub(crate) fn with_nth_part(
     list: &str,
     wanted: usize,
@@ -122,7 +124,7 @@ pub(crate) fn with_nth_part(
     })
 }
 
-/// Rewrites each element of the array under `key`. Without such an array the object `raw` stays as it is.
+/// Rewrites each element of the array under `key`. Without such an array the object `raw` stays unchanged.
 pub(crate) fn with_items(
     raw: &str,
     key: &str,
@@ -134,7 +136,7 @@ pub(crate) fn with_items(
     }
 }
 
-/// Rewrites the object under `keys`, each of them in the object of the one before. Without that object `raw` stays as it is.
+/// Rewrites the object at the path `keys`. Without that object `raw` stays unchanged.
 pub(crate) fn within(
     raw: &str,
     keys: &[&str],
@@ -150,7 +152,7 @@ pub(crate) fn within(
     }
 }
 
-/// The text that a new message is.
+/// The message and its text, if the messages are one new message with a text.
 pub(crate) fn only_text<'m>(messages: &[&'m Message]) -> Result<(&'m Message, &'m str), WireError> {
     match messages {
         [message] => match message.parts() {
@@ -161,7 +163,7 @@ pub(crate) fn only_text<'m>(messages: &[&'m Message]) -> Result<(&'m Message, &'
     }
 }
 
-/// The messages of a record that must stay in its file: pinned, so that no strategy leaves them out.
+/// Pins the messages of a record that must stay in its file, so that no strategy leaves them out.
 pub(crate) fn pinned(messages: Vec<Message>) -> Vec<Message> {
     let pinned = |message: Message| {
         let attribution = message.attribution().clone().with_retention(Retention::Pinned);
@@ -170,7 +172,7 @@ pub(crate) fn pinned(messages: Vec<Message>) -> Vec<Message> {
     messages.into_iter().map(pinned).collect()
 }
 
-/// The error for what the format cannot say.
+/// The error for content that the format cannot represent.
 pub(crate) fn form(what: &str) -> WireError {
     WireError::unsupported(format!("the file has no form for {what}"))
 }

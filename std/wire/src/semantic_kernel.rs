@@ -1,4 +1,4 @@
-//! A `ChatHistory` of Semantic Kernel, as its serializer writes it.
+//! A `ChatHistory` of Semantic Kernel, in the form of its serializer.
 //!
 //! ```
 //! use epitome_wire::{Format, ReadOptions, read};
@@ -9,12 +9,13 @@
 //! # Ok::<(), epitome_wire::WireError>(())
 //! ```
 //!
-//! - A function is called by its plugin's name, a hyphen and its own: the name that the models see.
-//! - A tool's message has its result twice, as text and as `FunctionResultContent`: the latter counts. One that is only text names its call
-//!   in `Metadata`. Several results in one message are several messages.
-//! - Usage stands in `Metadata`.
+//! - The name of a call is the plugin's name, a hyphen and the function's name: the models see this name.
+//! - A tool message has its result twice, as text and as `FunctionResultContent`: the latter counts. A result that is
+//!   only text has the id of its call in `Metadata`. Several results in one message are several messages.
+//! - Usage is in `Metadata`.
 //!
-//! Written back are changed texts, results and arguments, texts in the place of pictures, messages left out, and new messages.
+//! The writer changes texts, results and arguments, writes texts in the place of pictures, leaves out messages, and
+//! adds messages.
 
 mod message;
 mod spec;

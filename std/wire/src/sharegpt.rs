@@ -1,4 +1,4 @@
-//! Dialogues as datasets have them since ShareGPT: objects with `conversations`, alone, in a list, or one in a line.
+//! Dialogues of datasets since ShareGPT: objects with `conversations`, alone, in a list, or one per line.
 //!
 //! ```
 //! use epitome_core::message::Role;
@@ -14,12 +14,12 @@
 //!
 //! - `from` is `human` or `user`; `gpt`, `assistant`, `chatgpt`, `bing`, `bard` or `model`; `system`; `function_call`; `observation` or
 //!   `tool`. Any other is refused.
-//! - A `function_call` holds a call as JSON, `name` and `arguments`, or a list of calls. The observations behind it are its results.
-//!   Neither has an id: all calls share one, and are answered in their order. Any other `function_call` is what the model said, and an
-//!   observation without a call is context.
+//! - A `function_call` holds a call as JSON, `name` and `arguments`, or a list of calls. The observations behind it are
+//!   its results. Neither has an id: all calls share one id, and the results answer them in order. Any other
+//!   `function_call` is a text of the model, and an observation without a call is context.
 //!
-//! Written back are changed texts, results and arguments, messages left out, and new texts. The form of calls is that of LLaMA-Factory
-//! (`data/README.md` of <https://github.com/hiyouga/LLaMA-Factory>).
+//! The writer changes texts, results and arguments, leaves out messages, and adds texts. The form of calls is that of
+//! LLaMA-Factory (`data/README.md` of <https://github.com/hiyouga/LLaMA-Factory>).
 
 mod spec;
 

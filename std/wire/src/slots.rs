@@ -1,8 +1,8 @@
-//! The writer of formats whose readers note where each part stands in its record.
+//! The writer of formats whose readers note the place of each part in its record.
 //!
-//! A reader returns [`RecordMessage`]s: the messages of a record, and for each part the slots in which a changed part is written, and the
-//! list of which the part can be left out. The text outside of changed slots is copied. `pieces` has what readers share, `write` the
-//! writer.
+//! A reader returns [`RecordMessage`]s: the messages of a record. Each part has the slots for its changed content, and
+//! the list from which it can be removed. Text outside of changed slots is copied. `pieces` has common functions of
+//! readers, `write` the writer.
 
 mod pieces;
 mod write;
@@ -25,31 +25,31 @@ pub(crate) use write::{fresh, fresh_text, write};
 #[derive(Debug)]
 pub struct RecordMessage<'a> {
     role: Role,
-    /// The name of the speaker; empty where there is none.
+    /// The name of the speaker; empty if there is none.
     pub(crate) name: Str,
-    /// The text that the message is counted and shown by where it is one of several of its record.
+    /// The text of the message, for counting and display, if it is one of several messages of its record.
     text: &'a str,
     /// Origin of the message, if it does not come from the speaker of its role.
     pub(crate) attribution: Option<Attribution>,
-    /// In a box, because few messages have a report.
+    /// The usage, in a box because few messages have a report.
     usage: Option<Box<Usage>>,
     pub(crate) parts: Vec<RecordPart<'a>>,
 }
 
-/// A part of a message, and where its record can say something else.
+/// A part of a message, and the places of its content in the record.
 #[derive(Debug)]
 pub struct RecordPart<'a> {
     pub(crate) part: Part,
     slots: Vec<Slot<'a>>,
-    /// The list that the part is an element of, and the element.
+    /// The list that contains the part as an element, and the element.
     element: Option<(&'a str, &'a str)>,
-    /// Values that say what the part says, and what is written there where the part is left out.
+    /// Values that repeat the content of the part, and the text that replaces each value if the part is left out.
     absence: Vec<(&'a str, &'static str)>,
-    /// The parts of a result, where its reader notes them too.
+    /// The parts of a result, if its reader notes them too.
     inner: Vec<Self>,
 }
 
-/// A value of a record in whose place another one can stand.
+/// A value of a record that the writer can replace.
 #[derive(Debug, Clone, Copy)]
 struct Slot<'a> {
     value: &'a str,
@@ -60,12 +60,12 @@ struct Slot<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SlotForm {
-    /// The text of the part, or the arguments of a call, as a JSON string.
+    /// The text of the part or the arguments of a call, as a JSON string.
     Text,
     /// The first argument, the text of the part as a JSON string, the second argument. `Around("[{\"text\":", "}]")` writes
     /// `[{"text":".."}]`.
     Around(&'static str, &'static str),
-    /// The arguments of a call as the JSON that they are.
+    /// The arguments of a call as JSON.
     Arguments,
     /// The text of the part as JSON, if the old value was an array or an object and the text is JSON of that kind; otherwise as a JSON
     /// string.
@@ -77,15 +77,17 @@ pub enum SlotForm {
     Gone(&'static str),
 }
 
-/// A reader of one record. Its first argument is the whole input, which it passes on to the functions of [`RecordPart`]; its second
-/// argument is the JSON text of the record, a slice of the input. The values that the reader names are slices of the record.
+/// A reader of one record. Its first argument is the whole input, which it passes to the functions of [`RecordPart`].
+/// Its second argument is the JSON text of the record, a slice of the input. The values that the reader names are
+/// slices of the record.
 ///
 /// # Errors
-/// Of the reader: what it finds wrong with the record, with a place in the record.
+/// Errors of the reader about the record, with a place in the record.
 pub type ReadRecord = for<'a> fn(&Arc<str>, &'a str) -> Result<Vec<RecordMessage<'a>>, WireError>;
 
 impl<'a> RecordMessage<'a> {
-    /// Creates a message without parts. `slice` is the part of the record that holds the message: the record itself if it holds one message.
+    /// Creates a message without parts. `slice` is the part of the record that holds the message: the record itself if
+    /// it holds only one message.
     #[must_use]
     pub fn new(role: Role, slice: &'a str) -> Self {
         Self { role, name: Str::default(), text: slice, attribution: None, usage: None, parts: Vec::new() }
@@ -105,23 +107,23 @@ impl<'a> RecordMessage<'a> {
         self
     }
 
-    /// Sets where the message comes from, if the user or the model has not written it themselves: a reminder that the program puts in the
-    /// user's place, say.
+    /// Sets the origin of the message, if the user or the model has not written it: for example a reminder of the
+    /// program in the user's place.
     #[must_use]
     pub fn with_attribution(mut self, attribution: Attribution) -> Self {
         self.attribution = Some(attribution);
         self
     }
 
-    /// Sets the usage that the provider reported of the response which ends with the message. [`usage::of`](crate::usage::of) reads the
-    /// reports of providers.
+    /// Sets the usage that the provider reported for the response that ends with this message.
+    /// [`usage::of`](crate::usage::of) reads the reports of providers.
     #[must_use]
     pub fn with_usage(mut self, usage: Usage) -> Self {
         self.usage = Some(Box::new(usage));
         self
     }
 
-    /// The slices of its record that it names.
+    /// All slices of the record that the message names.
     fn slices(&self) -> impl Iterator<Item = &'a str> {
         let of = |part: &RecordPart<'a>| {
             let slots = part.slots.iter().map(|slot| slot.value);
@@ -148,22 +150,23 @@ impl<'a> RecordMessage<'a> {
 }
 
 impl<'a> RecordPart<'a> {
-    /// A part of any kind, such as [`Part::Reasoning`] or [`Part::Media`], that cannot be changed unless it gets a slot.
+    /// Creates a part of any kind, such as [`Part::Reasoning`] or [`Part::Media`]. It cannot be changed unless it gets
+    /// a slot.
     #[must_use]
     pub const fn new(part: Part) -> Self {
         Self { part, slots: Vec::new(), element: None, absence: Vec::new(), inner: Vec::new() }
     }
 
-    /// The text of the JSON string `value`, which is its slot. `None` if the text is empty, or the value is no string. `source` is the
-    /// first argument of the reader: the text of the part shares its memory.
+    /// Creates a text part from the JSON string `value`, which is its slot. `None` if the text is empty, or the value
+    /// is no string. `source` is the first argument of the reader: the text of the part shares its memory.
     #[must_use]
     pub fn text(source: &Arc<str>, value: Option<&'a str>) -> Option<Self> {
         let raw = value.filter(|raw| ValueKind::of(raw) == ValueKind::Text && *raw != "\"\"")?;
         Some(Self::new(Part::Text(share(source, &json::decode(raw)))).with_slot(Some(raw), SlotForm::Text))
     }
 
-    /// The tool call of this id and this name. `arguments`, its slot, is a JSON value, or a JSON string that holds the arguments as text;
-    /// without it the arguments are `{}`.
+    /// Creates a tool call with this id and name. `arguments`, its slot, is a JSON value, or a JSON string with the
+    /// arguments as text. Without it the arguments are `{}`.
     #[must_use]
     pub fn tool_call(
         source: &Arc<str>,
@@ -180,8 +183,8 @@ impl<'a> RecordPart<'a> {
         Self::new(Part::ToolCall(ToolCall::new(id, name, said))).with_slot(arguments, form)
     }
 
-    /// The tool result for the call `call_id`. `value`, its slot, is a JSON string with the text of the result, or any other JSON value,
-    /// whose JSON is the text then.
+    /// Creates the tool result for the call `call_id`. `value`, its slot, is a JSON string with the text of the result,
+    /// or any other JSON value, whose JSON is then the text.
     #[must_use]
     pub fn tool_result(source: &Arc<str>, call_id: impl Into<Str>, value: Option<&'a str>) -> Self {
         let value = value.filter(|value| *value != "null");
@@ -193,7 +196,7 @@ impl<'a> RecordPart<'a> {
         Self::new(Part::ToolResult(ToolResult::new(call_id, parts))).with_slot(value, SlotForm::Value)
     }
 
-    /// The call, with this kind.
+    /// Sets the kind of a call.
     pub(crate) const fn with_kind(mut self, kind: CallKind) -> Self {
         if let Part::ToolCall(call) = &mut self.part {
             call.kind = kind;
@@ -201,13 +204,13 @@ impl<'a> RecordPart<'a> {
         self
     }
 
-    /// A result that holds these parts.
+    /// Creates a result with these parts.
     pub(crate) fn result(mut result: ToolResult, inner: Vec<Self>) -> Self {
         result.parts = inner.iter().map(|noted| noted.part.clone()).collect();
         Self { inner, ..Self::new(Part::ToolResult(result)) }
     }
 
-    /// Says whether the tool has failed, if the part is a tool result. A change of that cannot be written.
+    /// Sets whether the tool has failed, if the part is a tool result. The writer cannot change this mark.
     #[must_use]
     pub const fn with_error(mut self, is_error: bool) -> Self {
         if let Part::ToolResult(result) = &mut self.part {
@@ -216,36 +219,37 @@ impl<'a> RecordPart<'a> {
         self
     }
 
-    /// Adds a slot: if the part is changed, the new part is written over `value`, a JSON value of the record, in the given form. Without
-    /// a value nothing is added.
+    /// Adds a slot: if the part is changed, the writer replaces `value`, a JSON value of the record, by the new part in
+    /// the given form. Without a value nothing is added.
     #[must_use]
     pub fn with_slot(mut self, value: Option<&'a str>, form: SlotForm) -> Self {
         self.slots.extend(value.map(|value| Slot { value, form }));
         self
     }
 
-    /// Takes `value` for a slot of the part too, if it is the same text.
+    /// Adds `value` as a slot of the part if it is the same text.
     pub(crate) fn repeat(&mut self, whole: &Arc<str>, value: Option<&'a str>) {
         if let Some(again) = RecordPart::text(whole, value).filter(|again| again.part == self.part) {
             self.slots.extend(again.slots);
         }
     }
 
-    /// Empties `value`, which repeats the texts of several parts, where the part is changed.
+    /// Adds `value`, which repeats the texts of several parts, as a slot that becomes empty if the part is changed.
     pub(crate) fn repeat_among(&mut self, value: Option<&'a str>) {
         let value = value.filter(|value| ValueKind::of(value) == ValueKind::Text);
         self.slots.extend(value.map(|value| Slot { value, form: SlotForm::Constant("\"\"") }));
     }
 
-    /// Says that the part is `element` of the JSON array `list`: the element is removed if the part is left out.
+    /// Sets `element` of the JSON array `list` as the place of the part: the element is removed if the part is left
+    /// out.
     #[must_use]
     pub const fn with_element(mut self, list: &'a str, element: &'a str) -> Self {
         self.element = Some((list, element));
         self
     }
 
-    /// Has `absent`, a JSON text, written over `value` if the part is left out. For a part that is no element of a list; without this and
-    /// without an element, a message cannot be written without the part.
+    /// Sets `absent`, a JSON text, as the replacement of `value` if the part is left out. Use it for a part that is no
+    /// element of a list. Without this and without an element, a message cannot be written without the part.
     #[must_use]
     pub fn with_absence(mut self, value: Option<&'a str>, absent: &'static str) -> Self {
         self.absence.extend(value.map(|value| (value, absent)));
@@ -263,7 +267,7 @@ pub(crate) fn messages(
     reported(whole, text, format, read).map(|(messages, _)| messages)
 }
 
-/// As [`messages`], with the reports of usage, each of which names its message by its number among them.
+/// Works like [`messages`], and returns the reports of usage too. Each report has the index of its message.
 pub(crate) fn reported(
     whole: &Arc<str>,
     text: &str,
@@ -284,7 +288,7 @@ pub(crate) fn reported(
     Ok((each.map(|(at, piece)| piece.message(whole, record, format, at)).collect(), usages))
 }
 
-/// Refuses a reader that names values which are not in the record: they could not be written there.
+/// Fails if a reader names values outside of the record: the writer cannot replace them.
 fn check_slices(format: &str, record: &str, pieces: &[RecordMessage<'_>]) -> Result<(), WireError> {
     let whole = record.as_bytes().as_ptr_range();
     let is_in = |slice: &str| {

@@ -1,4 +1,4 @@
-//! The description of a format: how its texts are recognised, read and written.
+//! The description of a format: the functions that recognise, read and write its texts.
 
 use core::cmp::Ordering;
 use core::fmt;
@@ -18,29 +18,29 @@ use super::slots::{self, ReadRecord};
 use super::transcript::{Chain, Conversation, Log, Transcript};
 use super::{Format, WireError, WireErrorKind};
 
-/// The functions of one format: how it is recognised, read and written.
+/// The functions that recognise, read and write texts of one format.
 ///
 /// Another crate defines a format with [`FormatSpec::new`] in a `static`, and reads texts of the format with
 /// [`ReadOptions::with_format`](crate::ReadOptions::with_format): see [`custom`](crate::custom). Two specs are equal if they have the
 /// same name.
 pub struct FormatSpec {
     pub(crate) name: FormatName,
-    /// The keys of an object around the messages that the reader looks at.
+    /// The keys that the reader uses in the object around the messages.
     pub(crate) keys: &'static [&'static str],
     pub(crate) reader: Reader,
     pub(crate) writer: Writer,
-    /// The text of a record that is new, where the writer does not give it: of this message, and with the fields that the record
-    /// beside it has.
+    /// Writes the text of a new record, if the writer does not. The arguments are the message and an adjacent record as
+    /// an example of the fields.
     pub(crate) fresh: Option<FreshRecord>,
-    /// The links between its records, if they name each other.
+    /// The links between the records, if they name each other.
     pub(crate) chain: Option<Chain>,
-    /// The log of the format, where it is only added to.
+    /// The log of the format, if its files only grow.
     pub(crate) log: Option<Log>,
-    /// The outliner of its lines, where a file may be too long to hold.
+    /// The outliner of the format, if a file may be too long for the memory.
     pub(crate) outliner: Option<fn() -> Box<dyn Outliner>>,
 }
 
-/// The format that a row is of.
+/// The format of a row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FormatName {
     BuiltIn(Format),
@@ -49,17 +49,17 @@ pub(crate) enum FormatName {
 
 /// The functions that recognise and read a text.
 pub(crate) enum Reader {
-    /// By functions that look at all of it.
+    /// Functions that look at the whole text.
     Own {
-        /// Whether a text is of the format, and by which sign.
+        /// The fit of a text, with its sign.
         sign: fn(&Body<'_>) -> Fit,
         /// Adds the conversations of a text. Errors carry paths and offsets in the body's text.
         read: fn(&mut Transcript, &Body<'_>) -> Result<(), WireError>,
     },
-    /// A text is one conversation, a list of records: under `key` of an object, an array, or lines.
+    /// A text is one conversation, a list of records: an array under `key` of an object, an array, or lines.
     List {
         key: &'static str,
-        /// The key, beside the list, under which the object has a system prompt.
+        /// The key of the system prompt in the object around the list.
         system: Option<&'static str>,
         sign: fn(&Sample<'_>) -> Fit,
         record: ReadRecord,
@@ -68,12 +68,12 @@ pub(crate) enum Reader {
 
 /// The way in which a changed record is written.
 pub(crate) enum Writer {
-    /// With other values in the slots that this function finds in it.
+    /// Replaces the values in the slots that this function finds in the record.
     Slots(ReadRecord),
-    /// The text of a record that holds these messages: the record of this text patched, or without one a new record.
-    /// `None` if there is nothing to write: then the record is left out.
+    /// Returns the text of a record with these messages: the patched text of the given record, or a new record if there
+    /// is none. `None` if there is nothing to write: then the record is left out.
     Own(WriteRecord),
-    /// Not at all: the format is only read.
+    /// No writer: the format is only read.
     ReadOnly,
 }
 
@@ -84,17 +84,19 @@ pub(crate) type WriteRecord = fn(Option<&str>, &[&Message]) -> Result<Option<Str
 pub type FreshRecord = fn(&Message, Option<&str>) -> Result<String, WireError>;
 
 impl FormatSpec {
-    /// A format called `name`, whose text is one conversation: a list of records. The list is a JSON array, JSONL, or the array under
-    /// `key` in an object; with an empty `key` there is no such object. `sign` tells whether a text is of the format. `read` gives the
-    /// messages of a record; a record without messages stays where it is. Other fields of the object stay too, and are not read, except for
-    /// a system prompt ([`with_system`](Self::with_system)).
+    /// Creates a format with the name `name`, whose text is one conversation: a list of records. The list is a JSON
+    /// array, JSONL, or the array under `key` in an object; with an empty `key` there is no such object.
     ///
-    /// A changed part that has a slot can be written, and so can a list without some of its messages. A message can be written without one
-    /// of its parts if the part has an element or an absence. A new message is written by the function of
-    /// [`with_new_record`](Self::with_new_record). Any other change is an `Unsupported` error, and nothing is written.
+    /// `sign` returns whether a text is of the format. `read` returns the messages of a record; a record without
+    /// messages stays in its place. Other fields of the object stay too, and are not read, except for a system prompt
+    /// ([`with_system`](Self::with_system)).
+    ///
+    /// The writer supports a changed part with a slot, and a list without some of its messages. It leaves out a part of
+    /// a message if the part has an element or an absence. The function of [`with_new_record`](Self::with_new_record)
+    /// writes a new message. Any other change is an `Unsupported` error, and nothing is written.
     ///
     /// # Panics
-    /// If `name` is empty or the name of a format of this crate. In a `static` that is an error of the compiler:
+    /// If `name` is empty or the name of a format of this crate. In a `static` that is a compile error:
     ///
     /// ```compile_fail,E0080
     /// # use epitome_wire::custom::{Fit, FormatSpec};
@@ -121,7 +123,8 @@ impl FormatSpec {
         }
     }
 
-    /// Sets the profile of the provider that conversations of the format are sent to; [`Profile::Permissive`] without it.
+    /// Sets the profile of the provider that receives conversations of the format. The default is
+    /// [`Profile::Permissive`].
     #[must_use]
     pub const fn with_profile(mut self, profile: Profile) -> Self {
         if let FormatName::Custom { name, .. } = self.name {
@@ -130,9 +133,11 @@ impl FormatSpec {
         self
     }
 
-    /// Sets the key of a system prompt: a text in the object around the list. It is read as a system message before those of the list. The
-    /// message can be changed, and left out with its key. There is no message if the text is empty, or the value is `null`; any other
-    /// value, and the key twice, are errors.
+    /// Sets the key of a system prompt: a text in the object around the list.
+    ///
+    /// The text is read as a system message before those of the list. The message can be changed, and left out with its
+    /// key. There is no message if the text is empty or the value is `null`. Any other value, and a repeated key, are
+    /// errors.
     ///
     /// ```
     /// use epitome_core::message::Role;
@@ -157,7 +162,8 @@ impl FormatSpec {
     /// ```
     ///
     /// # Panics
-    /// If `key` is empty or the key of the list, or if there is no object around the list. In a `static` that is an error of the compiler.
+    /// If `key` is empty or the key of the list, or if there is no object around the list. In a `static` that is a
+    /// compile error.
     #[must_use]
     pub const fn with_system(mut self, key: &'static str) -> Self {
         if let Reader::List { key: list, system, .. } = &mut self.reader {
@@ -171,16 +177,17 @@ impl FormatSpec {
         self
     }
 
-    /// Sets the function that gives the JSON text of a new record for a message, such as a summary. Its second argument is a record beside
-    /// it, if there is one: the function may copy a field that every record has. For a message that the format cannot say, it returns
-    /// an `Unsupported` error.
+    /// Sets the function that returns the JSON text of a new record for a message, such as a summary.
+    ///
+    /// Its second argument is an adjacent record, if there is one: the function may copy a field that every record has.
+    /// For a message that the format cannot represent, it returns an `Unsupported` error.
     #[must_use]
     pub const fn with_new_record(mut self, write: FreshRecord) -> Self {
         self.fresh = Some(write);
         self
     }
 
-    /// The format that it describes.
+    /// The format of this spec.
     #[must_use]
     pub const fn format(&'static self) -> Format {
         match self.name {
@@ -216,8 +223,8 @@ impl FormatSpec {
         }
     }
 
-    /// The fit of the object `body` as the only record of a text. `None` if it is an object around a list of records, no object, or of a
-    /// format that is not read as a list.
+    /// The fit of the object `body` as the only record of a text. `None` if it is no object, or an object around a list
+    /// of records, or if the format is not read as a list.
     pub(crate) fn fit_of_record(&self, body: &Body<'_>) -> Option<Fit> {
         let Reader::List { key, sign, .. } = &self.reader else { return None };
         let record = body.object().filter(|_| body.members.iter().all(|(name, ..)| name != key))?;
@@ -259,7 +266,7 @@ impl FormatSpec {
         }
     }
 
-    /// The refusal of a leaf.
+    /// The error for a leaf in a text without branches.
     pub(crate) fn no_branches(&self) -> WireError {
         let what = format!(
             "a leaf was given, and this text of {} has no branches: read it without one (--leaf)",
@@ -268,7 +275,7 @@ impl FormatSpec {
         WireError::new(WireErrorKind::NotFound, what)
     }
 
-    /// The text of a record that holds the messages `now`; `None` if it is left out.
+    /// The text of a record with the messages `now`; `None` if it is left out.
     pub(crate) fn write(&self, record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
         let written = match self.writer {
             Writer::Slots(read) => slots::write(record, now, read)?,
@@ -278,7 +285,7 @@ impl FormatSpec {
         written.map(|text| self.checked(text)).transpose()
     }
 
-    /// The text of a record in the object around the list, as [`write`](Self::write).
+    /// Works like [`write`](Self::write), for a record in the object around the list.
     pub(crate) fn write_field(
         &self,
         record: Option<&str>,
@@ -290,7 +297,7 @@ impl FormatSpec {
         }
     }
 
-    /// The text of a new record for `message`, beside the record `like`; `None` where the writer gives it.
+    /// The text of a new record for `message`, next to the record `like`; `None` if the writer writes it.
     pub(crate) fn write_new(
         &self,
         message: &Message,
@@ -299,12 +306,12 @@ impl FormatSpec {
         let written = self.fresh?(message, like).and_then(|text| self.checked(text));
         Some(match self.name {
             FormatName::BuiltIn(_) => written,
-            // Between the values of JSON a line break is a space, and a record may be a line.
+            // Between JSON values a line break is a space, and a record may be a line.
             FormatName::Custom { .. } => written.map(|text| text.replace(['\n', '\r'], " ")),
         })
     }
 
-    /// `text`, unless a format of another crate has written it and it is not JSON.
+    /// Returns `text`. Fails if a format of another crate has written it and it is not JSON.
     fn checked(&self, text: String) -> Result<String, WireError> {
         if matches!(self.name, FormatName::BuiltIn(_)) || json::check(&text).is_ok() {
             return Ok(text);
@@ -322,40 +329,40 @@ pub struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// The JSON texts of the first records, 256 at most; at least one. A line may hold something that is not JSON.
+    /// The JSON texts of the first records, at least one and 256 at most. A line may hold a text that is not JSON.
     #[must_use]
     pub fn records(&self) -> &[&'a str] {
         &self.records
     }
 
-    /// The JSON text of the object that the list stands in, if it stands in one.
+    /// The JSON text of the object that contains the list, if there is one.
     #[must_use]
     pub const fn object(&self) -> Option<&'a str> {
         self.object
     }
 
-    /// Whether a record is `T`, for each of the first records.
+    /// Whether each of the first records is a `T`.
     pub fn all_are<T: Deserialize<'a>>(&self) -> bool {
         self.records.iter().all(|record| serde_json::from_str::<T>(record).is_ok())
     }
 }
 
-/// The degree to which a text fits a format. The words complete "it is FORMAT because ..", for people.
+/// The degree to which a text fits a format. The texts complete "it is FORMAT because ..", for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fit {
     /// The text is not of the format.
     No,
-    /// The text can be read so, but nothing in it says that it is not another format.
+    /// The format can read the text, but the text has no sign that excludes another format.
     Possible(&'static str),
-    /// The text has a field that only this format defines, but that other programs might add to theirs. It decides if no format is
-    /// certain.
+    /// The text has a field that only this format defines, but other programs might add it to theirs. It decides if no
+    /// format is certain.
     Likely(&'static str),
     /// The text has a sign that no other format has.
     Certain(&'static str),
 }
 
-/// The row of a format.
+/// The row of a format in the table of formats.
 pub(crate) fn of(format: Format) -> Result<&'static FormatSpec, WireError> {
     if let Format::Custom(spec) = format {
         return Ok(spec);

@@ -1,4 +1,4 @@
-//! Session files line by line: one record in memory at a time.
+//! Reads session files line by line, with one record in memory at a time.
 //!
 //! ```
 //! use epitome_wire::{Format, SessionLines};
@@ -30,9 +30,10 @@ use super::{Format, WireError, codex};
 
 /// The records of JSONL, in the order of the file.
 ///
-/// A file of any length is read within the memory of its longest line, for sums, searches and tails. Questions that one line alone cannot
-/// answer are left to [`read`](super::read): which of several branches goes on, and, in files that are a forest, the order of a
-/// conversation. A record names the record before it, so that a caller can follow a branch in a second pass.
+/// It reads a file of any length within the memory of its longest line, for sums, searches and tails. It does not
+/// answer questions that need more than one line, as [`read`](super::read) does: the active branch, and, in files that
+/// are a forest, the order of a conversation. A record names the record before it, so that a caller can follow a branch
+/// in a second pass.
 #[derive(Debug)]
 pub struct SessionLines<R> {
     lines: Lines<R>,
@@ -45,24 +46,25 @@ pub struct SessionLines<R> {
 pub struct LineRecord {
     /// The number of the line, counted from 1.
     pub line: usize,
-    /// Its offset in the file, in bytes.
+    /// The offset of the line in the file, in bytes.
     pub offset: usize,
-    /// Its messages; none, if it is a report alone, or something of the tool's own that models do not see.
+    /// The messages of the line. It is empty if the line is only a report, or content of the tool that models do not
+    /// see.
     pub messages: Vec<Message>,
-    /// Its name, where the format has names.
+    /// The id of the record, if the format has ids.
     pub id: Option<Str>,
-    /// The name of the record before it.
+    /// The id of the record before it.
     pub parent: Option<Str>,
-    /// Whether it belongs to a side chain, where the line says so.
+    /// Whether the record belongs to a side chain, if the line has this information.
     pub is_aside: bool,
-    /// The usage that a provider reported in it. Every line of a response may repeat its report.
+    /// The usage that a provider reported in the line. Every line of a response may repeat its report.
     pub usage: Option<Usage>,
-    /// The tool's own compaction that it is. The dropped messages cannot be known from a line alone.
+    /// The compaction of the tool that this line records. A line alone does not identify the dropped messages.
     pub compaction: Option<ToolCompaction>,
 }
 
 impl<R: BufRead> SessionLines<R> {
-    /// The formats of this crate that are written line by line.
+    /// The formats of this crate whose files have one record per line.
     pub const FORMATS: [Format; 8] = [
         Format::OpenaiChat,
         Format::Anthropic,
@@ -74,7 +76,8 @@ impl<R: BufRead> SessionLines<R> {
         Format::Pi,
     ];
 
-    /// The records that `reader` gives. Which format they are of, [`detect`](super::detect) tells from the first lines.
+    /// Creates a reader for the records of `reader`. [`detect`](super::detect) finds the format from the first
+    /// lines.
     ///
     /// # Errors
     /// `Unsupported` for a format that is not one of [`FORMATS`](Self::FORMATS), nor of another crate.
@@ -97,7 +100,8 @@ impl<R: BufRead> SessionLines<R> {
     /// The next record; `None` at the end.
     ///
     /// # Errors
-    /// As [`Lines::next_line`], and what the format's reader finds, with the line. The next call goes on after it.
+    /// As [`Lines::next_line`], and errors of the format's reader, with the line. The next call continues after the
+    /// line.
     pub fn next_record(&mut self) -> Result<Option<LineRecord>, WireError> {
         let spec = self.spec;
         self.next_with(|text, line, offset| {
@@ -132,10 +136,10 @@ impl<R: BufRead> SessionLines<R> {
 
 impl<R: BufRead + Seek> SessionLines<R> {
     /// The record of the line that begins at `offset`; `None` at the end of the file. The next call of
-    /// [`next_record`](Self::next_record) goes on behind it, and does not know its number.
+    /// [`next_record`](Self::next_record) continues behind it, and does not know the number of its line.
     ///
     /// # Errors
-    /// As [`next_record`](Self::next_record); `Io` when the file has no such place.
+    /// As [`next_record`](Self::next_record); `Io` if the file has no such place.
     pub fn record_at(&mut self, offset: u64) -> Result<Option<LineRecord>, WireError> {
         self.lines.go_to(offset)?;
         self.next_record()
@@ -168,7 +172,7 @@ fn read_line(spec: &'static FormatSpec, text: &Arc<str>) -> Result<LineRecord, W
             compaction
         });
         if record.id.is_none() && spec.log.is_some() {
-            // Its records are named as their messages are.
+            // The id of a record is the id of its message.
             let first = conversation.entries.first().and_then(|entry| entry.message().id());
             record.id = first.map(Str::from);
         }

@@ -1,7 +1,7 @@
 //! Trajectories of SWE-agent (`.traj`): the messages under `history`.
 //!
-//! They are messages of Chat Completions, read as by [`openai_chat`](super::openai_chat). `trajectory` and its `query`, which repeat the prompt of every step, are no messages.
-//! All of it is written back.
+//! They are messages of Chat Completions, and [`openai_chat`](super::openai_chat) reads them. `trajectory` and its
+//! `query`, which repeat the prompt of every step, are no messages. The writer supports all changes.
 
 mod spec;
 

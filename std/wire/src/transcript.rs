@@ -1,4 +1,4 @@
-//! The content of a text: conversations, and the place of each of their messages in it.
+//! The content of a text: its conversations, and the place of each message in the text.
 
 mod compactions;
 mod container;
@@ -34,47 +34,48 @@ pub use write::write_back;
 
 /// The conversations of a text, as [`read`](super::read) found them, and the text itself.
 ///
-/// To change it, change the entries of a conversation and give it to [`write_back`].
+/// To change the text, change the entries of a conversation and pass the transcript to [`write_back`].
 #[derive(Clone)]
 pub struct Transcript {
     pub(crate) source: Arc<str>,
     pub(crate) lists: Vec<List>,
     pub(crate) records: Vec<Record>,
     pub(crate) conversations: Vec<Conversation>,
-    /// Arrays that were looked at before there was a transcript.
+    /// Arrays whose elements were found before there was a transcript.
     pub(crate) arrays: Vec<KnownArray>,
-    /// The long values in the text, where they were seen.
+    /// The long values in the text, if they are known.
     pub(crate) spans: Spans,
 }
 
-/// One conversation of a text: what one request to a model would hold.
+/// One conversation of a text: the messages of one request to a model.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Conversation {
-    /// Its format.
+    /// The format of the conversation.
     pub format: Format,
-    /// The name of the conversation in the text; empty where it has none.
+    /// The id of the conversation in the text; empty if it has none.
     pub id: Str,
-    /// Its name in a list: a title, a task, an agent's name; empty where there is nothing better than its place.
+    /// The name of the conversation in a list: a title, a task, an agent's name. It is empty if the place is its best
+    /// name.
     pub label: Str,
-    /// Its place in the text, as a JSON pointer; empty for the whole.
+    /// The place of the conversation in the text, as a JSON pointer; empty for the whole text.
     pub path: String,
-    /// Its relation to the other conversations.
+    /// The relation to the other conversations.
     pub relation: Relation,
-    /// Whether it is what the program that wrote the text would go on with.
+    /// Whether the program that wrote the text would continue this conversation.
     pub active: bool,
-    /// Its messages, in the order in which a model sees them.
+    /// The messages, in the order in which a model sees them.
     pub entries: LazyList<TranscriptEntry>,
     /// The compactions that the tool itself has made.
     pub compactions: ToolCompactions,
-    /// The usage that providers reported of the responses in it.
+    /// The usage that providers reported for responses in the conversation.
     pub usage: LazyList<UsageEntry>,
     /// Number of messages that were read.
     pub(crate) pieces: usize,
     pub(crate) as_read: AsRead,
-    /// Whether it stands in a log that is only added to.
+    /// Whether the conversation is in a log, which only grows.
     pub(crate) is_log: bool,
-    /// The places in which a new message can be written.
+    /// The places for new messages.
     pub(crate) insertion: Insertion,
 }
 
@@ -82,7 +83,7 @@ pub struct Conversation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Insertion {
     Anywhere,
-    /// Not between the messages of one record: half a record beside the other half would have its name twice.
+    /// Not between the messages of one record: the two halves of the record would have the same id.
     BetweenRecords,
     Nowhere,
 }
@@ -94,16 +95,16 @@ pub(crate) enum AsRead {
     Shared(Stage),
 }
 
-/// The records of which a conversation has only some of the messages, and which those are.
+/// The records of which a conversation has only some messages, and the numbers of these messages.
 pub(crate) type Partial = HashMap<SourceRecordId, Vec<u32>>;
 
 /// The relation of a conversation to another one of the same text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Relation {
-    /// To none.
+    /// No relation.
     Own,
-    /// A thread of a sub-agent, which the conversation with this index called.
+    /// A thread of a sub-agent that the conversation with this index called.
     SideChain(usize),
     /// Another end of the conversation with this index: an abandoned branch, or another choice of a response.
     Branch(usize),
@@ -121,19 +122,19 @@ pub struct TranscriptEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceRecordId(pub(crate) u32);
 
-/// A compaction that the tool made which wrote the text.
+/// A compaction that was made by the tool that wrote the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolCompaction {
-    /// The entry before which it happened.
+    /// The index of the entry before which the compaction happened.
     pub at: usize,
-    /// The reason for it, in the tool's words; empty where it does not say.
+    /// The reason for the compaction, in the tool's words; empty if unknown.
     pub trigger: Str,
-    /// Number of messages of the text that it took out of the conversation, where that can be known.
+    /// Number of messages of the text that the compaction took out of the conversation, if it is known.
     pub dropped: Option<u64>,
-    /// The size before it, in tokens, as the tool says.
+    /// The size before the compaction in tokens, according to the tool.
     pub tokens_before: Option<u64>,
-    /// The size after it, in tokens, as the tool says.
+    /// The size after the compaction in tokens, according to the tool.
     pub tokens_after: Option<u64>,
 }
 
@@ -141,31 +142,31 @@ pub struct ToolCompaction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UsageEntry {
-    /// The last entry of the response.
+    /// The index of the last entry of the response.
     pub at: usize,
     /// The report.
     pub usage: Usage,
 }
 
 impl Transcript {
-    /// The text that it was read from.
+    /// The source text of the transcript.
     #[must_use]
     pub const fn source(&self) -> &Arc<str> {
         &self.source
     }
 
-    /// Its conversations, in the order of the text.
+    /// The conversations, in the order of the text.
     #[must_use]
     pub fn conversations(&self) -> &[Conversation] {
         &self.conversations
     }
 
-    /// Its conversations, to be changed.
+    /// The conversations, for changes.
     pub fn conversations_mut(&mut self) -> &mut [Conversation] {
         &mut self.conversations
     }
 
-    /// The conversation that goes on: the first active one.
+    /// The active conversation; the first one, if there are several.
     #[must_use]
     pub fn active(&self) -> Option<&Conversation> {
         self.conversations.iter().find(|conversation| conversation.active)
@@ -180,7 +181,7 @@ impl Transcript {
 }
 
 impl Conversation {
-    /// An active conversation of its own, without messages.
+    /// Creates an active conversation of its own, without messages.
     pub(crate) fn new(format: Format, path: impl Into<String>) -> Self {
         Self {
             format,
@@ -199,7 +200,7 @@ impl Conversation {
         }
     }
 
-    /// The conversation with the `len` messages of a stage of its file.
+    /// Sets the `len` messages of a stage of the file as the messages of the conversation.
     pub(crate) fn with_stage(mut self, stage: &Stage, len: usize) -> Self {
         self.entries = LazyList::of(stage.clone(), len);
         self.usage = LazyList::of(stage.clone(), 0);
@@ -207,14 +208,14 @@ impl Conversation {
         self
     }
 
-    /// Keeps the places of the entries as they were read, to recognise later changes.
+    /// Stores the places of the entries at the time of reading, to recognise later changes.
     pub(crate) fn seal(&mut self) {
         if matches!(self.as_read, AsRead::Own(_)) {
             self.as_read = AsRead::Own(self.entries.iter().filter_map(TranscriptEntry::place).collect());
         }
     }
 
-    /// Whether its messages say what they said when it was read, where the file holds its messages.
+    /// Whether the messages have the same content as at the time of reading, if the file holds the messages.
     pub(crate) fn says_the_same(&self) -> bool {
         let AsRead::Shared(stage) = &self.as_read else {
             return self.is_in_order() && self.entries.is_empty();
@@ -226,14 +227,14 @@ impl Conversation {
             && was.iter().map(TranscriptEntry::message).zip(self.messages()).all(is_same)
     }
 
-    /// Whether its entries are those that were read, in their order, whatever they say now.
+    /// Whether the entries are the entries that were read, in the same order, with any content.
     pub(crate) fn is_in_order(&self) -> bool {
         self.entries.len() == self.pieces
             && (self.entries.is_shared()
                 || self.entries.iter().map(TranscriptEntry::place).eq(self.as_read().map(Some)))
     }
 
-    /// The records of its messages when it was read, and the number of each message in its record.
+    /// The records of the messages at the time of reading, and the number of each message in its record.
     pub(crate) fn as_read(&self) -> Box<dyn Iterator<Item = (SourceRecordId, u32)> + '_> {
         match &self.as_read {
             AsRead::Own(places) => Box::new(places.iter().copied()),
@@ -241,7 +242,7 @@ impl Conversation {
         }
     }
 
-    /// Which messages it had of the records of which it had only some.
+    /// The messages at the time of reading, for each record of which the conversation had only some messages.
     pub(crate) fn partial(&self, records: &[Record]) -> Partial {
         let mut had = Partial::new();
         for (id, piece) in self.as_read() {
@@ -255,12 +256,12 @@ impl Conversation {
         had
     }
 
-    /// Its messages, in order.
+    /// The messages, in order.
     pub fn messages(&self) -> impl ExactSizeIterator<Item = &Message> {
         self.entries.iter().map(|entry| &entry.message)
     }
 
-    /// Adds the messages that the record `id` is made of, in the order in which they stand in it.
+    /// Adds the messages of the record `id`, in the order of the record.
     pub(crate) fn extend(&mut self, id: SourceRecordId, messages: impl IntoIterator<Item = Message>) {
         let pieces = messages.into_iter().zip(0..);
         self.entries.extend(pieces.map(|(message, piece)| TranscriptEntry::of(message, id, piece)));
@@ -269,13 +270,13 @@ impl Conversation {
 }
 
 impl TranscriptEntry {
-    /// A message that the text does not have yet.
+    /// Creates an entry for a new message, which is not in the text.
     #[must_use]
     pub const fn new(message: Message) -> Self {
         Self { message, record: None, piece: 0 }
     }
 
-    /// A message that was read as the `piece`th of the record `id`.
+    /// Creates an entry for the message with the number `piece` of the record `id`.
     pub(crate) const fn of(message: Message, id: SourceRecordId, piece: u32) -> Self {
         Self { message, record: Some(id), piece }
     }
@@ -296,14 +297,14 @@ impl TranscriptEntry {
         self.message
     }
 
-    /// Replaces the message: with one that [`Message::with_parts`] made of the one that was there.
+    /// Replaces the message. Make the new message with [`Message::with_parts`] from the present one.
     #[must_use]
     pub fn with_message(mut self, message: Message) -> Self {
         self.message = message;
         self
     }
 
-    /// The record that it comes from; `None` for a message that the text does not have yet.
+    /// The record of the message; `None` for a new message, which is not in the text.
     #[must_use]
     pub const fn record(&self) -> Option<SourceRecordId> {
         self.record
@@ -313,7 +314,7 @@ impl TranscriptEntry {
         Some((self.record?, self.piece))
     }
 
-    /// Whether it and the entry before it were one record, so that a writer joins them again.
+    /// Whether the message and the entry before it came from one record, so that a writer joins them again.
     #[must_use]
     pub const fn rejoin(&self) -> bool {
         self.record.is_some() && self.piece > 0
@@ -321,7 +322,7 @@ impl TranscriptEntry {
 }
 
 impl UsageEntry {
-    /// The report on the response that ends with the entry `at`.
+    /// Creates the report on the response that ends with the entry `at`.
     #[must_use]
     pub const fn new(at: usize, usage: Usage) -> Self {
         Self { at, usage }
@@ -329,7 +330,7 @@ impl UsageEntry {
 }
 
 impl ToolCompaction {
-    /// A compaction before the entry `at`, of which nothing else is known.
+    /// Creates a compaction before the entry `at`, without further information.
     #[must_use]
     pub fn new(at: usize) -> Self {
         Self { at, trigger: Str::default(), dropped: None, tokens_before: None, tokens_after: None }

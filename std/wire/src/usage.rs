@@ -1,4 +1,4 @@
-//! Usage that providers report of a response, read from the texts that they send.
+//! Reads the usage that providers report in their responses.
 //!
 //! ```
 //! use epitome_wire::usage::reported;
@@ -10,18 +10,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The cost of Anthropic's own compactions is not in the totals of a report, and the size of nothing: [`compactions`] gives it. The report
-//! itself has the size of the compacted request: see [`Usage::after_compaction`].
+//! The totals of a report do not include the cost of Anthropic's own compactions, which is the size of no request:
+//! [`compactions`] returns it. The report itself has the size of the compacted request: see
+//! [`Usage::after_compaction`].
 //!
-//! The keys of a report tell its vendor: no two vendors mean different things by the same set of them.
+//! The keys of a report identify its vendor: no two vendors use the same set of keys with different meanings.
 //!
 //! | keys | vendor | meaning |
 //! |---|---|---|
 //! | `prompt_tokens` | Chat Completions and its followers | cached tokens are part of the input |
 //! | `input_tokens` with `input_tokens_details` or `total_tokens` | Responses | the same |
-//! | `input_tokens` otherwise | Anthropic | tokens that were read from and written to the cache are beside it |
+//! | `input_tokens` otherwise | Anthropic | tokens read from and written to the cache are not part of the input |
 //! | `inputTokens` | Bedrock's Converse | the same |
-//! | `promptTokenCount` | Gemini | thoughts and server-side tools stand beside prompt and answer |
+//! | `promptTokenCount` | Gemini | prompt and answer do not include thoughts and server-side tools |
 
 use epitome_core::{AnthropicTokens, GeminiTokens, OpenAiTokens, Usage};
 
@@ -29,8 +30,10 @@ use super::WireError;
 use super::expect::number;
 use super::json::{self, ValueKind};
 
-/// The usage that the response `text`, or an event of a streamed response, reports; `None` if it reports nothing. The first event of a stream of
-/// Anthropic reports the input, and the last one the output. A list of Gemini's streamed chunks or another array is no response.
+/// The usage in the response `text`, or in an event of a streamed response; `None` if it reports nothing.
+///
+/// The first event of a stream of Anthropic reports the input, and the last one the output. A list of Gemini's streamed
+/// chunks or another array is no response.
 ///
 /// ```
 /// use epitome_core::Usage;
@@ -45,7 +48,7 @@ use super::json::{self, ValueKind};
 /// ```
 ///
 /// # Errors
-/// `Shape` if it is no object or its report is none; `NotJson` and `Truncated` for what cannot be read.
+/// `Shape` if the text or its report is no object; `NotJson` and `Truncated` for a text that cannot be read.
 pub fn reported(text: &str) -> Result<Option<Usage>, WireError> {
     super::expect::expect_object(text, "a response")?;
     let names = &["usage", "usageMetadata", "usage_metadata", "response", "message", "type"];
@@ -69,8 +72,8 @@ pub fn reported(text: &str) -> Result<Option<Usage>, WireError> {
     }
 }
 
-/// The usage of the compactions that Anthropic's API made for `response`, in order: they are billed, and in no total of
-/// its report. To be counted as spent, beside what [`reported`] tells.
+/// The usage of the compactions that Anthropic's API made for `response`, in order. They are billed, and are in no
+/// total of the report. Count them as spent, in addition to the usage from [`reported`].
 ///
 /// ```
 /// use epitome_core::Usage;
@@ -104,16 +107,16 @@ pub fn compactions(response: &str) -> Result<Vec<Usage>, WireError> {
     Ok(found)
 }
 
-/// The size of the prompt in a report of Gemini, in both spellings.
+/// The keys of the prompt's size in a report of Gemini, in both spellings.
 const PROMPT: &[&str; 2] = &["promptTokenCount", "prompt_token_count"];
 
-/// The type of the event with the last report of Anthropic, as it is written.
+/// The type of the event with the last report of Anthropic, as JSON.
 const MESSAGE_DELTA: &str = "\"message_delta\"";
 
-/// The type of a step in which Anthropic's API compacted, as it is written.
+/// The type of a step in which Anthropic's API compacted, as JSON.
 const COMPACTION: &str = "\"compaction\"";
 
-/// Calls `visit` with the type, as it is written, and the report of each step that the provider made itself.
+/// Calls `visit` with the type, as JSON, and the report of each step that the provider made itself.
 fn each_iteration(
     usage: &str,
     mut visit: impl FnMut(Option<&str>, &str) -> Result<(), WireError>,
@@ -173,7 +176,7 @@ fn chat(raw: &str) -> Result<Usage, WireError> {
         input: number(input),
         output: number(output),
         total: number(total),
-        // DeepSeek's own name for it.
+        // DeepSeek's own name for cached tokens.
         cached: cached.or(number(hit)),
         reasoning: within(output_details, "reasoning_tokens")?,
     });
@@ -196,8 +199,9 @@ fn responses(raw: &str) -> Result<Usage, WireError> {
     Ok(usage)
 }
 
-/// Reads a report of Anthropic. Where the provider ran tools in steps of its own, the report adds their inputs up: then only the first step
-/// has the size of the request. Where it compacted, the first step after that has the size of the compacted request.
+/// Reads a report of Anthropic. If the provider ran tools in steps of its own, the report adds up their inputs, and
+/// only the first step has the size of the request. If the provider compacted, the first step after the compaction has
+/// the size of the compacted request.
 fn anthropic(raw: &str) -> Result<Usage, WireError> {
     let usage = Usage::anthropic(anthropic_tokens(raw)?);
     let mut ran = false;

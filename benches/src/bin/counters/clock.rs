@@ -1,26 +1,26 @@
-//! Times on a machine that others use too: calls take turns, and the middle of their times is taken.
+//! Times on a machine that runs other programs too: calls alternate, and the median of their times is taken.
 
 use core::hint::black_box;
 use core::time::Duration;
 use std::time::Instant;
 
-/// The times of some calls, round by round.
+/// The times of several calls, by round.
 pub(crate) struct Rounds<const CALLS: usize>(Vec<[Duration; CALLS]>);
 
 impl<const CALLS: usize> Rounds<CALLS> {
-    /// Makes all of `calls` in turn, `rounds` times.
+    /// Makes all `calls` in turn, `rounds` times.
     pub(crate) fn of(rounds: usize, mut calls: [&mut dyn FnMut() -> u64; CALLS]) -> Self {
         Self((0..rounds).map(|_| core::array::from_fn(|at| timed(&mut *calls[at]))).collect())
     }
 
-    /// The middle of the times of a call.
+    /// The median time of a call.
     pub(crate) fn median(&self, call: usize) -> Duration {
         let mut times: Vec<_> = self.0.iter().map(|times| times[call]).collect();
         times.sort();
         times[times.len() / 2]
     }
 
-    /// Ratio of the times of `call` and of `other`: the middle of the rounds, each of which has both.
+    /// Ratio of the times of `call` and `other`: the median over the rounds, each of which has both times.
     pub(crate) fn ratio(&self, call: usize, other: usize) -> f64 {
         let mut ratios: Vec<_> =
             self.0.iter().map(|times| times[call].as_secs_f64() / times[other].as_secs_f64()).collect();
@@ -28,18 +28,19 @@ impl<const CALLS: usize> Rounds<CALLS> {
     }
 }
 
-/// The middle of `values`.
+/// The median of `values`.
 pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
-/// Time of a call on this thread: of its processor's time, where the system says it, so that other programs count less.
+/// Time of a call on this thread. It is processor time if the system reports that, so that other programs disturb it
+/// less.
 pub(crate) fn timed<T>(call: impl FnOnce() -> T) -> Duration {
     let (start, on_processor) = (Instant::now(), on_processor());
     black_box(call());
     let spent = on_processor.and_then(|before| self::on_processor()?.checked_sub(before));
-    // The scheduler counts in steps of a few milliseconds.
+    // The scheduler updates its count in steps of a few milliseconds.
     spent.filter(|spent| *spent >= PROCESSOR_TIME_MIN).unwrap_or_else(|| start.elapsed())
 }
 
@@ -49,5 +50,5 @@ fn on_processor() -> Option<Duration> {
     times.split(' ').next()?.parse().ok().map(Duration::from_nanos)
 }
 
-/// Shorter calls are measured by the clock on the wall.
+/// Minimum processor time of a measurement; shorter calls are measured by wall time.
 const PROCESSOR_TIME_MIN: Duration = Duration::from_millis(40);

@@ -1,4 +1,4 @@
-//! Measurements that need a fresh process: loading a vocabulary, its memory, and the first pass over texts.
+//! Measurements that need a new process: the time to load a vocabulary, its memory, and the first pass over texts.
 
 use core::error::Error;
 use std::process::Command;
@@ -10,11 +10,11 @@ use crate::clock::{median, timed};
 use crate::table::Table;
 use crate::{Sizes, texts};
 
-/// The figures that a child has measured.
+/// The results of a child process.
 #[derive(Debug, Clone, Copy)]
 struct Fresh {
     load_ms: f64,
-    /// Resident memory that loading has added; 0 where the system does not say.
+    /// Resident memory that loading has added; 0 if the system does not report it.
     load_mib: f64,
     first_pass_ms: f64,
     tokens: u64,
@@ -85,7 +85,7 @@ pub(crate) fn child(name: &str, messages: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The memory that this process holds, where the system says so.
+/// Resident memory of this process, if the system reports it.
 fn resident_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,4 +1,4 @@
-//! Text that grows, and counting that stops early.
+//! Counts of growing text, and counting that stops early.
 
 use core::hint::black_box;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(texts: &[&str], sizes: &Sizes, table: &mut Table) {
     up_to(texts, sizes, table);
 }
 
-/// After each of `deltas`, the amount must be that of all so far.
+/// Checks that after each of `deltas` the count equals the count of the whole text so far.
 fn check(text: &str, deltas: &[&str]) {
     let counter = FastTiktoken::o200k_base();
     let (mut stream, mut end) = (StreamCounter::new(counter), 0);
@@ -57,7 +57,7 @@ pub(crate) fn streamed(counter: FastTiktoken, deltas: &[&str]) -> u64 {
     last.as_u64()
 }
 
-/// Splits a text as a model says it: a token at a time, or several that make a character.
+/// Splits a text as a model streams it: into single tokens, or several tokens that make one character.
 pub(crate) fn tokens(text: &str) -> Vec<&str> {
     let encoding = tiktoken_rs::o200k_base_singleton();
     let (mut start, mut end, mut deltas) = (0, 0, Vec::new());
@@ -71,7 +71,7 @@ pub(crate) fn tokens(text: &str) -> Vec<&str> {
     deltas
 }
 
-/// Cut anywhere.
+/// Splits a text into pieces of a few bytes, at any character.
 pub(crate) fn deltas(text: &str) -> Vec<&str> {
     let (mut rest, mut deltas) = (text, Vec::new());
     while !rest.is_empty() {
@@ -82,7 +82,7 @@ pub(crate) fn deltas(text: &str) -> Vec<&str> {
     deltas
 }
 
-/// A limit of a tenth of a long text.
+/// Measures counting with a limit of a tenth of a long text.
 fn up_to(texts: &[&str], sizes: &Sizes, table: &mut Table) {
     let counter = FastTiktoken::o200k_base();
     let text = texts.concat();
@@ -93,7 +93,7 @@ fn up_to(texts: &[&str], sizes: &Sizes, table: &mut Table) {
     let rounds = Rounds::of(
         sizes.rounds,
         [
-            // So short that it is done some times over: both have to be long enough for the clock of the processor.
+            // One count is short and is repeated: both calls must be long enough for the processor clock.
             &mut || (0..UP_TO).filter_map(|_| counter.count_up_to(black_box(&text), limit)).count() as u64,
             &mut || counter.count(&text).as_u64(),
         ],
@@ -108,7 +108,7 @@ fn up_to(texts: &[&str], sizes: &Sizes, table: &mut Table) {
 
 /// Number of counts up to a limit in one timed call.
 const UP_TO: usize = 16;
-/// The size of a piece of an answer, about a token and a half.
+/// The size of a piece of a streamed answer, in bytes: about a token and a half.
 const DELTA_BYTES: usize = 6;
 /// Number of streams compared with counts of everything so far.
 const CHECKED: usize = 100;

@@ -1,4 +1,4 @@
-//! Plans of messages that have not been counted.
+//! Plans for messages without counts.
 
 use core::cell::Cell as Slot;
 use core::convert::Infallible;
@@ -26,7 +26,7 @@ pub(crate) fn run(pool: &Pool, sizes: &Sizes, table: &mut Table) {
         }
     });
     let total = exact.view().tokens();
-    // 100,000 of the twenty million tokens of 100,000 messages; of fewer, the same share.
+    // 100,000 of the twenty million tokens of 100,000 messages; for fewer messages the same share.
     let goal = total / 200;
     let budget = Budget::builder().window(goal * 3).reserve(0).trigger(goal * 2).goal(goal).build().unwrap();
     let bytes: usize = messages.iter().map(|message| message.text().len()).sum();
@@ -54,7 +54,7 @@ pub(crate) fn run(pool: &Pool, sizes: &Sizes, table: &mut Table) {
     lines(&messages, total, table);
 }
 
-/// Triggers below and above the size, at distances from it.
+/// Measures triggers below and above the size, at several distances from it.
 fn lines(messages: &[Message<'_>], total: u64, table: &mut Table) {
     let (counter, mut shares) = (FastTiktoken::o200k_base(), Vec::new());
     let bytes: usize = messages.iter().map(|message| message.text().len()).sum();
@@ -88,7 +88,7 @@ fn count(message: &Message<'_>, counted: &Slot<usize>) -> Result<Tokens, Infalli
     Ok(count_message(message, &FastTiktoken::o200k_base() as &dyn TokenCounter))
 }
 
-/// Verdicts and size of a plan.
+/// The verdicts and the size of a plan.
 fn decided(index: epitome::core::Index<'_>, budget: &Budget, strategy: &dyn Strategy) -> (String, u64) {
     let mut cells = vec![Cell::default(); index.span_count()];
     match plan(index, budget, Pass::Manual, strategy, &mut cells).unwrap() {

@@ -1,9 +1,10 @@
-//! Costs of counting, beside their targets, as a Markdown table.
+//! Costs of counting, with their targets, as a Markdown table.
 //!
-//! `counters` takes a few minutes; `--smoke` runs the same cases on small inputs. Every case asserts that its results are
-//! right before it is timed. Calls that are compared take turns, so that a busy machine is as busy for both, and the middle of the
-//! rounds is taken; `benches/counters_instructions.sh` has the same ratios in instructions, which no other program disturbs.
-//! Cases that need a fresh process (loading a vocabulary, the first pass) are measured in child processes of this program.
+//! `counters` takes a few minutes; `--smoke` runs the same cases on small inputs. Every case asserts that its results
+//! are right before it is timed. Compared calls alternate, so that other programs disturb both equally, and the median
+//! of the rounds is taken. `benches/counters_instructions.sh` has the same ratios in instructions, which other programs
+//! do not disturb. Cases that need a new process (loading a vocabulary, the first pass) are measured in child processes
+//! of this program.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its table is its output")]
 #![expect(
@@ -34,11 +35,11 @@ use table::{Table, mb_per_second};
 /// Amounts of the measured inputs.
 #[derive(Debug, Clone, Copy)]
 struct Sizes {
-    /// Messages whose texts are counted by both counters.
+    /// Number of messages whose texts are counted by both counters.
     counted: usize,
-    /// Messages of the history that is planned.
+    /// Number of messages of the history that is planned.
     planned: usize,
-    /// The largest of the long texts, in bytes.
+    /// Size of the largest of the long texts, in bytes.
     long: usize,
     rounds: usize,
 }
@@ -67,12 +68,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The texts of a made-up history, each on its own.
+/// The texts of a generated history, one for each message.
 fn texts(pool: &Pool, messages: usize) -> Vec<&str> {
     Messages::new(pool, SEED).take(messages).map(|message: Message<'_>| message.text()).collect()
 }
 
-/// All counters over the same texts.
+/// Measures all counters over the same texts.
 fn warm(texts: &[&str], sizes: &Sizes, table: &mut Table) {
     let bytes = texts.iter().map(|text| text.len()).sum();
     for (fast, reference, encoding) in [
@@ -89,7 +90,7 @@ fn warm(texts: &[&str], sizes: &Sizes, table: &mut Table) {
             [
                 &mut || pass(&fast),
                 &mut || pass(&reference),
-                // So short that it is done some times over.
+                // One pass is so short that it is repeated.
                 &mut || (0..ESTIMATES).map(|_| pass(&ClassEstimator::new())).sum(),
                 &mut || sum(&|text| bare.count(text)),
                 &mut || sum(&|text| encoding.encode_ordinary(text).len()),
@@ -119,7 +120,8 @@ fn warm(texts: &[&str], sizes: &Sizes, table: &mut Table) {
     }
 }
 
-/// Long texts, mostly without a place to cut them: the time of each kind at one size and at twice that.
+/// Measures long texts, most of them without a place to split them: the time of each kind at one size and at twice that
+/// size.
 fn worst(sizes: &Sizes, table: &mut Table) {
     let counter = FastTiktoken::o200k_base();
     let (mut slowest, mut steepest) = ((0.0, ""), (0.0, ""));

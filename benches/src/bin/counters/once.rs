@@ -1,4 +1,4 @@
-//! One step alone, for `counters_instructions.sh`: only the instructions inside of [`measured`] are counted.
+//! Runs one step alone, for `counters_instructions.sh`: only the instructions inside [`measured`] are counted.
 
 use core::hint::black_box;
 
@@ -10,8 +10,8 @@ use epitome_benches::nasty::Nasty;
 use crate::growing::{deltas, streamed, tokens};
 use crate::{SEED, texts};
 
-/// Does the step called `what` on `size` messages, the second time unless it is called `-cold`; or counts a text of `size`
-/// bytes of the kind called so.
+/// Runs the step `what` on `size` messages, for the second time unless its name ends in `-cold`. If `what` is a kind of
+/// text, counts a text of `size` bytes of that kind.
 pub(crate) fn run(what: &str, size: usize) -> Result<(), String> {
     let fast = FastTiktoken::o200k_base();
     if let Some(kind) = Nasty::LONG.into_iter().find(|kind| *kind == what) {
@@ -39,7 +39,7 @@ pub(crate) fn run(what: &str, size: usize) -> Result<(), String> {
         _ => return Err(format!("no step is called {what:?}")),
     };
     black_box(match what.ends_with("-cold") {
-        // The tables at least.
+        // Loads at least the tables.
         true => fast.count(LOADING).max(reference.count(LOADING)).as_u64(),
         false => step(),
     });
@@ -47,11 +47,11 @@ pub(crate) fn run(what: &str, size: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs `work`: only the instructions in here are counted.
+/// Runs `work`. Only the instructions in this function are counted.
 #[inline(never)]
 fn measured(work: &mut dyn FnMut() -> u64) {
     black_box(work());
 }
 
-/// Counting it loads the tables.
+/// A text whose count loads the tables.
 const LOADING: &str = "hello world";

@@ -1,4 +1,4 @@
-//! The estimator against a tokenizer.
+//! Compares the estimator with a tokenizer.
 
 use std::collections::HashSet;
 

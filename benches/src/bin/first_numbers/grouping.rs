@@ -1,4 +1,4 @@
-//! Grouping, planning, projecting, validating, repairing.
+//! Measures grouping, planning, projection, validation and repair.
 
 use core::error::Error;
 use core::hint::black_box;
@@ -107,14 +107,14 @@ pub(crate) fn growth(pool: &Pool, sizes: &Sizes, table: &mut Table) {
     );
 }
 
-/// The part that a store loads of a history whose older part is hidden.
+/// The visible part of a history whose older part is hidden, as a store loads it.
 struct Visible<'h, 't> {
     messages: &'h [Message<'t>],
     index: Grouped,
 }
 
 impl<'h, 't> Visible<'h, 't> {
-    /// The last `visible` messages, or a few less: from the first group that begins there.
+    /// Takes about the last `visible` messages, from the first group that begins there.
     fn new(history: &'h [Message<'t>], tokens: &[Tokens], visible: usize) -> Self {
         let mut whole = Grouped::new();
         let placed: Vec<_> = history
@@ -138,7 +138,7 @@ impl<'h, 't> Visible<'h, 't> {
         shown
     }
 
-    /// Counts violations.
+    /// Counts protocol violations.
     fn project_and_validate(&self) -> usize {
         violations(self.index.view().projection().flatten().map(|at| &self.messages[at as usize]))
     }
@@ -165,8 +165,8 @@ fn point(messages: &[Message<'_>], tokens: &[Tokens], rounds: usize) -> Point {
     }
 }
 
-/// The median and the 99.9th percentile of the time of a push: of each the least of `rounds`, so that what else the machine does
-/// is left out.
+/// The median and the 99.9th percentile of the time of a push. The time of each push is the least of `rounds`, so that
+/// other programs do not count.
 fn one_by_one(messages: &[Message<'_>], tokens: &[Tokens], rounds: usize) -> (Duration, Duration) {
     let mut times = vec![Duration::MAX; messages.len()];
     for _ in 0..rounds {
@@ -217,7 +217,8 @@ pub(crate) fn once(what: &str, messages: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The totals are those of a sum from scratch, the goal is met, and no call is parted from its results.
+/// Asserts that the totals equal a sum from scratch, that the plan meets the goal, and that no call is separated from
+/// its results.
 fn assert_plan_is_right(history: &[Message<'_>], tokens: &[Tokens], index: &Grouped) {
     let naive = |positions: &[u32]| positions.iter().map(|at| tokens[*at as usize].as_u64()).sum::<u64>();
     let all: Vec<_> = (0..history.len() as u32).collect();
@@ -230,7 +231,7 @@ fn assert_plan_is_right(history: &[Message<'_>], tokens: &[Tokens], index: &Grou
     });
 }
 
-/// The time to read, once, tables of the size of those of `spans` spans: 24 bytes and 1 byte each.
+/// The time to read tables once that are as large as those of `spans` spans: 24 bytes and 1 byte for each span.
 fn read_once(spans: usize, copies: usize, rounds: usize) -> Duration {
     let (table, cells) = (vec![[1_u32; 6]; spans], vec![1_u8; spans]);
     median(rounds, || {

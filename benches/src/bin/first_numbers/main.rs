@@ -1,8 +1,8 @@
-//! The first numbers to look at: what each step of Epitome costs on this machine, beside its target, as a Markdown table.
+//! An overview of the costs: each step of Epitome on this machine, with its target, as a Markdown table.
 //!
-//! `first_numbers` takes a few minutes; `--smoke` runs the same cases at small sizes in seconds, so that their assertions
-//! hold; `--giant` measures the memory of one compaction of a 1 GB file. Each case asserts that its results are right before
-//! it is timed, and compares only within the one run. Times are medians of several rounds.
+//! `first_numbers` takes a few minutes. `--smoke` runs the same cases at small sizes in seconds, to check their
+//! assertions. `--giant` measures the memory of one compaction of a 1 GB file. Each case asserts that its results are
+//! right before it is timed, and compares only times of the same run. Times are medians of several rounds.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its table is its output")]
 #![expect(
@@ -28,13 +28,13 @@ use table::Table;
 /// Amounts of the measured inputs.
 #[derive(Debug, Clone, Copy)]
 struct Sizes {
-    /// Messages of the history that most cases use.
+    /// Number of messages of the history that most cases use.
     messages: usize,
-    /// Messages of the histories whose cost for each message is compared.
+    /// Numbers of messages of the histories whose cost for each message is compared.
     growth: &'static [usize],
-    /// Messages whose texts are counted with a tokenizer, which is slow.
+    /// Number of messages whose texts are counted with a tokenizer, which is slow.
     counted: usize,
-    /// Messages in the store with the long log.
+    /// Number of messages in the store with the long log.
     stored: usize,
     /// Size of the JSONL file, in bytes.
     jsonl: u64,
@@ -59,7 +59,7 @@ const SMOKE: Sizes = Sizes {
     rounds: 2,
 };
 
-/// Size of a file so large that any second copy of it shows.
+/// Size of a file in bytes, so large that any second copy in memory is visible.
 const GIANT_BYTES: u64 = 1 << 30;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -70,7 +70,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         [] => all(&FULL, &mut table)?,
         ["--smoke"] => all(&SMOKE, &mut table)?,
         ["--giant"] => memory::giant(GIANT_BYTES, &mut table)?,
-        // Steps that measure for the above and for `instructions.sh`, in processes of their own.
+        // Steps for the cases above and for `instructions.sh`, each in a separate process.
         ["--peak", program, arguments @ ..] => return memory::peak(program, arguments),
         ["--once", what, messages] => {
             grouping::once(what, messages.parse()?)?;
@@ -97,7 +97,7 @@ fn all(sizes: &Sizes, table: &mut Table) -> Result<(), Box<dyn Error>> {
     memory::run(&pool, sizes, table)
 }
 
-/// The made-up history that every case measures on; longer ones begin with the shorter ones.
+/// The generated history of all cases; a longer history begins with the shorter ones.
 fn history(pool: &Pool, messages: usize) -> Vec<Message<'_>> {
     Messages::new(pool, SEED).take(messages).collect()
 }

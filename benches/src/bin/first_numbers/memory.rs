@@ -1,4 +1,4 @@
-//! The peak memory of the program `epitome`.
+//! Measures the peak memory of the program `epitome`.
 
 use core::error::Error;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use crate::table::Table;
 use crate::{SEED, Sizes};
 
 const MIB: f64 = 1_048_576.0;
-/// Size of a message in Chat Completions JSON, about.
+/// Approximate size of a message in Chat Completions JSON, in bytes.
 const MESSAGE_BYTES: u64 = 700;
 const WHY_JSON: &str = "shows the largest resident set of a compaction of one JSON document, as a multiple of the file; matters \
      because a transcript that fits in memory should not need several times that";
@@ -62,15 +62,15 @@ fn document(program: &Path, file: &Path, table: &mut Table) -> Result<(), Box<dy
     table.row(
         &format!("peak memory, JSON of {:.0} MiB", bytes as f64 / MIB),
         &format!("{:.0} MiB, {times:.2}x the file", peak as f64 / MIB),
-        // The program itself has some 6 MiB, beside which a small file says nothing.
+        // The program itself takes about 6 MiB; a small file is not significant beside that.
         (bytes >= 10 << 20).then_some(("<= 3x, aim 1.6x", times <= 3.0)),
         WHY_JSON,
     );
     Ok(())
 }
 
-/// Runs a program and prints its largest resident set in bytes. In a process of its own, because a child counts what
-/// its parent held when it was forked.
+/// Runs a program and prints its largest resident set in bytes. This runs in a separate process, because the count of a
+/// child includes the memory of its parent at the fork.
 pub(crate) fn peak(program: &str, arguments: &[&str]) -> Result<ExitCode, Box<dyn Error>> {
     let child = Command::new(program).args(arguments).stdout(Stdio::null()).spawn()?;
     let used = child.wait4()?;
@@ -78,7 +78,7 @@ pub(crate) fn peak(program: &str, arguments: &[&str]) -> Result<ExitCode, Box<dy
     Ok(if used.status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The peak of compacting `file` into another one.
+/// The peak memory of a compaction of `file` into another file, in bytes.
 fn peak_of(program: &Path, file: &Path) -> Result<u64, Box<dyn Error>> {
     let out = file.with_extension("out");
     let arguments: [OsString; 8] = [
@@ -100,7 +100,7 @@ fn peak_of(program: &Path, file: &Path) -> Result<u64, Box<dyn Error>> {
     Ok(String::from_utf8(ran.stdout)?.trim().parse()?)
 }
 
-/// The program, beside this one.
+/// The program `epitome` in the folder of this program, if it exists.
 fn program() -> Result<Option<PathBuf>, Box<dyn Error>> {
     let beside = std::env::current_exe()?.with_file_name(format!("epitome{}", std::env::consts::EXE_SUFFIX));
     Ok(Some(beside).filter(|path| path.is_file()))

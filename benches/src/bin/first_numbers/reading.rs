@@ -1,4 +1,4 @@
-//! Reading Chat Completions JSON.
+//! Measures the reading of Chat Completions JSON.
 
 use core::error::Error;
 

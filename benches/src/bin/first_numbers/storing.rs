@@ -1,4 +1,4 @@
-//! Stores: appending and loading.
+//! Measures stores: appends and loads.
 
 use core::error::Error;
 use core::time::Duration;
@@ -24,7 +24,7 @@ const BATCH: usize = 1_000;
 
 pub(crate) fn run(history: &[Message<'_>], sizes: &Sizes, table: &mut Table) -> Result<(), Box<dyn Error>> {
     let entries = steps::entries(&history[..sizes.stored.min(history.len())]);
-    // The end of the long one: what a load finds says the same in both.
+    // The short session is the end of the long one: a load returns the same texts for both.
     let short = first_of_turn(&entries, entries.len().saturating_sub(1_000));
     let short = moved(&entries[short..], 0);
     let folder = tempfile::tempdir()?;
@@ -34,7 +34,7 @@ pub(crate) fn run(history: &[Message<'_>], sizes: &Sizes, table: &mut Table) -> 
     for (name, store) in stores {
         let (short_id, _) = filled(store, "short", &short)?;
         let (long_id, head) = filled(store, "long", &entries)?;
-        // In turns, so that both meet the same heap.
+        // In turns, so that both loads have the same state of the heap.
         let (mut of_short, mut of_long) = (Vec::new(), Vec::new());
         for _ in 0..sizes.rounds * 5 {
             of_short.push(timed(|| block_on(store.load(&short_id)).unwrap()));
@@ -57,7 +57,8 @@ pub(crate) fn run(history: &[Message<'_>], sizes: &Sizes, table: &mut Table) -> 
     Ok(())
 }
 
-/// A session that holds `entries`, with all but the newest and the instructions, which come first, hidden.
+/// Makes a session with `entries`. The newest entries and the instructions, which come first, are visible; all others
+/// are hidden.
 fn filled(
     store: &dyn HistoryStore,
     name: &str,
@@ -100,7 +101,7 @@ fn appending(
     })
 }
 
-/// The entries, with their anchors moved to a session that has them from `first` on.
+/// The entries with their anchors shifted, for a session in which they begin at `first`.
 fn moved(entries: &[Entry], first: u64) -> Vec<Entry> {
     let was = entries.first().map_or(0, |entry| entry.anchor.0);
     let mut moved = entries.to_vec();

@@ -1,4 +1,4 @@
-//! The table that is printed, and the clock behind it.
+//! The printed table, and the clock for its times.
 
 use core::fmt;
 use core::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Instant;
 pub(crate) struct Table(Vec<String>);
 
 impl Table {
-    /// Adds a case: its name, its figure, its target with whether it was met, and the sentence that says why.
+    /// Adds a case: its name, its result, its target and whether the target was met, and the reason for the case.
     pub(crate) fn row(&mut self, case: &str, measured: &str, target: Option<(&str, bool)>, why: &str) {
         let target = match target {
             None => "-".to_owned(),
@@ -33,7 +33,7 @@ pub(crate) fn median<T>(rounds: usize, mut call: impl FnMut() -> T) -> Duration 
     middle((0..rounds).map(|_| timed(&mut call)).collect())
 }
 
-/// The time of one call. Its result is dropped outside of it.
+/// The time of one call, without the drop of its result.
 pub(crate) fn timed<T>(call: impl FnOnce() -> T) -> Duration {
     let start = Instant::now();
     let made = core::hint::black_box(call());
@@ -53,7 +53,7 @@ pub(crate) fn ms(time: Duration) -> String {
     format!("{:.2} ms", time.as_secs_f64() * 1e3)
 }
 
-/// A time for each of `count`, in nanoseconds.
+/// Time for each of `count` items, in nanoseconds.
 pub(crate) fn ns_each(time: Duration, count: usize) -> f64 {
     time.as_secs_f64() * 1e9 / count as f64
 }

@@ -1,6 +1,6 @@
-//! The kind of message that a text is, as far as its tokens depend on it.
+//! The class of a text, as far as its number of tokens depends on it.
 
-/// The kinds that are told apart.
+/// The distinguished classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
     Prose,
@@ -12,7 +12,7 @@ pub(crate) enum Class {
 }
 
 impl Class {
-    /// The first of these that `text` looks like.
+    /// The first class that `text` matches.
     pub(crate) fn of(text: &str) -> Self {
         let share = |counts: fn(char) -> bool| {
             let all = text.chars().count().max(1);

@@ -1,8 +1,8 @@
-//! Texts that agents meet and the folders may lack: encoded data, long runs, emoji, many languages.
+//! Texts that agents process and the folders may lack: encoded data, long runs, emoji, many languages.
 
 use epitome_benches::corpus::{File, Kind};
 
-/// Samples of everything that is not language, the same for the same seed.
+/// Samples of texts that are not natural language; the same seed gives the same samples.
 pub(crate) fn synthetic(seed: u64) -> Vec<File> {
     let random = &mut Random(seed);
     let emoji: Vec<char> = ('\u{1F300}'..='\u{1F64F}').chain('\u{1F680}'..='\u{1F6C0}').collect();
@@ -72,7 +72,7 @@ fn spaced(text: &str) -> String {
     text.chars().flat_map(|character| [character, ' ']).collect()
 }
 
-/// The generator called `SplitMix64`.
+/// The random number generator `SplitMix64`.
 struct Random(u64);
 
 impl Random {
@@ -91,7 +91,7 @@ impl Random {
         items[self.below(items.len())]
     }
 
-    /// Short lengths as often as long ones.
+    /// A random length; short lengths are as frequent as long ones.
     fn length(&mut self, max: usize) -> usize {
         let power = 1 << self.below(max.ilog2() as usize + 1);
         power + self.below(power)

@@ -1,10 +1,10 @@
-//! Fits the table of `ClassEstimator` and says how far it is off on sources it has not seen.
+//! Fits the table of `ClassEstimator` and reports its error on unseen sources.
 //!
 //! `fit_estimator [--table FILE] FOLDER..` reads the text and JSON files under the folders, counts their texts with
-//! tiktoken-rs (`o200k_base`), adds the translated messages of the programs that are installed, fits one table without each
-//! fold of the sources to measure it there, fits the table to keep on all of them, and writes it to FILE (or standard output)
-//! as Rust source. The report goes to standard error: each kind, transcript, language and class of message. The same files
-//! give the same table.
+//! tiktoken-rs (`o200k_base`), and adds the translated messages of the installed programs. It divides the sources into
+//! folds and, for each fold, fits a table without that fold and measures it on that fold. Then it fits the final table
+//! on all sources and writes it to FILE (or standard output) as Rust source. The report on standard error has each
+//! kind, transcript, language and class of message. The same files give the same table.
 
 #![expect(
     clippy::print_stdout,
@@ -79,14 +79,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// One text: how often it adds which cell, and what it counts.
+/// One text: how often it uses each cell, and its number of tokens.
 struct Sample {
     cells: Vec<(usize, f64)>,
     tokens: f64,
     chars: f64,
     bytes: f64,
     class: Class,
-    /// An earlier text of the file is the same: it says nothing new to the fit.
+    /// Whether an earlier text of the file is equal: a repeated text adds nothing to the fit.
     again: bool,
 }
 
@@ -103,12 +103,13 @@ impl SampledFile {
         (corpus::hash(&self.source) >> 7) as usize % FOLDS
     }
 
-    /// Every text is an equation, and so is the file as a whole: small errors that agree must not add up. The counts are taken
-    /// a little higher than they are: too few is worse than too many.
+    /// Adds an equation for every text, and one for the file as a whole, because small errors of equal sign must not
+    /// add up. The counts are slightly increased: an estimate that is too low is worse than one that is too high.
     fn add_to(&self, equations: &mut Equations) {
         let (of_texts, of_total) = match self.kind {
             Kind::Json | Kind::JsonStrings => (5.0, 500.0),
-            // Characters drawn by lot are in no real text: they say what a rare one weighs, and little about the others.
+            // Random characters occur in no real text: they show the weight of a rare character, and little about the
+            // others.
             Kind::Made("random ideographs" | "rare scripts") => (0.3, 60.0),
             Kind::Made(_) => (1.0, 300.0),
             Kind::Language => (0.6, 150.0),
@@ -116,10 +117,10 @@ impl SampledFile {
                 (1.0, if self.total.tokens > 300.0 { 100.0 } else { 10.0 })
             }
         };
-        // A long file has more to say, but not without bound.
+        // A long file has more weight, up to a bound.
         let share = (FILE_TOKENS_FULL / self.total.tokens).min(1.0);
         for sample in self.samples.iter().filter(|sample| !sample.again) {
-            // The error of a text grows like the root of its length: divide by the variance.
+            // The error of a text grows with the square root of its length: divide by the variance.
             equations.add_sample(sample, of_texts * share / (sample.tokens + SAMPLE_TOKENS_SMALL));
         }
         equations.add_sample(&self.total, of_total / self.total.tokens.powi(2));
@@ -190,7 +191,7 @@ fn sum(samples: &[Sample]) -> Sample {
     }
 }
 
-/// Maximum number of bytes of one source: a little of each in a registry of crates, all of anything else.
+/// Maximum number of bytes of one source: a small part of each crate in a registry, all of any other source.
 fn source_bytes_max(folder: &str) -> usize {
     if folder.contains("registry") { 150_000 } else { usize::MAX }
 }
@@ -199,7 +200,7 @@ const CATALOGS: &str = "/usr/share/locale";
 const FOLDS: usize = 4;
 const TRAIN_SEED: u64 = 1;
 const TEST_SEED: u64 = 2;
-/// The factor on the counts that the fit aims at.
+/// The factor by which the fit increases the counts.
 const UPWARD: f64 = 1.01;
 const FILE_TOKENS_FULL: f64 = 20_000.0;
 const SAMPLE_TOKENS_SMALL: f64 = 30.0;

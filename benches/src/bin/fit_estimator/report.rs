@@ -1,4 +1,4 @@
-//! Errors as tables: of whole files and of single texts, beside the usual rules of thumb.
+//! Tables of the errors of whole files and of single texts, with the usual rules of thumb for comparison.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,9 @@ use crate::class::Class;
 use crate::solve::Weights;
 use crate::{Sample, SampledFile};
 
-/// One row per kind: the error of a file's total (median and 95th percentile of its size, lowest, highest), the error of
-/// a single text (5th, 50th, 95th percentile), and the lowest and highest of chars/4 and bytes/4 on the same files.
+/// Prints one row for each kind: the error of a file's total (median and 95th percentile of its size, lowest, highest),
+/// the error of a single text (5th, 50th, 95th percentile), and the lowest and highest error of chars/4 and bytes/4 on
+/// the same files.
 pub(crate) fn print<'a>(files: impl Iterator<Item = (&'a SampledFile, &'a Weights)>) {
     let mut rows = BTreeMap::<(Kind, bool), Row>::new();
     for (file, weights) in files {
@@ -26,14 +27,15 @@ pub(crate) fn print<'a>(files: impl Iterator<Item = (&'a SampledFile, &'a Weight
     eprintln!("\n{}", extremes.concat());
 }
 
-/// One line for all files: the name of each and the error of its total.
+/// Prints one line for all files: the name of each file and the error of its total.
 pub(crate) fn print_each(files: &[SampledFile], weights: &Weights) {
     let errors = files.iter().map(|file| format!("{} {:+.0} %", file.name, 100.0 * error_of(file, weights)));
     eprintln!("{}\n", errors.collect::<Vec<_>>().join(", "));
 }
 
-/// A line for each JSON file with strings of 300 tokens or more: the error of its total, beside chars/4 and bytes/4. Then
-/// a line for all transcripts among them: those that name their source (`source__file.json`).
+/// Prints a line for each JSON file with strings of 300 tokens or more: the error of its total, and the errors of
+/// chars/4 and bytes/4. Then prints a line for all transcripts among them: the files whose name states their source
+/// (`source__file.json`).
 pub(crate) fn print_files<'a>(files: impl Iterator<Item = (&'a SampledFile, &'a Weights)>) {
     eprintln!("\n| transcript | tokens | estimate, % | chars/4, % | bytes/4, % |\n|---|---|---|---|---|");
     let strings =
@@ -53,7 +55,7 @@ pub(crate) fn print_files<'a>(files: impl Iterator<Item = (&'a SampledFile, &'a 
     eprintln!("| {} transcripts | | {} |", transcripts.len(), columns.join(" | "));
 }
 
-/// The size of errors (median, 95th percentile) and their range.
+/// The absolute size of errors (median, 95th percentile) and their range.
 fn summary(errors: impl Iterator<Item = f64>) -> String {
     let errors = sorted(errors.collect());
     let sizes = sorted(errors.iter().map(|error| error.abs()).collect());
@@ -67,7 +69,7 @@ fn summary(errors: impl Iterator<Item = f64>) -> String {
     )
 }
 
-/// One line: the error of each language's total.
+/// Prints one line: the error of the total of each language.
 pub(crate) fn print_languages<'a>(files: impl Iterator<Item = (&'a SampledFile, &'a Weights)>) {
     let mut sums = BTreeMap::<&str, (f64, f64)>::new();
     for (file, weights) in files.filter(|(file, _)| file.kind == Kind::Language) {
@@ -81,9 +83,9 @@ pub(crate) fn print_languages<'a>(files: impl Iterator<Item = (&'a SampledFile, 
     eprintln!("\nLanguages, %: {}", errors.collect::<Vec<_>>().join(", "));
 }
 
-/// A line for each class of message in transcripts: the mean absolute error of a message of 10 tokens or more, of the
-/// estimate, chars/4 and bytes/4; and of messages of 30 tokens or more the range of the estimate's errors, and how many of
-/// them are within a fifth.
+/// Prints a line for each class of message in transcripts. For messages of 10 tokens or more: the mean absolute error
+/// of the estimate, of chars/4 and of bytes/4. For messages of 30 tokens or more: the range of the errors of the
+/// estimate, and the share of errors within a fifth.
 pub(crate) fn print_classes<'a>(files: impl Iterator<Item = (&'a SampledFile, &'a Weights)>) {
     let mut rows = BTreeMap::<Class, Messages>::new();
     for (file, weights) in files.filter(|(file, _)| file.kind == Kind::JsonStrings) {
@@ -104,9 +106,9 @@ pub(crate) fn print_classes<'a>(files: impl Iterator<Item = (&'a SampledFile, &'
 #[derive(Default)]
 struct Messages {
     count: f64,
-    /// Sums of the sizes of the errors: of the estimate, chars/4 and bytes/4.
+    /// Sums of the absolute errors of the estimate, chars/4 and bytes/4.
     sums: [f64; 3],
-    /// The errors of the estimate of long ones.
+    /// The errors of the estimate for long messages.
     long: Vec<f64>,
 }
 
@@ -177,7 +179,7 @@ impl Row {
         self.extremes(name)
     }
 
-    /// The files that are furthest off, by name.
+    /// The files with the largest errors, by name.
     fn extremes(&self, name: &str) -> String {
         let named = |(error, file): &(f64, String)| format!("{file} {:+.1} %", 100.0 * error);
         let lowest: Vec<_> = self.files.iter().take(3).map(named).collect();
@@ -209,9 +211,9 @@ fn percentile(values: &[f64], place: usize) -> f64 {
 
 const HEADER: &str = "| kind | files | total: median / p95 of size, % | total: lowest .. highest, % | text: p5 .. p50 .. p95, % | chars/4, % | bytes/4, % |
 |---|---|---|---|---|---|---|";
-/// Below it, one odd line decides the error of a file.
+/// Minimum size of a file in tokens: in a smaller file, one unusual line decides the error.
 const FILE_TOKENS_SMALL: f64 = 300.0;
-/// Below it, the error of a text is mostly rounding.
+/// Minimum size of a text in tokens: the error of a smaller text is mostly rounding.
 const TEXT_TOKENS_MIN: f64 = 30.0;
-/// Below it, one token more or less is too much of a message.
+/// Minimum size of a message in tokens: in a smaller message, an error of one token is too large a share.
 const MESSAGE_TOKENS_MIN: f64 = 10.0;

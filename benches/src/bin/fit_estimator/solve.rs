@@ -4,7 +4,8 @@ use epitome_core::estimate::{CELLS_COUNT, WEIGHT_OF_ONE};
 
 use crate::{Sample, UPWARD};
 
-/// The normal equations of a set of samples. Sets add and subtract, so a fold is left out without reading again.
+/// The normal equations of a set of samples. Sets can be added and subtracted, so that a fold can be left out without
+/// reading the files again.
 #[derive(Clone)]
 pub(crate) struct Equations {
     /// Row-major, `CELLS_COUNT` squared.
@@ -34,7 +35,8 @@ impl Equations {
         self
     }
 
-    /// First in real numbers, then rounded, one cell after the other, each making up for the rounding of the others.
+    /// Solves the equations in real numbers, then rounds one cell after the other; each cell compensates the rounding
+    /// of the others.
     pub(crate) fn solve(&self) -> Weights {
         let expected = self.by_column();
         let mut weights = expected.clone();
@@ -43,7 +45,7 @@ impl Equations {
         Weights(weights.iter().map(|weight| (weight * ONE).round() as u8).collect())
     }
 
-    /// The expected weight of each cell before its own samples are looked at: the best table of equal rows.
+    /// The expected weight of each cell, before its own samples are considered: the best table with equal rows.
     fn by_column(&self) -> Vec<f64> {
         let mut columns = Self::new();
         for cell in 0..CELLS_COUNT {
@@ -123,7 +125,7 @@ impl Weights {
     }
 }
 
-/// The class of byte that a cell is for.
+/// The byte class of a cell.
 const fn column(cell: usize) -> usize {
     cell % COLUMNS
 }
@@ -131,6 +133,6 @@ const fn column(cell: usize) -> usize {
 const COLUMNS: usize = 32;
 const ONE: f64 = WEIGHT_OF_ONE as f64;
 const LARGEST: f64 = 255.0 / 256.0;
-/// Weight of a cell's expected value, as tokens of evidence.
+/// Weight of the expected value of a cell, in tokens of evidence.
 const RIDGE: f64 = 5.0;
 const SWEEPS_MAX: usize = 300;

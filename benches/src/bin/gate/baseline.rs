@@ -1,23 +1,23 @@
-//! The recorded counts of the cases, and the compiler that made them.
+//! The recorded counts of the cases, and the compiler of the recorded program.
 
 use core::error::Error;
 use core::fmt;
 use std::process::Command;
 
-/// The counts that others are compared with.
+/// The recorded counts, to which new counts are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Baseline {
     pub(crate) origin: Origin,
-    /// Increase that a case may have, in percent.
+    /// Allowed increase of a case, in percent.
     pub(crate) tolerance_percent: u64,
     /// Name and instructions of each case.
     pub(crate) counts: Vec<(String, u64)>,
 }
 
-/// The conditions that the counts depend on.
+/// The conditions on which the counts depend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// Version of the compiler, as `rustc --version` says it.
+    /// Version of the compiler, as in the output of `rustc --version`.
     pub(crate) rustc: String,
     /// Target of the compiler, with the vector instructions in use.
     pub(crate) target: String,
@@ -32,7 +32,7 @@ pub(crate) enum Verdict {
 }
 
 impl Baseline {
-    /// Reads what it has written of itself.
+    /// Reads the text form of a baseline.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (mut rustc, mut target, mut tolerance_percent, mut counts) = (None, None, None, Vec::new());
         for (at, line) in
@@ -63,7 +63,7 @@ impl Baseline {
         }
     }
 
-    /// Instructions of the case of this name.
+    /// Number of instructions of the case with this name.
     pub(crate) fn instructions(&self, name: &str) -> Option<u64> {
         self.counts.iter().find(|(known, _)| known == name).map(|(_, instructions)| *instructions)
     }
@@ -93,7 +93,7 @@ impl fmt::Display for Baseline {
 }
 
 impl Origin {
-    /// Origin of this program's counts: cargo runs it with the compiler that has built it.
+    /// Origin of the counts of this program: cargo runs the program with the compiler that built it.
     pub(crate) fn here() -> Result<Self, Box<dyn Error>> {
         let said = Command::new("rustc").arg("-vV").output()?;
         let said = String::from_utf8(said.stdout)?;
@@ -105,7 +105,7 @@ impl Origin {
         Ok(Self { rustc: rustc.trim_start_matches("rustc ").to_owned(), target })
     }
 
-    /// Why counts of `other` are not comparable with these.
+    /// The reason why counts of `other` are not comparable with these, or `None`.
     pub(crate) fn differs_from(&self, other: &Self) -> Option<String> {
         let differs = |what: &str, before: &str, now: &str| {
             (before != now).then(|| format!("the baseline is of {what} {before}, and this is {now}"))
@@ -114,7 +114,7 @@ impl Origin {
     }
 }
 
-/// Vector instructions that libraries choose as they run, where the choice changes the instructions of a step.
+/// Vector instructions that libraries choose at run time, if the choice changes the instructions of a step.
 fn vectors() -> &'static str {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {

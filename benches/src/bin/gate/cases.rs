@@ -1,4 +1,4 @@
-//! The cases: small, so that the gate is quick where every instruction takes fifty.
+//! The cases. They are small, because every instruction takes fifty times as long under valgrind.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use futures::executor::block_on;
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) why: &'static str,
-    /// Prepares everything, and gives the step to its measurement. The step's result depends on all that it does.
+    /// Prepares the step and passes it to the measurement. The result of the step depends on all of its work.
     pub(crate) run: fn(&mut Measure<'_>),
 }
 
@@ -151,7 +151,7 @@ fn counted(texts: &[&str], counter: &dyn TokenCounter) -> u64 {
     texts.iter().map(|text| counter.count(text).as_u64()).sum()
 }
 
-/// Number of sizes that do not trigger: all of them.
+/// Number of sizes that do not fire the trigger: all of them.
 fn checks(index: Index<'_>) -> u64 {
     let (trigger, budget) = (Trigger::default(), Budget::default());
     let check = |size: &u64| !trigger.is_due(&TriggerView::new(index, &budget, *size));
@@ -172,7 +172,7 @@ fn stored(measure: &mut Measure<'_>) {
     let pool = Pool::new();
     let history: Vec<_> = Messages::new(&pool, SEED).take(TEXTS).collect();
     let entries = steps::entries(&history);
-    // The second half begins where a turn does.
+    // The second half begins at the beginning of a turn.
     let is_user = |at: &usize| entries.get(*at).is_some_and(|entry| entry.message.role() == Role::User);
     let half = (TEXTS / 2..TEXTS).find(is_user).unwrap();
     let (id, store) = (SessionId::new("gate"), MemoryStore::new());
@@ -190,9 +190,9 @@ fn stored(measure: &mut Measure<'_>) {
 }
 
 const SEED: u64 = 1;
-/// Messages of the history that is grouped and planned.
+/// Number of messages of the history that is grouped and planned.
 const MESSAGES: usize = 5_000;
-/// Messages of the histories whose texts are read, counted or stored.
+/// Number of messages of the histories whose texts are read, counted or stored.
 const TEXTS: usize = 1_000;
 /// Number of messages appended at once: a turn.
 const BATCH: usize = 4;

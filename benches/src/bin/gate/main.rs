@@ -1,8 +1,9 @@
-//! Whether key steps take more instructions than they did: `cargo run --release -p epitome-benches --bin gate`.
+//! Checks that key steps do not take more instructions than before:
+//! `cargo run --release -p epitome-benches --bin gate`.
 //!
-//! Each case runs in a process of its own under valgrind, which counts the same on every run, whatever else the machine does.
-//! The counts are compared with those in `benches/gate.txt`; a case that takes more than the tolerance stated there fails the
-//! gate. `--update` writes the counts of today instead. `docs/benchmarks/gate.md` says when to do that.
+//! Each case runs in a separate process under valgrind, whose count is the same in every run, also on a busy machine.
+//! The counts are compared with `benches/gate.txt`; a case that exceeds the tolerance in that file fails the gate.
+//! `--update` writes new counts instead. `docs/benchmarks/gate.md` describes when to do that.
 
 #![expect(
     clippy::print_stdout,
@@ -40,13 +41,13 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     }
 }
 
-/// Runs `work`: only the instructions in here are counted.
+/// Runs `work`. Only the instructions in this function are counted.
 #[inline(never)]
 fn measured(work: &mut dyn FnMut() -> u64) {
     black_box(work());
 }
 
-/// Prints a table of all cases, and fails if one has become slower.
+/// Prints a table of all cases. Fails if a case has become slower.
 fn compare() -> Result<ExitCode, Box<dyn Error>> {
     let (path, origin) = (path(), Origin::here()?);
     let baseline = Baseline::parse(&std::fs::read_to_string(&path)?)?;
@@ -89,7 +90,7 @@ fn compare() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Writes what is counted today.
+/// Writes the current counts.
 fn update() -> Result<ExitCode, Box<dyn Error>> {
     if let Some(why) = no_valgrind() {
         return Err(why.into());
@@ -104,7 +105,7 @@ fn update() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The instructions of a case.
+/// Counts the instructions of a case.
 fn count(case: &Case) -> Result<u64, Box<dyn Error>> {
     let ran = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*gate::measured*"])
@@ -115,7 +116,7 @@ fn count(case: &Case) -> Result<u64, Box<dyn Error>> {
     collected(&said).ok_or_else(|| format!("{}: valgrind has counted nothing:\n{said}", case.name).into())
 }
 
-/// The instructions that callgrind has collected; `None` if it has none, as for a program without symbols.
+/// The number of instructions that callgrind has collected; `None` if there is none, as for a program without symbols.
 fn collected(said: &str) -> Option<u64> {
     let number = said.lines().find_map(|line| line.split_once("Collected : "))?.1;
     number.trim().parse().ok().filter(|instructions| *instructions > 0)
@@ -130,8 +131,8 @@ fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("gate.txt")
 }
 
-/// Tolerance where no baseline says otherwise: more than twice the effect of memory that lies elsewhere, and less than a needless
-/// pass over anything.
+/// Default tolerance: more than twice the effect of different memory addresses, and less than one needless pass over
+/// any data.
 const TOLERANCE_PERCENT: u64 = 2;
 
 #[cfg(test)]

@@ -1,25 +1,25 @@
-//! The program that measures, and its answers.
+//! Runs the measuring program and reads its output.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
-/// The model whose prices are taken: it writes to its cache at a price, and counts as the default counter does.
+/// The model whose prices are used: it has a price for cache writes, and its tokens are those of the default counter.
 const MODEL: &str = "gpt-5.6-sol";
 
-/// The window that requests are compacted in, so that recorded conversations fill it.
+/// The window for the compaction of requests, small enough that recorded conversations fill it.
 const WINDOW: &str = "16000";
 
-/// The program, and rivals to measure beside it.
+/// The measuring program, and the rivals that are measured too.
 pub(crate) struct Program {
     pub(crate) path: PathBuf,
-    /// The rivals in the form of `--command`.
+    /// The rivals, as values of the option `--command`.
     rivals: Vec<String>,
 }
 
 impl Program {
-    /// The one that was built beside this one.
+    /// The program `epitome` in the folder of this program.
     pub(crate) fn beside() -> Self {
         let here = std::env::current_exe().unwrap();
         Self {
@@ -28,7 +28,7 @@ impl Program {
         }
     }
 
-    /// Adds the rivals that a script lists where it is not told which one it is.
+    /// Adds the rivals that a script lists if it is called without the name of a rival.
     pub(crate) fn add_rivals(&mut self, python: &str, script: &str) {
         let listed = Command::new(python).arg(script).output();
         let listed = listed.unwrap_or_else(|error| panic!("--rivals {python}: {error}"));
@@ -44,13 +44,13 @@ impl Program {
         strategies.chain(rivals).collect()
     }
 
-    /// Measures the knowledge that the model needed next, and the price of the requests.
+    /// Measures the kept part of the information that the model needed next, and the price of the requests.
     pub(crate) fn eval(&self, files: &[PathBuf], rows: &[String], more: &[&str]) -> Value {
         let priced = ["--model", MODEL, "--window", WINDOW];
         self.run(files, rows, &[&priced, more].concat()).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Measures the knowledge by round; `None` where no conversation is long enough.
+    /// Measures the kept information after each round; `None` if no conversation is long enough.
     pub(crate) fn rounds(
         &self,
         files: &[PathBuf],
@@ -78,7 +78,8 @@ impl Program {
     }
 }
 
-/// Asserts that figures are shares, that a ceiling is no floor, and that who is within the budget has no more than it.
+/// Asserts that all results are shares, that a ceiling is not below a floor, and that a strategy within the budget does
+/// not exceed it.
 pub(crate) fn check(measured: &Value) {
     for share in measured["shares"].as_array().unwrap() {
         let keep: f64 = share["keep"].as_str().unwrap().trim_end_matches('%').parse().unwrap();

@@ -1,13 +1,14 @@
-//! Knowledge of the model's next needs that a compacted conversation keeps: each strategy beside floors, ceilings and, if they
-//! are there, libraries of Python, at three budgets; the price of the requests; and the knowledge after five compactions.
+//! The information that a compacted conversation keeps of the model's next needs: each strategy is compared with
+//! floors, ceilings and, if they are installed, libraries of Python, at three budgets. Also the price of the requests,
+//! and the kept information after five compactions.
 //!
 //! ```text
 //! quality [--smoke] [--program EPITOME] [--rivals PYTHON SCRIPT] [--data FOLDER] [--plots FOLDER] [FILE..]
 //! ```
 //!
-//! It runs the program `epitome` (the one beside it, or `--program`), so that its figures are those that users see. Without files the
-//! conversations are those of the repository's examples and, where the folder is there, those of `../shared/data` (or `--data`) that [`sets`] names.
-//! `--smoke` takes the examples alone: the assertions must hold.
+//! It runs the program `epitome` (in its own folder, or `--program`), so that its results are those that users get.
+//! Without files, the conversations are the examples of the repository and, if the folder exists, the conversations in
+//! `../shared/data` (or `--data`) that [`sets`] names. `--smoke` takes only the examples and checks the assertions.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its tables are its output")]
 #![expect(
@@ -28,7 +29,7 @@ use eval::Program;
 use plot::Plot;
 use sets::Set;
 
-/// The strategies that tables and plots show.
+/// The strategies of the tables and plots.
 const STRATEGIES: &[&str] = &[
     "truncate",
     "tool-results | truncate",
@@ -40,7 +41,7 @@ const STRATEGIES: &[&str] = &[
     "chat",
 ];
 
-/// Number of compactions one after another, and the share that each keeps, in percent.
+/// Number of successive compactions, and the share that each keeps, in percent.
 const ROUNDS: [&str; 2] = ["5", "25"];
 
 struct Asked {

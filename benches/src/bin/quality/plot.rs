@@ -1,4 +1,4 @@
-//! Plots as SVG, written by hand: a few lines, axes and names.
+//! Plots as SVG, written without a library: a few lines, axes and names.
 
 use core::fmt::Write as _;
 use std::fs;
@@ -6,33 +6,33 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// A line: its name, and its points.
+/// A line: its name and its points.
 type Line = (String, Vec<(f64, f64)>);
 
-/// Lines over one axis each way; the vertical one is in percent.
+/// Lines over a horizontal and a vertical axis; the vertical axis is in percent.
 pub(crate) struct Plot {
     title: String,
     across: &'static str,
-    /// The ends of the horizontal axis, and how far its marks are apart.
+    /// The ends of the horizontal axis, and the distance of its marks.
     from: f64,
     to: f64,
     step: f64,
     lines: Vec<Line>,
 }
 
-/// The area that lines are drawn in, in pixels.
+/// The area of the lines, in pixels.
 const LEFT: f64 = 60.0;
 const TOP: f64 = 50.0;
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 420.0;
-/// All of it.
+/// Size of the whole drawing, in pixels.
 const SIZE: [f64; 2] = [1_000.0, 540.0];
-/// Dark enough on white, and told apart with any eyes: Okabe and Ito's, 2008.
+/// Colours that are dark enough on white and distinguishable with colour blindness: Okabe and Ito, 2008.
 const COLOURS: [&str; 8] =
     ["#000000", "#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#0072b2", "#d55e00", "#969696"];
 
 impl Plot {
-    /// A metric over the tokens that were really left.
+    /// Plot of a metric over the number of tokens that were really left.
     pub(crate) fn of_needs(measured: &Value, metric: &str, title: &str) -> Self {
         let mut lines: Vec<Line> = Vec::new();
         for share in measured["shares"].as_array().unwrap() {
@@ -47,7 +47,7 @@ impl Plot {
         Self { title: title.to_owned(), across, from: 0.0, to: 60.0, step: 10.0, lines }
     }
 
-    /// Needed identifiers by round.
+    /// Plot of the needed identifiers by round.
     pub(crate) fn of_rounds(measured: &Value) -> Self {
         let degradation = &measured["degradation"];
         let mut lines = Vec::new();
@@ -101,7 +101,7 @@ impl Plot {
         label(svg, (LEFT + WIDTH / 2.0, TOP + HEIGHT + 44.0), "middle", self.across);
     }
 
-    /// A line with its points, and its name at this place of the list.
+    /// Draws a line with its points, and its name at position `at` of the list.
     fn line(&self, svg: &mut String, (name, points): &Line, at: usize) {
         let mut same = self.lines.iter().position(|(other, _)| other == name).unwrap_or(0);
         let dashes = if same < COLOURS.len() { "none" } else { "6 3" };
@@ -184,7 +184,7 @@ mod tests {
             svg.contains("<polyline points=\"60.0,50.0 620.0,470.0\" stroke=\"#e69f00\" stroke-width=\"4\""),
             "{svg}"
         );
-        // One more line each for the list of names.
+        // One more line for each name in the list of names.
         assert_eq!((svg.matches("<polyline").count(), svg.matches("<circle").count()), (4, 4));
         assert!(svg.contains("a &amp; &lt;b&gt;</text>") || svg.contains("a &amp; &lt;b></text>"), "{svg}");
     }

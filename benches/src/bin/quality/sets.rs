@@ -1,13 +1,13 @@
-//! The conversations that are measured.
+//! The measured conversations.
 
 use std::path::{Path, PathBuf};
 
-/// Conversations that are measured together.
+/// A set of conversations that are measured together.
 pub(crate) struct Set {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) files: Vec<PathBuf>,
-    /// Whether the plots show it.
+    /// Whether the plots show the set.
     pub(crate) is_plotted: bool,
 }
 
@@ -21,7 +21,8 @@ impl Set {
         }
     }
 
-    /// The examples and, unless it is to be quick, the recorded conversations of this folder, or of `../shared/data` where it is there.
+    /// The examples and, without `smoke`, the recorded conversations of this folder, or of `../shared/data` if that
+    /// exists.
     pub(crate) fn all(smoke: bool, folder: Option<&Path>) -> Vec<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut sets = vec![Self {
@@ -55,7 +56,7 @@ impl Set {
     }
 }
 
-/// The recorded conversations beside the project, or further up.
+/// The folder of recorded conversations, in the parent folders of the project.
 fn data(root: &Path) -> Option<PathBuf> {
     let root = root.canonicalize().ok()?;
     root.ancestors().map(|above| above.join("shared/data")).find(|folder| folder.is_dir())

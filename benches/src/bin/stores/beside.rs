@@ -1,4 +1,4 @@
-//! Turns with a store beside the obvious alternatives: the cost of a turn when much has been said.
+//! Compares turns with a store to turns with obvious alternatives: the cost of a turn in a long conversation.
 
 use core::time::Duration;
 use std::fs::File;
@@ -19,7 +19,7 @@ use crate::sessions::{append, fresh, in_its_turn, open};
 /// Length of an agent's answer, in words.
 const WORDS: usize = 120;
 
-/// A turn loads what there is, and stores a question and its answer.
+/// Measures turns: each turn loads the history, and stores a question and its answer.
 pub(crate) fn measure(url: &str, turns: u64) {
     println!("| {turns} turns: load, append two messages | the first tenth | the last tenth |");
     println!("|---|---|---|");
@@ -55,14 +55,14 @@ fn stored_turn(store: &dyn HistoryStore, session: &SessionId, turn: u64) {
     append(store, session, &turn.to_string(), head, &entries).unwrap();
 }
 
-/// All messages of the file.
+/// Reads all messages of the file.
 fn blob(path: &Path) -> Vec<Message> {
     let Ok(text) = std::fs::read_to_string(path) else { return Vec::new() };
     let messages: Vec<&RawValue> = serde_json::from_str(&text).unwrap();
     messages.iter().map(|message| stored::decode(message.get()).unwrap()).collect()
 }
 
-/// Reads the file, and writes it anew beside itself with two messages more.
+/// Reads the file, and writes a new file with two more messages in its place.
 fn blob_turn(path: &Path, is_synced: bool, turn: u64) {
     let mut messages = blob(path);
     assert_eq!(messages.len() as u64, 2 * turn);
@@ -93,7 +93,7 @@ fn row(name: &str, turns: u64, mut turn: impl FnMut(u64)) {
     println!("| {name} | {:.3} ms | {:.3} ms |", mean(&times[..tenth]), mean(&times[times.len() - tenth..]));
 }
 
-/// The file provider of Microsoft Agent Framework, if `benches/compare/python.sh` has installed it.
+/// Measures the file provider of Microsoft Agent Framework, if `benches/compare/python.sh` has installed it.
 fn python(turns: u64) {
     let compare = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("compare");
     let python = compare.join(".venv/bin/python");

@@ -1,4 +1,4 @@
-//! A process that writes and is killed while it does so: each acknowledged write is there, and nothing is half there.
+//! Kills a process while it writes, and checks that each acknowledged write is stored and no write is stored in part.
 
 use core::time::Duration;
 use std::io::{BufRead, BufReader, Write};
@@ -12,17 +12,17 @@ use futures::executor::block_on;
 
 use crate::sessions::{Dice, append, counters, for_each_logged, fresh, open, said};
 
-/// Number of messages of one append, and of those that one commit hides anew.
+/// Number of messages of one append, and of the messages that one commit newly hides.
 const BATCH: u64 = 3;
 
-/// Maximum number of messages of a session before the next one begins: checking reads it whole.
+/// Maximum number of messages of a session before the next session begins: each check reads the whole session.
 const MESSAGES_MAX: u64 = 600;
 
-/// Length of the cycle of changes: the revision's rest by it names the next change.
+/// Length of the cycle of changes: the revision modulo this length selects the next change.
 const CYCLE: u64 = 4;
 
-/// Appends; then hides all that older appends have brought behind one summary, or undoes that, or does it again, or prunes what is
-/// hidden. Says after each what is acknowledged.
+/// Writes without end. After an append, hides the messages of older appends behind one summary, undoes that, hides them
+/// again, or prunes the hidden texts. Prints an acknowledgement after each write.
 pub(crate) fn child(url: &str, session: &str) {
     let (store, session) = (open(url), SessionId::new(session));
     let (mut head, mut revision) = counters(&*store, &session);
@@ -34,7 +34,7 @@ pub(crate) fn child(url: &str, session: &str) {
     }
 }
 
-/// Makes the revision after `revision`, and returns it.
+/// Makes the change that leads to the revision after `revision`, and returns the new revision.
 fn change(
     store: &dyn HistoryStore,
     session: &SessionId,
@@ -48,14 +48,14 @@ fn change(
     Ok(made.0)
 }
 
-/// The expected contents of a session at a revision, whatever its head.
+/// The expected contents of a session at a revision, for any head.
 #[derive(Debug, Clone, Copy)]
 struct Expected {
     revision: u64,
 }
 
 impl Expected {
-    /// Number of batches that have been through all changes.
+    /// Number of batches with all changes of the cycle.
     const fn done(self) -> u64 {
         self.revision / CYCLE
     }
@@ -66,14 +66,14 @@ impl Expected {
         (self.done() + hides_next as u64) * BATCH
     }
 
-    /// The revision that has hidden a message.
+    /// The revision that hid a message.
     fn hidden_by(self, seq: u64) -> Option<Revision> {
         let first = seq / BATCH * CYCLE;
         let made = [first + 3, first + 1].into_iter().find(|made| *made <= self.revision);
         made.filter(|_| seq < self.hidden()).map(Revision)
     }
 
-    /// The revision that has deleted the text of a message.
+    /// The revision that deleted the text of a message.
     fn pruned_by(self, seq: u64) -> Option<Revision> {
         (seq < self.done() * BATCH).then(|| Revision((seq / BATCH + 1) * CYCLE))
     }
@@ -88,7 +88,7 @@ fn entries(head: u64) -> Vec<Entry> {
     (head..head + BATCH).map(said).collect()
 }
 
-/// The record that makes the revision after `revision`: it replaces the summary of the one before.
+/// The record that leads to the revision after `revision`: it replaces the summary of the record before.
 fn compaction(revision: u64, head: u64) -> CompactionRecord {
     let covers = (0, (revision / CYCLE + 1) * BATCH - 1);
     summarized(record(revision, head, &[covers]), &[&[covers]])
@@ -100,7 +100,7 @@ fn say(head: u64, revision: u64) {
     out.flush().unwrap();
 }
 
-/// Kills so many children, and looks at what each has left.
+/// Kills `kills` children, and checks the session after each.
 pub(crate) fn prove(url: &str, kills: u64) {
     let mut session = fresh("crash");
     let (mut acknowledged, mut unsaid, mut head) = (0, 0, 0);
@@ -111,7 +111,7 @@ pub(crate) fn prove(url: &str, kills: u64) {
         }
         let (said, writes) = killed(url, &session, &Dice::new(kill));
         acknowledged += writes;
-        // A child begins with an append; then commits and appends take turns.
+        // A child begins with an append; then commits and appends alternate.
         let next = if writes % 2 == 0 { (said.0 + BATCH, said.1) } else { (said.0, said.1 + 1) };
         let found = check(url, &session, said, next);
         unsaid += u64::from(found != said);
@@ -125,7 +125,8 @@ pub(crate) fn prove(url: &str, kills: u64) {
     assert!(acknowledged >= kills, "the children were killed before they wrote anything");
 }
 
-/// Lets a child write and kills it at a random moment. Returns the head and revision of its last acknowledgement, and their number.
+/// Lets a child write and kills it at a random moment. Returns the head and revision of its last acknowledgement, and
+/// the number of acknowledgements.
 fn killed(url: &str, session: &SessionId, dice: &Dice) -> ((u64, u64), u64) {
     let before = counters(&*open(url), session);
     let mut child = Command::new(std::env::current_exe().unwrap())
@@ -148,7 +149,7 @@ fn killed(url: &str, session: &SessionId, dice: &Dice) -> ((u64, u64), u64) {
     (said, writes)
 }
 
-/// Kills after `delay`. A scheduler cannot be asked for so short a time, so this waits busily.
+/// Kills a child after `delay`. This waits busily, because a scheduler cannot wait for so short a time.
 fn kill_within(child: &mut Child, delay: Duration) {
     let began = Instant::now();
     while began.elapsed() < delay {
@@ -157,7 +158,8 @@ fn kill_within(child: &mut Child, delay: Duration) {
     child.kill().unwrap();
 }
 
-/// The session is whole after the last acknowledged write, or after the one that came next. Returns which.
+/// Checks that the session is complete after the last acknowledged write, or after the next write. Returns which of the
+/// two.
 fn check(url: &str, session: &SessionId, acknowledged: (u64, u64), unsaid: (u64, u64)) -> (u64, u64) {
     let store = open(url);
     let loaded = match block_on(store.load(session)) {
@@ -189,7 +191,7 @@ fn check(url: &str, session: &SessionId, acknowledged: (u64, u64), unsaid: (u64,
     found
 }
 
-/// Repeats the calls of a writer that has lost the last answers: nothing is done twice.
+/// Repeats the calls of a writer that has lost the last answers, and checks that nothing is done twice.
 fn check_repetitions(store: &dyn HistoryStore, session: &SessionId, (head, revision): (u64, u64)) {
     let records = block_on(store.records(session, None, u32::MAX)).unwrap();
     let expected = Expected { revision };
@@ -204,7 +206,7 @@ fn check_repetitions(store: &dyn HistoryStore, session: &SessionId, (head, revis
     }
     if revision == begun && begun > 0 {
         let again = block_on(store.prune(session, Revision(begun - 1))).unwrap();
-        // The summary that it replaced, and the one that was undone.
+        // The replaced summary, and the summary that was undone.
         let summaries = 1 + u64::from(begun > CYCLE);
         assert_eq!((again.revision.0, again.messages, again.summaries), (begun, BATCH, summaries));
     }

@@ -1,4 +1,4 @@
-//! Costs of a session with 200 visible messages, whatever has been said in it before.
+//! Costs of a session with 200 visible messages, for logs of different lengths.
 
 use core::time::Duration;
 use std::io::Write;
@@ -18,16 +18,16 @@ use crate::sessions::{append, for_each_logged, fresh, hide, in_its_turn, open};
 /// Number of visible messages.
 const VISIBLE: u64 = 200;
 
-/// Number of messages appended at once while a session is filled.
+/// Number of messages of one append while a session is filled.
 const FILL: u64 = 1_000;
 
-/// Number of compactions of the session that measures their effect.
+/// Number of compactions of the session that measures the effect of compactions.
 const COMPACTIONS: u64 = 1_000;
 
-/// Length of a line of the log with a message of a few words, in bytes.
+/// Approximate length of a log line with a message of a few words, in bytes.
 const LINE: usize = 400;
 
-/// A session with all its visible messages.
+/// A filled session.
 struct Filled {
     name: String,
     session: SessionId,
@@ -47,7 +47,7 @@ pub(crate) fn measure(url: &str, sizes: &[u64], rounds: u32, most: f64) {
     let store = open(url);
     let mut sessions: Vec<Filled> = sizes.iter().map(|size| filled(&*store, *size)).collect();
     sessions.push(compacted(&*store));
-    // The texts are the same in all sessions, and so are their costs.
+    // All sessions have the same visible texts, so that the costs of the texts are the same.
     let texts = |filled: &Filled| -> Vec<_> {
         let live = block_on(store.load(&filled.session)).unwrap().live;
         live.into_iter().map(|live| live.entry.message).collect()
@@ -56,14 +56,14 @@ pub(crate) fn measure(url: &str, sizes: &[u64], rounds: u32, most: f64) {
     assert_eq!(first.len() as u64, VISIBLE);
     assert!(sessions.iter().all(|filled| texts(filled) == first));
     let is_kept = url != "memory:";
-    // Work of another handle would be counted too.
+    // The counts would include the work of another handle.
     let waits = (!is_kept).then_some(store);
     let read: Option<Vec<Reads>> =
         Meter::of(url).map(|meter| sessions.iter_mut().map(|filled| reads(url, &meter, filled)).collect());
     let store = waits.unwrap_or_else(|| open(url));
     let mut figures: Vec<Figures> =
         sessions.iter_mut().map(|filled| figures(&*store, filled, rounds)).collect();
-    // One after the other, several times: a disk is not the same from one moment to the next.
+    // In turns, several times, because the speed of a disk varies.
     let (batches, singles) = (0..9).map(|_| batched(&*store)).unzip();
     let (batch, singles) = (median(batches), median(singles));
     if is_kept {
@@ -93,7 +93,7 @@ pub(crate) fn measure(url: &str, sizes: &[u64], rounds: u32, most: f64) {
     }
 }
 
-/// The message `seq` of a session of `size` messages: the newest say the same whatever the size is.
+/// The message `seq` of a session of `size` messages. The newest messages have the same text for every size.
 fn said(seq: u64, size: u64) -> Entry {
     let mut entry = in_its_turn(user(size - seq), seq);
     entry.anchor = Seq(seq);
@@ -115,7 +115,7 @@ fn filled(store: &dyn HistoryStore, size: u64) -> Filled {
     Filled { name: format!("{size} stored"), session, head: size, revision }
 }
 
-/// A session with many compactions, each of one message.
+/// Makes a session with many compactions of one message each.
 fn compacted(store: &dyn HistoryStore) -> Filled {
     let (session, size) = (fresh("compacted"), VISIBLE + COMPACTIONS);
     let entries: Vec<Entry> = (0..size).map(|seq| said(seq, size)).collect();
@@ -146,16 +146,16 @@ fn figures(store: &dyn HistoryStore, filled: &mut Filled, rounds: u32) -> Figure
     Figures { load: median(loads), append: median(appends), commit: median(commits), cold: None }
 }
 
-/// Counts of a load, of an append and of a commit: of `COUNTED` of them.
+/// Counts of a load, an append and a commit, each for `COUNTED` operations.
 struct Reads([Counts; 3]);
 
-/// Number of counted operations of each kind. A page of an index splits once in a hundred or so that are added to it, which reads
-/// and writes its neighbours too: among ten operations there is one such split or none, and that says nothing of the session's
-/// contents.
+/// Number of counted operations of each kind. About one in a hundred additions to an index splits a page, which reads
+/// and writes its neighbours too. Ten operations would have one such split or none, independent of the contents of the
+/// session.
 const COUNTED: u64 = 100;
 
-/// Counts on a handle of its own, whose cache is empty, without the cost of opening one. A handle on a directory reads a
-/// session's file when it first meets it: that is reported as a cold open.
+/// Counts on a separate handle with an empty cache, without the cost to open it. A handle on a directory reads the file
+/// of a session at the first access: that is reported as a cold open.
 fn reads(url: &str, meter: &Meter, filled: &mut Filled) -> Reads {
     let counted = |work: &mut dyn FnMut(&dyn HistoryStore)| {
         let before = meter.read();
@@ -174,7 +174,7 @@ fn reads(url: &str, meter: &Meter, filled: &mut Filled) -> Reads {
         let less = all.into_iter().zip(&nothing);
         less.map(|((name, all), (_, open))| (name, all.saturating_sub(*open))).collect()
     };
-    // A handle for each load: from the second on it has all in its cache.
+    // Each load has its own handle: a second load would read from the cache.
     let mut loads = only(counted(&mut |store| drop(block_on(store.load(&session)).unwrap())));
     loads.iter_mut().for_each(|(_, count)| *count *= COUNTED);
     let appends = only(counted(&mut |store| {
@@ -216,7 +216,7 @@ fn table_of_reads(sessions: &[Filled], reads: &[Reads]) -> f64 {
     worst.0
 }
 
-/// Appends a hundred messages at once, and one by one.
+/// Times of a hundred messages in one append, and in single appends.
 fn batched(store: &dyn HistoryStore) -> (Duration, Duration) {
     let (one, many) = (fresh("batch"), fresh("singles"));
     let entries: Vec<Entry> = (0..100).map(user).collect();
@@ -235,12 +235,12 @@ fn batched(store: &dyn HistoryStore) -> (Duration, Duration) {
     (batch, singles)
 }
 
-/// Time that a fresh handle takes until it has loaded the session.
+/// Time of a new handle until it has loaded the session.
 fn cold(url: &str, session: &SessionId) -> Duration {
     timed(|| block_on(open(url).load(session)).unwrap().live.len()).1
 }
 
-/// Reads the whole log in a process of its own, and says how much memory that took.
+/// Reads the whole log in a separate process, and prints how much memory that took.
 fn streamed(url: &str, filled: &Filled) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let output = command.args(["peak", url, filled.session.as_str()]).output().unwrap();
@@ -250,8 +250,8 @@ fn streamed(url: &str, filled: &Filled) {
     println!("streaming the log of {}: peak memory {mib:.0} MiB (<= 64 wanted)", filled.name);
 }
 
-/// Prints the largest resident set of a process that streams. In a process of its own, because a child counts what its
-/// parent held when it was forked.
+/// Prints the largest resident set of a process that streams. This runs in a separate process, because the count of a
+/// child includes the memory of its parent at the fork.
 pub(crate) fn peak(url: &str, session: &str) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let child = command.args(["stream", url, session]).stdout(Stdio::null()).spawn().unwrap();
@@ -286,7 +286,8 @@ fn table(sessions: &[Filled], figures: &[Figures]) {
     }
 }
 
-/// Time of appending one line to a file and flushing it, on the disk of a store that keeps files: no append that lasts is faster.
+/// Time to append one line to a file and flush it, on the disk of a store that keeps files: no durable append is
+/// faster.
 fn flushed(url: &str, rounds: u32) -> Option<Duration> {
     let bare = url.strip_prefix("encrypted:").unwrap_or(url);
     let path = Path::new(bare.strip_prefix("sqlite:").or_else(|| bare.strip_prefix("jsonl:"))?);

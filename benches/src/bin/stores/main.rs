@@ -1,4 +1,4 @@
-//! Proofs and figures about history stores, on any store that has a url.
+//! Proofs and measurements of history stores, for any store that has a URL.
 //!
 //! ```text
 //! stores crash URL [--kills 200]
@@ -8,8 +8,8 @@
 //! stores search URL [--messages 1000000] [--appends 5000]
 //! ```
 //!
-//! `encrypted:URL` is that store with encryption. Each works in sessions of its own, which it deletes when all is well. A proof
-//! that fails ends with a panic that says why, and leaves its sessions.
+//! `encrypted:URL` is the store with encryption. Each command works in sessions of its own, and deletes them after
+//! success. A failed proof ends with a panic that states the reason, and leaves its sessions.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its lines are its output")]
 #![expect(
@@ -65,7 +65,7 @@ fn main() {
     }
 }
 
-/// The value behind `name`; `default` if it is not there.
+/// The value that follows the option `name`; `default` if the option is absent.
 fn option<T: FromStr>(options: &[&str], name: &str, default: T) -> T {
     let Some(at) = options.iter().position(|option| *option == name) else { return default };
     let value = options.get(at + 1).and_then(|value| value.parse().ok());

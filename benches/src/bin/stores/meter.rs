@@ -1,13 +1,13 @@
-//! Counts of a store's reads and writes, by the keeper of its data: the system for files, the server for others.
+//! Counts of the reads and writes of a store: by the operating system for files, and by the server for other stores.
 
 use std::fs;
 
-/// Counts since the keeper's beginning, each with its name.
+/// Named counts since the start of the process or the server.
 pub(crate) type Counts = Vec<(&'static str, u64)>;
 
-/// The keeper that counts.
+/// The source of the counts.
 pub(crate) enum Meter {
-    /// The system, for the reads and writes of this process.
+    /// The operating system, for the reads and writes of this process.
     Process,
     #[cfg(feature = "postgres")]
     Postgres(String),
@@ -16,7 +16,7 @@ pub(crate) enum Meter {
 }
 
 impl Meter {
-    /// The meter for the store of this URL, if there is one.
+    /// The source of counts for the store of this URL, if there is one.
     pub(crate) fn of(url: &str) -> Option<Self> {
         let bare = url.strip_prefix("encrypted:").unwrap_or(url);
         match bare.split_once(':')?.0 {
@@ -40,10 +40,10 @@ impl Meter {
     }
 }
 
-/// Linux's counts of this process.
+/// The file in which Linux has the counts of this process.
 const PROCESS: &str = "/proc/self/io";
 
-/// Bytes that went through system calls, from the system's cache or the disk.
+/// Bytes of system calls, from the cache or the disk.
 fn process() -> Counts {
     let said = fs::read_to_string(PROCESS).unwrap();
     let number = |key: &str| {
@@ -53,7 +53,8 @@ fn process() -> Counts {
     vec![("bytes read", number("rchar")), ("bytes written", number("wchar"))]
 }
 
-/// Calls from outside, the commands that they called within, and the bytes that were answered. Looking counts a little too.
+/// Calls of clients, the commands that scripts called, and the bytes of the answers. Reading the counts adds a little
+/// to them.
 #[cfg(feature = "redis")]
 fn redis_counts(url: &str) -> Counts {
     let mut connection = redis::Client::open(url).unwrap().get_connection().unwrap();
@@ -85,8 +86,8 @@ mod postgres {
 
     use super::Counts;
 
-    /// Rows that were fetched and pages that were looked at, in the tables of the store. A server's process adds what it has
-    /// counted when it ends: this waits until it is the only one that is connected.
+    /// Fetched rows and accessed pages in the tables of the store. A server process adds its counts when it ends: this
+    /// function waits until its connection is the only one.
     pub(super) fn counts(url: &str) -> Counts {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -112,7 +113,7 @@ mod postgres {
         })
     }
 
-    /// Ten seconds.
+    /// Maximum number of queries for other connections: one each 10 ms, ten seconds in total.
     const LOOKS_MAX: u32 = 1_000;
 
     const OTHERS: &str = "SELECT count(*) FROM pg_stat_activity

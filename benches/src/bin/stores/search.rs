@@ -1,4 +1,4 @@
-//! The time of a search among very many messages, and the part of an append that keeps the index of words.
+//! The time of a search in a very large store, and the part of an append that maintains the word index.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -13,17 +13,17 @@ use futures::executor::block_on;
 
 use crate::sessions::{Dice, append, fresh, open};
 
-/// The different words that are said, the first of them most often (Zipf's law).
+/// Number of different words in the messages; their frequencies follow Zipf's law.
 const VOCABULARY: f64 = 200_000.0;
 
-/// Number of messages of a session, and of those appended at once while it is filled.
+/// Number of messages of a session, and of one append while the session is filled.
 const SESSION: u64 = 10_000;
 const FILL: u64 = 500;
 
-/// Number of messages for which the index is written once.
+/// Number of messages in one write of the index.
 const BLOCK: u64 = 256;
 
-/// Number of times that each search is repeated.
+/// Number of repetitions of each search.
 const ROUNDS: u32 = 15;
 
 pub(crate) fn measure(url: &str, messages: u64, appends: u64) {
@@ -43,7 +43,7 @@ pub(crate) fn measure(url: &str, messages: u64, appends: u64) {
     let all = |words: &str| LogSearch::new(words).in_sessions(prefix.as_str());
     let in_one = |words: &str| LogSearch::new(words).in_session(named(0));
     let one_said = format!("needle{one}");
-    // The first search writes the index where an append does not.
+    // The first search writes the index, if appends do not.
     let began = Instant::now();
     block_on(scan(&*store, &all(&one_said))).unwrap();
     let reading = began.elapsed();
@@ -92,7 +92,7 @@ pub(crate) fn measure(url: &str, messages: u64, appends: u64) {
     }
 }
 
-/// Appends of two messages. Those that write no part of the index are the measure of the others.
+/// Measures appends of two messages. Appends that write no part of the index are the reference for the others.
 fn appending(store: &dyn HistoryStore, session: &SessionId, appends: u64, dice: &Dice) {
     let mut times = Vec::new();
     for at in 0..appends {
@@ -103,7 +103,7 @@ fn appending(store: &dyn HistoryStore, session: &SessionId, appends: u64, dice: 
     }
     let mean = |times: &[Duration]| times.iter().sum::<Duration>().as_secs_f64() / times.len() as f64;
     let all = mean(&times);
-    // Those that end a block are the slowest.
+    // The appends that end a block are the slowest.
     times.sort_unstable();
     let blocks = usize::try_from(2 * appends / BLOCK + 1).unwrap();
     let bare = mean(&times[..times.len().saturating_sub(blocks).max(1)]);

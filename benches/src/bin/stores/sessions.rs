@@ -1,4 +1,4 @@
-//! Steps on a session that all measurements share.
+//! Operations on a session that all measurements share.
 
 use core::cell::Cell;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use epitome::history::{
 use epitome_conformance::fixtures;
 use futures::executor::block_on;
 
-/// The store of this URL; `encrypted:URL` is one that encrypts.
+/// Opens the store of this URL; `encrypted:URL` is the store with encryption.
 pub(crate) fn open(url: &str) -> Arc<dyn HistoryStore> {
     let opened = match url.strip_prefix("encrypted:") {
         Some(url) => open_store_with_key(url, StoreKey::new([7; 32])),
@@ -43,7 +43,7 @@ pub(crate) fn append(
     block_on(store.append(session, &append)).map(|appended| appended.head.0)
 }
 
-/// Hides these, and returns the new revision.
+/// Hides messages, and returns the new revision.
 pub(crate) fn hide(
     store: &dyn HistoryStore,
     session: &SessionId,
@@ -54,7 +54,7 @@ pub(crate) fn hide(
     block_on(store.commit(session, &record)).map(|Revision(made)| made)
 }
 
-/// Head and revision; zero where there is no session yet.
+/// Head and revision of a session; zero if there is no session yet.
 pub(crate) fn counters(store: &dyn HistoryStore, session: &SessionId) -> (u64, u64) {
     match block_on(store.tail(session)) {
         Ok(tail) => (tail.head.0, tail.revision.0),
@@ -63,7 +63,7 @@ pub(crate) fn counters(store: &dyn HistoryStore, session: &SessionId) -> (u64, u
     }
 }
 
-/// The whole log, page by page.
+/// Visits the whole log, page by page.
 pub(crate) fn for_each_logged(store: &dyn HistoryStore, session: &SessionId, mut visit: impl FnMut(Logged)) {
     let mut from = Some(Seq(0));
     while let Some(at) = from {
@@ -73,14 +73,14 @@ pub(crate) fn for_each_logged(store: &dyn HistoryStore, session: &SessionId, mut
     }
 }
 
-/// A name that no earlier run has used.
+/// A session id that no earlier run has used.
 pub(crate) fn fresh(what: &str) -> SessionId {
     let folder = tempfile::Builder::new().prefix("epitome-stores-").tempdir().unwrap();
     let unique = folder.path().file_name().unwrap().to_string_lossy().into_owned();
     SessionId::new(format!("{what}-{unique}"))
 }
 
-/// Numbers that are the same in each run.
+/// Random numbers that are the same in each run.
 pub(crate) struct Dice(Cell<u64>);
 
 impl Dice {

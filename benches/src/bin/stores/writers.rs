@@ -1,4 +1,4 @@
-//! Many writers and compactors on one session: nothing is lost, nothing is there twice, and everybody comes through.
+//! Many writers and compactors on one session: no message is lost or duplicated, and every writer makes progress.
 
 use core::time::Duration;
 use std::io::{BufRead, BufReader};
@@ -19,11 +19,11 @@ use crate::sessions::{append, counters, for_each_logged, fresh, in_its_turn, ope
 /// Number of messages of a session that a compactor leaves visible.
 const KEPT: u64 = 20;
 
-/// Maximum number of writes of the busiest writer for each of the slowest.
+/// Maximum ratio of the writes of the fastest writer to those of the slowest.
 const MOST_OVER_LEAST: u64 = 10;
 
-/// Minimum number of writes of each writer, however long they take: a busy machine lets through too few in the time for shares to
-/// say anything.
+/// Minimum number of writes of each writer, without regard to time: on a busy machine, the number of writes in the
+/// given time is too small to compare shares.
 const WRITES_MIN: u64 = 10;
 
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ pub(crate) struct Options {
     processes: u64,
     writers: u64,
     compactors: u64,
-    /// Number of the first writer of a process.
+    /// Number of the first writer in this process.
     first: u64,
 }
 
@@ -47,7 +47,7 @@ impl Options {
         }
     }
 
-    /// The part of the process of this number.
+    /// The options for the process of this number.
     fn share(&self, process: u64) -> Self {
         let share_of = |all: u64, process| all / self.processes + u64::from(process < all % self.processes);
         let (writers, compactors) = (share_of(self.writers, process), share_of(self.compactors, process));
@@ -62,7 +62,7 @@ impl Options {
     }
 }
 
-/// The work that one thread has done.
+/// The work of one thread.
 #[derive(Debug, Clone, Copy)]
 struct Done {
     /// The writer; `None` for a compactor.
@@ -99,7 +99,7 @@ pub(crate) fn prove(url: &str, options: &Options) {
     assert!(options.compactors == 0 || commits > 0);
 }
 
-/// Runs a share in a process of its own, and reads what it says.
+/// Runs a share in a separate process, and reads its output.
 fn worker(url: &str, session: &SessionId, share: &Options) -> impl FnOnce() -> Vec<Done> + use<> {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["writers-child", url, session.as_str()]).args(share.words()).stdout(Stdio::piped());
@@ -123,7 +123,7 @@ pub(crate) fn child(url: &str, session: &str, options: &Options) {
     }
 }
 
-/// Each writer and each compactor is a thread.
+/// Runs each writer and each compactor in a thread.
 fn run(store: &Arc<dyn HistoryStore>, session: &SessionId, options: &Options) -> Vec<Done> {
     let end = Instant::now() + Duration::from_millis(options.millis);
     thread::scope(|scope| {
@@ -147,7 +147,7 @@ fn write(store: &dyn HistoryStore, session: &SessionId, writer: u64, end: Instan
     done
 }
 
-/// Lets one summary stand in the place of all that is visible, but for the newest messages.
+/// Replaces all visible messages by one summary, except the newest messages.
 fn compact(store: &dyn HistoryStore, session: &SessionId, compactor: u64, end: Instant) -> Done {
     let mut done = Done { writer: None, acknowledged: 0, conflicts: 0 };
     while Instant::now() < end {
@@ -165,7 +165,7 @@ fn compact(store: &dyn HistoryStore, session: &SessionId, compactor: u64, end: I
             continue;
         };
         let mut record = summarized(record(revision, head, &[(0, last)]), &[&[(0, last)]]);
-        // Two that make the same record are both told that it is there.
+        // Two compactors with equal records would both succeed, so each record is different.
         let words = format!("by {compactor} of {}", std::process::id());
         let summary = &mut record.summaries[0];
         summary.message = summary.message.clone().with_parts(vec![Part::Text(words.into())]);
@@ -184,8 +184,8 @@ impl Done {
     }
 }
 
-/// Checks the log and the projection: every writer's messages are in the log, once, in its order; every commit is a record; the
-/// visible messages are those that the last of them has left. Returns the number of messages.
+/// Checks the log and the projection. The log has the messages of every writer once and in its order; every commit is a
+/// record; the visible messages are those that the last commit left. Returns the number of messages.
 fn check(store: &dyn HistoryStore, session: &SessionId, done: &[Done]) -> u64 {
     let writers = done.iter().filter_map(|done| done.writer).max().unwrap_or(0) + 1;
     let mut next = vec![0; usize::try_from(writers).unwrap()];

@@ -1,4 +1,4 @@
-//! A row for every file of a folder.
+//! Prints a row for every file of a folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use epitome::wire::{
 
 use crate::TARGETS;
 
-/// The results for a file, or for all lines of one.
+/// The results for a file, or for all lines of a file.
 #[derive(Debug, Default)]
 struct Row {
     formats: BTreeMap<&'static str, usize>,
@@ -69,7 +69,7 @@ impl Row {
         let whole = read(text, &ReadOptions::default());
         match whole {
             Ok(transcript) => row.add(&transcript, text),
-            // A log of requests, which may be to several providers, is read line by line.
+            // A log of requests is read line by line, because its requests may be for several providers.
             Err(_) if text.lines().next().is_some_and(|line| line.contains("\"body\"")) => {
                 let options = ReadOptions::default().with_at(Pointer::parse("/body").unwrap());
                 text.lines().for_each(|line| row.add_or_refuse(read(line, &options), line));
@@ -79,7 +79,7 @@ impl Row {
         row
     }
 
-    /// Reads the text at the place that a refusal names, if it names one.
+    /// Reads the text at the pointer that an error suggests, if there is one.
     fn add_advised(&mut self, error: WireError, text: &str) {
         let said = error.to_string();
         let Some((_, advice)) = said.split_once("try --") else { return self.refuse(&said) };
@@ -173,7 +173,7 @@ impl Conversions {
             *self.losses.entry(loss.kind).or_default() += 1;
         }
         let again = read(converted.text, &ReadOptions::default().with_from(to)).unwrap();
-        // A framework's messages are sent on as Chat Completions.
+        // Messages of a framework are sent as Chat Completions.
         let profile = Profile::by_name(to.as_str()).unwrap_or(Profile::OpenaiChat);
         let mut validator = Validator::<OpenCallTree>::new(profile);
         for message in again.active().unwrap().messages() {
@@ -207,5 +207,5 @@ fn calls(message: &Message) -> usize {
     message.parts().iter().filter(is_call).count()
 }
 
-/// Enough of a refusal to see what it is about.
+/// Maximum number of characters of an error message: enough to see the reason.
 const WHY_CHARS: usize = 400;

@@ -1,9 +1,10 @@
 //! Costs of reading and writing the wire formats, and results for a folder of transcripts.
 //!
-//! `wire` measures on generated conversations in each format, beside `serde_json::Value` on the same text; `--smoke` does
-//! it on small ones, so that the assertions hold. `wire --stream MB` reads session files of so many megabytes line by line,
-//! `wire --many N` reads and writes texts of so many messages. `wire FOLDER` prints a row for every file under it: its format, its
-//! messages and calls, whether it is written back as it was, and the losses of a conversion to each provider's format.
+//! `wire` measures generated conversations in each format, and compares with `serde_json::Value` on the same text;
+//! `--smoke` uses small conversations, to check the assertions. `wire --stream MB` reads session files of so many
+//! megabytes line by line, `wire --many N` reads and writes texts of so many messages. `wire FOLDER` prints a row for
+//! every file under the folder: its format, its messages and calls, whether it is written back unchanged, and the
+//! losses of a conversion to the format of each provider.
 
 #![expect(clippy::print_stdout, reason = "a command-line tool: its table is its output")]
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]

@@ -1,4 +1,4 @@
-//! A conversation of Chat Completions as session files of agents, for a measurement.
+//! Converts a conversation of Chat Completions to session files of agents, for a measurement.
 
 use epitome::wire::Format;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 pub(crate) const SESSIONS: [Format; 6] =
     [Format::Codex, Format::ClaudeCode, Format::GeminiCli, Format::OpenHands, Format::Pi, Format::SweAgent];
 
-/// `messages` as a file of `format`, one of [`SESSIONS`].
+/// Writes `messages` as a file of `format`, one of [`SESSIONS`].
 pub(crate) fn session(format: Format, messages: &[Value]) -> String {
     match format {
         Format::Codex => lines(codex_head(), messages.iter().flat_map(codex)),
@@ -48,7 +48,7 @@ fn calls(message: &Value) -> impl Iterator<Item = &Value> {
     message["tool_calls"].as_array().into_iter().flatten()
 }
 
-/// A field of the function that is called.
+/// A field of the called function.
 fn field<'a>(call: &'a Value, name: &str) -> &'a Value {
     call.get("function").and_then(|function| function.get(name)).unwrap_or(&Value::Null)
 }
@@ -131,7 +131,7 @@ fn gemini_cli(messages: &[Value]) -> Vec<Value> {
         let found = messages.iter().find(|message| message["tool_call_id"] == *id && !id.is_null());
         found.map(text_of).unwrap_or_default()
     };
-    // A search for each result is quadratic: it is made for the measurement, not measured.
+    // A search for each result is quadratic. This is acceptable here, because this code is not measured.
     let small = messages.len() <= 2_000;
     let of = |message: &Value| match message["role"].as_str()? {
         "user" => Some(json!({"id": "1", "type": "user", "content": text_of(message)})),

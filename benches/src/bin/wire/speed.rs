@@ -15,8 +15,8 @@ use serde_json::Value;
 use crate::TARGETS;
 use crate::sessions::{SESSIONS, session};
 
-/// Measures each format on a conversation of so many messages. Each figure is the fastest of `rounds`: on a machine that
-/// others use, the rest measures them.
+/// Measures each format on a conversation of so many messages. Each result is the fastest of `rounds`: on a shared
+/// machine, the slower rounds include the work of other programs.
 pub(crate) fn run(messages: usize, rounds: usize) {
     println!(
         "| format | MB | read MB/s | as Value | x | write MB/s | as Value | x | change all MB/s | peak |"
@@ -88,12 +88,12 @@ fn row(format: Format, text: &Arc<str>, rounds: usize) {
     );
 }
 
-/// The values of a text: one, or one for each line.
+/// The JSON values of a text: one value, or one for each line.
 fn values(text: &str) -> Vec<Value> {
     serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().unwrap()
 }
 
-/// A copy of the transcript, with every message changed to its own content.
+/// A copy of the transcript in which every message was changed to its own content.
 fn touched(transcript: &Transcript) -> Transcript {
     let mut touched = transcript.clone();
     for entry in touched.conversations_mut().iter_mut().flat_map(|conversation| &mut conversation.entries) {
@@ -115,7 +115,7 @@ fn fastest<T>(rounds: usize, run: impl Fn() -> T) -> Duration {
     each.min().unwrap_or_default()
 }
 
-/// The peak of a process that reads the text from a file and writes it back, as a multiple of the file.
+/// The peak memory of a process that reads the text from a file and writes it back, as a multiple of the file.
 fn peak_of(format: Format, text: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(format!("{format}.json"));
@@ -128,7 +128,8 @@ fn peak_of(format: Format, text: &str) -> String {
     }
 }
 
-/// Reads a file, writes it back to nowhere, and prints the largest resident set in kilobytes, where the system tells.
+/// Reads a file, serializes it without storing the result, and prints the largest resident set in kilobytes, if the
+/// system reports it.
 pub(crate) fn peak(file: &Path) {
     let name = file.file_stem().unwrap().to_str().unwrap();
     let text: Arc<str> = Arc::from(fs::read_to_string(file).unwrap());
@@ -139,7 +140,7 @@ pub(crate) fn peak(file: &Path) {
     drop(transcript);
 }
 
-/// The largest resident set of this process in kilobytes, where the system tells.
+/// The largest resident set of this process in kilobytes, if the system reports it.
 pub(crate) fn peak_here() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,4 +1,4 @@
-//! Session files that are longer than the memory they are read in, and files of very many messages.
+//! Session files that are larger than the memory for reading them, and files of very many messages.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use crate::sessions::{SESSIONS, session};
 use crate::speed::peak_here;
 
-/// Reads a file of so many megabytes line by line in a process of its own, for each of two formats. Shows that memory
-/// does not grow with the file; matters because sessions of a gigabyte exist.
+/// Reads a file of so many megabytes line by line in a separate process, for each of two formats. Shows that memory
+/// does not grow with the file; matters because there are sessions of a gigabyte.
 pub(crate) fn run(megabytes: u64) {
     println!("\n| format | MB | records | MB/s | longest line MB | peak MiB | allowed |");
     println!("|---|---:|---:|---:|---:|---:|---:|");

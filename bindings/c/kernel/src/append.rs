@@ -1,4 +1,4 @@
-//! Messages in: text, calls of tools, results of tools.
+//! Appends messages: texts, tool calls and tool results.
 
 use epitome_core::attribution::{AttributionView, Retention};
 use epitome_core::message::{
@@ -155,7 +155,7 @@ impl<'m> Message<'m> {
         if (has_calls && role != Role::Assistant) || call_id.is_some() != (role == Role::Tool) {
             return Err(Error::Entry);
         }
-        // No history has room for more calls of one message.
+        // No history has space for more calls of one message.
         let calls = calls.get_mut(..entry.call_count).ok_or(Error::Full)?;
         for (at, to) in calls.iter_mut().enumerate() {
             let one = call.value(entry.calls.wrapping_add(at))?;
@@ -205,7 +205,7 @@ impl MessageView for Message<'_> {
     }
 }
 
-/// The role of this number.
+/// Converts a number of the header to a role.
 pub(crate) fn role(code: i32) -> Result<Role, Error> {
     const SYSTEM: i32 = RoleCode::System as i32;
     const DEVELOPER: i32 = RoleCode::Developer as i32;
@@ -222,7 +222,7 @@ pub(crate) fn role(code: i32) -> Result<Role, Error> {
     }
 }
 
-/// The number of this role.
+/// Converts a role to its number in the header.
 pub(crate) fn role_code(role: Role) -> i32 {
     let code = match role {
         Role::System => RoleCode::System,

@@ -1,4 +1,4 @@
-//! Budgets: figures of the caller's, checked each time.
+//! Budgets: values of the caller, checked at each call.
 
 use epitome_core::Budget as Checked;
 

@@ -1,4 +1,4 @@
-//! One call from C: every pointer, length and text is checked here before anything is done with it.
+//! One call from C: every pointer, length and text is checked here before its first use.
 
 use core::cell::Cell;
 use core::ffi::c_char;
@@ -20,13 +20,13 @@ pub struct Text {
 impl Text {
     pub(crate) const ABSENT: Self = Self { bytes: core::ptr::null(), length: 0 };
 
-    /// A text for C to look at, as long as what it lies in does not change.
+    /// Makes a text for C to read. It is valid while the memory of `text` does not change.
     pub(crate) const fn of(text: &str) -> Self {
         Self { bytes: text.as_ptr().cast(), length: text.len() }
     }
 }
 
-/// The pointers of one call, about one history. Each reference is good for `'c`, the time of the call.
+/// The pointers of one call for one history. Each reference is valid for `'c`, the time of the call.
 pub(crate) struct Call<'c> {
     history: *mut History,
     pointers: PhantomData<&'c mut History>,
@@ -34,40 +34,41 @@ pub(crate) struct Call<'c> {
 
 impl<'c> Call<'c> {
     /// # Safety
-    /// Each pointer that is given to the methods is, where it is not null, what the header asks for: it leads to so many
-    /// bytes that nothing else writes while the call lasts. `history` is what `epitome_kernel_init` gave, or memory
-    /// that may be read in the size of a history.
+    /// Each pointer that is passed to the methods is null or follows the rules of the header: it points to memory of
+    /// the given size, and no other code writes to that memory during the call. `history` is the result of
+    /// `epitome_kernel_init`, or points to readable memory of the size of a history.
     pub(crate) const unsafe fn new(history: *const History) -> Self {
         Self { history: history.cast_mut(), pointers: PhantomData }
     }
 
-    /// The history, to be looked at.
+    /// The history, for reading.
     pub(crate) fn history(&self) -> Result<&'c Bounded, Error> {
         self.check()?;
-        // SAFETY: the seal says that `init` was here; nobody changes the history while this call lasts.
+        // SAFETY: the seal shows that `init` has run; no other code changes the history during this call.
         Ok(unsafe { &(*self.history).bounded })
     }
 
-    /// The history, to be changed; no text is being streamed.
+    /// The history, for changes. `Streaming` if a text is being streamed.
     pub(crate) fn change(&mut self) -> Result<&mut Bounded, Error> {
         let history = self.change_stream()?;
         if history.is_suspended() { Err(Error::Streaming) } else { Ok(history) }
     }
 
-    /// The history, to be changed whether a text is being streamed or not.
+    /// The history, for changes, also while a text is being streamed. `Busy` if the history is lent to a sink.
     pub(crate) fn change_stream(&mut self) -> Result<&mut Bounded, Error> {
         self.check()?;
         if self.lent()?.get() {
             return Err(Error::Busy);
         }
-        // SAFETY: the seal says that `init` was here, and it is lent to no sink: this call alone has it.
+        // SAFETY: the seal shows that `init` has run, and the history is not lent to a sink: only this call uses it.
         Ok(unsafe { &mut (*self.history).bounded })
     }
 
     /// Whether the history is lent to a sink.
     pub(crate) fn lent(&self) -> Result<&'c Cell<bool>, Error> {
         self.check()?;
-        // SAFETY: the seal says that `init` was here; no other reference to this field allows a change without the cell.
+        // SAFETY: the seal shows that `init` has run; no other reference to this field allows a change without the
+        // cell.
         Ok(unsafe { &(*self.history).lent })
     }
 
@@ -78,12 +79,12 @@ impl<'c> Call<'c> {
         if !self.history.is_aligned() {
             return Err(Error::Misaligned);
         }
-        // SAFETY: not null, aligned, and readable as `new` was promised; any number may stand there.
+        // SAFETY: not null, aligned, and readable by the contract of `new`; any number is a valid value.
         let seal = unsafe { (&raw const (*self.history).seal).read() };
         if seal == SEAL { Ok(()) } else { Err(Error::NoHistory) }
     }
 
-    /// A text, or `None` where it is absent.
+    /// Reads a text; `None` if it is absent.
     pub(crate) fn text(&self, text: Text) -> Result<Option<&'c str>, Error> {
         if text.bytes.is_null() && text.length == 0 {
             return Ok(None);
@@ -92,37 +93,37 @@ impl<'c> Call<'c> {
         core::str::from_utf8(bytes).map(Some).map_err(|_| Error::Utf8)
     }
 
-    /// Bytes to be read.
+    /// The bytes at a pointer, for reading.
     pub(crate) fn bytes(&self, bytes: *const u8, length: usize) -> Result<&'c [u8], Error> {
         self.apart(bytes.addr(), length)?;
         if length == 0 {
             return Ok(&[]);
         }
-        // SAFETY: not null, of a possible length, outside the history, and readable as `new` was promised.
+        // SAFETY: not null, of an allowed length, outside the history, and readable by the contract of `new`.
         Ok(unsafe { core::slice::from_raw_parts(bytes, length) })
     }
 
-    /// Bytes to be written.
+    /// The bytes at a pointer, for writing.
     pub(crate) fn bytes_out(&self, bytes: *mut u8, length: usize) -> Result<&'c mut [u8], Error> {
         if length == 0 {
             return Ok(&mut []);
         }
         self.apart(bytes.addr(), length)?;
-        // SAFETY: not null, of a possible length, outside the history, and writable as `new` was promised.
+        // SAFETY: not null, of an allowed length, outside the history, and writable by the contract of `new`.
         Ok(unsafe { core::slice::from_raw_parts_mut(bytes, length) })
     }
 
-    /// One value of a structure in which any bytes have a meaning: numbers and pointers.
+    /// Reads a value of a type for which any bytes are valid: numbers and pointers.
     pub(crate) fn value<T: Plain>(&self, value: *const T) -> Result<T, Error> {
         self.apart(value.addr(), size_of::<T>())?;
         if !value.is_aligned() {
             return Err(Error::Misaligned);
         }
-        // SAFETY: not null, aligned, and readable as `new` was promised; any bytes are a value of it.
+        // SAFETY: not null, aligned, and readable by the contract of `new`; any bytes are a valid value.
         Ok(unsafe { value.read() })
     }
 
-    /// A place for a value, which may be absent.
+    /// An optional output parameter.
     pub(crate) fn out<T: Plain>(&self, to: *mut T) -> Result<Out<'c, T>, Error> {
         if to.is_null() {
             return Ok(Out(None));
@@ -131,16 +132,17 @@ impl<'c> Call<'c> {
         if !to.is_aligned() {
             return Err(Error::Misaligned);
         }
-        // SAFETY: not null, aligned, outside the history, and writable as `new` was promised; no initial value is assumed.
+        // SAFETY: not null, aligned, outside the history, and writable by the contract of `new`; no initial value is
+        // assumed.
         Ok(Out(Some(unsafe { &mut *to.cast::<MaybeUninit<T>>() })))
     }
 
-    /// A place for a value, which must be there.
+    /// A required output parameter.
     pub(crate) fn needed<T: Plain>(&self, to: *mut T) -> Result<Out<'c, T>, Error> {
         if to.is_null() { Err(Error::Null) } else { self.out(to) }
     }
 
-    /// Whether the bytes at `start` are some, and none of the history.
+    /// Checks that the memory at `start` is valid and does not overlap the history.
     fn apart(&self, start: usize, length: usize) -> Result<(), Error> {
         if start == 0 {
             return Err(Error::Null);
@@ -153,10 +155,10 @@ impl<'c> Call<'c> {
     }
 }
 
-/// A structure of numbers and pointers: any bytes are a value of it.
+/// A type of numbers and pointers, for which any bytes are a valid value.
 ///
 /// # Safety
-/// No field has a value that is not allowed, such as that of a `bool`, of an enumeration or of a reference.
+/// No field has invalid values, as a `bool`, an enumeration or a reference has.
 pub(crate) unsafe trait Plain: Copy {}
 
 // SAFETY: numbers and pointers.
@@ -172,7 +174,7 @@ unsafe impl Plain for crate::tables::Layout {}
 // SAFETY: a pointer.
 unsafe impl Plain for *mut History {}
 
-/// Place for an output value that the caller may not want.
+/// An output parameter; `None` if the caller does not want the value.
 pub(crate) struct Out<'c, T>(Option<&'c mut MaybeUninit<T>>);
 
 impl<T> Out<'_, T> {

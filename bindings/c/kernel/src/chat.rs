@@ -1,4 +1,4 @@
-//! Requests out: the `messages` array of Chat Completions, into a buffer or to a sink.
+//! Writes requests: the `messages` array of Chat Completions, into a buffer or to a sink.
 
 use core::cell::Cell;
 use core::ffi::{c_char, c_void};
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn epitome_kernel_send_openai_chat(
     code((|| {
         let sink = sink.ok_or(Error::Null)?;
         let take = |piece: &str| {
-            // SAFETY: the piece is readable as long as the call lasts, and the header says what a sink may do.
+            // SAFETY: the piece is readable during the call, and the header states what a sink may do.
             unsafe { sink(context, piece.as_ptr().cast(), piece.len()) }
         };
         let _lent = Lent::begin(call.lent()?);
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn epitome_kernel_send_openai_chat(
     })())
 }
 
-/// Counts past its end, so that one pass into no room measures.
+/// A buffer that counts bytes beyond its end, so that one pass without memory measures the size.
 struct Buffer<'b> {
     room: &'b mut [u8],
     length: usize,
@@ -77,7 +77,8 @@ impl<F: Fn(&str) -> i32> Write for Pieces<F> {
     }
 }
 
-/// Keeps a history from being changed while a sink is called. A sink that asks for the same request is inside another one.
+/// Prevents changes of a history while a sink is called. A nested request from a sink leaves the history lent for the
+/// outer request.
 struct Lent<'c> {
     lent: &'c Cell<bool>,
     before: bool,

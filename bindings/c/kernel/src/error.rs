@@ -90,7 +90,7 @@ const TEXTS: [&CStr; 34] = [
     c"the sink has failed",
 ];
 
-/// Turns a result into the code that C gets.
+/// Converts a result to the return code for C.
 pub(crate) fn code(result: Result<(), Error>) -> Error {
     match result {
         Ok(()) => Error::Ok,
@@ -116,7 +116,7 @@ impl From<BudgetError> for Error {
 
 impl From<PlanError> for Error {
     fn from(_: PlanError) -> Self {
-        // The history brings enough cells, so that no other error is left.
+        // The history has enough cells, so that no other error is possible.
         Self::Infeasible
     }
 }

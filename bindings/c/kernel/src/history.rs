@@ -1,4 +1,4 @@
-//! The history in the caller's memory.
+//! The history in the memory of the caller.
 
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -7,9 +7,9 @@ use crate::call::{Call, Plain};
 use crate::error::{Error, code};
 use crate::tables::{Bounded, Layout, MESSAGES, RESULTS};
 
-/// A history with what is known of its memory.
+/// A history with the state of its memory.
 pub struct History {
-    /// Says that the memory holds a history: whoever forgets `init` gets an error.
+    /// Marks memory that holds a history: a call without `init` returns an error.
     pub(crate) seal: u32,
     /// Whether a sink is being called.
     pub(crate) lent: Cell<bool>,
@@ -56,9 +56,9 @@ pub unsafe extern "C" fn epitome_kernel_init_layout(
         if memory_bytes < size_of::<History>() {
             return Err(Error::Memory);
         }
-        // Zeros in place: a history as a value would stand on the stack first.
-        // SAFETY: not null, aligned, large enough, and the caller's to give; an empty history is all zero bytes, which
-        // core promises and a test below looks at.
+        // Writes zeros in place: a history as a value would be on the stack first.
+        // SAFETY: not null, aligned, large enough, and owned by the caller; an empty history is all zero bytes, which
+        // core guarantees and a test below checks.
         unsafe {
             place.write_bytes(0, 1);
             (&raw mut (*place).seal).write(SEAL);
@@ -117,13 +117,13 @@ pub unsafe extern "C" fn epitome_kernel_read_status(history: *const History, sta
 mod tests {
     use super::*;
 
-    /// In a static, padding is zero too.
+    /// A static, because its padding is zero too.
     static EMPTY: Bounded = Bounded::new();
 
     #[test]
     fn an_empty_history_is_all_zero_bytes() {
         let start = (&raw const EMPTY).cast::<u8>();
-        // SAFETY: all of the static, byte by byte; volatile, so that nothing is assumed of its padding.
+        // SAFETY: reads the static byte by byte; volatile, so that the compiler assumes nothing about its padding.
         let is_zero = |at| unsafe { start.add(at).read_volatile() == 0 };
         assert!((0..size_of::<Bounded>()).all(is_zero));
     }

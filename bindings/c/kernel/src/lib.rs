@@ -7,7 +7,7 @@
 //! `panic = "abort"`, and a check of the linked program shows that no panic is in it.
 #![no_std]
 
-// On a host the standard library brings the panic handler; nothing else of it is used.
+// On a host, the standard library provides the panic handler; no other part of it is used.
 #[cfg(not(target_os = "none"))]
 extern crate std;
 
@@ -25,7 +25,7 @@ mod stream;
 mod summary;
 mod tables;
 
-/// Never reached, because nothing here panics; a program without it does not compile.
+/// Never reached, because nothing here panics. A `no_std` program does not compile without a panic handler.
 #[cfg(target_os = "none")]
 #[panic_handler]
 fn panic(_info: &core::panic::PanicInfo<'_>) -> ! {

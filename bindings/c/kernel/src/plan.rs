@@ -1,4 +1,4 @@
-//! Compaction: a plan, and its commit.
+//! Compaction: makes a plan, and commits it.
 
 use epitome_core::{ClassEstimator, Compacted as Freed, Outcome, Pass, PlanError, Unchanged};
 
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn epitome_kernel_compact(
 
 impl From<Freed> for Compacted {
     fn from(freed: Freed) -> Self {
-        // A history has less than 2^32 of each.
+        // A history has fewer than 2^32 of each.
         Self {
             tokens: freed.tokens,
             bytes: freed.bytes as u32,

@@ -1,4 +1,4 @@
-//! Messages out: pointers into the memory of the history, nothing is copied.
+//! Reads messages as pointers into the memory of the history, without a copy.
 
 use epitome_core::attribution::{SeqRange, SourceKind};
 use epitome_core::message::{MessageView, PartView, Parts};
@@ -119,7 +119,7 @@ impl From<&ArenaMessage<'_>> for Message {
     }
 }
 
-/// Calls `visit` for each part. A result with several texts is as many parts, which have the same id.
+/// Calls `visit` for each part. A tool result with several texts becomes several parts with the same id.
 fn each_part(message: &ArenaMessage<'_>, visit: &mut dyn FnMut(Part)) {
     message.for_each_part(&mut |part| match part {
         PartView::ToolResult(result) => {

@@ -1,4 +1,4 @@
-//! A history as bytes, for flash.
+//! Snapshots: a history as bytes, for flash.
 
 use crate::call::Call;
 use crate::error::{Error, code};

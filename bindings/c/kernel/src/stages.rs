@@ -1,4 +1,4 @@
-//! Strategies that C names by number.
+//! Strategies that C selects by number.
 
 use core::array;
 
@@ -133,7 +133,7 @@ impl Stages {
         Ok(all)
     }
 
-    /// Calls `work` with the strategies as one.
+    /// Calls `work` with all strategies combined into one.
     pub(crate) fn as_one<T>(&self, work: impl FnOnce(&dyn Strategy) -> Result<T, Error>) -> Result<T, Error> {
         let stages = self.rules.each_ref().map(Rule::strategy);
         let stages = stages.get(..self.len).unwrap_or_default();

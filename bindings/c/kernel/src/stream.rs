@@ -1,4 +1,4 @@
-//! Text that comes piece by piece.
+//! Messages whose text arrives piece by piece.
 
 use epitome_core::ClassEstimator;
 
@@ -14,7 +14,7 @@ pub unsafe extern "C" fn epitome_kernel_begin(history: *mut History, role: i32) 
     let mut call = unsafe { Call::new(history) };
     code((|| {
         let role = append::role(role)?;
-        // A result needs the id of its call, which a stream has not.
+        // A tool result needs the id of its call, which a stream does not have.
         if role == epitome_core::message::Role::Tool {
             return Err(Error::Entry);
         }
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn epitome_kernel_extend(history: *mut History, piece: Tex
         let piece = call.text(piece)?.unwrap_or_default();
         let mut stream = call.change_stream()?.resume().ok_or(Error::NotStreaming)?;
         let done = stream.extend(piece);
-        // What came before stays, also where this piece had no room.
+        // The earlier pieces stay, even if this piece did not fit.
         stream.suspend();
         Ok(done?)
     })())
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn epitome_kernel_abandon(history: *mut History) -> Error 
     // SAFETY: the rules of the header for the pointers of a call.
     let mut call = unsafe { Call::new(history) };
     code((|| {
-        // Taken up and not suspended again, but dropped: that gives up the text.
+        // Resumed and then dropped without a suspension, which discards the text.
         call.change_stream()?.resume().map(|_| ()).ok_or(Error::NotStreaming)
     })())
 }

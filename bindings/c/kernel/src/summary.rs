@@ -1,4 +1,4 @@
-//! One message in the place of many.
+//! Summaries: one message in the place of several.
 
 use core::ffi::c_char;
 

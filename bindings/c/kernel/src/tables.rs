@@ -9,7 +9,7 @@ pub(crate) const ARENA_BYTES: usize = number(option_env!("EPITOME_KERNEL_ARENA_B
 /// How many results of tools may be cleared: `EPITOME_KERNEL_RESULTS`.
 pub(crate) const RESULTS: usize = number(option_env!("EPITOME_KERNEL_RESULTS"), 36);
 
-/// The history of these sizes.
+/// The history type with these sizes.
 pub(crate) type Bounded = BoundedHistory<MESSAGES, ARENA_BYTES, RESULTS>;
 
 /// Version of the declarations in the header. Raised with each change that a compiled program would notice.
@@ -49,7 +49,7 @@ const _: () =
     assert!(MESSAGES <= MAX && ARENA_BYTES <= MAX && RESULTS <= MAX, "a size has more than 24 bits");
 const MAX: usize = 1 << 24;
 
-/// A decimal number, or the default where there is none.
+/// Parses a decimal number; the default if the text is absent.
 #[expect(clippy::panic, reason = "while the library is built, not while it runs")]
 const fn number(text: Option<&str>, default: usize) -> usize {
     let Some(text) = text else { return default };

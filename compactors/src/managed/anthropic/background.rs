@@ -1,4 +1,4 @@
-//! A summary that is written while the conversation goes on.
+//! A summary that is written while the conversation continues.
 
 use core::hash::Hasher as _;
 use std::collections::hash_map::DefaultHasher;
@@ -9,8 +9,8 @@ use super::body::{Body, Raw};
 use super::error::MappingError;
 use super::summarize::replay;
 
-/// Keeps account of one request for a summary while the conversation goes on with its whole history, and puts the block in
-/// place of exactly what it summarizes, in the first request after it has come.
+/// Tracks one request for a summary while the conversation continues with its whole history. In the first request
+/// after the block has arrived, it replaces exactly the summarized messages by the block.
 ///
 /// ```
 /// use epitome_compactors::managed::anthropic::{BackgroundSwap, Summarize, SummaryAnswer, Swapped};
@@ -32,7 +32,7 @@ use super::summarize::replay;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It holds no message: of what was sent it knows the number of messages and a digest.
+/// It holds no messages, only their number and a digest.
 #[derive(Debug, Default)]
 pub struct BackgroundSwap {
     begun: u64,
@@ -47,7 +47,7 @@ enum State {
     Ready(Sent, CompactionBlock),
 }
 
-/// The messages that a request for a summary had.
+/// The messages of a request for a summary: their number and a digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Sent {
     messages: usize,
@@ -55,29 +55,29 @@ struct Sent {
 }
 
 impl Sent {
-    /// The first `count` messages, if there are so many.
+    /// The first `count` messages, or `None` if there are fewer.
     fn of(messages: &[Raw<'_>], count: usize) -> Option<Self> {
         let mut digest = DefaultHasher::new();
         for message in messages.get(..count)? {
             digest.write(message.text.as_bytes());
-            // In no JSON text.
+            // A byte that no JSON text contains, as a separator.
             digest.write_u8(0xFF);
         }
         Some(Self { messages: count, digest: digest.finish() })
     }
 }
 
-/// Which request for a summary a block belongs to.
+/// Identifies the request for a summary that a block answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticket(u64);
 
-/// Why a block is not used.
+/// The reason why a block is discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DiscardedBlock {
-    /// The messages that it summarizes were edited meanwhile, or compacted in another way.
+    /// The summarized messages were edited meanwhile, or compacted in another way.
     PrefixEdited,
-    /// Another request for a summary was begun, or this one was given up.
+    /// Another request for a summary was started, or this one was given up.
     Superseded,
 }
 
@@ -85,30 +85,31 @@ pub enum DiscardedBlock {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Swapped {
-    /// No block has come: send it as it is.
+    /// No block has arrived: send the request unchanged.
     Unchanged,
-    /// Send this instead, and go on with its messages.
+    /// Send this request instead, and continue with its messages.
     Swapped {
-        /// The request, block first.
+        /// The request, with the block first.
         request: String,
-        /// Number of messages that the block stands for.
+        /// Number of messages that the block replaces.
         replaced: usize,
     },
-    /// A block had come and cannot be used: send it as it is.
+    /// A block has arrived and cannot be used: send the request unchanged.
     Discarded(DiscardedBlock),
 }
 
 impl BackgroundSwap {
-    /// Nothing is under way.
+    /// A state without a request for a summary.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Records that the first `cut` messages of `request` are being summarized. What was under way is given up.
+    /// Records that the first `cut` messages of `request` are being summarized. An earlier request for a summary is
+    /// given up.
     ///
     /// # Errors
-    /// If it is no request, or has not so many messages. What was under way goes on.
+    /// If `request` is no request, or has fewer messages. An earlier request for a summary stays.
     pub fn begin(&mut self, request: &str, cut: usize) -> Result<Ticket, MappingError> {
         let messages = Body::of(request)?.messages()?;
         let sent = Sent::of(&messages, cut)
@@ -118,16 +119,16 @@ impl BackgroundSwap {
         Ok(Ticket(self.begun))
     }
 
-    /// Whether a summary is being written, or has come and is not used yet: no other should be begun.
+    /// Whether a summary is being written, or has arrived and is not used yet. Start no other one then.
     #[must_use]
     pub const fn is_under_way(&self) -> bool {
         !matches!(self.state, State::Idle)
     }
 
-    /// Takes the block that was answered.
+    /// Stores the block of the response.
     ///
     /// # Errors
-    /// [`DiscardedBlock::Superseded`] if it is the answer to another request than the latest.
+    /// [`DiscardedBlock::Superseded`] if the block does not answer the latest request.
     pub fn arrive(&mut self, ticket: Ticket, block: CompactionBlock) -> Result<(), DiscardedBlock> {
         match core::mem::take(&mut self.state) {
             State::Waiting(sent) if ticket.0 == self.begun => {
@@ -141,17 +142,18 @@ impl BackgroundSwap {
         }
     }
 
-    /// Gives up what is under way if it is this: the request failed, or no summary came of it.
+    /// Gives up the request for a summary with this ticket: it failed, or produced no summary.
     pub fn give_up(&mut self, ticket: Ticket) {
         if ticket.0 == self.begun {
             self.state = State::Idle;
         }
     }
 
-    /// The next request of the conversation, with the block in it if one has come.
+    /// The next request of the conversation, with the block in it if one has arrived.
     ///
     /// # Errors
-    /// If it is no request, or one that cannot have the block first ([`replay`]). The block is kept for the next.
+    /// If `request` is no request, or one that cannot have the block first ([`replay`]). The block is kept for the
+    /// next request.
     pub fn next_request(&mut self, request: &str) -> Result<Swapped, MappingError> {
         let State::Ready(sent, block) = &self.state else { return Ok(Swapped::Unchanged) };
         let messages = Body::of(request)?.messages()?;

@@ -1,4 +1,4 @@
-//! Thinking that is bound to what stood before it.
+//! Signed thinking, which is bound to the content before it.
 
 use std::string::{String, ToString as _};
 use std::vec::Vec;
@@ -10,11 +10,11 @@ use serde_json::Value;
 use super::body::{Body, array, quote};
 use super::error::{MappingError, shape};
 
-/// The name in `anthropic-beta` that makes the API drop thinking that does not fit.
+/// The name in `anthropic-beta` with which the API drops mismatched thinking.
 pub const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
 
-/// The models that check signed thinking against all that stood before it, for accounts made since 2026-08-31.
-/// Source: <https://platform.claude.com/docs/en/build-with-claude/preserved-thinking>
+/// Models that check signed thinking against all content before it, for accounts made since 2026-08-31. Source:
+/// <https://platform.claude.com/docs/en/build-with-claude/preserved-thinking>
 const BOUND: &[&str] = &[
     "claude-fable-5-1",
     "claude-fable-5-2",
@@ -25,19 +25,19 @@ const BOUND: &[&str] = &[
     "claude-haiku-5-5",
 ];
 
-/// A remedy for thinking behind content that it is not bound to.
+/// The remedy for a plan that changes content before signed thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Remedy {
-    /// Nothing is bound to what the plan changes: carry it out.
+    /// No thinking is bound to the changed content: carry out the plan.
     Nothing,
     /// Let the provider write the summary: the thinking behind it stays valid.
     ProviderSummary,
-    /// Take all thinking out of what stays ([`strip_thinking`]).
+    /// Remove all thinking from the kept messages ([`strip_thinking`]).
     StripThinking,
-    /// Let the API drop what does not fit ([`drop_mismatched`]).
+    /// Let the API drop mismatched thinking ([`drop_mismatched`]).
     DropBlock,
-    /// Do not carry it out now: the open turn needs its thinking. Only append until it is closed.
+    /// Do not carry out the plan now: the open turn needs its thinking. Only append until the turn is closed.
     AppendOnly,
 }
 
@@ -59,8 +59,8 @@ pub struct BoundThinking {
 }
 
 impl BoundThinking {
-    /// The facts about the model of this name in requests of this profile; without a summary by the provider, and without the beta that
-    /// drops blocks.
+    /// The facts about the model of this name, in requests of this profile. They assume no summary by the provider,
+    /// and no beta that drops blocks.
     #[must_use]
     pub fn of(model: &str, profile: Profile) -> Self {
         let model = model.to_ascii_lowercase();
@@ -73,7 +73,7 @@ impl BoundThinking {
         Self { bound, provider_summary: false, drop_block: false }
     }
 
-    /// Sets whether the provider can be asked for a summary of the groups that the plan replaces.
+    /// Sets whether the provider can summarize the groups that the plan replaces.
     #[must_use]
     pub const fn with_provider_summary(mut self, can: bool) -> Self {
         self.provider_summary = can;
@@ -87,20 +87,22 @@ impl BoundThinking {
         self
     }
 
-    /// Whether the model checks signed thinking against what stood before it.
+    /// Whether the model checks signed thinking against the content before it.
     #[must_use]
     pub const fn is_bound(self) -> bool {
         self.bound
     }
 
-    /// The change to these messages that `plan` needs. They are the messages of its index, in order.
+    /// The remedy that `plan` needs. `messages` are the messages of its index, in order.
     ///
-    /// The first that serves, in this order: nothing; the provider's summary, if that is all that the plan changes before
-    /// the first thinking; dropped blocks; stripped thinking, unless the open turn has some; append only.
+    /// It is the first that applies, in this order: nothing; the provider's summary, if the plan changes nothing
+    /// else before the first thinking; dropped blocks; stripped thinking, unless the open turn has some; append
+    /// only.
     pub fn remedy<M: MessageView>(self, plan: &Plan<'_>, messages: &[M]) -> Remedy {
         let unchanged = plan.stable_prefix().messages as usize;
         let signed = |at: u32| messages.get(at as usize).is_some_and(has_signed_thinking);
-        // What stands behind the first change, whether that was a message left out or a part of one that stays.
+        // Signed thinking behind the first change. A change is a message that was left out, or a shortened part of
+        // a kept one.
         if !self.bound || !plan.projection().flatten().skip(unchanged).any(signed) {
             return Remedy::Nothing;
         }
@@ -120,7 +122,7 @@ impl BoundThinking {
     }
 }
 
-/// Whether a plan does nothing but to put one summary in the place of everything before what it keeps.
+/// Whether a plan only replaces all messages before the kept ones by one summary.
 fn is_summary_alone(plan: &Plan<'_>) -> bool {
     let mut summaries = plan.summaries();
     let (Some(gap), None, None) = (summaries.next(), summaries.next(), plan.shortened().next()) else {
@@ -143,10 +145,10 @@ fn has_signed_thinking<M: MessageView>(message: &M) -> bool {
     signed
 }
 
-/// The request without any thinking. A message that was nothing else goes; what stays is as it was, byte for byte.
+/// The request without thinking. A message that has only thinking is removed; other messages stay byte for byte.
 ///
 /// # Errors
-/// If it is no request.
+/// If `request` is no request.
 pub fn strip_thinking(request: &str) -> Result<String, MappingError> {
     let body = Body::of(request)?;
     let mut stripped: Vec<String> = Vec::new();
@@ -165,11 +167,11 @@ pub fn strip_thinking(request: &str) -> Result<String, MappingError> {
     Ok(body.with(&[("messages", Some(&array(stripped.iter().map(String::as_str))))]))
 }
 
-/// The request with the order to drop thinking that does not fit, instead of an error. It needs the header
+/// The request with the option to drop mismatched thinking instead of an error. It needs the header
 /// [`BINDING_BETA`].
 ///
 /// # Errors
-/// If it is no request, or `thinking` is no object.
+/// If `request` is no request, or `thinking` is no object.
 pub fn drop_mismatched(request: &str) -> Result<String, MappingError> {
     let body = Body::of(request)?;
     let thinking = body.get("thinking").unwrap_or("{}");

@@ -1,4 +1,4 @@
-//! Block that a compaction left.
+//! The content block of a compaction.
 
 use core::fmt;
 use std::borrow::{Cow, ToOwned as _};
@@ -16,13 +16,13 @@ pub struct CompactionBlock {
 }
 
 impl CompactionBlock {
-    /// The block, as it is written.
+    /// The JSON of the block, as the API wrote it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.raw
     }
 
-    /// The summary in it.
+    /// The summary in the block.
     ///
     /// # Errors
     /// `Shape` if the content is no text.
@@ -30,31 +30,31 @@ impl CompactionBlock {
         text(&Block::alone(&self.raw)?).map(Cow::into_owned)
     }
 
-    /// Whether it has a signature: those that were asked for have one, those of a threshold none.
+    /// Whether the block has a signature: blocks on request have one, blocks of a threshold have none.
     #[must_use]
     pub const fn is_signed(&self) -> bool {
         self.signed
     }
 
-    /// The message that it is sent back in.
+    /// The message in which the block is sent back.
     pub(super) fn message(&self) -> String {
         let (before, after) = (r#"{"role":"assistant","content":["#, "]}");
         [before, &self.raw, after].concat()
     }
 
-    /// The block `raw`, which has content.
+    /// The block, which must have content.
     pub(super) fn of(block: &Block<'_>) -> Result<Self, MappingError> {
         let signed = is_signed(block)?;
         Ok(Self { raw: block.text.to_owned(), signed })
     }
 
-    /// The block `raw`, which has content and is signed.
+    /// The block with the JSON `raw`, which must have content and a signature.
     pub(super) fn signed(raw: &str) -> Self {
         Self { raw: raw.to_owned(), signed: true }
     }
 }
 
-/// Whether the block, which has to have content, is signed.
+/// Whether the block is signed; an error if it has no content.
 pub(super) fn is_signed(block: &Block<'_>) -> Result<bool, MappingError> {
     match text(block)?.is_empty() {
         true => Err(MappingError::EmptySummary),
@@ -68,7 +68,7 @@ fn text<'a>(block: &Block<'a>) -> Result<Cow<'a, str>, MappingError> {
     block.head.content.and_then(value::text).ok_or(shape)
 }
 
-/// No text: what is said stays out of logs.
+/// Without the text, to keep conversations out of logs.
 impl fmt::Debug for CompactionBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CompactionBlock")

@@ -1,4 +1,5 @@
-//! Requests and responses of the Messages API, as deep as compaction has to look. Everything else stays a slice of the text.
+//! Requests and responses of the Messages API, parsed as deep as compaction needs. All other content stays a slice
+//! of the text.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -30,7 +31,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The value of a member that is there and not null.
+    /// The value of a member that is present and not null.
     pub(super) fn get(&self, key: &str) -> Option<&'a str> {
         present(self.0.get(key).copied())
     }
@@ -42,7 +43,7 @@ impl<'a> Body<'a> {
         messages.into_iter().map(|(text, fields)| Raw::of(text, fields)).collect()
     }
 
-    /// The request with these members in place of those of the same names, or without them.
+    /// The request with these members set, or removed where the value is `None`.
     pub(super) fn with(&self, changes: &[(&str, Option<&str>)]) -> String {
         let kept = self.0.iter().filter(|(key, _)| changes.iter().all(|(changed, _)| key != changed));
         let kept = kept.map(|(key, value)| (&**key, *value));
@@ -63,7 +64,7 @@ impl<'a> Body<'a> {
 
 /// A message of a request.
 pub(super) struct Raw<'a> {
-    /// JSON of the message, as it is written.
+    /// JSON of the message, unchanged.
     pub(super) text: &'a str,
     pub(super) role: Cow<'a, str>,
     /// Its blocks; none if its content is one text.
@@ -80,7 +81,7 @@ impl<'a> Raw<'a> {
         Ok(Self { text: raw, role, blocks })
     }
 
-    /// Whether the user says something in it, beside what tools returned.
+    /// Whether the message has user content other than tool results.
     pub(super) fn begins_turn(&self) -> bool {
         self.role == "user" && (self.blocks.is_empty() || self.blocks.iter().any(|block| !block.is_result()))
     }
@@ -88,7 +89,7 @@ impl<'a> Raw<'a> {
 
 /// A content block.
 pub(super) struct Block<'a> {
-    /// JSON of the block, as it is written.
+    /// JSON of the block, unchanged.
     pub(super) text: &'a str,
     pub(super) head: BlockHead<'a>,
 }
@@ -101,7 +102,7 @@ impl<'a> Block<'a> {
         Ok(Self { text, head })
     }
 
-    /// Reads the block `text`, which stands alone.
+    /// Reads the JSON `text` of one block.
     pub(super) fn alone(text: &'a str) -> Result<Self, MappingError> {
         Self::of(text, fields(text, &HEAD))
     }
@@ -110,7 +111,7 @@ impl<'a> Block<'a> {
         self.head.kind == "tool_result"
     }
 
-    /// Whether it is a compaction block with content. Without, it says nothing, and may stand anywhere.
+    /// Whether it is a compaction block with content. A block without content is empty, and may be anywhere.
     pub(super) fn is_summary(&self) -> bool {
         self.head.kind == "compaction" && self.head.content.is_some()
     }
@@ -124,7 +125,7 @@ pub(super) struct BlockHead<'a> {
     pub(super) kind: Cow<'a, str>,
     pub(super) id: Option<Cow<'a, str>>,
     pub(super) tool_use_id: Option<Cow<'a, str>>,
-    /// JSON of the content, as it is written.
+    /// JSON of the content, unchanged.
     pub(super) content: Option<&'a str>,
     pub(super) signature: Option<Cow<'a, str>>,
 }
@@ -133,7 +134,7 @@ pub(super) struct BlockHead<'a> {
 const HEAD: [&str; 5] = ["type", "id", "tool_use_id", "content", "signature"];
 
 impl<'a> BlockHead<'a> {
-    /// None if something in it is no text that should be one.
+    /// `None` if a value is no text that should be one.
     fn of([kind, id, tool_use_id, content, signature]: [Option<&'a str>; 5]) -> Option<Self> {
         Some(Self {
             kind: text(kind?)?,
@@ -145,16 +146,16 @@ impl<'a> BlockHead<'a> {
     }
 }
 
-/// The blocks that `content`, an array, is.
+/// The blocks of `content`, a JSON array.
 pub(super) fn blocks(content: &str) -> Result<Vec<Block<'_>>, MappingError> {
     let list = elements_and_fields(content, &HEAD)
         .map_err(|error| misshapen("a text or a list of blocks", content, &error))?;
     list.into_iter().map(|(text, fields)| Block::of(text, fields)).collect()
 }
 
-/// The fields of a response that are used.
+/// The fields of a response that compaction needs.
 pub(super) struct Response<'a> {
-    /// JSON of the content, as it is written.
+    /// JSON of the content, unchanged.
     pub(super) content: &'a str,
     pub(super) stop_reason: Option<Cow<'a, str>>,
 }
@@ -187,7 +188,7 @@ pub(super) fn array<'t>(values: impl IntoIterator<Item = &'t str>) -> String {
     out
 }
 
-/// A JSON string that says `text`.
+/// The JSON string of `text`.
 pub(super) fn quote(text: &str) -> String {
     use std::string::ToString as _;
     serde_json::Value::from(text).to_string()

@@ -1,4 +1,4 @@
-//! The request for a summary, sent.
+//! HTTP client for summaries on demand.
 
 use core::fmt;
 use std::boxed::Box;
@@ -14,17 +14,17 @@ use super::super::http::{Auth, Endpoint};
 use super::super::{Artefact, Capabilities, CompactionService, Cut, Position, ServiceError, ServiceRequest};
 use super::{ON_DEMAND_BETA, PROVIDER, Summarize, summarize_body, summarized};
 
-/// Anthropic's compaction on demand as a [`CompactionService`].
+/// Anthropic's compaction on demand, as a [`CompactionService`].
 ///
-/// What it leaves stands first in every later request, which has to name the beta [`ON_DEMAND_BETA`]; `convert` writes it so.
-/// It has a text, which other providers read in its place.
+/// Its artefact is first in every later request. These requests need the beta [`ON_DEMAND_BETA`]; `convert` writes
+/// the artefact in this place. The artefact has a text, which other providers read instead.
 ///
-/// *Concurrency*: one serves any number of sessions; its connections are shared. It runs on tokio.
+/// *Concurrency*: one value serves any number of sessions and shares its connections. It runs on tokio.
 ///
-/// *Cancel safety*: a dropped future ends the request; the service may ask for its price.
+/// *Cancel safety*: if the future is dropped, the request ends; the service may still charge for it.
 ///
-/// Proxies that the environment names are used (`HTTPS_PROXY`, `NO_PROXY`), and the system's certificates are trusted. A redirect is
-/// not followed, so that the key goes nowhere else. Nothing prints the key.
+/// It uses the proxies of the environment (`HTTPS_PROXY`, `NO_PROXY`), and trusts the system's certificates. It
+/// follows no redirect, so that the key goes to no other host. No output contains the key.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -46,11 +46,11 @@ pub struct AnthropicCompaction {
 }
 
 impl AnthropicCompaction {
-    /// Anthropic itself. `model` summarizes where the conversation's own is not known; otherwise that does, so that
-    /// thinking behind the summary stays valid.
+    /// A client for Anthropic's own endpoint. It uses the conversation's model, so that thinking behind the summary
+    /// stays valid; `model` is used only if the conversation's model is not known.
     ///
     /// # Errors
-    /// `Unavailable` if there can be no TLS here.
+    /// `Unavailable` if TLS cannot be set up.
     pub fn new(model: impl Into<Str>, key: SecretString) -> Result<Self, ServiceError> {
         let endpoint = Endpoint::new(PROVIDER, "https://api.anthropic.com", Auth::Header("x-api-key"), key)?
             .with_header("anthropic-version", "2023-06-01")?
@@ -58,38 +58,41 @@ impl AnthropicCompaction {
         Ok(Self { endpoint, model: model.into(), ask: Summarize::new(), fields: Map::new() })
     }
 
-    /// Sets the base URL, to which `/v1/messages` is added: `http://` or `https://` with a host, without a user, a query or a fragment. With
-    /// another one each compaction is `Invalid`, and so it is where the key would go to another machine without encryption.
+    /// Sets the base URL, to which `/v1/messages` is added: `http://` or `https://` with a host, without a user, a
+    /// query or a fragment. With any other URL each compaction fails with `Invalid`; likewise if the key would go
+    /// to another machine without encryption.
     #[must_use]
     pub fn with_base_url(mut self, base_url: &str) -> Self {
         self.endpoint = self.endpoint.with_base_url(base_url);
         self
     }
 
-    /// Lets the key be sent without encryption to another machine: within a network that you trust.
+    /// Allows the key to be sent to another machine without encryption. Use it only within a network that you
+    /// trust.
     #[must_use]
     pub fn with_plain_http(mut self) -> Self {
         self.endpoint = self.endpoint.with_plain_http();
         self
     }
 
-    /// Sends the key as a bearer token, as gateways want it.
+    /// Sends the key as a bearer token, as gateways require it.
     #[must_use]
     pub fn with_bearer(mut self) -> Self {
         self.endpoint = self.endpoint.with_auth(Auth::Bearer);
         self
     }
 
-    /// Sets a header of each request. Further betas are named with [`ON_DEMAND_BETA`] in `anthropic-beta`. The value is not printed.
+    /// Sets a header of each request. A value for `anthropic-beta` must also contain [`ON_DEMAND_BETA`]. Debug
+    /// output does not contain the value.
     ///
     /// # Errors
-    /// `Invalid` if it cannot be a header.
+    /// `Invalid` if the name or the value cannot be in a header.
     pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, ServiceError> {
         self.endpoint = self.endpoint.with_header(name, value)?;
         Ok(self)
     }
 
-    /// Sets the HTTP client, with proxies, certificates and a timeout of its own. It should follow no redirect.
+    /// Sets the HTTP client, with its own proxies, certificates and timeout. It should follow no redirect.
     #[must_use]
     pub fn with_client(mut self, http: Client) -> Self {
         self.endpoint = self.endpoint.with_client(http);
@@ -103,7 +106,7 @@ impl AnthropicCompaction {
         self
     }
 
-    /// Sets a member of each request, as the conversation's own requests have it: `thinking`, for example.
+    /// Sets a member of each request, for example `thinking`, to its value in the conversation's own requests.
     #[must_use]
     pub fn with_field(mut self, key: impl Into<String>, value: Value) -> Self {
         self.fields.insert(key.into(), value);
@@ -129,7 +132,7 @@ impl CompactionService for AnthropicCompaction {
     }
 }
 
-/// Neither the key nor what stands in headers, nor a URL that may hold credentials.
+/// Without the key, the headers and the URL, which may hold credentials.
 impl fmt::Debug for AnthropicCompaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AnthropicCompaction").field("model", &self.model).finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! Legal cuts of a conversation.
+//! Cuts of a conversation that the API accepts.
 
 use std::collections::BTreeMap;
 use std::vec::Vec;
@@ -6,11 +6,11 @@ use std::vec::Vec;
 use super::body::{Body, Raw};
 use super::error::MappingError;
 
-/// The number of messages to summarize so that the newest `keep_turns` turns stay. `None` if nothing would be
-/// summarized.
+/// The number of messages to summarize so that the newest `keep_turns` turns stay. `None` if there is nothing to
+/// summarize.
 ///
-/// A turn begins with what the user says. The cut moves back from there to the nearest place where it is legal: no call
-/// open, each call on the side of its result, and another role after it than before.
+/// A turn begins with a message of the user. From there the cut moves back to the nearest legal place: no call is
+/// open, each call is on the same side as its result, and the role changes at the cut.
 ///
 /// # Errors
 /// If `request` is no request.
@@ -36,7 +36,7 @@ pub fn choose_cut(request: &str, keep_turns: usize) -> Result<Option<usize>, Map
     Ok(cut)
 }
 
-/// Fails unless the first `cut` messages can be summarized and the others kept as they are.
+/// Checks that the first `cut` messages can be summarized and the others kept unchanged.
 pub(super) fn check(messages: &[Raw<'_>], cut: usize) -> Result<(), MappingError> {
     if cut > messages.len() {
         return Err(MappingError::NoSuchMessage { message: cut, messages: messages.len() });
@@ -55,7 +55,7 @@ pub(super) fn check(messages: &[Raw<'_>], cut: usize) -> Result<(), MappingError
     }
 }
 
-/// Whether the role changes at `cut`, or nothing is kept.
+/// Whether the role changes at `cut`, or no message is kept.
 fn is_joint(messages: &[Raw<'_>], cut: usize) -> bool {
     match (cut.checked_sub(1).and_then(|last| messages.get(last)), messages.get(cut)) {
         (Some(last), Some(first)) => last.role != first.role && first.role != "system",
@@ -63,7 +63,7 @@ fn is_joint(messages: &[Raw<'_>], cut: usize) -> bool {
     }
 }
 
-/// Whether there is something before `cut` that is no summary already.
+/// Whether a message before `cut` is neither a summary nor a system message.
 fn has_news(messages: &[Raw<'_>], cut: usize) -> bool {
     let is_old = |message: &Raw<'_>| {
         message.role == "system"
@@ -72,7 +72,7 @@ fn has_news(messages: &[Raw<'_>], cut: usize) -> bool {
     !messages.iter().take(cut).all(is_old)
 }
 
-/// The calls that have no result yet, and where they are.
+/// The calls without a result so far, each with the position of its message.
 #[derive(Default)]
 struct OpenCalls<'a>(BTreeMap<&'a str, usize>);
 
@@ -92,7 +92,7 @@ impl<'a> OpenCalls<'a> {
     }
 }
 
-/// Fails if there is a compaction block with content among `messages`, which begin at `first`.
+/// Checks that `messages`, which begin at position `first`, have no compaction block with content.
 pub(super) fn no_summary(messages: &[Raw<'_>], first: usize) -> Result<(), MappingError> {
     let has = |message: &Raw<'_>| message.blocks.iter().any(|block| block.is_summary());
     match messages.iter().position(has) {
@@ -101,7 +101,7 @@ pub(super) fn no_summary(messages: &[Raw<'_>], first: usize) -> Result<(), Mappi
     }
 }
 
-/// The messages, with at most one compaction block with content, which is the first block of all.
+/// The messages; an error unless they have at most one compaction block with content, as the very first block.
 pub(super) fn with_block_first<'a>(body: &Body<'a>) -> Result<Vec<Raw<'a>>, MappingError> {
     let messages = body.messages()?;
     let mut found = false;

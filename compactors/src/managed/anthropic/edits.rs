@@ -1,4 +1,4 @@
-//! Context editing: what the API clears on its side before the model sees it.
+//! Context editing: content that the API clears on its side before the model sees it.
 
 use std::string::{String, ToString as _};
 use std::vec::Vec;
@@ -12,12 +12,12 @@ use super::error::{MappingError, shape};
 use super::threshold::ThresholdCompaction;
 use crate::{ReasoningClearing, ToolResultClearing};
 
-/// The header `anthropic-beta` that clearing needs.
+/// The name in `anthropic-beta` that clearing needs.
 pub const CONTEXT_EDITING_BETA: &str = "context-management-2025-06-27";
 
-/// The edits of one request, written in the order that the API wants: thinking first.
+/// The context edits of one request, in the order that the API requires: thinking first.
 ///
-/// The server applies them to each request anew: the client goes on sending its whole history.
+/// The server applies them to each request anew. The client continues to send its whole history.
 ///
 /// ```
 /// use epitome_compactors::managed::anthropic::{ClearThinking, ClearToolUses, ContextEdits, EditTrigger};
@@ -39,7 +39,7 @@ pub struct ContextEdits {
 }
 
 impl ContextEdits {
-    /// No edit.
+    /// A list without edits.
     #[must_use]
     pub const fn new() -> Self {
         Self { thinking: None, tool_uses: None, compaction: None }
@@ -83,11 +83,11 @@ impl ContextEdits {
         json!({ "edits": thinking.into_iter().chain(tool_uses).chain(compaction).collect::<Vec<_>>() })
     }
 
-    /// The request with these edits in place of those that it had. Nothing else of it changes; its members come out in the
-    /// order of their names.
+    /// The request with these edits instead of its own. Its members are in the order of their names; nothing else
+    /// changes.
     ///
     /// # Errors
-    /// If it is no request, or asks for a summary, beside which there can be no edits.
+    /// If `request` is no request, or asks for a summary, which excludes edits.
     pub fn apply(&self, request: &str) -> Result<String, MappingError> {
         let body = Body::of(request)?;
         match body.get("compaction") {
@@ -97,30 +97,31 @@ impl ContextEdits {
     }
 }
 
-/// When tool uses are cleared.
+/// The condition for the clearing of tool uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EditTrigger {
-    /// The request has more than so many tokens.
+    /// The request has more than this number of tokens.
     InputTokens(u64),
-    /// The request has more than so many tool uses.
+    /// The request has more than this number of tool uses.
     ToolUses(u32),
 }
 
-/// The tools whose arguments are cleared with the results.
+/// The tools whose arguments are cleared together with the results.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum ClearInputs {
-    /// Nobody's.
+    /// No tools.
     #[default]
     None,
-    /// Results of all tools.
+    /// All tools.
     All,
-    /// Results of these tools.
+    /// These tools.
     Of(Vec<String>),
 }
 
-/// `clear_tool_uses_20250919`. What is not said is left to the API: a trigger of 100,000 input tokens, three tool uses kept.
+/// The edit `clear_tool_uses_20250919`. The API sets the parameters without a value: a trigger of 100,000 input
+/// tokens, three tool uses kept.
 ///
 /// <https://platform.claude.com/docs/en/build-with-claude/context-editing>
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -133,17 +134,18 @@ pub struct ClearToolUses {
 }
 
 impl ClearToolUses {
-    /// With the API's defaults.
+    /// The edit with the API's defaults.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The edit that clears what `clearing` would: as many uses kept, as much freed at least, the same tools spared.
-    /// `tools` are the names of all tools of the conversation, of which a strategy knows digests only. When it is due, the
-    /// caller says: a strategy has no trigger.
+    /// The edit that corresponds to `clearing`: the same number of kept uses, the same least amount, the same
+    /// spared tools.
     ///
-    /// What has no counterpart: the note in place of a result, which is the API's own.
+    /// `tools` are the names of all tools of the conversation, because a strategy knows only digests of names. Set
+    /// the trigger separately: a strategy has none. The note in the place of a result has no counterpart; the API
+    /// writes its own.
     ///
     /// ```
     /// use epitome_compactors::ToolResultClearing;
@@ -160,7 +162,7 @@ impl ClearToolUses {
     /// ```
     ///
     /// # Errors
-    /// `UnknownTool` if it spares a tool that is not among `tools`.
+    /// `UnknownTool` if `clearing` spares a tool that is not among `tools`.
     pub fn like<'t>(
         clearing: &ToolResultClearing<'_>,
         tools: impl IntoIterator<Item = &'t str>,
@@ -179,7 +181,7 @@ impl ClearToolUses {
         })
     }
 
-    /// When it is due.
+    /// Sets the condition for the clearing.
     #[must_use]
     pub const fn with_trigger(mut self, trigger: EditTrigger) -> Self {
         self.trigger = Some(trigger);
@@ -193,14 +195,15 @@ impl ClearToolUses {
         self
     }
 
-    /// Sets the least number of tokens that a clearing must free: each clearing voids the prompt cache from there on.
+    /// Sets the least number of tokens that a clearing must free: each clearing voids the prompt cache from the
+    /// first cleared use on.
     #[must_use]
     pub const fn with_clear_at_least(mut self, tokens: u64) -> Self {
         self.clear_at_least = Some(tokens);
         self
     }
 
-    /// The tools whose uses are never cleared.
+    /// Sets the tools whose uses are never cleared.
     #[must_use]
     pub fn with_exclude_tools<'t>(mut self, tools: impl IntoIterator<Item = &'t str>) -> Self {
         self.exclude_tools = tools.into_iter().map(String::from).collect();
@@ -241,7 +244,7 @@ impl ClearToolUses {
     }
 }
 
-/// `clear_thinking_20251015`.
+/// The edit `clear_thinking_20251015`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClearThinking {
     /// Number of the newest turns with thinking that keep it; `None` for all.
@@ -249,16 +252,16 @@ pub struct ClearThinking {
 }
 
 impl ClearThinking {
-    /// All thinking stays, whatever the model's default is: the prompt cache is never voided by it.
+    /// Keeps all thinking, whatever the model's default is. The edit then never voids the prompt cache.
     #[must_use]
     pub const fn keep_all() -> Self {
         Self { turns: None }
     }
 
-    /// The newest turns with thinking keep it; at least one does.
+    /// Keeps the thinking of this number of the newest turns with thinking, at least one.
     ///
     /// # Errors
-    /// `TooSmall` for none.
+    /// `TooSmall` if the number is 0.
     pub const fn keep_turns(turns: u32) -> Result<Self, MappingError> {
         match turns {
             0 => Err(MappingError::TooSmall { parameter: "keep", given: 0, min: 1 }),
@@ -274,8 +277,8 @@ impl ClearThinking {
     }
 }
 
-/// Keeps as many turns as the strategy; that of the current turn always. The strategy counts turns of the user, the API answers with
-/// thinking, of which a turn with tools has several: the API may clear more.
+/// Keeps as many turns as the strategy, and always the current turn. The strategy counts turns of the user. The API
+/// counts answers with thinking, of which a turn with tools has several: it may clear more.
 impl From<&ReasoningClearing> for ClearThinking {
     fn from(clearing: &ReasoningClearing) -> Self {
         Self { turns: Some(clearing.turns_kept()) }
@@ -307,13 +310,13 @@ pub enum AppliedEdit {
         #[serde(rename = "cleared_input_tokens")]
         input_tokens: u64,
     },
-    /// An edit of a kind that is not known here.
+    /// An edit of an unknown kind.
     #[serde(other)]
     Other,
 }
 
-/// The edits that `response` says were applied; none if it does not say. In a stream they are in the last
-/// `message_delta`, which can be given as it is.
+/// The edits that were applied according to `response`; none if it reports none. In a stream they are in the last
+/// `message_delta`, which can be passed unchanged.
 ///
 /// ```
 /// use epitome_compactors::managed::anthropic::{AppliedEdit, applied_edits};
@@ -325,7 +328,7 @@ pub enum AppliedEdit {
 /// ```
 ///
 /// # Errors
-/// `Shape` if it is no response.
+/// `Shape` if `response` is no response.
 pub fn applied_edits(response: &str) -> Result<Vec<AppliedEdit>, MappingError> {
     #[derive(Deserialize)]
     struct Response {
@@ -341,7 +344,7 @@ pub fn applied_edits(response: &str) -> Result<Vec<AppliedEdit>, MappingError> {
     Ok(response.context_management.map(|report| report.applied_edits).unwrap_or_default())
 }
 
-/// An edit that so far says its type.
+/// An edit that has only its type so far.
 pub(super) fn typed(name: &str) -> Map<String, Value> {
     Map::from_iter([("type".into(), Value::from(name))])
 }

@@ -1,4 +1,4 @@
-//! Errors of requests that are not sent, and error codes of the API.
+//! Errors of requests that cannot be written, and error codes of the API.
 
 use core::error::Error;
 use core::fmt;
@@ -6,7 +6,7 @@ use core::fmt;
 use epitome_std::wire::WireError;
 use serde::Deserialize;
 
-/// A request or response that cannot be mapped. It says where, and never holds message text.
+/// A request or a response that cannot be mapped. The error contains the place, and never message text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MappingError {
@@ -14,41 +14,41 @@ pub enum MappingError {
     Shape {
         /// The expected form.
         expected: &'static str,
-        /// The line, counted from 1, within that part of the text.
+        /// The line within that part of the text, counted from 1.
         line: usize,
-        /// The byte in the line, counted from 1.
+        /// The byte within the line, counted from 1.
         column: usize,
     },
-    /// The API does not take this field beside `compaction`.
+    /// The API does not accept this field together with `compaction`.
     NotTogether {
         /// The field.
         field: &'static str,
     },
-    /// A number is smaller than the API takes.
+    /// A number is smaller than the API accepts.
     TooSmall {
         /// The parameter.
         parameter: &'static str,
         /// The given number.
         given: u64,
-        /// The least that it may be.
+        /// The least number that is accepted.
         min: u64,
     },
     /// The instructions are blank.
     BlankInstructions,
-    /// The instructions are longer than the API takes.
+    /// The instructions are longer than the API accepts.
     LongInstructions {
         /// Number of characters of the instructions.
         chars: usize,
         /// Maximum number of characters.
         max: usize,
     },
-    /// A strategy spares a tool that none of the given names is.
+    /// The strategy spares a tool that is not among the given names.
     UnknownTool,
-    /// There is nothing before the cut but an earlier summary, or nothing at all.
+    /// The messages before the cut are only an earlier summary, or there are none.
     NothingToSummarize,
-    /// The cut stands behind the end of the conversation.
+    /// The cut is behind the end of the conversation.
     NoSuchMessage {
-        /// The position that was asked for.
+        /// The requested position.
         message: usize,
         /// Number of messages in the conversation.
         messages: usize,
@@ -58,25 +58,25 @@ pub enum MappingError {
         /// The message with the call.
         message: usize,
     },
-    /// The first message that is kept has the role of the last that is summarized, or is a system message: the API would
-    /// take the two for one, and reject signed thinking behind them.
+    /// The first kept message has the role of the last summarized one, or is a system message. The API would merge
+    /// the two, and reject signed thinking behind them.
     Joined {
         /// The first message that would be kept.
         message: usize,
     },
-    /// There is a compaction block that is not the first block.
+    /// A compaction block is not the first block.
     Misplaced {
-        /// Its message.
+        /// The position of its message.
         message: usize,
     },
     /// There is more than one compaction block.
     Ambiguous {
-        /// The message of the second one.
+        /// The position of the message with the second one.
         message: usize,
     },
-    /// A compaction block whose content is an empty text.
+    /// The content of a compaction block is an empty text.
     EmptySummary,
-    /// A compaction block without a signature, where the API always signs it.
+    /// A compaction block has no signature in a place where the API always signs it.
     Unsigned,
 }
 
@@ -137,12 +137,12 @@ impl fmt::Display for MappingError {
 
 impl Error for MappingError {}
 
-/// The error for `error`, of which only the place is used: its words may quote the text.
+/// Converts `error`. Only its position is used, because its message may quote the text.
 pub(super) fn shape(expected: &'static str, error: &serde_json::Error) -> MappingError {
     MappingError::Shape { expected, line: error.line(), column: error.column() }
 }
 
-/// The error for `error`, whose offset is in `text`.
+/// Converts `error`, whose offset refers to `text`.
 pub(super) fn misshapen(expected: &'static str, text: &str, error: &WireError) -> MappingError {
     let before = text.get(..error.offset().unwrap_or_default()).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |at| at.saturating_add(1));
@@ -151,7 +151,7 @@ pub(super) fn misshapen(expected: &'static str, text: &str, error: &WireError) -
     MappingError::Shape { expected, line, column }
 }
 
-/// The reason that the API gives for a failed compaction, in `error.details.error_code`.
+/// The reason of the API for a failed compaction, in `error.details.error_code`.
 ///
 /// ```
 /// use epitome_compactors::managed::anthropic::CompactionCode;
@@ -166,28 +166,28 @@ pub(super) fn misshapen(expected: &'static str, text: &str, error: &WireError) -
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CompactionCode {
-    /// More than one compaction block with content.
+    /// There is more than one compaction block with content.
     BlockAmbiguous,
-    /// The block is not first, or stands in `system`.
+    /// The block is not first, or is in `system`.
     BlockMisplaced,
-    /// The block's `content` is not what was returned.
+    /// The block's `content` differs from the returned one.
     ContentMismatch,
-    /// The block's `signature` is not what was returned.
+    /// The block's `signature` differs from the returned one.
     SignatureInvalid,
-    /// The block's `tool_changes` are not what was returned.
+    /// The block's `tool_changes` differ from the returned ones.
     ToolChangesMismatch,
-    /// The conversation ends in an assistant's turn that is not finished.
+    /// The conversation ends in an unfinished turn of the assistant.
     IncompleteTurn,
-    /// There is no user's or assistant's content.
+    /// There is no content of a user or an assistant.
     NothingToSummarize,
     /// The conversation refers to more tools than a block can record.
     TooManyToolReferences,
-    /// The server has a passing problem with making or reading a block.
+    /// The server has a temporary problem with writing or reading a block.
     Unavailable,
 }
 
 impl CompactionCode {
-    /// All of them.
+    /// All codes.
     pub const ALL: &'static [Self] = &[
         Self::BlockAmbiguous,
         Self::BlockMisplaced,
@@ -200,14 +200,14 @@ impl CompactionCode {
         Self::Unavailable,
     ];
 
-    /// The code in the body of an error, if it has one that is known.
+    /// The code in the body of an error, if it has a known one.
     #[must_use]
     pub fn read(body: &str) -> Option<Self> {
         let answer: Answer<'_> = serde_json::from_str(body).ok()?;
         Self::ALL.iter().copied().find(|code| code.as_str() == answer.error.details.error_code)
     }
 
-    /// Its name on the wire.
+    /// The name of the code on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -223,13 +223,13 @@ impl CompactionCode {
         }
     }
 
-    /// Whether the same request may be sent again. What any other code refuses is refused again.
+    /// Whether the same request may be sent again. With any other code, it would be refused again.
     #[must_use]
     pub const fn is_retry_safe(self) -> bool {
         matches!(self, Self::Unavailable)
     }
 
-    /// Remedy for the error.
+    /// The remedy for the error.
     const fn remedy(self) -> &'static str {
         match self {
             Self::BlockAmbiguous => "send only the newest block",

@@ -1,4 +1,4 @@
-//! Requests to a service in the form of the API, and its answers as artefacts.
+//! Requests of a service in the form of the API, and its responses as artefacts.
 
 use std::borrow::ToOwned as _;
 use std::format;
@@ -17,15 +17,16 @@ use super::{BoundThinking, MappingError, NoSummary, Summarize};
 /// The name of the service in [`CompactionPart::provider`](epitome_std::message::CompactionPart::provider).
 pub const PROVIDER: &str = "anthropic";
 
-/// The body of `POST /v1/messages` that has the messages of `request` summarized: with the conversation's instructions and
-/// tools, and with `fields` beside them, such as `thinking`. They should be those of the conversation, or thinking that is
-/// kept behind the summary is rejected. With it comes what of the conversation the API has no form for.
+/// The body of a request to `POST /v1/messages` that asks for a summary of the messages of `request`.
 ///
-/// What other providers left of earlier messages is sent as its text; their sealed parts are not.
+/// It has the conversation's instructions and tools, and the members `fields`, such as `thinking`. These should be
+/// the same as in the conversation; otherwise the API rejects thinking that is kept behind the summary. The result
+/// also lists the content that the API has no form for. For a compaction by another provider, its text is sent, and
+/// not its sealed content.
 ///
 /// # Errors
-/// `Invalid` for what the API would refuse: see [`Summarize::request`]; and on a model with bound thinking if the messages
-/// end in one of the user, because what is kept begins with another.
+/// `Invalid` for a request that the API would refuse: see [`Summarize::request`]. Also on a model with bound
+/// thinking if the last message is from the user, because the kept messages begin with another one from the user.
 pub fn summarize_body(
     model: &str,
     request: &ServiceRequest<'_>,
@@ -54,13 +55,13 @@ pub fn summarize_body(
     Ok(written)
 }
 
-/// The summary in an answer of the API.
+/// The artefact in a response of the API.
 ///
 /// # Errors
-/// `Malformed` if the answer is not what the API documents, `ContextTooLong` or `Invalid` if there is no summary. The error
-/// tells what it has cost.
+/// `Malformed` if the response differs from the API's documentation; `ContextTooLong` or `Invalid` if there is no
+/// summary. The error contains the usage of the request.
 pub fn summarized(model: &str, answer: &str) -> Result<Artefact, ServiceError> {
-    // What is no JSON has no report either.
+    // A response that is no JSON has no usage report.
     let usage = compactions(answer).ok().and_then(|spent| spent.into_iter().next());
     let malformed = |what| ServiceError::new(ServiceErrorKind::Malformed, format!("{PROVIDER}: {what}"));
     match signed_block(answer) {

@@ -1,4 +1,4 @@
-//! Compaction that the caller asks for.
+//! Compaction on request of the caller.
 
 use std::borrow::ToOwned as _;
 use std::format;
@@ -12,13 +12,13 @@ use super::body::{Body, Response, array, blocks};
 use super::cut::{check, no_summary, with_block_first};
 use super::error::MappingError;
 
-/// The name in `anthropic-beta` of the request for a summary, and of every later one that carries its block.
+/// The name in `anthropic-beta` for the request for a summary, and for every later request with its block.
 pub const ON_DEMAND_BETA: &str = "compact-2026-09-04";
 
-/// Maximum number of characters of instructions, by the documents.
+/// Maximum number of characters of instructions, according to the API's documentation.
 const INSTRUCTIONS_CHARS_MAX: usize = 16_384;
 
-/// Default limit of the tokens of summary and thinking together: that of the documents' own requests.
+/// Default limit of the tokens of summary and thinking together, from the examples in the API's documentation.
 const MAX_TOKENS: u64 = 4_096;
 
 /// A request for a summary.
@@ -29,13 +29,13 @@ pub struct Summarize {
 }
 
 impl Summarize {
-    /// With the API's own prompt and the conversation's `max_tokens`.
+    /// A request with the API's own prompt and the conversation's `max_tokens`.
     #[must_use]
     pub const fn new() -> Self {
         Self { instructions: None, max_tokens: None }
     }
 
-    /// Sets the prompt in the place of the API's. It should say what to keep, and that no tool is to be called.
+    /// Replaces the API's prompt. The new prompt should name the content to keep, and forbid calls of tools.
     ///
     /// # Errors
     /// `BlankInstructions`; `LongInstructions` above 16,384 characters.
@@ -52,21 +52,22 @@ impl Summarize {
         Ok(self)
     }
 
-    /// Sets the limit of summary and thinking together: several thousand tokens.
+    /// Sets the limit of the tokens of summary and thinking together. It should be several thousand tokens.
     #[must_use]
     pub const fn with_max_tokens(mut self, tokens: u64) -> Self {
         self.max_tokens = Some(tokens);
         self
     }
 
-    /// The request that has the first `cut` messages of `request` summarized: same model, system, tools and thinking,
-    /// without the messages that are kept.
+    /// The request for a summary of the first `cut` messages of `request`. It has the same model, system, tools and
+    /// thinking, and not the kept messages.
     ///
     /// # Errors
-    /// `NotTogether` for what the API refuses beside it: `context_management`, `stop_sequences`, `tool_choice` of type
-    /// `any` or `tool`, an output format, `task_budget.remaining`. `OpenCall`, `Joined`, `NothingToSummarize` or
-    /// `NoSuchMessage` if the cut is none ([`choose_cut`](super::choose_cut) finds one); `Misplaced` or `Ambiguous` for
-    /// blocks of earlier compactions that the API would refuse.
+    /// `NotTogether` for members that the API refuses together with `compaction`: `context_management`,
+    /// `stop_sequences`, `tool_choice` of type `any` or `tool`, an output format, `task_budget.remaining`.
+    /// `OpenCall`, `Joined`, `NothingToSummarize` or `NoSuchMessage` for an illegal cut
+    /// ([`choose_cut`](super::choose_cut) finds a legal one). `Misplaced` or `Ambiguous` for blocks of earlier
+    /// compactions that the API would refuse.
     pub fn request(&self, request: &str, cut: usize) -> Result<String, MappingError> {
         let body = Body::of(request)?;
         refuse_beside(&body)?;
@@ -82,8 +83,8 @@ impl Summarize {
         ]))
     }
 
-    /// The request that has all messages of `request` summarized, a request without `max_tokens`, in its own text. With `ended`, the last
-    /// message has to be one of the model; others are refused.
+    /// The request for a summary of all messages of `request`, which has no `max_tokens`. It extends the text of
+    /// `request`. With `ended`, the last message must be from the model; otherwise the request is refused.
     pub(super) fn whole(&self, mut request: String, ended: bool) -> Result<String, MappingError> {
         let body = Body::of(&request)?;
         refuse_beside(&body)?;
@@ -111,14 +112,14 @@ impl Summarize {
     }
 }
 
-/// Fails for what the API refuses beside `compaction`.
+/// Checks that the request has no member that the API refuses together with `compaction`.
 fn refuse_beside(body: &Body<'_>) -> Result<(), MappingError> {
     for field in ["context_management", "stop_sequences", "output_format"] {
         if body.get(field).is_some() {
             return Err(MappingError::NotTogether { field });
         }
     }
-    // What is no object, or has no such member, is not forced, and for the API to judge.
+    // A member that is no object, or lacks the inner member, forces nothing. The API judges it.
     let parsed =
         |key: &str| body.get(key).and_then(|raw| serde_json::from_str::<Value>(raw).ok()).unwrap_or_default();
     let (choice, output) = (parsed("tool_choice"), parsed("output_config"));
@@ -136,31 +137,31 @@ fn refuse_beside(body: &Body<'_>) -> Result<(), MappingError> {
     Ok(())
 }
 
-/// The answer to a request for a summary.
+/// The response to a request for a summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SummaryAnswer {
-    /// The block to go on from.
+    /// The block with the summary, from which the conversation continues.
     Written(CompactionBlock),
-    /// No summary: the history stays as it is. The call is billed all the same.
+    /// There is no summary, and the history stays unchanged. The API still charges for the call.
     Missing(NoSummary),
 }
 
-/// Why there is no summary.
+/// The reason for a missing summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoSummary {
-    /// The summary was cut off: ask again with a larger `max_tokens`.
+    /// The summary was cut off: repeat with a larger `max_tokens`.
     MaxTokens,
-    /// There was no room for the prompt: ask again with shorter instructions or fewer messages.
+    /// The prompt did not fit: repeat with shorter instructions or fewer messages.
     ContextExceeded,
-    /// The model called a tool: ask again with instructions that forbid it.
+    /// The model called a tool: repeat with instructions that forbid it.
     ToolUse,
     /// The request was declined.
     Refusal,
-    /// The model said nothing.
+    /// The model wrote nothing.
     Silent,
-    /// The call ended for another reason, or for none that was given.
+    /// The call ended for another reason, or without a reason.
     Other(String),
 }
 
@@ -168,8 +169,8 @@ impl SummaryAnswer {
     /// Reads a response.
     ///
     /// # Errors
-    /// `Shape` if it is no response, or holds something else than one block; `Unsigned` and `EmptySummary` for a block
-    /// that could not be sent back.
+    /// `Shape` if `response` is no response, or contains anything but one block; `Unsigned` and `EmptySummary` for
+    /// a block that could not be sent back.
     pub fn read(response: &str) -> Result<Self, MappingError> {
         Ok(match signed_block(response)? {
             Ok(block) => Self::Written(CompactionBlock::signed(block)),
@@ -178,7 +179,7 @@ impl SummaryAnswer {
     }
 }
 
-/// The block in `response`, as it is written, or why there is none.
+/// The JSON of the block in `response`, or the reason for its absence.
 ///
 /// # Errors
 /// As [`SummaryAnswer::read`].
@@ -187,7 +188,7 @@ pub(super) fn signed_block(response: &str) -> Result<Result<&str, NoSummary>, Ma
     let content = blocks(response.content)?;
     match (&*content, response.stop_reason.as_deref()) {
         ([block], Some("compaction")) if block.head.kind == "compaction" => {
-            // Null is what a block without content has; an empty text is refused as such.
+            // A block without content has `null`. An empty text is an error.
             match is_signed(block)? {
                 true => Ok(Ok(block.text)),
                 false => Err(MappingError::Unsigned),
@@ -220,13 +221,13 @@ impl NoSummary {
     }
 }
 
-/// The request with `block` first, in place of its first `replaced` messages, which are those that the block summarizes. What
-/// follows is sent as it is, byte for byte.
+/// The request with its first `replaced` messages replaced by `block`, which summarizes them. The other messages
+/// stay byte for byte.
 ///
 /// # Errors
-/// `NoSuchMessage` if there are not so many; `Ambiguous` if a compaction block stands among those that are kept;
-/// `NotTogether` if `request` asks for a summary itself or has a compaction at a threshold, which cannot be where a signed
-/// block is.
+/// `NoSuchMessage` if the request has fewer messages; `Ambiguous` if a kept message has a compaction block;
+/// `NotTogether` if `request` asks for a summary itself, or has a compaction at a threshold, which the API refuses
+/// together with a signed block.
 pub fn replay(request: &str, replaced: usize, block: &CompactionBlock) -> Result<String, MappingError> {
     let body = Body::of(request)?;
     if body.get("compaction").is_some() {

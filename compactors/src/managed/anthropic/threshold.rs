@@ -1,4 +1,4 @@
-//! Compaction that the API does when a request is larger than a trigger.
+//! Compaction by the API when a request is larger than a trigger.
 
 use std::format;
 use std::string::{String, ToString as _};
@@ -9,20 +9,20 @@ use super::block::CompactionBlock;
 use super::body::{Body, Response, array, blocks, quote};
 use super::error::MappingError;
 
-/// The name in `anthropic-beta` of the request, and of every later request that carries one of its blocks.
+/// The name in `anthropic-beta` for the request, and for every later request with one of its blocks.
 pub const THRESHOLD_BETA: &str = "compact-2026-01-12";
 
-/// The trigger if none is said, in input tokens.
+/// The default trigger, in input tokens.
 pub const TRIGGER_DEFAULT: u64 = 150_000;
 
-/// The smallest trigger that the API takes, in input tokens.
+/// The smallest trigger that the API accepts, in input tokens.
 pub const TRIGGER_MIN: u64 = 50_000;
 
-/// The edit's name on the wire.
+/// The name of the edit on the wire.
 pub(super) const NAME: &str = "compact_20260112";
 
-/// `compact_20260112`, an edit of [`ContextEdits`](super::ContextEdits). It has to be on every later request that carries one
-/// of its blocks, too.
+/// The edit `compact_20260112`, for [`ContextEdits`](super::ContextEdits). Every later request that contains one of
+/// its blocks needs the edit too.
 ///
 /// <https://platform.claude.com/docs/en/build-with-claude/compaction-threshold>
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Default for ThresholdCompaction {
 }
 
 impl ThresholdCompaction {
-    /// At 150,000 input tokens, without a pause, with the API's own prompt.
+    /// An edit with a trigger of 150,000 input tokens, without a pause, with the API's own prompt.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -58,17 +58,18 @@ impl ThresholdCompaction {
         Ok(self)
     }
 
-    /// Whether the response ends with the block, so that recent messages can be put behind it before the model goes on.
+    /// Sets whether the response ends with the block, so that recent messages can be added before the model
+    /// continues.
     #[must_use]
     pub const fn with_pause(mut self, pause: bool) -> Self {
         self.pause = pause;
         self
     }
 
-    /// Sets the prompt in the place of the API's.
+    /// Replaces the API's prompt.
     ///
     /// # Errors
-    /// `BlankInstructions` if it is blank.
+    /// `BlankInstructions` if `instructions` is blank.
     pub fn with_instructions(mut self, instructions: impl Into<String>) -> Result<Self, MappingError> {
         let instructions = instructions.into();
         if instructions.trim().is_empty() {
@@ -89,7 +90,7 @@ impl ThresholdCompaction {
     }
 }
 
-/// The compaction at a threshold that a response reports.
+/// The compaction at a threshold in a response.
 ///
 /// ```
 /// use epitome_compactors::managed::anthropic::ThresholdOutcome;
@@ -104,25 +105,26 @@ impl ThresholdCompaction {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ThresholdOutcome {
-    /// There was none.
+    /// There was no compaction.
     None,
-    /// The API could not write a summary and went on with what there was. Its block says nothing and may be sent back.
+    /// The API could not write a summary and continued with the whole request. The block has no content, and may be
+    /// sent back.
     Failed,
-    /// The API went on from this block, the latest of the response.
+    /// The API continued from this block, the latest of the response.
     Compacted {
         /// The block.
         block: CompactionBlock,
-        /// Whether the response ends with it: send on, and the model goes on.
+        /// Whether the response ends with the block: send another request, and the model continues.
         paused: bool,
     },
 }
 
 impl ThresholdOutcome {
-    /// Reads a response. Its usage is for [`reported`](epitome_std::wire::usage::reported), and what the compaction
-    /// cost for [`compactions`](epitome_std::wire::usage::compactions).
+    /// Reads a response. For its usage, use [`reported`](epitome_std::wire::usage::reported); for the usage of the
+    /// compaction, [`compactions`](epitome_std::wire::usage::compactions).
     ///
     /// # Errors
-    /// `Shape` if it is no response; `EmptySummary` for a block whose content is an empty text.
+    /// `Shape` if `response` is no response; `EmptySummary` for a block whose content is an empty text.
     pub fn read(response: &str) -> Result<Self, MappingError> {
         let response = Response::of(response)?;
         let content = blocks(response.content)?;
@@ -135,11 +137,11 @@ impl ThresholdOutcome {
     }
 }
 
-/// The request without what stands before the latest compaction block with content: the API passes over it. What follows is
-/// as it was, byte for byte. `None` if there is nothing to leave out.
+/// The request without the content before the latest compaction block with content, which the API would ignore. The
+/// other content stays byte for byte. `None` if there is nothing to remove.
 ///
 /// # Errors
-/// If it is no request.
+/// If `request` is no request.
 pub fn trim_to_block(request: &str) -> Result<Option<String>, MappingError> {
     let body = Body::of(request)?;
     let messages = body.messages()?;

@@ -1,4 +1,4 @@
-//! The requests, sent.
+//! HTTP client for the requests.
 
 use core::fmt;
 use std::boxed::Box;
@@ -21,14 +21,14 @@ use super::{
     compacted_previous, trigger_body, triggered,
 };
 
-/// OpenAI's own compaction as a [`CompactionService`], and that of others who speak Responses.
+/// The compaction of OpenAI, and of other vendors with the Responses API, as a [`CompactionService`].
 ///
-/// *Concurrency*: one serves any number of sessions; its connections are shared. It runs on tokio.
+/// *Concurrency*: one value serves any number of sessions and shares its connections. It runs on tokio.
 ///
-/// *Cancel safety*: a dropped future ends the request; the service may ask for its price.
+/// *Cancel safety*: if the future is dropped, the request ends; the service may still charge for it.
 ///
-/// Proxies that the environment names are used (`HTTPS_PROXY`, `NO_PROXY`), and the system's certificates are trusted. A redirect is
-/// not followed, so that the key goes nowhere else. Nothing prints the key.
+/// It uses the proxies of the environment (`HTTPS_PROXY`, `NO_PROXY`), and trusts the system's certificates. It
+/// follows no redirect, so that the key goes to no other host. No output contains the key.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -52,16 +52,16 @@ pub struct OpenAiCompaction {
 }
 
 impl OpenAiCompaction {
-    /// OpenAI itself, with the model [`MODEL`].
+    /// A client for OpenAI, with the model [`MODEL`].
     ///
     /// # Errors
-    /// `Unavailable` if there can be no TLS here.
+    /// `Unavailable` if TLS cannot be set up.
     pub fn new(key: SecretString) -> Result<Self, ServiceError> {
         Self::of(ResponsesVendor::openai(), "https://api.openai.com/v1", key)
     }
 
-    /// Azure: `endpoint` is that of the resource, such as `https://NAME.openai.azure.com`, and the model is the name of a
-    /// deployment.
+    /// A client for Azure. `endpoint` is the URL of the resource, such as `https://NAME.openai.azure.com`;
+    /// `deployment` is the name of a deployment, and is sent as the model.
     ///
     /// # Errors
     /// As [`OpenAiCompaction::new`].
@@ -71,7 +71,7 @@ impl OpenAiCompaction {
         Ok(Self { endpoint: azure.endpoint.with_auth(Auth::Header("api-key")), ..azure })
     }
 
-    /// xAI, with one of its models.
+    /// A client for xAI, with one of its models.
     ///
     /// # Errors
     /// As [`OpenAiCompaction::new`].
@@ -79,7 +79,7 @@ impl OpenAiCompaction {
         Ok(Self::of(ResponsesVendor::xai(), "https://api.x.ai/v1", key)?.with_model(model))
     }
 
-    /// Another vendor, at this base URL, to which `/responses/compact` is added.
+    /// A client for another vendor at this base URL, to which `/responses/compact` is added.
     ///
     /// # Errors
     /// As [`OpenAiCompaction::new`].
@@ -94,15 +94,17 @@ impl OpenAiCompaction {
         })
     }
 
-    /// Sets the base URL, to which `/responses/compact` is added: `http://` or `https://` with a host, without a user, a query or a fragment. With
-    /// another one each compaction is `Invalid`, and so it is where the key would go to another machine without encryption.
+    /// Sets the base URL, to which `/responses/compact` is added: `http://` or `https://` with a host, without a
+    /// user, a query or a fragment. With any other URL each compaction fails with `Invalid`; likewise if the key
+    /// would go to another machine without encryption.
     #[must_use]
     pub fn with_base_url(mut self, base_url: &str) -> Self {
         self.endpoint = self.endpoint.with_base_url(base_url);
         self
     }
 
-    /// Lets the key be sent without encryption to another machine: within a network that you trust.
+    /// Allows the key to be sent to another machine without encryption. Use it only within a network that you
+    /// trust.
     #[must_use]
     pub fn with_plain_http(mut self) -> Self {
         self.endpoint = self.endpoint.with_plain_http();
@@ -116,7 +118,7 @@ impl OpenAiCompaction {
         self
     }
 
-    /// Sets the model. In band it is the model of the conversation, if that is known.
+    /// Sets the model. In band, the model of the conversation is used instead, if it is known.
     #[must_use]
     pub fn with_model(mut self, model: impl Into<Str>) -> Self {
         self.model = model.into();
@@ -130,35 +132,37 @@ impl OpenAiCompaction {
         self
     }
 
-    /// Sets a header of each request, such as `OpenAI-Project`. Its value is not printed.
+    /// Sets a header of each request, such as `OpenAI-Project`. Debug output does not contain its value.
     ///
     /// # Errors
-    /// `Invalid` if it cannot be a header.
+    /// `Invalid` if the name or the value cannot be in a header.
     pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, ServiceError> {
         self.endpoint = self.endpoint.with_header(name, value)?;
         Ok(self)
     }
 
-    /// Sets the HTTP client, with proxies, certificates and a timeout of its own. It should follow no redirect.
+    /// Sets the HTTP client, with its own proxies, certificates and timeout. It should follow no redirect.
     #[must_use]
     pub fn with_client(mut self, http: Client) -> Self {
         self.endpoint = self.endpoint.with_client(http);
         self
     }
 
-    /// Compacts in band: by a request of the conversation's own, with its model and tools, so that the prompt cache serves it.
+    /// Compacts in band: by a request with the conversation's model and tools, so that the prompt cache covers it.
     #[must_use]
     pub const fn in_band(mut self) -> Self {
         self.in_band = true;
         self
     }
 
-    /// Compacts what stands behind a response that the service keeps. What is left is for whichever model the conversation
-    /// goes on with: see [`CompactionPart::with_model`](epitome_std::message::CompactionPart::with_model). A conversation goes on with what is left as its
-    /// input, and without that response's id. Instructions are not those of that response.
+    /// Compacts the messages up to a response that the service has stored.
+    ///
+    /// The conversation continues with the artefact as its input, and without the id of that response. The artefact
+    /// is for any model: see [`CompactionPart::with_model`](epitome_std::message::CompactionPart::with_model). The
+    /// instructions of that response do not apply.
     ///
     /// # Errors
-    /// [`ServiceError`]. It is not tried again.
+    /// [`ServiceError`]. There is no retry.
     pub async fn compact_response(
         &self,
         previous_response_id: &str,
@@ -185,11 +189,11 @@ impl CompactionService for OpenAiCompaction {
         self.vendor.provider()
     }
 
-    /// None for xAI in band: it documents no such thing.
+    /// `None` for xAI in band, which xAI does not document.
     fn capabilities(&self) -> Option<Capabilities> {
         let able = !self.in_band || self.vendor.returns_users;
         let capabilities = Capabilities::new(self.vendor.position(), Cut::Group);
-        // xAI documents the compaction of what it is sent alone.
+        // xAI documents only the compaction of messages in the request.
         let keeps = self.vendor.returns_users;
         able.then_some(if keeps { capabilities.with_kept_sessions() } else { capabilities })
     }
@@ -205,11 +209,11 @@ impl CompactionService for OpenAiCompaction {
         }
         let body = compact_body(vendor, model, request, options).map_err(|error| self.unwritable(error))?;
         let answer = self.post("/responses/compact", body.text).await?;
-        // Another model than the conversation's may make it, and the conversation's is whom it is for.
+        // Another model may have written the artefact, which is for the model of the conversation.
         Ok(compacted(vendor, request.model, request, &answer)?.with_losses(body.losses))
     }
 
-    /// On its own, in band too: see [`OpenAiCompaction::compact_response`].
+    /// By a separate request, also in band: see [`OpenAiCompaction::compact_response`].
     async fn compact_kept(&self, session: &KeptSession<'_>) -> Result<Artefact, ServiceError> {
         let Some(id) = session.id.as_text() else {
             let context = format!("{}: the id of a response is a text", self.vendor.provider());
@@ -219,7 +223,7 @@ impl CompactionService for OpenAiCompaction {
     }
 }
 
-/// Neither the key nor what stands in headers, nor a URL that may hold credentials.
+/// Without the key, the headers and the URL, which may hold credentials.
 impl fmt::Debug for OpenAiCompaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenAiCompaction")

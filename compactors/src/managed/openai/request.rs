@@ -1,4 +1,4 @@
-//! Requests to compact.
+//! Requests for a compaction.
 
 use core::num::NonZeroU64;
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ use super::ResponsesVendor;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompactOptions {
-    /// Which requests share a prompt cache.
+    /// The key of the prompt cache. Requests with the same key share a cache.
     pub prompt_cache_key: Option<Str>,
     /// The lifetime of the cache.
     pub prompt_cache_retention: Option<CacheRetention>,
@@ -46,9 +46,9 @@ pub enum CacheRetention {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CacheMode {
-    /// The service too.
+    /// Both the service and the request.
     Implicit,
-    /// The request alone.
+    /// Only the request.
     Explicit,
 }
 
@@ -58,9 +58,9 @@ pub enum CacheMode {
 pub enum ImageCompression {
     /// The service decides.
     Auto,
-    /// They are compressed.
+    /// Images are compressed.
     Enabled,
-    /// They stay.
+    /// Images stay as they are.
     Disabled,
 }
 
@@ -90,7 +90,8 @@ impl CompactOptions {
     }
 }
 
-/// The body of `POST /responses/compact`, for a conversation that the client keeps, and what of the conversation it cannot say.
+/// The body of `POST /responses/compact` for a conversation that the client stores, with a list of the content that
+/// the format has no form for.
 ///
 /// # Errors
 /// As [`convert`](epitome_std::wire::convert()).
@@ -106,7 +107,8 @@ pub fn compact_body(
     })
 }
 
-/// The body for messages behind a response that the service keeps. Instructions are not those of that response: they are sent anew.
+/// The body for the messages up to a response that the service has stored. The instructions of that response do not
+/// apply: `instructions` replaces them.
 #[must_use]
 pub fn compact_previous_body(
     model: &str,
@@ -122,8 +124,8 @@ pub fn compact_previous_body(
     body.finish()
 }
 
-/// The body of `POST /responses` that asks for a compaction in the place of an answer: what would be sent, tools included,
-/// and `compaction_trigger` as the last item. It is stored nowhere.
+/// The body of `POST /responses` that requests a compaction instead of an answer. It has the conversation with its
+/// tools, and `compaction_trigger` as the last item. The service does not store the response.
 ///
 /// # Errors
 /// As [`compact_body`].
@@ -149,8 +151,9 @@ fn tool(tool: &Tool) -> Value {
     })
 }
 
-/// The value of `context_management` in a request: the server compacts when its input passes `threshold` tokens,
-/// or when the server thinks best. What it leaves then is an item of the answer: see [`ServerCompaction`](super::ServerCompaction).
+/// The value of `context_management` in a request. The server compacts when its input exceeds `threshold` tokens;
+/// without a threshold, the server decides. The result is an item of the response: see
+/// [`ServerCompaction`](super::ServerCompaction).
 ///
 /// ```
 /// use std::num::NonZeroU64;
@@ -165,8 +168,8 @@ pub fn context_management(threshold: Option<NonZeroU64>) -> String {
     format!(r#"[{{"type":"compaction"{}}}]"#, threshold.unwrap_or_default())
 }
 
-/// `{"input":[..]}` of these messages, as the vendor takes them: what it left goes back to it, and of what others left the
-/// text stands there. Any request to the vendor can be written with it.
+/// The messages as `{"input":[..]}`, in the form for the vendor. The vendor's own compactions are sent sealed,
+/// those of other providers as their text. Use it for any request to the vendor.
 ///
 /// ```
 /// use epitome_compactors::managed::openai::{ResponsesVendor, input};
@@ -190,8 +193,8 @@ pub fn input<'m>(
     addressed(vendor, messages, |messages| convert(messages.iter().copied(), Format::OpenaiResponses))
 }
 
-/// The input of new messages behind a response that the service keeps: of a request with `previous_response_id`. A result may answer a call
-/// of that response, so nothing is repaired.
+/// The input of new messages behind a response that the service has stored, for a request with
+/// `previous_response_id`. A result may answer a call of that response, so nothing is repaired.
 ///
 /// # Errors
 /// As [`input`].
@@ -204,10 +207,10 @@ pub fn continued_input<'m>(
     })
 }
 
-/// The vendor whose compactions the format takes.
+/// The provider of compactions in the format.
 const FORMAT_VENDOR: &str = "openai";
 
-/// Result of `write` for the messages in the form for the vendor.
+/// Calls `write` with the messages in the form for the vendor.
 fn addressed<'m, T>(
     vendor: &ResponsesVendor,
     messages: impl IntoIterator<Item = &'m Message>,
@@ -221,8 +224,8 @@ fn addressed<'m, T>(
     write(&renamed.iter().map(|message| &**message).collect::<Vec<_>>())
 }
 
-/// The message with the vendor's own compactions under the name that the format takes, and without what would be taken for
-/// them.
+/// The message with the vendor's own compactions under the provider name of the format. Compactions of the provider
+/// with that name get another name.
 fn renamed<'m>(vendor: &ResponsesVendor, message: &'m Message) -> Cow<'m, Message> {
     let concerns =
         |left: &CompactionPart| left.provider == vendor.provider() || left.provider == FORMAT_VENDOR;
@@ -243,11 +246,11 @@ fn renamed<'m>(vendor: &ResponsesVendor, message: &'m Message) -> Cow<'m, Messag
     Cow::Owned(message.clone().with_parts(renamed.collect()))
 }
 
-/// A body on its way: an object that is not closed yet. The conversation is written once, and added to.
+/// An unfinished body: a JSON object that is not closed yet. The conversation is written once, and extended.
 struct Body(String);
 
 impl Body {
-    /// The conversation, `last` behind it, and what `add` puts beside it.
+    /// The body with the conversation, the item `last` behind it, and the members that `add` writes.
     fn with_conversation(
         vendor: &ResponsesVendor,
         request: &ServiceRequest<'_>,

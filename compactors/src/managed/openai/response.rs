@@ -1,4 +1,4 @@
-//! Answers to requests to compact.
+//! Responses to requests for a compaction.
 
 use std::format;
 use std::string::String;
@@ -15,13 +15,15 @@ use super::super::{Artefact, ServiceError, ServiceErrorKind, ServiceRequest};
 use super::ResponsesVendor;
 use super::users::{self, Said};
 
-/// The compacted input that `POST /responses/compact` returned for `request`. `model` is that of the conversation, which may be another
-/// than the one that compacted; empty for any. What the user said before `request.replaced_from` stays where it
-/// is, and so is not before the item.
+/// Reads the response of `POST /responses/compact` to `request`.
+///
+/// `model` is the model of the conversation, which may differ from the compacting one; empty for any model.
+/// Messages of the user before `request.replaced_from` stay in their place, and are therefore not repeated before
+/// the item.
 ///
 /// # Errors
-/// `Malformed` if the answer is not what the service documents: messages of the user, and then exactly one compaction item.
-/// The error tells what it has cost.
+/// `Malformed` if the response differs from the service's documentation: messages of the user, and then exactly one
+/// compaction item. The error contains the usage of the request.
 pub fn compacted(
     vendor: &ResponsesVendor,
     model: &str,
@@ -32,13 +34,13 @@ pub fn compacted(
     let said = answer.only_said()?;
     let kept = request.messages.get(..request.replaced_from).unwrap_or_default();
     let mut kept = users::said(kept.iter().copied()).into_iter().filter_map(|said| said.words()).peekable();
-    // What stays is said first, and in the same order.
+    // The messages that stay come first, in the same order.
     let moved =
         said.into_iter().filter(|said| kept.next_if(|kept| said.words().as_ref() == Some(kept)).is_none());
     answer.artefact(moved.collect())
 }
 
-/// Reads a compaction of messages behind a response that the service keeps: a conversation begins with it.
+/// Reads the compaction of messages up to a response that the service has stored. A conversation begins with it.
 ///
 /// # Errors
 /// As [`compacted`].
@@ -52,11 +54,12 @@ pub fn compacted_previous(
     answer.artefact(said)
 }
 
-/// The compacted input after a request with `compaction_trigger`. The service returns the item alone; before it stands what the user
-/// said in what is replaced: the newest of it, 64,000 tokens at most.
+/// Reads the response to a request with `compaction_trigger`. The service returns the item alone. The replaced
+/// messages of the user are added before it: the newest of them, at most 64,000 tokens.
 ///
 /// # Errors
-/// `Malformed` if the answer is incomplete, or does not hold exactly one compaction item. The error tells what it has cost.
+/// `Malformed` if the response is incomplete, or does not contain exactly one compaction item. The error contains
+/// the usage of the request.
 pub fn triggered(
     vendor: &ResponsesVendor,
     model: &str,
@@ -74,19 +77,19 @@ pub fn triggered(
 const COMPACTION: &str = "response.compaction";
 const RESPONSE: &str = "response";
 
-/// An answer, as far as it is looked at.
+/// The parts of a response that are needed.
 struct Answer<'a> {
     vendor: &'a ResponsesVendor,
     model: &'a str,
-    /// Messages of the user in it.
+    /// Messages of the user in the response.
     said: Vec<Said>,
     compactions: Vec<CompactionPart>,
-    /// Whether there is nothing else, and nothing behind a compaction.
+    /// Whether the response has no other items, and nothing behind a compaction.
     is_alone: bool,
     usage: Option<Usage>,
 }
 
-/// Number of bytes of an answer that are read at a time: only the kept part is held whole.
+/// Number of bytes of a response that are parsed at a time: only the needed part is held in memory.
 const READ_BYTES: usize = 4 * 1024;
 
 impl<'a> Answer<'a> {
@@ -101,7 +104,7 @@ impl<'a> Answer<'a> {
         let [own, status, usage, output] = match fields(text, &["object", "status", "usage", "output"]) {
             Ok(found) => found,
             Err(error) => {
-                // It has been paid for all the same.
+                // The service charged for it all the same.
                 answer.usage = usage::reported(text).ok().flatten();
                 return Err(answer.malformed("no object of the API").with_source(error));
             }
@@ -126,7 +129,7 @@ impl<'a> Answer<'a> {
             }
             some.push(']');
             if let Err(error) = answer.look_at(some) {
-                // Where in the answer it is, the whole of it tells.
+                // The whole response is read again for the position of the error in it.
                 let error = read(text, &options()).err().unwrap_or(error);
                 return Err(answer.malformed("no items").with_source(error));
             }
@@ -134,7 +137,7 @@ impl<'a> Answer<'a> {
         Ok(answer)
     }
 
-    /// Takes what it needs of these items.
+    /// Reads the needed content of these items.
     fn look_at(&mut self, items: String) -> Result<(), WireError> {
         let read = read(items, &options())?;
         let messages = || read.conversations().iter().flat_map(|it| it.messages());
@@ -148,7 +151,7 @@ impl<'a> Answer<'a> {
         Ok(())
     }
 
-    /// Messages of the user, if nothing else stands before the compaction, and nothing behind it.
+    /// Messages of the user. An error if any other item is before the compaction, or any item is behind it.
     fn only_said(&mut self) -> Result<Vec<Said>, ServiceError> {
         match self.is_alone {
             true => Ok(core::mem::take(&mut self.said)),
@@ -158,7 +161,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// The one compaction in it, behind what the user said.
+    /// The only compaction of the response, behind the messages of the user.
     fn artefact(self, said: Vec<Said>) -> Result<Artefact, ServiceError> {
         let [found] = &*self.compactions else {
             return Err(self.malformed("expected exactly one compaction item"));
@@ -183,7 +186,7 @@ fn options() -> ReadOptions {
     ReadOptions::default().with_from(Format::OpenaiResponses)
 }
 
-/// The compaction that an item is.
+/// The compaction in an item.
 fn compaction(item: &Message) -> Option<&CompactionPart> {
     match item.parts() {
         [Part::Compaction(left)] => Some(left),

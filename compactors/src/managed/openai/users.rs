@@ -13,16 +13,16 @@ use serde_json::Value;
 
 use super::super::value::text;
 
-/// Maximum tokens of the user's messages that are sent on, the newest first, where the client decides. Source: Codex
+/// Maximum tokens of the user's messages that the client adds before an item, the newest first. Source: Codex
 /// (`RETAINED_MESSAGE_TOKEN_BUDGET`).
 const RETAINED_TOKENS_MAX: u64 = 64_000;
 
-/// A message of the user, as an item of its own.
+/// A message of the user, as a separate item.
 #[derive(Debug, Clone)]
 pub(super) struct Said(String);
 
 impl Said {
-    /// Items of these messages of the user. They are written together: there may be many.
+    /// The items of these messages of the user. They are written together, because there may be many.
     fn all(messages: &[Message]) -> Vec<Self> {
         let written =
             convert(messages, Format::OpenaiResponses).map(|written| written.text).unwrap_or_default();
@@ -31,7 +31,7 @@ impl Said {
         items.into_iter().filter_map(|(raw, fields)| Self::of(raw, fields)).collect()
     }
 
-    /// The message of the user in an item that stands before an earlier compaction.
+    /// The message of the user in an item before an earlier compaction.
     fn of_part(part: &Part) -> Option<Self> {
         let Part::Unknown(item) = part else { return None };
         if item.format != Format::OpenaiResponses.as_str() || item.kind != ITEM {
@@ -48,7 +48,8 @@ impl Said {
         words(fields).is_some_and(|words| words != (String::new(), 0)).then(|| Self(raw.into()))
     }
 
-    /// Texts and number of other parts, to compare two messages. The service writes images in its own way, and so they are only counted.
+    /// The texts, and the number of other parts, to compare two messages. The service changes the form of images,
+    /// and so they are only counted.
     pub(super) fn words(&self) -> Option<(String, usize)> {
         words(fields(&self.0, &["content"]))
     }
@@ -63,7 +64,7 @@ impl Said {
     }
 }
 
-/// Messages of the user among these, in order; also those that stand before an earlier compaction.
+/// The messages of the user among these, in order. Those before an earlier compaction are included.
 pub(super) fn said<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Vec<Said> {
     let (mut found, mut run) = (Vec::new(), Vec::new());
     for message in messages {
@@ -83,7 +84,7 @@ pub(super) fn said<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Vec<S
     found
 }
 
-/// The texts in an item with this content, and how much else is in it.
+/// The texts in an item with this content, and the number of its other parts.
 fn words(fields: Result<[Option<&str>; 1], WireError>) -> Option<(String, usize)> {
     let [content] = fields.ok()?;
     let content = elements_and_fields(content?, &["text"]).ok()?;
@@ -102,11 +103,11 @@ fn spoken(message: &Message) -> Option<Message> {
     (!parts.is_empty()).then(|| Message::new(Role::User, parts))
 }
 
-/// Type of an item that is a message.
+/// The type of an item that is a message.
 const ITEM: &str = "message";
 
-/// The newest of these that are not too much together, in order. Of the text that no longer fits the middle is left out; images
-/// stay. Source: Codex (`build_compacted_history` and `truncate_middle`).
+/// The newest of these messages that fit the limit together, in order. The first message that no longer fits loses
+/// the middle of its text; its images stay. Source: Codex (`build_compacted_history` and `truncate_middle`).
 pub(super) fn newest(said: Vec<Said>) -> Vec<Said> {
     let (mut left, mut newest) = (RETAINED_TOKENS_MAX, Vec::new());
     for said in said.into_iter().rev() {
@@ -124,13 +125,14 @@ pub(super) fn newest(said: Vec<Said>) -> Vec<Said> {
 }
 
 impl Said {
-    /// The message with a part of its text, so that it has at most `tokens`; `None` if not even the rest of it fits.
+    /// The message with shortened text, so that it has at most `tokens`; `None` if even its other parts do not fit.
     fn shortened(&self, tokens: u64) -> Option<Self> {
         let item: Value = serde_json::from_str(&self.0).ok()?;
         let bytes = texts_of(&item).map(str::len).sum::<usize>();
         let fitting =
             |kept| Self::of_item(&with_text(&item, kept)?.to_string()).filter(|it| it.tokens() <= tokens);
-        // Less text is no more tokens, as nearly as an estimate is true: the largest that fits is looked for from both sides.
+        // Less text has no more tokens, within the accuracy of an estimate. A binary search finds the largest text
+        // that fits.
         let (mut fits, mut too_much) = (None, bytes);
         let mut at = too_much / 2;
         while at > 0 {
@@ -154,7 +156,7 @@ fn texts_of(item: &Value) -> impl Iterator<Item = &str> {
     content.filter_map(|part| part.get("text")?.as_str())
 }
 
-/// The item with the first `kept` bytes of its texts or so; of the text in which they end, both ends.
+/// The item with about the first `kept` bytes of its texts. The text at this limit keeps both its ends.
 fn with_text(item: &Value, mut kept: usize) -> Option<Value> {
     let mut item = item.clone();
     item.get_mut("content")?.as_array_mut()?.retain_mut(|part| {
@@ -169,7 +171,8 @@ fn with_text(item: &Value, mut kept: usize) -> Option<Value> {
     Some(item)
 }
 
-/// Both ends of a text, `kept` bytes at most, and between them how much is missing, at four bytes a token: in Codex's words.
+/// Both ends of a text, at most `kept` bytes. Between them is the number of missing tokens, at four bytes a token,
+/// in the words of Codex.
 fn without_middle(text: &str, kept: usize) -> String {
     let head = text.floor_char_boundary(kept / 2);
     let tail = text.ceil_char_boundary(text.len().saturating_sub(kept.saturating_sub(kept / 2)));
@@ -178,5 +181,5 @@ fn without_middle(text: &str, kept: usize) -> String {
     format!("{head}…{missing} tokens truncated…{tail}")
 }
 
-/// Bytes of a token, as Codex counts.
+/// Bytes of a token, as Codex estimates them.
 const BYTES_PER_TOKEN: usize = 4;

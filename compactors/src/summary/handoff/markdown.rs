@@ -1,4 +1,5 @@
-//! Texts of others in a document of ours: no line of them is taken for a heading of it, or for words of the user.
+//! Quoted texts in a document: none of their lines can be read as a heading of the document, or as words of the
+//! user.
 
 use std::format;
 use std::string::String;
@@ -12,7 +13,7 @@ use crate::summary::transcript::cut;
 pub(super) fn plain(text: &str) -> String {
     let text = with_one_break(text);
     let lines = text.lines().map(|line| {
-        // Behind marks of lists, numbers and what is not seen.
+        // List marks, numbers and invisible characters may be before a heading or quote mark.
         let marks = |c: char| !c.is_alphabetic() && !['#', '>', '=', '`', '|', '['].contains(&c);
         let first = line.trim_start_matches(marks);
         let is_underline = !line.trim().is_empty() && line.trim().chars().all(|c| ['=', '-'].contains(&c));
@@ -24,13 +25,13 @@ pub(super) fn plain(text: &str) -> String {
     lines.collect::<Vec<String>>().join("\n")
 }
 
-/// A text with one kind of line break. What some reader takes for a break is one.
+/// The text with one kind of line break. Every character that some reader takes for a line break becomes one.
 fn with_one_break(text: &str) -> String {
     let breaks = ['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
     text.replace("\r\n", "\n").replace(breaks, "\n")
 }
 
-/// A text with a mark before each line, cut in its middle to so many tokens.
+/// The text with a mark before each line, cut in its middle to `room` tokens.
 pub(super) fn quote(text: &str, room: Tokens, counter: &dyn TokenCounter) -> String {
     let text = with_one_break(text);
     let mut bytes = text.len().min((room.0 as usize).saturating_mul(TOKEN_BYTES_MAX));
@@ -44,5 +45,5 @@ pub(super) fn quote(text: &str, room: Tokens, counter: &dyn TokenCounter) -> Str
     }
 }
 
-/// A token seldom has more bytes: a longer text need not be counted to be known as too long.
+/// Bytes of a long token: a text above this size per token is too long, and need not be counted.
 const TOKEN_BYTES_MAX: usize = 16;

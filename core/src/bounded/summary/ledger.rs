@@ -1,4 +1,4 @@
-//! The identifiers of messages that go, as one message in their place: a ledger, written without a model.
+//! A ledger: the identifiers of deleted messages as one message in their place, written without a model.
 
 use core::ops::Range;
 
@@ -9,7 +9,9 @@ use crate::message::{MessageView, PartView, Parts, Role};
 use super::super::bytes::fill;
 use super::super::{ArenaMessage, BoundedHistory};
 
-/// The lines before the identifiers in the text of a ledger: a record, and no order. `epitome-compactors` writes the same.
+/// The lines before the identifiers in the text of a ledger.
+///
+/// They mark the text as a record, not an instruction. `epitome-compactors` writes the same lines.
 ///
 /// ```
 /// assert!(epitome_core::LEDGER_OPENING.contains("Identifiers in parts that are not shown:"));
@@ -29,7 +31,8 @@ enum Writer {
     Tool,
 }
 
-/// The rows of a ledger: the writer of the words, and of a tool whether they say where something is.
+/// The rows of a ledger: the writer of the identifiers, and for tools whether the identifiers are files, addresses or
+/// ids.
 const ROWS: [(Writer, Option<bool>); 5] = [
     (Writer::User, None),
     (Writer::Model, None),
@@ -54,11 +57,18 @@ impl Writer {
 }
 
 impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHistory<MESSAGES, BYTES, PARTS> {
-    /// Writes the ledger of the messages in `span` into `room`: their identifiers (paths, URLs, ids, names in code, amounts, numbers) that
-    /// no other message has, as many as have room. A name within a longer path counts as shown: `src/a.rs` in `lib/src/a.rs.bak`; `valve_1`
-    /// in `valve_10` does not. First come those that the user has named, then those of the model and of its calls, of an earlier ledger,
-    /// and of tools (files, URLs and ids before the others); of each of these the newest first. `None` if there is no such identifier, or
-    /// no room for one. [`summarize`](Self::summarize) puts the text in the place of the messages: plan for a goal that leaves room for it.
+    /// Writes the ledger of the messages in `span` into `room`.
+    ///
+    /// The ledger lists the identifiers (paths, URLs, ids, names in code, amounts, numbers) that no other message
+    /// contains, as many as have room. A name within a longer path counts as contained: `src/a.rs` in
+    /// `lib/src/a.rs.bak`; `valve_1` in `valve_10` does not.
+    ///
+    /// The order is: identifiers of the user, of the model and its calls, of an earlier ledger, and of tools (files,
+    /// URLs and ids before the others). Within each of these, the newest come first. `None` if there is no such
+    /// identifier, or no room for one.
+    ///
+    /// [`summarize`](Self::summarize) puts the text in the place of the messages: plan for a goal that leaves room for
+    /// it.
     ///
     /// *Cost*: a few passes over the messages in `span`, and for each of their identifiers one pass over the other messages.
     ///
@@ -96,7 +106,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
                 for_each_line(&message, writer, &mut |line| {
                     for_each_identifier(line, true, &mut |word| {
                         let is_wanted = is_place.is_none_or(|is_place| is_place == is_place_or_id(word));
-                        // The costly question comes last: a full list asks it for no word.
+                        // The costly check comes last: a full list makes it for no word.
                         if is_wanted
                             && list.has_room(word)
                             && !list.has(word)
@@ -111,7 +121,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
         list.finish()
     }
 
-    /// Whether a word stands in another message than these.
+    /// Whether a message outside of `covered` contains a word.
     fn is_shown_beside(&self, covered: &Range<usize>, word: &str) -> bool {
         let mut others = (0..covered.start).chain(covered.end..self.len).filter_map(|at| self.message(at));
         others.any(|message| {
@@ -126,7 +136,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
     }
 }
 
-/// The text that is written, in the front of its room.
+/// The text of a ledger, in the front of its room.
 struct List<'r> {
     room: &'r mut [u8],
     len: usize,
@@ -134,18 +144,18 @@ struct List<'r> {
 }
 
 impl<'r> List<'r> {
-    /// Whether a word is there. A name is seen in a path that ends with it.
+    /// Whether the list contains a word. A name within a longer path counts.
     fn has(&self, word: &str) -> bool {
         let written = self.room.get(LEDGER_OPENING.len()..self.len).unwrap_or_default();
         contains(written, word.as_bytes())
     }
 
-    /// Whether a word and the space before it have room.
+    /// Whether there is room for a word and the space before it.
     fn has_room(&self, word: &str) -> bool {
         self.room.len().saturating_sub(self.len) > word.len()
     }
 
-    /// Adds a word that has room.
+    /// Adds a word for which there is room.
     fn add(&mut self, word: &str) {
         self.put(" ");
         self.put(word);
@@ -163,7 +173,7 @@ impl<'r> List<'r> {
     }
 }
 
-/// Visits the texts of a message with their writers; of calls the arguments.
+/// Visits the texts of a message with their writers; for a call, its arguments.
 fn for_each_text_of(message: &ArenaMessage<'_>, visit: &mut dyn FnMut(Writer, &str)) {
     let own = Writer::of(message);
     message.for_each_part(&mut |part| match part {
@@ -178,7 +188,8 @@ fn for_each_text_of(message: &ArenaMessage<'_>, visit: &mut dyn FnMut(Writer, &s
     });
 }
 
-/// Visits what one has written in a message; of the arguments of calls, which are the model's, what stands between escapes.
+/// Visits the texts of one writer in a message. The arguments of calls belong to the model: their words between escapes
+/// are visited.
 fn for_each_line(message: &ArenaMessage<'_>, wanted: Writer, visit: &mut dyn FnMut(&str)) {
     for_each_text_of(message, &mut |writer, text| match (writer, wanted) {
         (Writer::Call, Writer::Model) => for_each_unescaped(text, visit),
@@ -187,8 +198,9 @@ fn for_each_line(message: &ArenaMessage<'_>, wanted: Writer, visit: &mut dyn FnM
     });
 }
 
-/// Visits the words of a text in JSON. Escapes separate words, but for two: an escaped backslash is part of its word, for it separates
-/// the names of folders; a word with a `\uXXXX` is passed over, for without that character it is another word.
+/// Visits the words of a text in JSON. Escapes separate words, with two exceptions. An escaped backslash is part of its
+/// word, because it separates the names of folders. A word with a `\uXXXX` is skipped, because without that character
+/// it is another word.
 fn for_each_unescaped(text: &str, visit: &mut dyn FnMut(&str)) {
     let (mut from, mut at, mut is_whole) = (0_usize, 0_usize, true);
     loop {
@@ -215,8 +227,8 @@ fn for_each_unescaped(text: &str, visit: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Whether a word stands in a text, and not as a part of a longer one. By hand: what the library has for it takes more flash, and can
-/// panic.
+/// Whether a text contains a word that is not a part of a longer word. Written by hand: the function of the library
+/// takes more flash, and can panic.
 fn contains(text: &[u8], word: &[u8]) -> bool {
     let Some((first, behind)) = word.split_first() else { return true };
     let mut rest = text;
@@ -233,7 +245,7 @@ fn contains(text: &[u8], word: &[u8]) -> bool {
     false
 }
 
-/// Whether a byte beside a name makes it a longer one.
+/// Whether a byte next to a name makes the name longer.
 fn is_of_word(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii()
 }

@@ -1,6 +1,6 @@
-//! The operations on a session, drawn from a seed: the same everywhere.
+//! The operations on a session, derived from a seed, the same on every system.
 
-/// One operation. Places of the log are given in 256ths of it, so that they fit whatever is there.
+/// One operation. Places of the log are fractions in 256ths, so that they fit any length.
 #[derive(Debug, Clone)]
 pub(super) enum Op {
     Append {
@@ -8,7 +8,7 @@ pub(super) enum Op {
         behind: u8,
         messages: Vec<Kind>,
     },
-    /// Hides what lies between two places of the log.
+    /// Hides the messages between places of the log.
     Commit(Commit),
     Repeat,
     Delete,
@@ -17,14 +17,14 @@ pub(super) enum Op {
 #[derive(Debug, Clone)]
 pub(super) struct Commit {
     pub(super) places: Vec<(u8, u8)>,
-    /// At a place of the log: a part, what becomes of it, and how much smaller the message is then.
+    /// Place of the log, part, kind of stand-in, and reduction of the message's size.
     pub(super) edits: Vec<(u8, u8, u8, u8)>,
-    /// Whether it is made to fit groups and summaries.
+    /// Whether the record is made to fit groups and summaries.
     pub(super) whole: bool,
-    /// Instead of the places: all from this one on, with instructions, and nothing is edited or summarized.
+    /// If set, the record hides all messages from this place on, with instructions, and edits and summarizes nothing.
     pub(super) takes_back_from: Option<u8>,
     pub(super) summarize: bool,
-    /// The claim of its summary.
+    /// The authority that its summary claims.
     pub(super) claims: Claim,
     pub(super) parent_off: u8,
     pub(super) head_back: u8,
@@ -47,11 +47,11 @@ pub(super) enum Kind {
     Late(u8),
     Orphan,
     Instruction,
-    /// Reasoning, and words.
+    /// Reasoning and text.
     Thinks,
 }
 
-/// One to 39 operations.
+/// Makes 1 to 39 operations.
 pub(super) fn ops(seed: u64) -> Vec<Op> {
     let mut dice = Dice(seed);
     (0..=dice.below(39)).map(|_| op(&mut dice)).collect()
@@ -115,12 +115,12 @@ impl Dice {
         (mixed >> 56) as u8
     }
 
-    /// Any number below `end`. That some are more likely by a 256th does not matter here.
+    /// A number below `end`. The bias of at most one 256th does not matter here.
     fn below(&mut self, end: u8) -> u8 {
         self.byte() % end
     }
 
-    /// Mostly nothing; else anything.
+    /// Usually 0, otherwise any number.
     fn seldom(&mut self) -> u8 {
         if self.below(10) > 0 { 0 } else { self.byte() }
     }

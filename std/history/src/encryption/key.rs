@@ -1,4 +1,4 @@
-//! The key of a store, and what is made of it for a session.
+//! The key of a store, and the keys of its sessions, which are derived from it.
 
 use core::fmt;
 
@@ -14,7 +14,7 @@ use super::Place;
 use crate::rules::invalid;
 use crate::{StoreError, StoreErrorKind};
 
-/// The key with which a store encrypts: 32 random bytes, which cannot be guessed.
+/// The key with which a store encrypts: 32 random bytes.
 ///
 /// ```
 /// use epitome_history::StoreKey;
@@ -24,31 +24,32 @@ use crate::{StoreError, StoreErrorKind};
 /// # Ok::<(), epitome_history::StoreError>(())
 /// ```
 ///
-/// *Not a password*: a text that people can remember can be guessed. `openssl rand -hex 32` makes a key.
+/// *Not a password*: a text that a person can remember can be guessed. `openssl rand -hex 32` makes a key.
 ///
-/// *Loss*: without the key, everything that was written with it is lost.
+/// *Loss*: without the key, all data that was written with it is lost.
 ///
-/// Its memory is overwritten when it is dropped; the caller's own copies are not.
+/// The memory of the key is overwritten when the key is dropped. Copies of the caller are not overwritten.
 #[derive(Clone)]
 pub struct StoreKey(Zeroizing<[u8; KEY_BYTES]>);
 
 /// Length of a key in bytes.
 const KEY_BYTES: usize = 32;
 
-/// Purpose of a session's key in its derivation, before the session's name. Another version of the format has another one.
+/// Label of a session's key in the key derivation; the session's name follows it. Another version of the format has
+/// another label.
 const SESSION: &[u8] = b"epitome history 1 session\0";
 
 impl StoreKey {
-    /// The key of these bytes.
+    /// Makes a key from these bytes.
     #[must_use]
     pub fn new(bytes: [u8; KEY_BYTES]) -> Self {
         Self(Zeroizing::new(bytes))
     }
 
-    /// The key that `text` has in 64 hexadecimal digits; white space around them is nothing.
+    /// Parses a key of 64 hexadecimal digits. White space around the digits is ignored.
     ///
     /// # Errors
-    /// `Invalid` if it is anything else. The error has nothing of it.
+    /// `Invalid` if `text` has another form. The error contains nothing of the text.
     pub fn parse(text: &str) -> Result<Self, StoreError> {
         let wrong = || invalid("a key has 64 hexadecimal digits; `openssl rand -hex 32` makes one");
         let text = text.trim_ascii().as_bytes();
@@ -65,7 +66,7 @@ impl StoreKey {
         Ok(Self(bytes))
     }
 
-    /// The key of `session` in the file with this id.
+    /// Derives the key of `session` in the file with this id.
     pub fn of(&self, file: Uuid, session: &[u8]) -> SessionKey {
         let derived = Hkdf::<Sha256>::new(Some(file.as_bytes()), self.0.as_slice());
         let mut both = Zeroizing::new([0; 2 * KEY_BYTES]);
@@ -88,7 +89,7 @@ impl fmt::Debug for StoreKey {
     }
 }
 
-/// The keys of one session's texts in one file.
+/// The keys for the texts of one session in one file.
 #[derive(Clone)]
 pub struct SessionKey {
     cipher: XChaCha20Poly1305,
@@ -96,7 +97,7 @@ pub struct SessionKey {
 }
 
 impl SessionKey {
-    /// The nonce, the ciphertext and its tag, in base64.
+    /// Returns the nonce, the ciphertext and its tag, in base64.
     pub fn close(&self, place: Place, text: &[u8]) -> Result<String, StoreError> {
         let nonce = XNonce::try_generate().map_err(|error| {
             let context = "the system has no random numbers to encrypt with; try again";
@@ -115,7 +116,7 @@ impl SessionKey {
         self.cipher.decrypt(&XNonce::from(*nonce), payload).ok()
     }
 
-    /// The HMAC-SHA256 of `digest`: the first half of HKDF.
+    /// The HMAC-SHA256 of `digest`. HMAC is the extract step of HKDF.
     pub fn digest(&self, digest: &[u8; 32]) -> [u8; 32] {
         Hkdf::<Sha256>::extract(Some(self.digests.as_slice()), digest).0.into()
     }
@@ -167,7 +168,7 @@ mod tests {
         assert_ne!(session.digest(&[1; 32]), key(7).of(Uuid::nil(), b"t").digest(&[1; 32]));
     }
 
-    /// Computes the documented format apart: HKDF by HMAC, and the cipher as it is.
+    /// Computes the documented format independently: HKDF from HMAC, and the bare cipher.
     #[test]
     fn the_format_is_the_documented_one() {
         let file = Uuid::from_u128(0x1234);

@@ -1,4 +1,4 @@
-//! Everything that was done in a session, in the order in which it was done, and doing it again.
+//! All operations on a session, in their order, and their repetition in another store.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,7 +11,7 @@ use crate::{
     Pruned, SessionId, StateRevision, StoreError, StoreErrorKind, Timestamp,
 };
 
-/// One step of a session's life.
+/// One operation on a session.
 #[derive(Debug, Clone)]
 pub(super) enum Event {
     Append {
@@ -29,14 +29,14 @@ pub(super) enum Event {
         made: Revision,
     },
     Prune(Pruned),
-    /// The state that is kept, after all else.
+    /// The saved state. It comes last.
     State(Box<str>),
 }
 
-/// The steps of a session up to where it was when this was made.
+/// The operations on a session, up to its head and revision at the time of construction.
 #[derive(Debug)]
 pub(super) struct Events<'a, S: HistoryStore + ?Sized> {
-    /// Name of the reading operation, in errors.
+    /// Name of the operation that reads, for errors.
     operation: &'static str,
     store: &'a S,
     session: &'a SessionId,
@@ -45,13 +45,13 @@ pub(super) struct Events<'a, S: HistoryStore + ?Sized> {
     appends: Ahead<LoggedAppend>,
     records: Ahead<Committed>,
     prunes: Ahead<Pruned>,
-    /// Undoings of records that have come, by the revisions that they made.
+    /// The uncompacts of the records read so far: the revision of the uncompact, and the revision of its record.
     undoings: BTreeMap<Revision, Revision>,
-    /// The state, until it has come.
+    /// The saved state, until it is returned.
     pub(super) state: Option<Box<str>>,
 }
 
-/// The items that were read ahead, the last one, and whether there may be more.
+/// Items that were read ahead, the last of them, and whether the list has ended.
 #[derive(Debug)]
 struct Ahead<T> {
     page: VecDeque<T>,
@@ -81,7 +81,7 @@ impl<'a, S: HistoryStore + ?Sized> Events<'a, S> {
         store: &'a S,
         session: &'a SessionId,
     ) -> Result<Self, StoreError> {
-        // Before the log: a state that knows of more than the log has would be one that was never there.
+        // The state is read before the log. A state that is newer than the log that was read would not fit it.
         let state = match store.state(session).await {
             Err(error) if error.kind() == StoreErrorKind::Unsupported => None,
             kept => kept?.map(|kept| kept.text),
@@ -101,7 +101,7 @@ impl<'a, S: HistoryStore + ?Sized> Events<'a, S> {
         })
     }
 
-    /// The next step; `None` after the last.
+    /// The next operation; `None` after the last.
     pub(super) async fn next(&mut self) -> Result<Option<Event>, StoreError> {
         let (mut at_append, mut at_record, mut at_prune) = (None, None, None);
         self.read_ahead().await?;
@@ -116,7 +116,8 @@ impl<'a, S: HistoryStore + ?Sized> Events<'a, S> {
         }
         let at_undoing = self.undoings.keys().next().copied();
         let first = [at_record, at_prune, at_undoing].into_iter().flatten().min();
-        // What made a revision comes before the appends at it; an append that made it itself is the only one that did.
+        // At one revision, the operation that made the revision comes before the appends. An append that made the
+        // revision itself is the only operation that made it.
         match first.filter(|first| at_append.is_none_or(|append| *first <= append)) {
             None if at_append.is_none() => {
                 self.ended().await?;
@@ -168,7 +169,8 @@ impl<'a, S: HistoryStore + ?Sized> Events<'a, S> {
         Ok(Some(Event::Append { token, appended, time, entries }))
     }
 
-    /// A prune takes from what was read before what is read after it.
+    /// Checks that there was no prune meanwhile. A prune deletes content between two reads, so the pages would not fit
+    /// together.
     async fn ended(&self) -> Result<(), StoreError> {
         match self.store.prunes(self.session, Some(self.revision), 1).await?.is_empty() {
             true => Ok(()),
@@ -179,23 +181,24 @@ impl<'a, S: HistoryStore + ?Sized> Events<'a, S> {
     }
 }
 
-/// Does the steps of a session again in another, which is new or has come a part of the way.
+/// Repeats the operations of a session in a target session, which is new or has the first operations already.
 #[derive(Debug)]
 pub(super) struct Replay<'a, T: HistoryStore + ?Sized> {
-    /// Name of the operation, in errors.
+    /// Name of the operation, for errors.
     operation: &'static str,
     target: &'a T,
     session: &'a SessionId,
-    /// Position of the target: the progress of an earlier attempt, and of this one since.
+    /// Head and revision of the target: the progress of an earlier attempt and of this one.
     reached: (Head, Revision),
-    /// Position of the session after the steps that have come.
+    /// Head and revision of the source after the operations so far.
     at: (Head, Revision),
-    /// Whether there was nothing of the target when this was made.
+    /// Whether the target session was empty at construction.
     is_new: bool,
 }
 
 impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
-    /// `has_state`: whether a state comes at last. A target that keeps none is refused before anything is written.
+    /// `has_state` is true if a state comes at the end. A target store without support for states is refused before
+    /// anything is written.
     pub(super) async fn of(
         operation: &'static str,
         target: &'a T,
@@ -214,7 +217,7 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
         Ok(Self { operation, target, session, reached, at: start, is_new: reached == start })
     }
 
-    /// Does one step, unless it was done by an earlier attempt: then it must have been this one.
+    /// Repeats one operation. If an earlier attempt has done it, checks that the target has the same operation.
     pub(super) async fn step(&mut self, event: &Event) -> Result<(), StoreError> {
         let after = match event {
             Event::Append { appended, .. } => (appended.head, appended.revision),
@@ -226,7 +229,7 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
             return Err(self.untrue());
         }
         let is_done = after.0 <= self.reached.0 && after.1 <= self.reached.1;
-        // What went another way since is not touched.
+        // A target that differs is not changed.
         if is_done && self.was_done(event).await? {
             self.at = after;
             return Ok(());
@@ -244,7 +247,7 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
             Err(error) => return Err(error),
         };
         let now = stands(self.target, self.session).await?;
-        // Further on than one step leads, another caller has written there.
+        // If the target is further on than one operation leads, another caller has written to it.
         let error = if now.0 <= by_one_step.0 && now.1 <= by_one_step.1 {
             self.reached = now;
             self.untrue()
@@ -257,7 +260,7 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
         })
     }
 
-    /// Nothing of the target may be left over when all steps have come.
+    /// Checks, after all operations, that the target has no further ones.
     pub(super) fn end(&self) -> Result<(), StoreError> {
         if self.at == self.reached {
             return Ok(());
@@ -268,8 +271,8 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
         )))
     }
 
-    /// Deletes the part of a refused session that this has made, unless another writer has gone on with it. After another failure the part
-    /// stays: the same call again goes on from there.
+    /// After a refusal (`Invalid` or `Corrupt`), deletes the session that this call has made, unless another writer has
+    /// continued it. After any other failure the session stays, and the same call again continues from there.
     pub(super) async fn taken_back(&self, error: StoreError) -> StoreError {
         let refused = matches!(error.kind(), StoreErrorKind::Invalid | StoreErrorKind::Corrupt);
         if !refused || !self.is_new || self.reached == (Seq(0), Revision(0)) {
@@ -290,11 +293,11 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
         }
     }
 
-    /// Keeps the state as the first one, or in place of that of an earlier attempt, behind which the log has gone on; another one
-    /// that is there must have the same text.
+    /// Saves the state as the first one, or over the state of an earlier attempt whose head is older. Any other saved
+    /// state must have the same text.
     async fn keep_state(&self, text: &str) -> Result<(), StoreError> {
         if self.at != self.reached {
-            // The session has gone on, which its end tells.
+            // The target has more operations; `end` reports it.
             return Ok(());
         }
         let made_from = match self.target.state(self.session).await? {
@@ -331,7 +334,7 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
         })
     }
 
-    /// Whether the target has this step. Nothing is changed.
+    /// Whether the target has this operation. Changes nothing.
     async fn was_done(&self, event: &Event) -> Result<bool, StoreError> {
         let (target, session) = (self.target, self.session);
         let before = |revision: Revision| revision.0.checked_sub(1).map(Revision);
@@ -355,7 +358,7 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
         })
     }
 
-    /// Whether these entries were appended there. Messages that were pruned on one side are not compared.
+    /// Whether the target has this append with these entries. Messages that were pruned on one side are not compared.
     async fn has(&self, appended: &Appended, entries: &[Entry]) -> Result<bool, StoreError> {
         let (mut from, mut rest) = (Some(appended.first), entries.iter());
         while let Some(first) = from {
@@ -372,7 +375,7 @@ impl<'a, T: HistoryStore + ?Sized> Replay<'a, T> {
     }
 }
 
-/// The head and the revision of a session: those of its start, if there is none.
+/// The head and the revision of a session; zeros if there is no session.
 async fn stands<T: HistoryStore + ?Sized>(
     store: &T,
     session: &SessionId,
@@ -384,7 +387,7 @@ async fn stands<T: HistoryStore + ?Sized>(
     }
 }
 
-/// Whether two records are one, of which each may have been pruned.
+/// Whether two records are equal, apart from texts that were pruned.
 fn is_same(one: &CompactionRecord, other: &CompactionRecord) -> bool {
     let bare = |record: &CompactionRecord| rules::bare_record(record, |_| true, |_| true);
     let said_the_same = || bare(one).as_ref().unwrap_or(one) == bare(other).as_ref().unwrap_or(other);

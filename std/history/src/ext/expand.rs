@@ -44,8 +44,8 @@ pub(super) async fn expand<S: HistoryStore + ?Sized>(
     Ok(page)
 }
 
-/// The ranges of messages that `record` hid and shortened: ascending. Only a call that had no answer then may have got one later, behind
-/// the messages that the record was made from.
+/// The ranges of messages that `record` hid and shortened, ascending. A call without an answer at that time may have
+/// got a late answer, whose number is at or after the record's head.
 fn ranges(record: &CompactionRecord, head: Head) -> Vec<Range<Seq>> {
     let mut ranges: Vec<_> = record.hides.iter().map(|range| range.first..range.last.next()).collect();
     ranges.extend(record.edits.iter().map(|edit| edit.seq..edit.seq.next()));

@@ -20,25 +20,25 @@ use crate::{
     Entry, HistoryStore, LoggedAppend, RecordId, SessionId, StateRevision, StoreError, StoreErrorKind,
 };
 
-/// The version of the form of a session without a state. Fields that may be ignored do not raise it.
+/// The format version of a session without a state. A new field that readers may ignore does not raise it.
 const VERSION: u64 = 1;
 
-/// The version of the form of a session with one, and the highest that this release reads.
+/// The format version of a session with a state. It is the highest version that this release reads.
 const STATE_VERSION: u64 = 2;
 
 /// The contents of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exported {
-    /// The session that it was made of.
+    /// The id of the exported session.
     pub session: SessionId,
-    /// Its head: how many messages there are.
+    /// The head of the session: the number of its messages.
     pub head: Head,
-    /// Its revision.
+    /// The revision of the session.
     pub revision: Revision,
     /// Number of appends.
     pub appends: u64,
-    /// Number of compactions, with those that were undone.
+    /// Number of compactions, including the undone ones.
     pub records: u64,
 }
 
@@ -78,7 +78,7 @@ struct Last {
 struct End {
     /// Number of lines before this one.
     lines: u64,
-    /// The SHA-256 of them, with their line feeds, in hexadecimal.
+    /// The SHA-256 of these lines with their line feeds, in hexadecimal.
     sha256: String,
 }
 
@@ -130,7 +130,7 @@ fn write(out: &mut Out<'_>, event: &Event, head: Head) -> Result<(), StoreError>
     out.line(&line::encode(&line)?)
 }
 
-/// The output of the lines.
+/// The writer of the lines.
 struct Out<'a> {
     out: &'a mut (dyn Write + Send),
     hash: Sha256,
@@ -182,7 +182,7 @@ async fn import_all<S: HistoryStore + ?Sized>(
     replay.end()
 }
 
-/// Reads an export from its first line to its last, and says what it holds. Nothing is stored.
+/// Reads an export from its first line to its last, and returns a description of its contents. Nothing is stored.
 ///
 /// ```
 /// use epitome_history::check_export;
@@ -192,7 +192,7 @@ async fn import_all<S: HistoryStore + ?Sized>(
 /// ```
 ///
 /// # Errors
-/// `Invalid` names the line that is not as it was written, or says that the end is missing; `Unavailable` if it cannot be
+/// `Invalid` names the line that was changed, or reports that the end is missing; `Unavailable` if the input cannot be
 /// read.
 pub fn check_export(input: &mut (dyn BufRead + Send)) -> Result<Exported, StoreError> {
     let mut read = Reader::begin(input, LINE_BYTES_MAX)?;
@@ -200,23 +200,23 @@ pub fn check_export(input: &mut (dyn BufRead + Send)) -> Result<Exported, StoreE
     Ok(read.exported)
 }
 
-/// Reads an export.
+/// The reader of an export.
 struct Reader<'a> {
     input: &'a mut (dyn BufRead + Send),
     exported: Exported,
     hash: Sha256,
-    /// Number of lines that were read.
+    /// Number of lines read.
     lines: u64,
-    /// The head after what was read.
+    /// The head after the lines read.
     head: Head,
     state: Due,
-    /// The line that was read last, its break included.
+    /// The line that was read last, with its line break.
     text: String,
-    /// Maximum length of a line, with its break, in bytes.
+    /// Maximum length of a line with its line break, in bytes.
     line_bytes_max: usize,
 }
 
-/// Whether a state comes at last, as the first line says.
+/// Whether a state comes last, as the first line declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Due {
     Never,
@@ -252,7 +252,7 @@ impl<'a> Reader<'a> {
         Ok(read)
     }
 
-    /// The next step; `None` at the end, which is as it should be.
+    /// The next operation; `None` at a correct end.
     fn next(&mut self) -> Result<Option<Event>, StoreError> {
         let mut entries = Vec::new();
         loop {
@@ -267,7 +267,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The step that the line ends; `None` after a message, which its append follows.
+    /// The operation that this line completes; `None` after a message line, because the append line follows it.
     fn event(&mut self, entries: &mut Vec<Entry>) -> Result<Option<Event>, StoreError> {
         let line = serde_json::from_str(&self.text).map_err(|_| self.wrong("is of an unknown kind"))?;
         if self.state == Due::HasCome {
@@ -340,7 +340,7 @@ impl<'a> Reader<'a> {
             return Err(self.wrong(&format!("is longer than the {most} bytes that a line may have")));
         }
         self.text = String::from_utf8(bytes).map_err(|error| {
-            // Without the bytes, which hold what was said.
+            // The error omits the bytes, because they are text of a message.
             let error = std::io::Error::new(std::io::ErrorKind::InvalidData, error.utf8_error());
             unread(self.lines, error)
         })?;
@@ -357,7 +357,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The line after `lines` others cannot be read.
+/// The error for the line after `lines` lines, which cannot be read.
 fn unread(lines: u64, error: std::io::Error) -> StoreError {
     let kind = match error.kind() {
         std::io::ErrorKind::InvalidData => StoreErrorKind::Invalid,

@@ -1,4 +1,4 @@
-//! A session that begins as another one.
+//! Fork: a new session with the beginning of another session.
 
 use std::collections::BTreeMap;
 
@@ -38,17 +38,17 @@ pub(super) async fn fork<S: HistoryStore + ?Sized>(
     }
 }
 
-/// The new session, as far as it has come.
+/// The new session during the fork.
 struct Forked<'a, S: HistoryStore + ?Sized> {
     store: &'a S,
     new: &'a SessionId,
     at: Seq,
-    /// The revisions that the records made here that go along.
+    /// Revisions, in the source session, of the records that the fork takes over.
     kept: Vec<Revision>,
     revision: Revision,
-    /// The revisions that the records make there, by those that they made here.
+    /// For each of these records, its revision in the source session and its revision in the fork.
     from: BTreeMap<Revision, Revision>,
-    /// Whether there is something of it, written only by this call.
+    /// Whether the new session has content, all of which this call has written.
     begun: bool,
 }
 
@@ -58,7 +58,8 @@ impl<S: HistoryStore + ?Sized> Forked<'_, S> {
             match event {
                 Event::Append { appended, .. } if appended.first >= self.at => {}
                 Event::Append { token, appended, time, mut entries } => {
-                    // The rest is no part of it; who repeats the append learns that it was another one.
+                    // The fork omits the other messages of this append. A caller that repeats the append under its
+                    // token gets an error, because the fork holds other messages under it.
                     let count = self.at.0.saturating_sub(appended.first.0);
                     entries.truncate(usize::try_from(count).unwrap_or(usize::MAX));
                     self.append(&Append::new(&token, appended.first, &entries).at(time)).await?;
@@ -69,13 +70,13 @@ impl<S: HistoryStore + ?Sized> Forked<'_, S> {
                     self.from.insert(revision, self.revision);
                 }
                 Event::Prune(pruned) => {
-                    // What was hidden by then, in the numbers of the fork.
+                    // The last revision of the fork that corresponds to the prune's limit in the source.
                     let through = self.from.range(..=pruned.through).next_back().map(|(_, made)| *made);
                     if let Some(through) = through {
                         self.revision = self.store.prune(self.new, through).await?.revision;
                     }
                 }
-                // What is remembered of this session is not said of the other.
+                // A saved state describes the source session, not the fork.
                 Event::Commit { .. } | Event::Uncompact { .. } | Event::State(_) => {}
             }
         }
@@ -84,7 +85,7 @@ impl<S: HistoryStore + ?Sized> Forked<'_, S> {
 
     async fn append(&mut self, append: &Append<'_>) -> Result<(), StoreError> {
         let appended = self.store.append(self.new, append).await;
-        // Whose session it is that refuses these messages is not known: it stays.
+        // If the store refuses the messages, the session may belong to another caller. It is not deleted.
         let refused =
             |error: &StoreError| matches!(error.kind(), StoreErrorKind::Conflict | StoreErrorKind::Invalid);
         self.begun = !appended.as_ref().is_err_and(refused);
@@ -92,7 +93,7 @@ impl<S: HistoryStore + ?Sized> Forked<'_, S> {
         Ok(())
     }
 
-    /// Deletes what there is of it, unless somebody has gone on with it.
+    /// Deletes the new session, unless another writer has continued it.
     async fn taken_back(&self, error: StoreError) -> StoreError {
         let taken_back = match self.store.tail(self.new).await {
             Ok(left) if left.head <= self.at => self.store.delete(self.new).await.map(|_| ()),
@@ -110,14 +111,15 @@ impl<S: HistoryStore + ?Sized> Forked<'_, S> {
     }
 }
 
-/// The revisions that the records made that go along: those that hold, up to the first that was made from more.
+/// The revisions of the records that the fork takes over: the records that are not undone, up to the first that was
+/// made from messages at or after `at`.
 async fn kept<S: HistoryStore + ?Sized>(
     store: &S,
     session: &SessionId,
     at: Seq,
 ) -> Result<Vec<Revision>, StoreError> {
     let (mut kept, mut after) = (Vec::new(), None);
-    // The keys of the summaries that would be visible, and whether they were pruned.
+    // The keys of the summaries that would be visible in the fork, and whether they were pruned.
     let mut summaries = BTreeMap::new();
     'records: loop {
         let page = store.records(session, after, PAGE).await?;
@@ -145,7 +147,8 @@ fn pruned(what: &str) -> StoreError {
     StoreError::new(StoreErrorKind::Pruned, format!("fork: {what} would be visible there, and was pruned"))
 }
 
-/// Checks that no pruned message would become visible: one that is hidden by a record that does not go along.
+/// Checks that no pruned message would become visible in the fork. A pruned message becomes visible if the fork does
+/// not take over the record that hides it.
 async fn nothing_pruned<S: HistoryStore + ?Sized>(
     store: &S,
     session: &SessionId,

@@ -1,4 +1,4 @@
-//! Hiding what is old, what came after a message, or all there is.
+//! Hiding of old messages, of the messages from a given one on, or of all messages.
 
 use core::ops::Range;
 use std::collections::BTreeSet;
@@ -13,22 +13,23 @@ use crate::rules::invalid;
 use crate::visible::VisibleIndex;
 use crate::{CompactionRecord, HistoryStore, Live, Pruned, SessionId, StoreError, StoreErrorKind, Timestamp};
 
-/// The strategy that a record names which hides all that is visible.
+/// The strategy name in a record that hides all visible messages.
 const CLEAR: &str = "clear";
 
-/// The strategy that a record names which takes back the latest messages. The number of the first of them follows.
+/// The strategy name in a record that takes back the latest messages. The number of the first of them follows.
 const REWIND: &str = "rewind:at=";
 
-/// Maximum number of times that a session is loaded anew because another writer was faster.
+/// Maximum number of attempts if other writers change the session meanwhile.
 const ATTEMPTS_MAX: usize = 8;
 
 /// The limit of a session that [`retain`](super::HistoryStoreExt::retain) enforces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Keep {
-    /// This number of the newest visible messages, and those that no retention takes.
+    /// This number of the newest visible messages. Messages that no retention hides stay in addition.
     Messages(u64),
-    /// The messages that were appended at this time or later. An append without a time counts as older than those after it that have one.
+    /// The messages that were appended at this time or later. An append without a time counts as older than the next
+    /// append with a time.
     Since(Timestamp),
 }
 
@@ -36,13 +37,13 @@ pub enum Keep {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retained {
-    /// Number of visible messages and summaries that it has hidden.
+    /// Number of visible messages and summaries that it hid.
     pub hidden: u64,
     /// The deleted messages and summaries.
     pub pruned: Pruned,
 }
 
-/// The messages to be hidden.
+/// The messages to hide.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Hide {
     All,
@@ -59,7 +60,7 @@ impl Hide {
         }
     }
 
-    /// The strategy that its record names.
+    /// The strategy name in the record.
     fn strategy(self) -> String {
         match self {
             Self::From(at) => format!("{REWIND}{at}"),
@@ -68,8 +69,9 @@ impl Hide {
     }
 }
 
-/// The groups that a user took back with this record, by their first messages: all that were there by then, or those behind a place,
-/// whether they were visible or a compaction had hidden them before. `None` if it is another record.
+/// The range of the groups that a user took back with this record, by their first messages: all groups of that time, or
+/// the groups from a given message on. The range includes groups that a compaction had hidden before. `None` for any
+/// other record.
 pub(crate) fn taken_back(record: &CompactionRecord) -> Option<Range<Seq>> {
     let strategy = record.strategy.as_str();
     let first = match strategy.strip_prefix(REWIND) {
@@ -79,7 +81,7 @@ pub(crate) fn taken_back(record: &CompactionRecord) -> Option<Range<Seq>> {
     Some(first..record.head)
 }
 
-/// Hides that, in one commit. Returns the revision after it, and how much it hid.
+/// Hides these messages in one commit. Returns the new revision, and the number of hidden messages and summaries.
 pub(super) async fn hide<S: HistoryStore + ?Sized>(
     store: &S,
     session: &SessionId,
@@ -115,7 +117,7 @@ pub(super) async fn hide<S: HistoryStore + ?Sized>(
     Err(conflict(format!("{name}: the session is changed again and again; try again")))
 }
 
-/// The leaders of the groups that begin with `at` or later.
+/// The leaders of the groups that begin at `at` or later.
 fn later(visible: &VisibleIndex, at: Seq) -> Result<BTreeSet<u32>, StoreError> {
     let head = visible.head();
     if at >= head {
@@ -142,7 +144,8 @@ fn later(visible: &VisibleIndex, at: Seq) -> Result<BTreeSet<u32>, StoreError> {
     Ok(visible.index().groups().filter(is_later).map(|group| group.leader()).collect())
 }
 
-/// Hides the groups that these lead, and says how many messages and summaries they have.
+/// Makes the record that hides the groups with these leaders. Returns it with the number of their messages and
+/// summaries.
 fn record(visible: &VisibleIndex, goes: &BTreeSet<u32>, strategy: &str) -> (CompactionRecord, u64) {
     let goes = |group: &Group<'_>| goes.contains(&group.leader());
     let view = visible.index();
@@ -164,7 +167,7 @@ fn size(group: &Group<'_>) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// The leaders of the groups that lie wholly before `cut` and that a retention may take.
+/// The leaders of the groups that are entirely before `cut` and that a retention may hide.
 fn aged(visible: &VisibleIndex, cut: Seq) -> BTreeSet<u32> {
     let request = last_request(visible);
     let may_go = |group: &Group<'_>| {
@@ -175,7 +178,7 @@ fn aged(visible: &VisibleIndex, cut: Seq) -> BTreeSet<u32> {
     visible.index().groups().filter(|group| may_go(group) && old(group)).map(|group| group.leader()).collect()
 }
 
-/// The position of what the user said last.
+/// The position of the last message of the user.
 fn last_request(visible: &VisibleIndex) -> Option<u32> {
     let is_request = |live: &Live| {
         let message = &live.entry.message;
@@ -185,7 +188,7 @@ fn last_request(visible: &VisibleIndex) -> Option<u32> {
     visible.live().iter().rposition(is_request).and_then(|at| u32::try_from(at).ok())
 }
 
-/// The beginning of the newest groups that have no more than `count` messages together.
+/// The beginning of the newest groups that together have at most `count` messages.
 fn behind_newest(visible: &VisibleIndex, count: u64) -> Seq {
     let groups: Vec<_> = visible.index().groups().collect();
     let (mut cut, mut kept) = (visible.head(), 0_u64);
@@ -199,8 +202,8 @@ fn behind_newest(visible: &VisibleIndex, count: u64) -> Seq {
     cut
 }
 
-/// The head after the appends before `time`, from the first visible message on. An append without a time only counts as earlier than those
-/// behind it that have one.
+/// The head after the appends before `time`, beginning with the first visible message. An append without a time counts
+/// as earlier than `time` only if a later append with a time is.
 pub(crate) async fn before<S: HistoryStore + ?Sized>(
     store: &S,
     session: &SessionId,

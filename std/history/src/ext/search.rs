@@ -1,4 +1,4 @@
-//! A search that reads every message it looks at.
+//! A search by a scan, which reads every message of its scope.
 
 use core::ops::Range;
 use std::collections::{HashMap, HashSet};
@@ -15,13 +15,14 @@ use crate::{
     StoreErrorKind,
 };
 
-/// Number of messages or sessions that are read at once. A store that reads a whole session to answer is asked seldom.
+/// Number of messages or sessions per read. A large page keeps the number of reads low, because some stores read a
+/// whole session for each.
 const PAGE: u32 = 1_024;
 
-/// Maximum number of other messages between two of the nearest that are read at once.
+/// The maximum gap, in messages, between two results that are read together.
 pub(crate) const NEAR: u64 = 16;
 
-/// The nearest messages, by one pass over the logs that are searched. It keeps none of their texts.
+/// Finds the nearest messages in one pass over the searched logs. Keeps none of the texts in memory.
 pub async fn scan<S: HistoryStore + ?Sized>(
     store: &S,
     search: &LogSearch,
@@ -50,7 +51,7 @@ pub async fn scan<S: HistoryStore + ?Sized>(
     scan.found(store).await
 }
 
-/// The sessions of a search of several sessions, page by page.
+/// The sessions of a search over several sessions, page by page.
 pub(crate) struct SearchedSessions<'s> {
     search: &'s LogSearch,
     after: Option<SessionId>,
@@ -66,7 +67,7 @@ impl<'s> SearchedSessions<'s> {
         Self { search, after, is_done: false }
     }
 
-    /// The next of them; `None` behind the last page.
+    /// The next page of sessions; `None` after the last page.
     pub(crate) async fn next<S: HistoryStore + ?Sized>(
         &mut self,
         store: &S,
@@ -85,18 +86,18 @@ impl<'s> SearchedSessions<'s> {
     }
 }
 
-/// A session id before all those that begin with `prefix`.
+/// A session id that sorts before all ids that begin with `prefix`.
 fn shortened(prefix: &str) -> Option<SessionId> {
     let (last, _) = prefix.char_indices().next_back()?;
     Some(SessionId::new(prefix.get(..last).unwrap_or_default()))
 }
 
-/// Whether no session of the search follows this one in a list.
+/// Whether the sessions of the search all come before this one in a list.
 fn is_behind(id: &SessionId, search: &LogSearch) -> bool {
     matches!(&search.scope, SearchScope::Prefix(prefix) if !search.has_session(id) && id.as_str() > &**prefix)
 }
 
-/// Whether a session may have messages of the time that is searched.
+/// Whether a session may have messages of the searched period.
 fn is_recent(info: &SessionInfo, search: &LogSearch) -> bool {
     search.since.is_none_or(|since| info.appended.is_none_or(|appended| appended >= since))
 }
@@ -104,18 +105,18 @@ fn is_recent(info: &SessionInfo, search: &LogSearch) -> bool {
 struct Scan<'s> {
     search: &'s LogSearch,
     nearest: MessageSearch,
-    /// The next number. Each message takes one, and each range skips one.
+    /// The next number. Each message takes one number, and each range skips one.
     looked: u64,
-    /// The pages that were read: the number of the first message, its session and its place there.
+    /// The pages that were read: the number of the first message, its session and its sequence number.
     pages: Vec<(u64, SessionId, Seq)>,
-    /// By group, the ids and the tools of the calls in the messages of a range that were read.
+    /// By group, the ids and the tools of the calls in the messages read from a range.
     calls: HashMap<Seq, Vec<(Str, Str)>>,
-    /// The groups that begin before the range, and of which the earlier messages were read.
+    /// The groups that begin before the range and whose earlier messages were read.
     earlier: HashSet<Seq>,
 }
 
 impl Scan<'_> {
-    /// Looks at the messages of a session. One that is gone by now has none.
+    /// Scans the messages of a session. A session that was deleted meanwhile has none.
     async fn session<S: HistoryStore + ?Sized>(
         &mut self,
         store: &S,
@@ -129,7 +130,7 @@ impl Scan<'_> {
         let Some(ranges) = &self.search.ranges else {
             return self.range(store, session, begin..Seq(u64::MAX)).await;
         };
-        // Two ranges with less than a page between them are read as one.
+        // Two ranges with less than a page between them are read as one range.
         let is_near =
             |one: &Range<Seq>, next: &Range<Seq>| next.start.0.saturating_sub(one.end.0) < u64::from(PAGE);
         for near in ranges.chunk_by(is_near) {
@@ -149,7 +150,7 @@ impl Scan<'_> {
         let mut next = Some(range.start).filter(|first| *first < range.end);
         self.calls.clear();
         self.earlier.clear();
-        // What is read next is no neighbour of the message that was read last.
+        // The next message read is not adjacent to the last message of the range before.
         self.looked = self.looked.saturating_add(1);
         while let Some(first) = next {
             let page = store.log(session, first..range.end, PAGE).await;
@@ -167,7 +168,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Whether a message is searched, by its tool, behind those that were read from the number `from` on.
+    /// Whether a message matches the searched tool. `from` is the number of the first message of the range; the calls
+    /// before it may have to be read.
     async fn has_tool<S: HistoryStore + ?Sized>(
         &mut self,
         store: &S,
@@ -194,7 +196,7 @@ impl Scan<'_> {
         Ok(has_tool)
     }
 
-    /// Notes the calls of a group in messages before those that are searched.
+    /// Records the calls of a group in the messages before the searched range.
     async fn look_earlier<S: HistoryStore + ?Sized>(
         &mut self,
         store: &S,
@@ -214,7 +216,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Reads the nearest messages again. One that is gone by now is left out.
+    /// Reads the nearest messages again. A message that was deleted meanwhile is left out.
     async fn found<S: HistoryStore + ?Sized>(&self, store: &S) -> Result<Vec<FoundMessage>, StoreError> {
         let limit = usize::try_from(self.search.limit).unwrap_or(usize::MAX);
         let mut wanted: Vec<_> = (0_usize..).zip(self.nearest.nearest(limit)).collect();
@@ -241,14 +243,14 @@ impl Scan<'_> {
         Ok(found.into_iter().map(|(_, found)| found).collect())
     }
 
-    /// The page of a message.
+    /// The page that contains the message with this number.
     fn page(&self, number: u64) -> Option<&(u64, SessionId, Seq)> {
         let next = self.pages.partition_point(|(first, ..)| *first <= number);
         self.pages.get(next.checked_sub(1)?)
     }
 }
 
-/// `None` where there is no such session.
+/// Maps the error `NotFound` to `None`.
 pub(crate) fn unless_gone<T>(result: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
     match result {
         Err(error) if error.kind() == StoreErrorKind::NotFound => Ok(None),

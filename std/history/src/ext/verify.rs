@@ -1,4 +1,4 @@
-//! Whether a session is what was done in it.
+//! Verification of a session against its recorded operations.
 
 use epitome_core::Seq;
 
@@ -61,7 +61,7 @@ async fn compare_logs<S: HistoryStore + ?Sized>(
     Ok(())
 }
 
-/// The entry of a session in the list. The entries of other sessions are not asked for: one of them may be damaged.
+/// The entry of the session in the list. Reads no entries of other sessions, because one of them may be damaged.
 async fn info<S: HistoryStore + ?Sized>(
     store: &S,
     session: &SessionId,
@@ -76,12 +76,12 @@ async fn info<S: HistoryStore + ?Sized>(
     }
 }
 
-/// A name that comes before that of a session, with few names between them; `None` if no name comes before it.
+/// A name shortly before the name of a session; `None` if no name comes before it.
 fn just_before(session: &SessionId) -> Option<SessionId> {
     let mut name = session.as_str().to_owned();
     let last = name.pop()?;
     let lower = u32::from(last).checked_sub(1).and_then(char::from_u32);
-    // Postgres takes no text with a zero in it.
+    // Postgres accepts no text that contains a zero byte.
     if let Some(lower) = lower.filter(|lower| *lower != '\0') {
         name.extend([lower, char::MAX]);
     }

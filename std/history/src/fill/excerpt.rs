@@ -7,12 +7,12 @@ use epitome_core::{Clamp, TokenCounter, Tokens};
 use epitome_message::identifiers::for_each_identifier;
 use foldhash::fast::RandomState;
 
-/// Lines of `text` with as many tokens as the clamp allows, in their order, and notes of what is left out between them; `None` where
-/// there are no lines to choose from. *Cost*: one pass over the text, and what is chosen.
+/// The lines of `text` that the token limit of the clamp allows, in their order, with notes for the omitted lines
+/// between them. `None` if the text has too few lines. *Cost*: one pass over the text, and the choice of lines.
 ///
-/// Half of the head and half of the tail are for the first and the last lines. The rest is for lines that report an error, and for
-/// those with identifiers that no other line has shown: greedily, the most for their length first.
-/// The first note has `named` behind what it says.
+/// Half of the head and half of the tail are for the first and the last lines. The rest is for lines that report an
+/// error, and for lines with identifiers that no other line has shown. A greedy choice takes the lines with the most
+/// information for their length first. `named` follows the text of the first note.
 pub(super) fn excerpt(
     text: &str,
     clamp: Clamp,
@@ -35,25 +35,25 @@ pub(super) fn excerpt(
     chosen.finish()
 }
 
-/// Ends of a line; where a tool returns its text in a string of JSON, an escape.
+/// Line ends. The second is the escape in a JSON string, in which some tools return their text.
 const LINE_ENDS: [&str; 2] = ["\n", "\\n"];
 
-/// Fewer lines are too long to choose from.
+/// Minimum number of lines. A text with fewer lines has lines that are too long to choose from.
 const LINES_MIN: usize = 6;
 
-/// Maximum number of tokens of a note of lines that are left out, nearly always.
+/// Maximum size of a note for omitted lines, in tokens, in nearly all cases.
 const NOTE_TOKENS: u64 = 6;
 
-/// Maximum number of lines that do not fit and are passed over.
+/// Maximum number of lines that do not fit before the choice ends.
 const MISSES_MAX: u32 = 32;
 
-/// The worth of a line that reports an error, in identifiers.
+/// The worth of a line that reports an error, as a number of identifiers.
 const ERROR_WORTH: u64 = 4;
 
-/// Cost of a line beside its text, in bytes: often a note.
+/// Cost of a line in addition to its text, in bytes: often it causes a note.
 const LINE_BYTES: u64 = 24;
 
-/// Words in lines that report an error, in lower case, by their first letter.
+/// Words of lines that report an error, in lower case, by their first letter.
 const fn errors_with(letter: u8) -> &'static [&'static [u8]] {
     match letter {
         b'c' => &[b"cannot"],
@@ -72,18 +72,18 @@ const fn half(tokens: Tokens) -> Tokens {
     Tokens(tokens.0 / 2)
 }
 
-/// The lines that are shown.
+/// The chosen lines.
 struct Chosen<'t> {
     lines: &'t [&'t str],
-    /// End of a note.
+    /// Line end of a note.
     end: &'static str,
-    /// Text of the first note behind the number of lines.
+    /// Text of the first note after the number of lines.
     named: &'t str,
     at: BTreeSet<usize>,
-    /// In the order in which they were chosen.
+    /// The chosen lines in the order of the choice.
     order: Vec<usize>,
     most: Tokens,
-    /// Tokens of the lines with the notes between them, counted line by line.
+    /// Tokens of the lines and the notes between them, counted line by line.
     tokens: u64,
     counter: &'t dyn TokenCounter,
 }
@@ -103,7 +103,7 @@ impl<'t> Chosen<'t> {
         self
     }
 
-    /// Takes a line, if there is room for it within `most`, and says so.
+    /// Takes a line if it fits within `most`. Returns whether it did.
     fn take(&mut self, at: usize, most: u64) -> bool {
         let Some(line) = self.lines.get(at).filter(|_| !self.at.contains(&at)) else { return false };
         let is_shown =
@@ -111,7 +111,7 @@ impl<'t> Chosen<'t> {
         let shown_beside = [at.checked_sub(1), at.checked_add(1)].map(is_shown);
         let room = most.saturating_sub(self.tokens);
         let Some(tokens) = self.counter.count_up_to(line, Tokens::from_u64(room)) else { return false };
-        // A line in the middle of what is left out makes two notes of one, the last one of a gap takes its note away.
+        // A line inside a gap splits one note into two. The last line of a gap removes its note.
         let tokens = match shown_beside {
             [false, false] => self.tokens.saturating_add(NOTE_TOKENS),
             [true, true] => self.tokens.saturating_sub(NOTE_TOKENS),
@@ -127,7 +127,7 @@ impl<'t> Chosen<'t> {
         true
     }
 
-    /// Takes lines in this order until one has no room within `more` tokens.
+    /// Takes lines in this order until one does not fit within `more` tokens.
     fn take_while_room(&mut self, lines: impl Iterator<Item = usize>, more: Tokens) {
         let most = self.tokens.saturating_add(more.as_u64()).min(self.most.as_u64());
         for at in lines {
@@ -137,7 +137,7 @@ impl<'t> Chosen<'t> {
         }
     }
 
-    /// The text; what was chosen last goes until it fits.
+    /// Returns the text. Removes the lines that were chosen last until the text fits.
     fn finish(mut self) -> Option<(String, Tokens)> {
         loop {
             let text = self.text();
@@ -169,9 +169,9 @@ impl<'t> Chosen<'t> {
 /// The identifiers and errors of the lines.
 struct Facts<'t> {
     lines: &'t [&'t str],
-    /// The identifiers of all lines, one line after another, by number.
+    /// The identifiers of all lines as numbers, line by line.
     identifiers: Vec<u32>,
-    /// Beginning of the identifiers of each line, and the end of the last.
+    /// Index of the first identifier of each line, and the end of the last line.
     begins: Vec<usize>,
     /// Number of different identifiers.
     count: usize,
@@ -210,7 +210,8 @@ impl<'t> Facts<'t> {
         }
     }
 
-    /// Chooses the lines that say the most for their length, each counted without what the others have said.
+    /// Chooses the lines with the most information for their length. Information that a chosen line already has counts
+    /// nothing.
     fn choose(&self, chosen: &mut Chosen<'_>) {
         let mut said = Said { identifiers: vec![false; self.count], errors: BTreeSet::new() };
         chosen.at.iter().for_each(|at| said.add(self, *at));
@@ -225,7 +226,7 @@ impl<'t> Facts<'t> {
             .collect();
         let mut misses = 0_u32;
         while let Some((before, core::cmp::Reverse(at))) = heap.pop() {
-            // What was said since has made it worth less: it waits for its turn.
+            // A line chosen meanwhile has lowered the worth of this line: put it back into the queue.
             let now = worth(&said, at);
             if now < before {
                 if now > 0 {
@@ -262,7 +263,7 @@ impl<'t> Said<'t> {
         self.errors.extend(facts.error(at));
     }
 
-    /// The worth of the new content of a line, in identifiers.
+    /// The worth of the new information in a line, as a number of identifiers.
     fn new_in(&self, facts: &Facts<'_>, at: usize) -> u64 {
         let is_new = |number: &&u32| self.identifiers.get(**number as usize) == Some(&false);
         let count = facts.of_line(at).iter().filter(is_new).count() as u64;
@@ -312,7 +313,7 @@ mod tests {
     fn an_error_among_many_lines_is_shown() {
         let mut lines: Vec<String> =
             (0..400).map(|n| format!("test module_{n}::case ... ok in a moment")).collect();
-        // It names nothing: only that it is an error speaks for it.
+        // The line has no identifiers: only its error gives it worth.
         lines[211] = "Error: the types do not match here".into();
         let (text, tokens) = shown(&lines.join("\n"), 60).unwrap();
         assert!(text.starts_with("test module_0::case") && text.contains("Error: the types"), "{text}");
@@ -373,7 +374,7 @@ mod tests {
         assert!(shown(&format!("{}\n", "word ".repeat(2_000)).repeat(9), 60).is_none());
     }
 
-    /// Chooses lines without a heap, for comparison: all lines are weighed anew for each.
+    /// Chooses lines without a heap, for comparison: weighs all lines again for each choice.
     fn choose_naively(lines: &[&str], chosen: &mut Chosen<'_>) {
         let facts = Facts::of(lines);
         let (mut missed, mut misses) = (BTreeSet::new(), 0);

@@ -1,4 +1,4 @@
-//! Handles: the numbers by which a model reads again what a compaction hides or shortens.
+//! Handles: the numbers by which a model can read messages again that a compaction hid or shortened.
 
 use std::sync::Arc;
 
@@ -10,12 +10,13 @@ use epitome_message::{Message, Part, Str};
 use super::MEDIA;
 use crate::{History, Live};
 
-/// The tool by which a model reads earlier messages again, and the numbers by which that tool knows the messages of a history.
+/// The tool by which a model reads earlier messages again, and the numbers that the tool uses for the messages of a
+/// history.
 ///
-/// A history that has handles ([`History::set_handles`]) writes the number of a message into each note that stands in the place of
-/// something of it: `[cleared; #57]` for a result, `[12 lines cut; #57]` in an excerpt, `[... cut#57 ...]` between the ends of a text.
-/// A note without room for the number has none. Notes for arguments of calls and for media have none either: the arguments stay JSON,
-/// and no tool shows media as text. Without handles all notes are as they are written.
+/// A history with handles ([`History::set_handles`]) writes the number of a message into each note for a part of it:
+/// `[cleared; #57]` for a result, `[12 lines cut; #57]` in an excerpt, `[... cut#57 ...]` between the ends of a text. A
+/// note without room for the number has none. Notes for arguments of calls and for media have no number: arguments stay
+/// JSON, and no tool shows media as text. Without handles, notes have their plain text.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -68,20 +69,21 @@ pub struct Handles {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Numbers {
-    /// The numbers of the log.
+    /// The sequence numbers of the log.
     Log,
-    /// By the numbers of the history; a message without one has no handle.
+    /// One entry for each message of the history. A message without numbers has no handle.
     Other(Arc<[Option<SeqRange>]>),
 }
 
 impl Handles {
-    /// The handles of a stored session: `tool` knows its messages by their numbers in the log.
+    /// The handles of a stored session: `tool` uses the sequence numbers of the log.
     #[must_use]
     pub fn new(tool: impl Into<Str>) -> Self {
         Self { tool: tool.into(), numbers: Numbers::Log }
     }
 
-    /// The handles of a copy: for each of its messages, the numbers by which `tool` knows what the message is or stands for.
+    /// The handles of a copied history. For each of its messages, `numbers` has the numbers by which `tool` knows the
+    /// message, or the messages that it stands for.
     #[doc(hidden)]
     #[must_use]
     pub fn renumbered(tool: impl Into<Str>, numbers: Vec<Option<SeqRange>>) -> Self {
@@ -94,7 +96,7 @@ impl Handles {
         &self.tool
     }
 
-    /// The first and the last number of what a message is or stands for.
+    /// The first and the last number of a message, or of the messages that it stands for.
     fn numbers_of(&self, live: &Live) -> Option<SeqRange> {
         let own = [SeqRange { first: live.key, last: live.key }];
         let ranges = if live.covers.is_empty() { &own[..] } else { &live.covers };
@@ -108,14 +110,14 @@ impl Handles {
     }
 }
 
-/// From the lowest number to the highest.
+/// The range from the lowest number to the highest.
 fn hull(ranges: impl Iterator<Item = SeqRange>) -> Option<SeqRange> {
     ranges.reduce(|one, other| SeqRange { first: one.first.min(other.first), last: one.last.max(other.last) })
 }
 
 impl History {
-    /// Has the notes of later compactions name the numbers of what they stand for, or no longer. A history that was just opened has no
-    /// handles. Nothing of it is stored.
+    /// Sets or removes the handles for the notes of later compactions. A loaded history has no handles at first.
+    /// Handles are not stored.
     pub fn set_handles(&mut self, handles: Option<Handles>) {
         self.handles = handles;
     }
@@ -126,8 +128,9 @@ impl History {
         self.handles.as_ref()
     }
 
-    /// The lowest and the highest number by which the tool of the [`Handles`] knows what stands at these positions. `None` without
-    /// handles, and where nothing of it has a number. Visible messages may have numbers between the two.
+    /// The lowest and the highest number by which the tool of the [`Handles`] knows the messages at these positions.
+    /// `None` without handles, and if none of the messages has a number. Visible messages may have numbers between the
+    /// two.
     #[must_use]
     pub fn handle_of(&self, positions: impl IntoIterator<Item = u32>) -> Option<SeqRange> {
         let handles = self.handles.as_ref()?;
@@ -135,7 +138,7 @@ impl History {
         hull(live.filter_map(|live| handles.numbers_of(live)))
     }
 
-    /// The number of the message of a part, if the tool shows the part by it.
+    /// The number of the message of a part, if the tool can show the part.
     pub(crate) fn handle_of_part(&self, part: &IndexedPart<'_>) -> Option<Handle> {
         let handles = self.handles.as_ref()?;
         let live = self.live().get(part.position() as usize)?;
@@ -146,7 +149,7 @@ impl History {
     }
 }
 
-/// Whether a tool that shows texts shows this part. Instructions are never shown again.
+/// Whether a tool that shows texts shows this part. It never shows instructions.
 fn is_shown(message: &Message, part: &IndexedPart<'_>) -> bool {
     if matches!(message.role(), Role::System | Role::Developer) {
         return false;
@@ -159,7 +162,7 @@ fn is_shown(message: &Message, part: &IndexedPart<'_>) -> bool {
     }
 }
 
-/// Whether a part is a text that says more than that media were there.
+/// Whether a part is a text with more content than the placeholders of media.
 fn has_words(part: &Part) -> bool {
     let says = |line: &str| !line.trim().is_empty() && line != MEDIA;
     matches!(part, Part::Text(text) if text.lines().any(says))
@@ -169,7 +172,7 @@ fn has_words(part: &Part) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Handle(Seq);
 
-/// A store takes so many bytes between the brackets of a note in what a user says.
+/// Maximum number of bytes between the brackets of a note that a store accepts in a message of a user.
 const WORD_BYTES_MAX: usize = 24;
 
 impl Handle {
@@ -178,12 +181,12 @@ impl Handle {
         Self(number)
     }
 
-    /// The text of the handle in a note, behind the words of the note.
+    /// The text of the handle inside a note, after the words of the note.
     pub(super) fn in_note(self) -> String {
         format!("; #{}", self.0)
     }
 
-    /// `note` with the number: `[cleared; #57]`.
+    /// `note` with the number after its words: `[cleared; #57]`.
     pub(super) fn behind(self, note: &str) -> String {
         match note.strip_suffix(']') {
             Some(note) => format!("{note}{}]", self.in_note()),
@@ -191,7 +194,8 @@ impl Handle {
         }
     }
 
-    /// `note` with the number, which stays one word in brackets: `[cleared#57]`, `[... cut#57 ...]`. `None` if it is no such word.
+    /// `note` with the number, still as one word in brackets: `[cleared#57]`, `[... cut#57 ...]`. `None` if `note` is
+    /// not such a word.
     pub(super) fn in_word(self, note: &str) -> Option<String> {
         let begin = note.find('[')?.checked_add(1)?;
         let end = note.rfind(']')?;

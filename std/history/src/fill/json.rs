@@ -1,15 +1,15 @@
-//! Excerpts of long results and arguments that are JSON: still JSON, with a few elements of arrays, the first members of objects and the
-//! ends of strings.
+//! Excerpts of long results and arguments that are JSON. The excerpt is JSON too, with a few elements of arrays, the
+//! first members of objects and the ends of strings.
 
 use epitome_core::{TokenCounter, Tokens};
 use epitome_wire::json::{ValueKind, check, decode, items, push_quoted, raw_members, trim};
 
 use super::{NO_ARGUMENTS, longest};
 
-/// The text with as much left out as it takes to have at most so many tokens; `None` where it is no object or array, where one
-/// string is most of it, and where nothing that is left would fit. *Cost*: one pass over the text for each level of its nesting,
-/// of which 32 are looked into, and one over what is left for each of the limits that are tried.
-/// The first note of what is left out has `named` behind what it says.
+/// Shortens the text until it has at most `most` tokens. `None` if the text is no object or array, if one string is
+/// more than half of it, or if no shortened form fits. *Cost*: one pass over the text for each level of nesting, up to
+/// 32 levels, and one pass over the excerpt for each of the limits that are tried. The first note for omitted content
+/// ends with `named`.
 pub(super) fn shortened(
     text: &str,
     most: Tokens,
@@ -27,9 +27,9 @@ pub(super) fn shortened(
     LIMITS.iter().find_map(|limits| root.within(limits, most, named, counter))
 }
 
-/// The arguments of a call with as much left out as it takes to have at most so many tokens: the longest ends of its strings that fit,
-/// since the text of a file that is written is one string. `{}` where nothing that is left would fit; `None` for a text that is no JSON,
-/// as some tools take it.
+/// Shortens the arguments of a call until they have at most `most` tokens. It keeps the longest ends of their strings
+/// that fit, because the text of a written file is one string. `{}` if no shortened form fits; `None` if the text is
+/// not JSON, which some tools accept.
 pub(super) fn shortened_arguments(
     text: &str,
     most: Tokens,
@@ -44,27 +44,27 @@ pub(super) fn shortened_arguments(
     let root = Node::of(text, DEPTH_MAX);
     let [mildest, .., harshest] = &LIMITS;
     let with = |bytes: usize| root.within(&Limits { bytes, ..*mildest }, most, "", counter);
-    // A shorter string than these ends may be shorter than the note in it.
+    // A string that is shorter than these ends may be shorter than its note.
     let fits = |more: usize| with(harshest.bytes.saturating_add(more)).is_some();
     let bytes = harshest.bytes.saturating_add(longest(text.len(), fits));
     let shorter = || LIMITS.iter().find_map(|limits| root.within(limits, most, "", counter));
     with(bytes).or_else(shorter).or_else(nothing)
 }
 
-/// Deeper values are taken whole.
+/// Maximum nesting depth. Deeper values are kept or omitted as a whole.
 const DEPTH_MAX: u32 = 32;
 
 /// The limits of the content that stays.
 struct Limits {
     /// Elements of an array.
     elements: usize,
-    /// Members of an object: they differ, so that more of them stay.
+    /// Members of an object. More members than elements stay, because members differ.
     members: usize,
     /// Bytes of a string.
     bytes: usize,
 }
 
-/// From the mildest on.
+/// The limits, from the mildest to the harshest.
 const LIMITS: [Limits; 7] = [
     limits(64, 1_024),
     limits(32, 512),
@@ -79,14 +79,14 @@ const fn limits(elements: usize, bytes: usize) -> Limits {
     Limits { elements, members: elements.saturating_mul(2).saturating_add(8), bytes }
 }
 
-/// A value, as slices of its text.
+/// A JSON value, as slices of its text.
 enum Node<'t> {
     Array(Vec<Self>),
-    /// Keys with their quotes.
+    /// Keys with their quotes, and values.
     Object(Vec<(&'t str, Self)>),
     /// A string, with its quotes.
     Text(&'t str),
-    /// Anything else.
+    /// Any other value.
     Whole(&'t str),
 }
 
@@ -116,7 +116,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// The text with what these limits leave, if it has at most so many tokens.
+    /// The text shortened to these limits, if it has at most `most` tokens.
     fn within(
         &self,
         limits: &Limits,
@@ -140,13 +140,13 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Writes what stays. The first note takes what is `named`.
+    /// Writes the content that stays. The first note ends with `named`.
     fn write(&self, limits: &Limits, named: &mut &str, out: &mut String) {
         match self {
             Self::Array(elements) => {
                 out.push('[');
                 let cut = elements.len().saturating_sub(limits.elements);
-                // The first say what there is, the last where it ends.
+                // The first elements show the kind of content, the last one shows its end.
                 let behind = usize::from(cut > 0 && limits.elements > 2);
                 let before = elements.len().saturating_sub(cut).saturating_sub(behind);
                 let kept = elements.iter().enumerate();
@@ -190,13 +190,13 @@ fn separate(is_needed: bool, out: &mut String) {
     }
 }
 
-/// Says how many are not there, in a string behind the others: some are always left.
+/// Writes a note with the number of omitted items, as a string after the other items. At least one item is before it.
 fn push_note(cut: usize, what: &str, named: &mut &str, out: &mut String) {
     let (plural, named) = (if cut == 1 { "" } else { "s" }, core::mem::take(named));
     out.push_str(&format!(",\"[{cut} {what}{plural} cut{named}]\""));
 }
 
-/// The beginning and the end of a string: two thirds and one of so many bytes.
+/// Writes the beginning and the end of a string: two thirds and one third of `bytes`.
 fn push_ends(text: &str, bytes: usize, named: &mut &str, out: &mut String) {
     let text = decode(text);
     let end = text.floor_char_boundary(bytes / 3 * 2);
@@ -277,7 +277,7 @@ mod tests {
                 .unwrap()
                 .contains("members cut]\":null}")
         );
-        // Deeper than anybody nests: taken whole, or not at all.
+        // Nested far deeper than real data: kept as a whole, or not at all.
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         assert_eq!(left(&deep, 50), None);
     }
@@ -385,7 +385,7 @@ mod tests {
         fn what_is_named_stands_in_the_first_note_and_it_stays_json(value in value(), tokens in 0_u32..400) {
             let Some(left) = left_named(&value.to_string(), tokens, "; #57") else { return Ok(()) };
             prop_assert!(serde_json::from_str::<Value>(&left).is_ok(), "{}", left);
-            // Without it, it is the text that the same limits leave.
+            // Without the number, the text equals the result of one of the limits.
             let plain = left.replace("; #57]", "]");
             let mut cuts = LIMITS.iter().map(|limits| cut(&value, limits).to_string());
             prop_assert!(cuts.any(|cut| cut == plain), "{}", left);
@@ -405,7 +405,7 @@ mod tests {
                 let left: Value = serde_json::from_str(&left).unwrap();
                 prop_assert!(left["path"] == "a.rs" && left.get("value").is_some(), "{}", left);
             } else {
-                // The harshest limits leave more.
+                // Even the harshest limits do not fit.
                 let limits = LIMITS.iter().map(|limits| cut(&serde_json::from_str(&text).unwrap(), limits).to_string());
                 let fits = |text: String| ClassEstimator::new().count(&text) <= Tokens(tokens);
                 prop_assert!(!limits.into_iter().any(fits));

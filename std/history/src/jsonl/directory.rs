@@ -1,4 +1,4 @@
-//! The files of a directory: naming, creating, locking, cutting, forgetting.
+//! The files of a directory: names, creation, locks, cuts, and the memory of sessions.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -17,23 +17,24 @@ use crate::files::{self, FileId};
 use crate::rules::invalid;
 use crate::{SessionId, StoreError, StoreErrorKind};
 
-/// Suffix of the name of a session's file, behind its stem.
+/// Suffix of the name of a session's file, after its stem.
 pub(super) const END: &str = ".jsonl";
 
-/// Maximum size of the memory of all sessions together: messages, appends and records, of some 60 bytes each.
+/// Maximum number of items in the memory of all sessions together: messages, appends and records, of some 60 bytes
+/// each.
 const REMEMBERED_MAX: usize = 1_000_000;
 
-/// Maximum number of times that a file is opened anew because it was deleted meanwhile.
+/// Maximum number of attempts to open a file that another process deletes meanwhile.
 const ATTEMPTS_MAX: usize = 100;
 
-/// The access of an operation to a file.
+/// The kind of access of an operation to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
     Write,
 }
 
-/// The directory, and what is known of the sessions in it.
+/// The directory, and the knowledge about its sessions.
 #[derive(Debug)]
 pub(super) struct Directory {
     folder: PathBuf,
@@ -41,23 +42,23 @@ pub(super) struct Directory {
     pub(super) vault: Vault,
     cuts: Cuts,
     known: HashMap<SessionId, Remembered>,
-    /// Size of the memory of all sessions together, and its maximum.
+    /// Number of items in the memory of all sessions together, and its maximum.
     remembered: usize,
     pub(super) remembered_max: usize,
-    /// Counts operations: what was used longest ago is forgotten first.
+    /// Counter of operations. The session with the oldest use is forgotten first.
     clock: u64,
 }
 
-/// The knowledge of a session while no operation uses it.
+/// The knowledge about a session while no operation uses it.
 #[derive(Debug)]
 struct Remembered {
     known: Known,
-    /// When it was last used.
+    /// The value of the clock at the last use.
     used: u64,
     weight: usize,
 }
 
-/// A session's file, locked until it is dropped, and what is known of it.
+/// A session's file, locked until it is dropped, and the knowledge about it.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) file: File,
@@ -89,8 +90,8 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Looks into one of the files whether the sessions here are kept as they are to be. Other faults of a file are reported when it is
-    /// used.
+    /// Checks one of the files for the expected form: plain, or encrypted with the key. Other faults of a file are
+    /// reported when the file is used.
     fn check_key(&self) -> Result<(), StoreError> {
         let found = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         for path in found.map(|found| found.path()) {
@@ -124,7 +125,7 @@ impl Directory {
         self.folder.join(format!("{}{END}", files::file_stem(session.as_str())))
     }
 
-    /// Makes an empty file, for its owner only, where there is none.
+    /// Creates an empty file that only its owner may access, if there is none.
     pub(super) fn create(&self, operation: &'static str, session: &SessionId) -> Result<(), StoreError> {
         let path = self.path(session);
         let mut options = OpenOptions::new();
@@ -138,8 +139,8 @@ impl Directory {
         }
     }
 
-    /// Opens a session's file, waits until no other handle writes to it, and reads the lines that were written since. `None` if there is no
-    /// file. One that is open for writing ends with a whole append or commit.
+    /// Opens a session's file, waits for its lock, and reads the lines that were added since the last operation. `None`
+    /// if there is no file. A file that is opened for writing ends with a whole append or commit.
     pub(super) fn opened(
         &mut self,
         operation: &'static str,
@@ -164,8 +165,8 @@ impl Directory {
         Ok(Some(opened))
     }
 
-    /// Does what [`Directory::opened`] does, to read a session that has messages. The rest of an interrupted write is cut off where the
-    /// file can be written, and passed over where it cannot.
+    /// Opens a session that has messages, for reading, as [`Directory::opened`] does. An incomplete end is cut off if
+    /// the file can be written, and ignored otherwise.
     pub(super) fn readable(
         &mut self,
         operation: &'static str,
@@ -173,7 +174,7 @@ impl Directory {
     ) -> Result<Option<Opened>, StoreError> {
         let Some(mut opened) = self.opened(operation, session, Access::Read)? else { return Ok(None) };
         if opened.is_torn() {
-            // Whoever writes waits until nobody reads.
+            // A writer waits until there is no reader.
             drop(opened);
             opened = match self.opened(operation, session, Access::Write) {
                 Ok(Some(opened)) => opened,
@@ -190,10 +191,10 @@ impl Directory {
         Ok(Some(opened).filter(|opened| opened.known.index.head().0 > 0))
     }
 
-    /// Remembers what is known of a session, and forgets what was used longest ago if that is too much.
+    /// Remembers the knowledge about a session. If the memory is full, forgets the sessions that were used longest ago.
     pub(super) fn keep(&mut self, session: &SessionId, opened: Opened) {
         let known = opened.known;
-        // One for itself: sessions may be short and many.
+        // One for the session itself: sessions may be short and many.
         let weight = known.index.weight().saturating_add(1);
         self.clock = self.clock.saturating_add(1);
         self.remembered = self.remembered.saturating_add(weight);
@@ -238,8 +239,8 @@ impl Opened {
     }
 }
 
-/// Makes a directory, for its owner only, where there is none, and those above it that are missing. Names become durable from
-/// the top down, so that a directory with something in it has a durable name, also if whoever made it was killed meanwhile.
+/// Creates a directory that only its owner may access, and its missing parents. Names become durable from the top down.
+/// A directory with content therefore has a durable name, even if the process that created it was killed meanwhile.
 fn make(folder: &Path, options: JsonlOptions) -> io::Result<()> {
     let above = folder.parent();
     let is_there = folder.exists();
@@ -255,7 +256,7 @@ fn make(folder: &Path, options: JsonlOptions) -> io::Result<()> {
     }
     match above {
         Some(above) if options.fsync != Fsync::Never => match files::sync_folder(above) {
-            // Whoever may not look there has not made the name.
+            // A process without permission to open the parent directory has not created the name.
             Err(error) if is_there && error.kind() == ErrorKind::PermissionDenied => Ok(()),
             synced => synced,
         },
@@ -280,7 +281,7 @@ fn locked(path: &Path, access: Access) -> io::Result<Option<File>> {
     Err(io::Error::other("the file is deleted again and again"))
 }
 
-/// Locks a file, also where signals interrupt the wait.
+/// Locks a file. Signals do not end the wait.
 pub(super) fn wait_for(file: &File, access: Access) -> io::Result<()> {
     loop {
         let locked = match access {
@@ -294,7 +295,8 @@ pub(super) fn wait_for(file: &File, access: Access) -> io::Result<()> {
     }
 }
 
-/// Whether `path` still leads to `file`: an earlier holder of the lock may have deleted it. A write to a file without a name is lost.
+/// Whether `path` still leads to `file`. An earlier holder of the lock may have deleted the file, and a write to a
+/// deleted file is lost.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     Ok(FileId::at(path)? == Some(FileId::of(&file.metadata()?)))
 }

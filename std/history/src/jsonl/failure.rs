@@ -1,11 +1,11 @@
-//! Faults of a file, as the store's errors.
+//! Conversion of faults of a file into errors of the store.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use crate::{StoreError, StoreErrorKind};
 
-/// Which operation, on which file.
+/// The operation and the file that an error names.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Here<'a> {
     pub(super) operation: &'static str,
@@ -13,7 +13,7 @@ pub(super) struct Here<'a> {
 }
 
 impl Here<'_> {
-    /// The error for this error of the system.
+    /// The error for an I/O error.
     pub(super) fn failed(self, error: io::Error) -> StoreError {
         let advice = match error.kind() {
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
@@ -28,7 +28,7 @@ impl Here<'_> {
         StoreError::new(StoreErrorKind::Unavailable, context).with_source(error)
     }
 
-    /// The file is damaged at this byte.
+    /// The error for a file that is damaged at byte `at`.
     pub(super) fn corrupt(self, at: u64, what: &str) -> StoreError {
         let or_cut = match at {
             0 => "",

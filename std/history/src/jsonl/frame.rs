@@ -1,4 +1,4 @@
-//! One line of a file: a JSON object of a checksum, a length and the data that both are of.
+//! One line of a file: a JSON object with a checksum, a length and the data.
 
 use core::ops::Range;
 use std::borrow::Cow;
@@ -9,14 +9,14 @@ use uuid::Uuid;
 use crate::StoreError;
 use crate::encryption::{Place, Seal};
 
-/// Maximum number of bytes before a line's data.
+/// Maximum number of bytes before the data of a line.
 pub(super) const HEAD_BYTES_MAX: usize =
     OPEN.len() + SUM_BYTES + LENGTH.len() + LENGTH_DIGITS_MAX + DATA.len();
 
 /// Length of a checksum as text, in bytes.
 pub(super) const SUM_BYTES: usize = 32;
 
-/// The data of a line whose text is encrypted stands between these.
+/// The text before and after the data of an encrypted line.
 const SEALED: [&str; 2] = [r#"{"sealed":""#, r#""}"#];
 
 const OPEN: &[u8] = br#"{"sum":""#;
@@ -24,13 +24,13 @@ const LENGTH: &[u8] = br#"","len":"#;
 const DATA: &[u8] = br#","data":"#;
 const CLOSE: &[u8] = b"}\n";
 
-/// More than any file has.
+/// More digits than the length of any file has.
 const LENGTH_DIGITS_MAX: usize = 18;
 
 /// A checksum, in hexadecimal.
 pub(super) type Sum = [u8; SUM_BYTES];
 
-/// A file, as its lines know it: its own id, and how their data are kept. The default is that of the first line.
+/// The identity of a file: its own id, and the form of its data. The default applies to the first line.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Origin {
     pub(super) id: Uuid,
@@ -38,7 +38,7 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// `data` as it stands in the line at `at`.
+    /// The form of `data` in the line at `at`.
     fn close<'a>(&self, at: u64, data: &'a str) -> Result<Cow<'a, str>, StoreError> {
         if self.seal.is_plain() {
             return Ok(Cow::Borrowed(data));
@@ -47,7 +47,7 @@ impl Origin {
         Ok(Cow::Owned([open, &self.seal.close(Place::line(at), data.to_owned())?, close].concat()))
     }
 
-    /// The text in `data` of the line at `at`, of a file that is encrypted.
+    /// The text in `data`, the data of the line at `at` of an encrypted file.
     pub(super) fn open(&self, at: u64, data: &[u8]) -> Option<String> {
         let [open, close] = SEALED;
         let sealed = core::str::from_utf8(data).ok()?.strip_prefix(open)?.strip_suffix(close)?;
@@ -63,14 +63,14 @@ pub(super) struct Head {
     data_len: u64,
 }
 
-/// The head of a line that begins with `bytes`; `None` if no line begins so, or more bytes are needed.
+/// The head of a line that begins with `bytes`. `None` if `bytes` is not the beginning of a line, or is too short.
 pub(super) fn head(bytes: &[u8]) -> Option<Head> {
     let (sum, rest) = bytes.strip_prefix(OPEN)?.split_first_chunk::<SUM_BYTES>()?;
     let rest = rest.strip_prefix(LENGTH)?;
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (number, rest) = rest.split_at_checked(digits)?;
     rest.strip_prefix(DATA)?;
-    // There is one way to write a number.
+    // A number has only one valid form: without leading zeros.
     if digits > LENGTH_DIGITS_MAX || (digits > 1 && number.first() == Some(&b'0')) {
         return None;
     }
@@ -90,7 +90,7 @@ impl Head {
     }
 }
 
-/// The range of the data of `line`, the line at `at` of the file `file`; `None` if it is not as it was written.
+/// The range of the data in `line`, the line at `at` of the file `file`. `None` if the line was changed.
 pub(super) fn data(file: Uuid, at: u64, line: &[u8]) -> Option<Range<usize>> {
     let head = head(line)?;
     let end = line.len().checked_sub(CLOSE.len())?;
@@ -98,10 +98,10 @@ pub(super) fn data(file: Uuid, at: u64, line: &[u8]) -> Option<Range<usize>> {
     (data.len() as u64 == head.data_len && sum(file, at, data) == head.sum).then_some(head.data_at..end)
 }
 
-/// Writes `data` to the end of `out` as the line at `at` of the file `file`. Returns its checksum.
+/// Appends `data` to `out` as the line at `at` of the file `file`. Returns the checksum of the line.
 ///
 /// # Errors
-/// As [`Seal::close`].
+/// The errors of [`Seal::close`].
 pub(super) fn seal(file: &Origin, at: u64, data: &str, out: &mut Vec<u8>) -> Result<Sum, StoreError> {
     let data = file.close(at, data)?;
     let sum = sum(file.id, at, data.as_bytes());
@@ -111,13 +111,13 @@ pub(super) fn seal(file: &Origin, at: u64, data: &str, out: &mut Vec<u8>) -> Res
     Ok(sum)
 }
 
-/// The beginning of a line with this checksum.
+/// The beginning of a line that has this checksum.
 pub(super) fn begin(sum: &Sum) -> Vec<u8> {
     [OPEN, sum].concat()
 }
 
-/// The first half of the SHA-256 of the file's own id, of the line's place in it and of its data: a line that was moved,
-/// or comes from another file, is not taken for one of this.
+/// The first half of the SHA-256 of the file's id, of the line's offset and of its data. A line that was moved, or that
+/// comes from another file, therefore does not match.
 fn sum(file: Uuid, at: u64, data: &[u8]) -> Sum {
     let mut hash = Sha256::new();
     hash.update(file.as_bytes());

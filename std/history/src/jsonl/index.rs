@@ -1,4 +1,5 @@
-//! The index of a session without its texts: the place of each line, the visible messages, and the append of each token.
+//! The index of a session without its texts: the position of each line, the visible messages, and the append of each
+//! token.
 
 mod undo;
 
@@ -30,7 +31,7 @@ impl Span {
     }
 }
 
-/// A message of the log; its sequence number is its place among them.
+/// A message of the log. Its sequence number is its index in the list of slots.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
     pub(super) line: Span,
@@ -41,12 +42,12 @@ pub(super) struct Slot {
     pub(super) hidden_by: Option<Revision>,
     pub(super) late: bool,
     pub(super) orphan: bool,
-    /// Which of the prunes has deleted what it said, counted from 1.
+    /// The number of the prune that deleted its text, counted from 1.
     pub(super) pruned: u32,
 }
 
 impl Slot {
-    /// The slot of an entry, which `hidden_by` hides from the start.
+    /// The slot of an entry. `hidden_by` is set for an entry that is hidden from the start.
     pub(super) fn of(entry: &Entry, hidden_by: Option<Revision>, line: Span) -> Self {
         let Entry { anchor, turn, late, orphan, .. } = *entry;
         let (tokens, standing) = (entry.count.tokens, Standing::of(&entry.message));
@@ -54,7 +55,7 @@ impl Slot {
     }
 }
 
-/// A summary of a record, visible or not; what it says is in the record's line.
+/// A summary of a record, visible or hidden. Its text is in the record's line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SummarySlot {
     /// The revision that its record made.
@@ -64,7 +65,7 @@ pub(super) struct SummarySlot {
     pub(super) pruned: bool,
 }
 
-/// An append; its token is in its line.
+/// An append. Its token is in its line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AppendSlot {
     pub(super) line: Span,
@@ -72,11 +73,11 @@ pub(super) struct AppendSlot {
     pub(super) time: Option<Timestamp>,
 }
 
-/// A message that an append brings.
+/// A message of an append that is being read or written.
 #[derive(Debug)]
 pub(super) struct Incoming {
     pub(super) slot: Slot,
-    /// The message itself, if it is hidden from the start: it may answer a call that is hidden.
+    /// The entry, if it is hidden from the start: it may answer a hidden call.
     pub(super) answers: Option<Entry>,
 }
 
@@ -100,7 +101,7 @@ pub(super) struct Kept {
 #[derive(Debug)]
 pub(super) enum Shown {
     Message,
-    /// By the record that made this revision.
+    /// A summary, with the revision of its record.
     Summary(Revision, Box<Entry>),
 }
 
@@ -112,11 +113,11 @@ pub(super) struct Index {
     live_tokens: u64,
     shortened: BTreeMap<Seq, Restored>,
     appends: Vec<AppendSlot>,
-    /// Which of the appends has a token, by the digests of tokens, which may be long.
+    /// For each token, the number of its append. Tokens may be long, so the keys are digests.
     receipts: HashMap<[u8; 16], u32>,
-    /// By revision.
+    /// The records, ordered by revision.
     records: Vec<Kept>,
-    /// In the order of their records.
+    /// The summaries, in the order of their records.
     summaries: Vec<SummarySlot>,
     prunes: Vec<Pruned>,
     unanswered: BTreeMap<(Seq, u32), UnansweredCall>,
@@ -132,7 +133,7 @@ impl Index {
         self.revision
     }
 
-    /// All counters but the time of the first append, which only a list wants.
+    /// All counters except the time of the first append, which only a list needs.
     pub(super) fn counters(&self) -> Counters {
         Counters {
             head: self.head(),
@@ -144,7 +145,7 @@ impl Index {
         }
     }
 
-    /// Size of its memory, about, in entries.
+    /// The approximate size in memory, in entries.
     pub(super) fn weight(&self) -> usize {
         self.slots.len().saturating_add(self.receipts.len()).saturating_add(self.records.len())
     }
@@ -171,22 +172,23 @@ impl Index {
         self.state
     }
 
-    /// The revision of the state that is kept.
+    /// The revision of the saved state.
     pub(super) fn state_revision(&self) -> StateRevision {
         self.state.map(|state| state.revision).unwrap_or_default()
     }
 
-    /// Takes in a state that was written.
+    /// Adds a saved state to the index.
     pub(super) const fn keep_state(&mut self, revision: StateRevision, line: Span) {
         self.state = Some(StateSlot { revision, line });
     }
 
-    /// The visible items from `from` on, in the order of keys.
+    /// The visible items from `from` on, ordered by key.
     pub(super) fn live(&self, from: Seq) -> impl Iterator<Item = (Seq, &Shown)> {
         self.live.range(from..).map(|(key, shown)| (*key, shown))
     }
 
-    /// The end of the last line of the messages that are visible from `from` on; the texts of summaries are here.
+    /// The end of the last line of the messages that are visible from `from` on. The index holds the texts of summaries
+    /// itself.
     pub(super) fn live_end(&self, from: Seq) -> Result<u64, StoreError> {
         let last = self.live.range(from..).rev().find(|(_, shown)| matches!(shown, Shown::Message));
         last.map_or(Ok(0), |(key, _)| Ok(self.slot(*key)?.line.end()))
@@ -208,7 +210,7 @@ impl Index {
         self.records.get(from..).unwrap_or_default()
     }
 
-    /// The beginning of the last turn.
+    /// The first message of the last turn.
     pub(super) fn last_turn(&self) -> Result<Seq, StoreError> {
         let mut failed = None;
         let newest_first = self.live.iter().rev().map_while(|(key, shown)| match shown {
@@ -252,24 +254,24 @@ impl Index {
         Ok(Visible { messages, summaries })
     }
 
-    /// A message as a commit sees it.
+    /// A message in the form that the checks of a commit use.
     fn seen(&self, seq: Seq) -> Result<VisibleMessage, StoreError> {
         let Slot { anchor, standing, .. } = *self.slot(seq)?;
         Ok(VisibleMessage { seq, anchor, tokens: self.tokens(seq)?, standing })
     }
 
-    /// The messages that `by` has hidden.
+    /// The messages that the record of revision `by` has hidden.
     pub(super) fn hidden_by(&self, by: Revision) -> Result<Vec<VisibleMessage>, StoreError> {
         let slots = (0..).map(Seq).zip(&self.slots).filter(|(_, slot)| slot.hidden_by == Some(by));
         slots.map(|(seq, _)| self.seen(seq)).collect()
     }
 
-    /// When the last append was.
+    /// The time of the last append.
     pub(super) fn last_time(&self) -> Option<Timestamp> {
         self.appends.last().and_then(|append| append.time)
     }
 
-    /// Takes in an append that was written: its last line is `line`.
+    /// Adds a written append to the index. `line` is its last line.
     pub(super) fn append(
         &mut self,
         token: &str,
@@ -294,7 +296,7 @@ impl Index {
         self.appends.push(AppendSlot { line, appended: Appended::new(first, self.head(), revision), time });
     }
 
-    /// Takes the call that a hidden entry answers off the list of the unanswered ones: the first with its id.
+    /// Removes the call that a hidden entry answers from the unanswered calls. It is the first call with this id.
     fn settle(&mut self, entry: &Entry) {
         let group = (entry.anchor, 0)..=(entry.anchor, u32::MAX);
         let mut calls = self.unanswered.range(group);
@@ -304,10 +306,10 @@ impl Index {
         }
     }
 
-    /// Takes in a record that was written, after it was checked.
+    /// Adds a written record to the index. The record was checked before.
     ///
     /// # Errors
-    /// `Corrupt` if it names messages that are not there.
+    /// `Corrupt` if the record names messages that do not exist.
     pub(super) fn commit(&mut self, record: &CompactionRecord, kept: Kept) -> Result<(), StoreError> {
         for range in &record.hides {
             let keys: Vec<Seq> = self.live.range(range.first..=range.last).map(|(key, _)| *key).collect();
@@ -352,7 +354,7 @@ impl Index {
                 let slot = usize::try_from(key.0).ok().and_then(|index| self.slots.get_mut(index));
                 slot.ok_or_else(lost)?.hidden_by = Some(by);
                 if let Some(shortened) = self.shortened.get_mut(&key) {
-                    // Nobody sees it any more.
+                    // A hidden message needs no stand-ins.
                     shortened.stand_ins = Vec::new();
                 }
                 tokens
@@ -362,7 +364,7 @@ impl Index {
         Ok(())
     }
 
-    /// The size of a message as it is shown.
+    /// The size of a message in its visible form.
     fn tokens(&self, seq: Seq) -> Result<Tokens, StoreError> {
         match self.shortened.get(&seq) {
             Some(shortened) => Ok(shortened.count.tokens),
@@ -376,7 +378,7 @@ fn digest(token: &str) -> [u8; 16] {
     digest.first_chunk::<16>().copied().unwrap_or_default()
 }
 
-/// No sequence of calls leads here.
+/// An internal error that no sequence of calls can cause.
 pub(super) fn lost() -> StoreError {
     rules::corrupt("a message of the log is missing")
 }

@@ -1,4 +1,4 @@
-//! A handle's knowledge of a session's file, and reading on from there.
+//! The store's knowledge about a session's file, and the reading of lines that were added since.
 
 use epitome_core::{Revision, Seq, Tokens, Turn};
 use uuid::Uuid;
@@ -18,25 +18,25 @@ use crate::rules::{self, Standing, invalid};
 use crate::stored;
 use crate::{CompactionRecord, RecordId, SessionId, StoreError, StoreErrorKind, Timestamp};
 
-/// The knowledge of a file up to `end`. Later lines of other writers are read by the next operation.
+/// The knowledge about a file up to `end`. The next operation reads the later lines of other writers.
 #[derive(Debug)]
 pub(super) struct Known {
-    /// The file's own id, zero if it has no first line yet, and how its lines are kept.
+    /// The file's own id (zero before the first line is written), and the form of its lines.
     pub(super) file: Origin,
     /// End of the last append or commit, in bytes.
     pub(super) end: u64,
-    /// Offset of the last line before that, and its checksum. As long as that stands there it is the same file, whose id is in the
-    /// checksum, and nothing was taken away.
+    /// Offset and checksum of the last line before `end`. While this checksum is still at this offset, the file is the
+    /// same and nothing was removed: the checksum includes the id of the file.
     pub(super) last: (u64, Sum),
     pub(super) index: Index,
-    /// The version of its lines; 0 if it has none yet.
+    /// The version of the lines; 0 for a file without lines.
     pub(super) version: u64,
-    /// Whether this handle has made the file's name durable, or found no reason to.
+    /// Whether the name of the file is known to be durable.
     pub(super) named: bool,
 }
 
 impl Known {
-    /// The knowledge of a file without a line.
+    /// The knowledge about a file without lines.
     pub(super) fn empty() -> Self {
         Self {
             file: Origin::default(),
@@ -48,11 +48,11 @@ impl Known {
         }
     }
 
-    /// The knowledge of the file that `lines` reads, which should be the one of `session`: its first line only.
+    /// Reads the first line of the file of `session`, and returns the knowledge about it.
     ///
     /// # Errors
-    /// `Invalid` if a newer release wrote it, or it is kept in another way than in `vault`; `Corrupt` if it is not the file
-    /// of that session.
+    /// `Invalid` if a newer release wrote the file, or its form differs from that of `vault`; `Corrupt` if it is not
+    /// the file of this session.
     pub(super) fn read(
         lines: &mut Lines<'_>,
         session: &SessionId,
@@ -76,16 +76,16 @@ impl Known {
         self.end > 0
     }
 
-    /// Whether what is known is still the beginning of the file that `lines` reads.
+    /// Whether the file that `lines` reads still begins with the known content.
     pub(super) fn is_of(&self, lines: &Lines<'_>) -> bool {
         let (at, sum) = &self.last;
         self.end <= lines.size() && self.has_begun() && lines.holds(*at, &frame::begin(sum)).unwrap_or(false)
     }
 
-    /// Reads the lines that were written since. The text behind `end` is then the rest of a write that was interrupted.
+    /// Reads the lines that were added since. Any text after `end` is then the incomplete end of an interrupted write.
     ///
     /// # Errors
-    /// `Corrupt` if anything else stands there.
+    /// `Corrupt` for any other text after `end`.
     pub(super) fn catch_up(&mut self, lines: &mut Lines<'_>, here: Here<'_>) -> Result<(), StoreError> {
         if !self.has_begun() {
             return Ok(());
@@ -174,7 +174,7 @@ impl Known {
         line.state.as_ref().map_or(Some(()), |state| self.state(state, span))
     }
 
-    /// `None` if that could not have been the session's state there.
+    /// `None` if this state does not fit the lines before it.
     fn state(&mut self, line: &StateLine, span: Span) -> Option<()> {
         let index = &mut self.index;
         let revision = index.state_revision().next();
@@ -182,7 +182,7 @@ impl Known {
         fits.then(|| index.keep_state(revision, span))
     }
 
-    /// `None` if the record could not have been committed there.
+    /// `None` if this record does not fit the lines before it.
     fn commit(
         &mut self,
         line: &CommitLine<'_>,
@@ -204,7 +204,7 @@ impl Known {
         Ok(index.commit(&record, Kept { revision, id, line: span, undone_by: None }).ok())
     }
 
-    /// `None` if that record could not have been undone there.
+    /// `None` if this uncompact does not fit the lines before it.
     fn uncompact(
         &mut self,
         line: UncompactLine,
@@ -223,7 +223,7 @@ impl Known {
         Ok(self.index.uncompact(undone, revision).ok())
     }
 
-    /// `None` if that could not have been deleted there.
+    /// `None` if this prune does not fit the lines before it.
     fn prune(&mut self, line: PruneLine) -> Option<()> {
         let pruned = line.pruned();
         let due = self.index.prunable(pruned.through);
@@ -235,7 +235,7 @@ impl Known {
     }
 }
 
-/// The first line of a file; `None` if it was never written to its end.
+/// The first line of a file; `None` if the line is incomplete.
 pub(super) fn header(lines: &mut Lines<'_>, here: Here<'_>) -> Result<Option<SessionLine>, StoreError> {
     let data = match lines.next(&Origin::default(), 0).map_err(|error| here.failed(error))? {
         Next::Line { data, .. } => data,
@@ -262,10 +262,10 @@ pub(super) fn header(lines: &mut Lines<'_>, here: Here<'_>) -> Result<Option<Ses
 }
 
 impl SessionLine {
-    /// The file that it begins, with `vault`.
+    /// The identity of the file that begins with this line, under `vault`.
     ///
     /// # Errors
-    /// `Invalid` if the file is kept in another way.
+    /// `Invalid` if the form of the file differs from that of `vault`.
     pub(super) fn open(&self, vault: &Vault, here: Here<'_>) -> Result<Origin, StoreError> {
         let id = Uuid::try_parse(&self.file).map_err(|_| here.corrupt(0, "it has no id"))?;
         let what = || format!("{}: {}", here.operation, here.path.display());
@@ -283,7 +283,7 @@ impl SessionLine {
     }
 }
 
-/// Writes the first line of a new file of `session`, and returns what file that is.
+/// Writes the first line of a new file of `session`. Returns the identity of the file.
 pub(super) fn begin(vault: &Vault, session: &SessionId, out: &mut Vec<u8>) -> Result<Origin, StoreError> {
     let id = Uuid::new_v4();
     let seal = vault.seal(id, session.as_str().as_bytes());
@@ -301,7 +301,7 @@ pub(super) fn begin(vault: &Vault, session: &SessionId, out: &mut Vec<u8>) -> Re
     Ok(Origin { id, seal })
 }
 
-/// The first line of a file of any version.
+/// The first line of a file of any version. It shows whether a newer release wrote the file.
 #[derive(serde::Deserialize)]
 struct AnyLine {
     session: AnySession,

@@ -1,4 +1,4 @@
-//! A file as lines.
+//! The lines of a file.
 
 use core::ops::Range;
 use std::fs::File;
@@ -6,32 +6,32 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use super::frame::{self, HEAD_BYTES_MAX, Origin, Sum};
 
-/// Minimum number of bytes that are read at once: some tens of messages.
+/// Minimum number of bytes per read: some tens of messages.
 const READ_BYTES: u64 = 16 * 1024;
 
-/// Reads a file that has no writer meanwhile.
+/// Reader of a file that has no writer at the same time.
 #[derive(Debug)]
 pub(super) struct Lines<'a> {
     file: &'a File,
     size: u64,
-    /// End of the text that is read ahead: nothing behind it is wanted.
+    /// End of the text to read ahead. No text after it is needed.
     ahead_to: u64,
     buffer: Vec<u8>,
     buffer_at: u64,
-    /// The text of the line that was last read, of a file that is encrypted.
+    /// The decrypted text of the line that was read last.
     clear: String,
 }
 
-/// The content at a place of a file.
+/// The content at an offset of a file.
 #[derive(Debug)]
 pub(super) enum Next<'a> {
-    /// A whole line of so many bytes, and its data.
+    /// A whole line: its length in bytes, its checksum and its data.
     Line { len: u64, sum: Sum, data: &'a [u8] },
-    /// Nothing: the file ends here.
+    /// The end of the file.
     End,
-    /// The beginning of a line that was never written to its end.
+    /// The beginning of a line that was not completely written.
     Torn,
-    /// Something else.
+    /// Anything else.
     Damaged,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Lines<'a> {
         Self { file, size, ahead_to: size, buffer: Vec::new(), buffer_at: 0, clear: String::new() }
     }
 
-    /// Reads no further ahead than to `end`: the commits behind the last message that is shown can be many.
+    /// Limits the read-ahead to `end`: after the last visible message there may be many commits.
     pub(super) fn read_ahead_to(&mut self, end: u64) {
         self.ahead_to = end.min(self.size);
     }
@@ -49,7 +49,7 @@ impl<'a> Lines<'a> {
         self.size
     }
 
-    /// The `len` bytes at `at`, or what is there of them.
+    /// The `len` bytes at `at`, or fewer at the end of the file.
     pub(super) fn bytes(&mut self, at: u64, len: u64) -> io::Result<&[u8]> {
         let left = self.size.saturating_sub(at);
         let len = len.min(left);
@@ -69,7 +69,7 @@ impl<'a> Lines<'a> {
         Ok(self.buffer.get(place(from)..place(from.saturating_add(len))).unwrap_or_default())
     }
 
-    /// Whether these bytes stand at `at`. Reads no more than them.
+    /// Whether the file has these bytes at `at`. Reads no other bytes.
     pub(super) fn holds(&self, at: u64, bytes: &[u8]) -> io::Result<bool> {
         let (mut file, mut there) = (self.file, Vec::with_capacity(bytes.len()));
         file.seek(SeekFrom::Start(at))?;
@@ -82,7 +82,7 @@ impl<'a> Lines<'a> {
         Ok(frame::head(self.bytes(at, HEAD_BYTES_MAX as u64)?).map(|head| head.sum()))
     }
 
-    /// The data of the line at `at`, which has `len` bytes; `None` if it is not as it was written.
+    /// The data of the line at `at`, which has `len` bytes; `None` if the line was changed.
     pub(super) fn data(&mut self, file: &Origin, at: u64, len: u64) -> io::Result<Option<&[u8]>> {
         match self.checked(file, at, len)? {
             Some(data) => self.text(file, at, len, data).map(Some),
@@ -90,7 +90,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The range of the data in the line at `at`, if it is as it was written.
+    /// The range of the data in the line at `at`; `None` if the line was changed.
     fn checked(&mut self, file: &Origin, at: u64, len: u64) -> io::Result<Option<Range<usize>>> {
         let line = self.bytes(at, len)?;
         let data = frame::data(file.id, at, line);
@@ -99,11 +99,11 @@ impl<'a> Lines<'a> {
         }
         let clear = data.as_ref().and_then(|data| file.open(at, line.get(data.clone())?));
         self.clear = clear.unwrap_or_default();
-        // No line has an empty text.
+        // An empty text marks a failed decryption: no line has an empty text.
         Ok(data.filter(|_| !self.clear.is_empty()))
     }
 
-    /// The text of a line that was just [`checked`](Self::checked), with its data there.
+    /// The text of a line that was just [`checked`](Self::checked); `data` is the range of its data.
     fn text(&mut self, file: &Origin, at: u64, len: u64, data: Range<usize>) -> io::Result<&[u8]> {
         if file.seal.is_plain() {
             Ok(self.bytes(at, len)?.get(data).unwrap_or_default())
@@ -133,9 +133,10 @@ impl<'a> Lines<'a> {
         Ok(if torn { Next::Torn } else { Next::Damaged })
     }
 
-    /// Whether what stands at `at` is what a write leaves that was interrupted: less than the `line` bytes of a line, and
-    /// then the end of the file, or only the zeros with which file systems fill what they have not yet written. A line
-    /// that ends where the file does, and of which only the last byte is another one, was whole once.
+    /// Whether the text at `at` can be the rest of an interrupted write. Such a rest has fewer than `line` bytes,
+    /// followed by the end of the file or only by zeros, with which file systems fill space that is not yet written. A
+    /// complete line at the end of the file in which only the last byte differs was written completely, so it is
+    /// damaged.
     fn is_torn(&mut self, at: u64, line: u64) -> io::Result<bool> {
         let (mut from, mut written) = (at, 0_u64);
         while from < self.size {

@@ -1,15 +1,15 @@
-//! Options of a store's writes.
+//! Options for the writes of a store.
 
 /// The durability and size options of a [`JsonlStore`](super::JsonlStore).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct JsonlOptions {
-    /// When what was written is made to last.
+    /// The time at which a write is made durable.
     pub fsync: Fsync,
 }
 
 impl JsonlOptions {
-    /// Sets the fsync policy: when a write is made to last.
+    /// Sets the fsync policy: the time at which a write is made durable.
     #[must_use]
     pub const fn with_fsync(mut self, fsync: Fsync) -> Self {
         self.fsync = fsync;
@@ -17,16 +17,17 @@ impl JsonlOptions {
     }
 }
 
-/// When what was written is made to last through a loss of power. Whatever it is, what was acknowledged survives the end
-/// of the process, and every state that is found again is a whole one.
+/// The time at which a write is made durable against a loss of power. Under every policy, an acknowledged write
+/// survives the end of the process, and a recovered state contains only whole operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Fsync {
-    /// Before any append or commit is acknowledged.
+    /// Before each append or commit is acknowledged.
     #[default]
     Always,
-    /// Before a commit is acknowledged, with all that was appended before it. A loss of power takes the latest appends since then.
+    /// Before a commit is acknowledged, together with all appends before it. A loss of power may lose the appends after
+    /// the last commit.
     OnCommit,
-    /// Never: whenever the system does it.
+    /// Never explicitly: the operating system decides.
     Never,
 }

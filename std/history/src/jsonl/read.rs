@@ -1,4 +1,4 @@
-//! Loading, reading the log and listing.
+//! Load, log and list.
 
 use core::ops::Range;
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ use crate::{
     LoggedAppend, Pruned, SessionId, SessionInfo, StoreError, StoreErrorKind, rules,
 };
 
-/// The message `seq` as it was appended.
+/// The message `seq` in its appended form.
 pub(super) fn entry(
     known: &Known,
     lines: &mut Lines<'_>,
@@ -34,7 +34,7 @@ pub(super) fn entry(
     }
 }
 
-/// The line at a place where one was.
+/// The line at a known position.
 fn line<'b>(
     known: &Known,
     lines: &'b mut Lines<'_>,
@@ -46,7 +46,7 @@ fn line<'b>(
     serde_json::from_slice(data).map_err(|_| here.corrupt(at, "a line of an unknown kind"))
 }
 
-/// Reads a session that is there, with `read`.
+/// Calls `read` on a session, which must exist.
 pub(super) fn with<T>(
     directory: &mut Directory,
     operation: &'static str,
@@ -71,7 +71,7 @@ pub(super) fn load(
     loaded?.ok_or_else(|| rules::not_found("load"))
 }
 
-/// The live projection, or so much of it.
+/// The live projection, or the part of it that `extent` names.
 pub(super) fn projection_of(
     known: &Known,
     lines: &mut Lines<'_>,
@@ -252,12 +252,12 @@ pub(super) fn list(
 
 /// A session that has a file.
 struct Named {
-    /// Its id; the name of a file that should have the id, and is damaged.
+    /// The id of the session. For a damaged file, the id that its name stands for.
     id: SessionId,
     damage: Option<StoreError>,
 }
 
-/// The sessions that have a file. Not every name of a file is an id: the others are in the files.
+/// All sessions that have a file. If the file name is not an id, the file contains the id.
 fn named(directory: &Directory) -> Result<Vec<Named>, StoreError> {
     let here = Here { operation: "list", path: directory.folder() };
     let mut named = Vec::new();
@@ -278,7 +278,7 @@ fn named(directory: &Directory) -> Result<Vec<Named>, StoreError> {
     Ok(named)
 }
 
-/// The id in a file that is not named by it; none if the file is gone or was never begun.
+/// The id in a file whose name is not an id; `None` if the file was deleted or has no first line.
 fn named_inside(
     directory: &Directory,
     name: &std::ffi::OsStr,
@@ -294,10 +294,10 @@ fn named_inside(
     }
 }
 
-/// The first line of a file; none if it is gone or was never begun.
+/// The first line of a file; `None` if the file was deleted or has no first line.
 pub(super) fn first_line(here: Here<'_>) -> Result<Option<SessionLine>, StoreError> {
     let opened = File::open(here.path).and_then(|file| {
-        // It is written only once, but may be being written now.
+        // The first line is written only once, but another process may be writing it now.
         wait_for(&file, Access::Read)?;
         let size = file.metadata()?.len();
         Ok((file, size))

@@ -1,13 +1,13 @@
-//! The report of interrupted writes at the end of files.
+//! The report of interrupted writes, whose incomplete ends were cut off.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::SessionId;
 
-/// Maximum number of cuts that are remembered: far more than crashes between two looks.
+/// Maximum number of cuts in the list: far more than crashes between two calls for the list.
 const CUTS_MAX: usize = 1_000;
 
-/// The rest of a write that was interrupted, cut off the end of a session's file: it was never acknowledged.
+/// The incomplete end of an interrupted write, which was cut off a session's file. The write was never acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CutTail {

@@ -1,4 +1,4 @@
-//! Writing a session's file anew, without what is deleted.
+//! Rewriting of a session's file, without deleted texts.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -20,12 +20,12 @@ use crate::line::{self, AppendLine, CommitLine, Line, MessageLine, StateLine};
 use crate::stored;
 use crate::{SessionId, StoreError, rules};
 
-/// Number of bytes that are written at once.
+/// Number of bytes per write.
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// Puts a new file in the place of the one that is `opened` for writing: with the same lines, but for what a prune through
-/// `through` deletes, and with `last` behind them, if there is one. Whoever looks sees the old file or the new one, also after a crash; what
-/// is known of the old one is no longer true.
+/// Replaces the file that is `opened` for writing with a new file. The new file has the same lines, without the texts
+/// that a prune through `through` deletes, and with the line `last` at the end, if there is one. A reader sees the old
+/// file or the new one, also after a crash. The knowledge about the old file is then invalid.
 pub(super) fn rewrite(
     directory: &Directory,
     opened: &Opened,
@@ -38,20 +38,20 @@ pub(super) fn rewrite(
     let durable = directory.options.fsync != Fsync::Never;
     let written = write(directory, &beside, opened, session, through, last).and_then(|file| {
         let done = if durable { file.sync_all() } else { Ok(()) };
-        // What is deleted is in the index too.
+        // The index contains words of the deleted texts, so it is removed too.
         let done = done.and_then(|()| words::remove(&opened.path));
         let done = done.and_then(|()| fs::rename(&beside, &opened.path));
         let done = done.and_then(|()| if durable { files::sync_folder(directory.folder()) } else { Ok(()) });
         done.map_err(|error| here.failed(error))
     });
     if written.is_err() {
-        // Whoever writes the next one, or deletes the session, removes it too.
+        // If this fails, the next rewrite or the deletion of the session removes the file.
         let _ = fs::remove_file(&beside);
     }
     written
 }
 
-/// Removes what an interrupted [`rewrite`] has left beside the file at `path`.
+/// Removes the file that an interrupted [`rewrite`] left beside the file at `path`.
 pub(super) fn remove_rest(path: &Path) -> io::Result<()> {
     match fs::remove_file(beside(path)) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
@@ -59,7 +59,8 @@ pub(super) fn remove_rest(path: &Path) -> io::Result<()> {
     }
 }
 
-/// One name for each session: it is written under the lock of the session's file.
+/// The path of the new file. One name for each session suffices: the file is written under the lock of the session's
+/// file.
 fn beside(path: &Path) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(".new");
@@ -109,7 +110,7 @@ fn write(
     Ok(out.file)
 }
 
-/// The text of `line` without what a prune through `through` deletes; `None` if that is nothing.
+/// The text of `line` without the content that a prune through `through` deletes; `None` if the line loses nothing.
 fn without(
     opened: &Opened,
     line: &Line<'_>,
@@ -149,13 +150,13 @@ fn without(
     }
 }
 
-/// The rest of a state that another one has replaced.
+/// The line of a state that a newer state has replaced, without its text. `None` if the line keeps its text.
 fn replaced(known: &Known, state: &StateLine) -> Option<StateLine> {
     let is_replaced = state.revision < known.index.state_revision().0 && !state.text.is_empty();
     is_replaced.then(|| StateLine { text: Box::default(), ..state.clone() })
 }
 
-/// A file that is written line by line.
+/// Writer of a new file, line by line.
 struct Out {
     file: File,
     origin: Origin,

@@ -1,4 +1,4 @@
-//! An operation on a session under the lock of its file: the facts that it finds, and the lines that it adds.
+//! An operation on a session under the lock of its file: it reads facts and adds lines.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,8 @@ use crate::rules::{Standing, VisibleSummary, not_storable};
 use crate::stored;
 use crate::{Append, AppendToken, Entry, SessionId, StoreError};
 
-/// The messages or the record of an operation, as they are written: made before its turn comes.
+/// The texts of the messages or of the record of an operation. They are made before the operation gets its turn at the
+/// file.
 pub(super) fn texts(op: &Op<'_>) -> Result<Vec<Box<RawValue>>, StoreError> {
     match *op {
         Op::Append(Append { entries, .. }, _) => {
@@ -35,7 +36,7 @@ pub(super) fn texts(op: &Op<'_>) -> Result<Vec<Box<RawValue>>, StoreError> {
     }
 }
 
-/// Does `op` on the session.
+/// Executes `op` on the session.
 pub(super) fn execute(
     directory: &mut Directory,
     session: &SessionId,
@@ -54,7 +55,7 @@ pub(super) fn execute(
 
 /// A session's file, locked for writing, while an operation on it is decided.
 struct SessionFile<'a> {
-    /// `None` if there is no file, or what is known of it is of a file in whose place there is a new one.
+    /// `None` if there is no file, or if a new file has replaced the file.
     opened: Option<Opened>,
     directory: &'a mut Directory,
     session: &'a SessionId,
@@ -74,7 +75,8 @@ impl Transaction for SessionFile<'_> {
 
     async fn apply(&mut self, changes: &Changes<'_>) -> Result<Attempt, StoreError> {
         let Some(mut opened) = self.opened.take() else {
-            // What is refused makes no file. Somebody else may make it at the same time, and append.
+            // A refused operation creates no file. Another process may create the file at the same time, and append to
+            // it.
             self.directory.create(self.operation, self.session)?;
             self.open(changes.state.is_some())?;
             return Ok(Attempt::Moved);
@@ -99,14 +101,15 @@ impl Transaction for SessionFile<'_> {
 
 /// The way in which changes were written.
 enum Written {
-    /// Behind the other lines.
+    /// After the other lines.
     Added,
-    /// With a new file. The known places are those of the old one.
+    /// In a new file. The known positions are those of the old file.
     Anew,
 }
 
 impl SessionFile<'_> {
-    /// Opens the file if there is one. A file that is to keep a state, in a version that keeps none, is written anew.
+    /// Opens the file if there is one. If a state is to be saved and the version of the file supports no states,
+    /// rewrites the file.
     fn open(&mut self, keeps_state: bool) -> Result<(), StoreError> {
         loop {
             match self.directory.opened(self.operation, self.session, Access::Write)? {
@@ -208,7 +211,7 @@ impl SessionFile<'_> {
 }
 
 impl Opened {
-    /// Nothing behind the last line.
+    /// An empty span after the last line.
     fn end(&self) -> Span {
         Span { at: self.known.end, len: 0 }
     }
@@ -239,7 +242,7 @@ impl Opened {
         self.read_for_records(needs, facts, (&mut lines, here))
     }
 
-    /// Reads the facts that commits, their undoing and prunes need.
+    /// Reads the facts that commits, uncompacts and prunes need.
     fn read_for_records(
         &self,
         needs: &Needs<'_>,

@@ -1,4 +1,4 @@
-//! Undoing compactions, and deleting what is hidden.
+//! Uncompact, and the facts about pruned content.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,11 @@ use super::lines::Lines;
 use super::read;
 use crate::{Entry, MessageEdit, StoreError, rules};
 
-/// The content that comes back when the record that made `made` is undone, after a check that it is there, and may.
+/// The content that becomes visible again when the record of revision `made` is undone. Checks that the record exists
+/// and may be undone.
 ///
 /// # Errors
-/// `Pruned` if something that it hid was pruned.
+/// `Pruned` if a part of the hidden content was pruned.
 pub(super) fn undoing(
     known: &Known,
     lines: &mut Lines<'_>,
@@ -35,7 +36,7 @@ pub(super) fn undoing(
     })
 }
 
-/// The edits of the messages `wanted` by the records that hold and came before a revision, oldest first.
+/// The edits of the messages `wanted` by the records before a revision that are not undone, oldest first.
 pub(super) fn edits_before(
     known: &Known,
     lines: &mut Lines<'_>,
@@ -54,7 +55,7 @@ pub(super) fn edits_before(
     Ok(edits)
 }
 
-/// The summaries that `by` has hidden, each with the revision that its record made.
+/// The summaries that the record of revision `by` has hidden, each with the revision of its own record.
 pub(super) fn summaries_hidden_by(
     known: &Known,
     lines: &mut Lines<'_>,
@@ -75,7 +76,7 @@ pub(super) fn summaries_hidden_by(
     Ok(summaries)
 }
 
-/// Whether a message is pruned, or would be through `through`.
+/// Whether a message is pruned, or a prune through `through` would delete its text.
 pub(super) fn is_pruned(known: &Known, seq: Seq, through: Revision) -> bool {
     known.index.slot(seq).is_ok_and(|slot| slot.pruned > 0 || slot.is_prunable(through))
 }

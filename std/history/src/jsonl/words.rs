@@ -1,9 +1,11 @@
-//! The index of words of a session, in a file beside that of the session.
+//! The index of words of a session, in a file beside the session's file.
 //!
-//! The file can be deleted at any time: a search writes it anew. So it is never synced to the disk, and a damaged block counts as missing.
-//! It begins with a mark and the id of the session's file. Blocks follow. A block has its first message, its span, the checksum of the line of
-//! the append of its last message, the first terms and the lengths of its rows, a checksum of all this, and the rows, each with a checksum. A block
-//! replaces those before it whose messages it has. Once the session's file was cut and has other lines, the checksum of a line tells that.
+//! The index can be deleted at any time: a search writes it again. It is therefore never synced to the disk, and a
+//! damaged block counts as missing. The file begins with a mark and the id of the session's file; blocks follow. A
+//! block has these fields: its first message, its span, a line checksum, the first terms and the lengths of its rows, a
+//! checksum of these fields, and the rows, each with a checksum. The line checksum is that of the append line of the
+//! block's last message. It shows whether the session's file was cut and has other lines now. A block replaces earlier
+//! blocks whose messages it contains.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -24,18 +26,18 @@ use crate::words::{
 };
 use crate::{SessionId, StoreError};
 
-/// Suffix of the name, behind that of the session's file.
+/// Suffix of the index file's name, after the name of the session's file.
 const SUFFIX: &str = ".words";
 
 const MARK: &[u8; 8] = b"epiwords";
 
-/// Length of the beginning of a block: its first message, its span, the checksum of a line, the number of its rows.
+/// Length of the beginning of a block: its first message, its span, the line checksum and the number of its rows.
 const BLOCK_BYTES: usize = 20 + frame::SUM_BYTES;
 
-/// Length of the first term of a row and the length of the row.
+/// Length of an entry: the first term of a row and the length of the row.
 const ENTRY_BYTES: usize = 8;
 
-/// Maximum number of rows of a block. One of ordinary texts has some hundreds.
+/// Maximum number of rows of a block. A block of ordinary texts has some hundreds.
 const ROWS_MAX: u32 = 1 << 20;
 
 fn beside(path: &Path) -> PathBuf {
@@ -64,7 +66,7 @@ pub(super) fn remove_all(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The checksum of what stands at a place of the file.
+/// The checksum of `data` at an offset of the file.
 fn sum(file: Uuid, at: u64, data: &[&[u8]]) -> [u8; SUM_BYTES] {
     let mut all: Vec<&[u8]> = vec![file.as_bytes()];
     let at = at.to_le_bytes();
@@ -73,17 +75,18 @@ fn sum(file: Uuid, at: u64, data: &[&[u8]]) -> [u8; SUM_BYTES] {
     checksum(&all)
 }
 
-/// A block: the checksum of the line of the append of its last message, and its rows by their first terms, places and lengths.
+/// A block: the checksum of the append line of its last message, and its rows with their first terms, offsets and
+/// lengths.
 struct Found {
     line: Sum,
     rows: Vec<(Term, u64, u32)>,
 }
 
-/// The file, as far as it is as it was written.
+/// The undamaged beginning of an index file.
 struct WordsFile {
     file: Uuid,
     blocks: BTreeMap<Block, Found>,
-    /// Where the next block is written; 0 if the file is of another session's file, or was never begun.
+    /// The offset of the next block; 0 if the index belongs to another session's file, or has no content.
     end: u64,
 }
 
@@ -111,7 +114,7 @@ impl WordsFile {
         Ok(found)
     }
 
-    /// The block at the end of those that were read, and where it ends; `None` if there is none.
+    /// The block at `end`, and the offset of its end; `None` if there is no whole block.
     fn block(&self, reader: &mut impl Read, size: u64) -> io::Result<Option<(Block, Found, u64)>> {
         let left = size.saturating_sub(self.end);
         if left < (BLOCK_BYTES + SUM_BYTES) as u64 {
@@ -145,7 +148,8 @@ impl WordsFile {
         Ok((at <= size).then_some((Block { first, span }, Found { line, rows }, at)))
     }
 
-    /// The rows of a block that can have one of the terms; `None` if there is no such block of these lines, or one of the rows is damaged.
+    /// The rows of a block that can contain one of the terms. `None` if there is no such block for these lines, or one
+    /// of the rows is damaged.
     fn rows(&self, words: &File, place: Place, terms: &[Term]) -> io::Result<Option<BlockRows>> {
         let own = self.blocks.get(&place.block).filter(|own| own.line == place.line);
         let Some(Found { rows, .. }) = own else { return Ok(None) };
@@ -163,7 +167,7 @@ impl WordsFile {
         Ok(Some(found))
     }
 
-    /// The bytes of a block at the end of the file.
+    /// The bytes of a block at the end of the file. A new file begins with the mark.
     fn bytes(&self, Place { block, line }: Place, rows: &BlockRows) -> Vec<u8> {
         let mut bytes = Vec::new();
         if self.end == 0 {
@@ -204,7 +208,7 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     Some(*taken)
 }
 
-/// A block, and the checksum of the line of the append of its last message.
+/// A block, and the checksum of the append line of its last message.
 #[derive(Clone, Copy)]
 struct Place {
     block: Block,
@@ -212,7 +216,7 @@ struct Place {
 }
 
 impl Place {
-    /// `None` if the session has not so many messages. The line of an append has its token.
+    /// `None` if the session has fewer messages. The line of an append contains its token.
     fn of(block: Block, opened: &Opened, lines: &mut Lines<'_>) -> Option<Self> {
         let last = Seq((block.end() - 1).unsigned_abs());
         let line = opened.known.index.appends(last).first()?.line;
@@ -221,7 +225,7 @@ impl Place {
     }
 }
 
-/// Opens the file beside `path`, if it is a file.
+/// Opens the index beside `path`. A path that is not a regular file is an error.
 fn open(path: &Path, options: &OpenOptions, access: Access) -> io::Result<File> {
     let path = beside(path);
     if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file()) {
@@ -232,7 +236,7 @@ fn open(path: &Path, options: &OpenOptions, access: Access) -> io::Result<File> 
     Ok(words)
 }
 
-/// The rows that the file beside that of a session has of these blocks. A file that cannot be read has none.
+/// The rows of these blocks in the index of a session. An index that cannot be read has none.
 fn kept(opened: &Opened, places: &[Option<Place>], terms: &[Term]) -> Vec<Option<BlockRows>> {
     let read = || -> io::Result<Vec<Option<BlockRows>>> {
         let words = open(&opened.path, OpenOptions::new().read(true), Access::Read)?;
@@ -242,7 +246,7 @@ fn kept(opened: &Opened, places: &[Option<Place>], terms: &[Term]) -> Vec<Option
     read().unwrap_or_else(|_| vec![None; places.len()])
 }
 
-/// Writes a block to the end of the file beside that of a session, unless another search has done so.
+/// Writes a block to the end of the index of a session, unless another search has done so.
 fn write(opened: &Opened, place: Place, rows: &BlockRows) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -295,12 +299,12 @@ impl SessionWords for JsonlStore {
         rows: BlockRows,
     ) -> Result<(), StoreError> {
         let expected = expected.to_owned();
-        // The lock of the session's file keeps a prune from replacing that file meanwhile.
+        // The lock of the session's file prevents a prune from replacing that file meanwhile.
         let keep = move |directory: &mut _, session: &_| {
             let written = read::with(directory, "search", session, |opened, lines, here| {
                 let place = Place::of(block, opened, lines).filter(|_| stamp(opened) == expected);
                 let written = place.map_or(Ok(()), |place| write(opened, place, &rows));
-                // The file of the session was read: what is known of it holds.
+                // The session's file was read, so the knowledge about it stays valid.
                 Ok(written.map_err(|error| here.failed(error)))
             });
             written?.unwrap_or(Ok(()))

@@ -9,13 +9,13 @@ use futures::channel::oneshot;
 use super::directory::Directory;
 use crate::{StoreError, StoreErrorKind};
 
-/// Maximum number of waiting jobs, each with its texts in memory: far more than callers that wait at once.
+/// Maximum number of waiting jobs, each with its texts in memory: far more than the callers that wait at the same time.
 const WAITING_JOBS_MAX: usize = 4096;
 
 type Job = Box<dyn FnOnce(&mut Directory) + Send>;
 
-/// A handle on the thread. The thread does what was sent to it before the handle was dropped, and ends; dropping the
-/// handle waits for that.
+/// A handle of the worker thread. When the handle is dropped, the thread finishes the jobs that were sent before and
+/// ends. Dropping the handle waits for the end.
 #[derive(Debug)]
 pub(super) struct Worker {
     jobs: Option<mpsc::Sender<Job>>,
@@ -26,11 +26,11 @@ pub(super) struct Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.jobs = None;
-        // The thread itself may drop the last handle, with a job that holds one.
+        // The thread itself may drop the last handle, as a part of a job.
         if let Some(thread) =
             self.thread.take().filter(|thread| thread.thread().id() != thread::current().id())
         {
-            // A panic there has been an error to everyone who waited.
+            // Every waiting caller has already received an error for a panic of the thread.
             let _ = thread.join();
         }
     }
@@ -53,10 +53,10 @@ impl Worker {
         Ok(Self { jobs: Some(jobs), waiting, thread: Some(thread) })
     }
 
-    /// Does `run` on the thread.
+    /// Runs `run` on the thread.
     ///
-    /// The job is sent when the future is first polled; if that is dropped afterwards, the job is done and its answer
-    /// thrown away.
+    /// The first poll of the future sends the job. If the future is dropped afterwards, the job is done and its answer
+    /// is discarded.
     pub(super) async fn call<T, F>(&self, operation: &'static str, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -64,7 +64,7 @@ impl Worker {
     {
         let (reply, answer) = oneshot::channel();
         let job = Box::new(move |directory: &mut Directory| {
-            // Nobody may be waiting any more.
+            // The caller may have dropped the future.
             let _ = reply.send(run(directory));
         });
         self.send(operation, job)?;

@@ -1,4 +1,4 @@
-//! Adding lines to a file, and deleting one.
+//! Writes at the end of a file, and the deletion of a file.
 
 use std::fs;
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
@@ -14,13 +14,13 @@ use crate::files;
 use crate::line::{SEALED_VERSION, VERSION};
 use crate::{SessionId, StoreError, StoreErrorKind};
 
-/// Deletes a session. Also one that cannot be read: then there was one.
+/// Deletes a session. A file that cannot be read counts as a session, and is deleted too.
 pub(super) fn delete(directory: &mut Directory, session: &SessionId) -> Result<bool, StoreError> {
     let path = directory.path(session);
     let here = Here { operation: "delete", path: &path };
     let opened = directory.opened("delete", session, Access::Write);
     let (existed, lock) = match opened {
-        // The process that has removed the file may have been killed before that was durable.
+        // Another process may have removed the file, and ended before the removal was durable.
         Ok(None) => return sync_names(directory, here).map(|()| false),
         Ok(Some(opened)) => (opened.known.index.head().0 > 0, Some(opened)),
         Err(error) if matches!(error.kind(), StoreErrorKind::Corrupt | StoreErrorKind::Invalid) => {
@@ -47,7 +47,7 @@ fn sync_names(directory: &Directory, here: Here<'_>) -> Result<(), StoreError> {
     done.map_err(|error| here.failed(error))
 }
 
-/// The kind of a write that is to be acknowledged.
+/// The kind of operation that a write acknowledges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Acknowledges {
     Append,
@@ -62,7 +62,7 @@ pub(super) fn lasts(directory: &Directory, what: Acknowledges) -> bool {
     }
 }
 
-/// Makes last what was written before and is acknowledged once more: whoever wrote it may not have come so far.
+/// Makes an earlier write durable, because it is acknowledged again. Its writer may have stopped before the sync.
 pub(super) fn again(
     directory: &Directory,
     opened: &mut Opened,
@@ -81,18 +81,18 @@ fn sync(directory: &Directory, opened: &mut Opened) -> io::Result<()> {
     Ok(())
 }
 
-/// Lines as they will stand in a file.
+/// Lines in the form in which a file contains them.
 struct Batch {
     bytes: Vec<u8>,
     file: Origin,
-    /// Spans of the lines, but for the first of the file.
+    /// Spans of the lines, without the first line of the file.
     spans: Vec<Span>,
-    /// Offset of the last line, and its checksum.
+    /// Offset and checksum of the last line.
     last: (u64, Sum),
 }
 
 impl Batch {
-    /// The lines with these data for the end of the file, after the first line where there is none.
+    /// The lines with these data for the end of the file. A new file gets its first line too.
     fn new(
         directory: &Directory,
         opened: &Opened,
@@ -117,8 +117,8 @@ impl Batch {
     }
 }
 
-/// Writes lines to the end of the file. Returns where each of them is. A failure leaves the file as it was, as far as the
-/// disk allows; what it does not allow is cut off later.
+/// Writes lines to the end of the file. Returns their spans. After a failure the lines are removed again; if the disk
+/// does not allow it, a later operation cuts them off.
 pub(super) fn write(
     directory: &Directory,
     opened: &mut Opened,
@@ -132,7 +132,7 @@ pub(super) fn write(
     let written =
         written.and_then(|()| if lasts(directory, what) { sync(directory, opened) } else { Ok(()) });
     if let Err(error) = written {
-        // If this fails too, the next one who writes cuts it off.
+        // If this fails too, the next writer cuts the lines off.
         let _ = opened.file.set_len(from);
         return Err(opened
             .here(if what == Acknowledges::Append { "append" } else { "commit" })
@@ -147,7 +147,7 @@ pub(super) fn write(
     Ok(spans)
 }
 
-/// Remembers what is known of the file, unless it is in doubt.
+/// Keeps the knowledge about the file, unless an error has made it uncertain.
 pub(super) fn finish<T>(
     directory: &mut Directory,
     session: &SessionId,

@@ -11,105 +11,106 @@ use crate::{
     UnansweredCall,
 };
 
-/// The changes that a store writes in one step. A store writes the fields in this order: a hidden message leaves its key before
-/// another is shown there.
+/// The changes that a store writes in one step. A store writes the fields in their order here: a hidden message frees
+/// its key before another one becomes visible at that key.
 #[derive(Debug, Default)]
 pub struct Changes<'a> {
-    /// The counters of the session from now on. Messages that it hides are hidden by their revision.
+    /// The counters of the session after the change. The revision of these counters is the one that hides the messages
+    /// in `hide`.
     pub after: Counters,
     /// The messages to append.
     pub insert: Option<Insert<'a>>,
-    /// The visible messages that are hidden from now on: ascending.
+    /// The visible messages to hide, ascending.
     pub hide: Vec<Seq>,
-    /// The visible summaries that are hidden from now on.
+    /// The visible summaries to hide.
     pub hide_summaries: Vec<SummaryPlace>,
-    /// The hidden messages that are visible again: ascending.
+    /// The hidden messages to show again, ascending.
     pub show: Vec<Seq>,
-    /// The hidden summaries that are visible again.
+    /// The hidden summaries to show again.
     pub show_summaries: Vec<SummaryPlace>,
     /// The stand-ins of visible messages that change.
     pub edits: Edits,
     /// The record to keep. Its summaries become visible.
     pub record: Option<NewRecord<'a>>,
-    /// The record that made this revision is undone.
+    /// The revision of the record that is undone.
     pub undone: Option<Revision>,
-    /// The hidden calls that have an answer now, or are visible again: their groups and places in them.
+    /// The hidden calls that are now answered or visible again, each as its group and its place in the group.
     pub answered: Vec<(Seq, u32)>,
-    /// The calls that are hidden from now on and have no answer.
+    /// The calls without an answer that become hidden.
     pub unanswered: &'a [UnansweredCall],
     /// The texts to delete.
     pub pruned: Option<Prune<'a>>,
-    /// The state to keep in place of the one before.
+    /// The state that replaces the one before.
     pub state: Option<NewKeptState<'a>>,
 }
 
-/// For each visible message that is edited, the stand-ins of its parts; `None` where there are none any more.
+/// For each edited visible message, the stand-ins of its parts; `None` for a message that has no stand-ins any more.
 pub type Edits = Vec<(Seq, Option<Restored>)>;
 
-/// Messages that are appended, and the receipt for their token.
+/// The messages of an append, and the receipt for its token.
 #[derive(Debug)]
 pub struct Insert<'a> {
-    /// The name of the append.
+    /// The idempotency key of the append.
     pub token: &'a AppendToken,
-    /// The messages, in order. Their numbers begin at `appended.first`.
+    /// The messages, in order. Their sequence numbers begin at `appended.first`.
     pub entries: Cow<'a, [Entry]>,
-    /// For each entry the revision that hides it from the start.
+    /// For each entry, the revision that hides it from the start, if there is one.
     pub hidden_by: Vec<Option<Revision>>,
-    /// The answer to the append, to be given again when the token comes again.
+    /// The answer to the append. A repetition with the same token gets the same answer.
     pub appended: Appended,
-    /// When it was: not before the append before it.
+    /// The time of the append. It is never before the time of the append before.
     pub time: Option<Timestamp>,
 }
 
 impl Insert<'_> {
-    /// The entries with their numbers, each with the revision that hides it.
+    /// The entries with their sequence numbers, each with the revision that hides it from the start.
     pub fn placed(&self) -> impl Iterator<Item = (Seq, &Entry, Option<Revision>)> {
         let seqs = (self.appended.first.0..).map(Seq);
         seqs.zip(&*self.entries).zip(&self.hidden_by).map(|((seq, entry), by)| (seq, entry, *by))
     }
 }
 
-/// A record that is committed.
+/// A record to commit.
 #[derive(Debug)]
 pub struct NewRecord<'a> {
-    /// The record, with its summaries. Its revision is that of the counters after the change.
+    /// The record, with its summaries. Its revision is the revision of the counters after the change.
     pub record: &'a CompactionRecord,
-    /// The id of the record, by which a repeated commit is recognized.
+    /// The id of the record. It identifies a repeated commit.
     pub id: RecordId,
-    /// The turn of each of its summaries: that of the first message that it covers.
+    /// The turn of each of its summaries: the turn of the first message that the summary covers.
     pub turns: Vec<Turn>,
 }
 
-/// Messages and summaries that lose what they say.
+/// The messages and summaries whose texts are deleted.
 #[derive(Debug)]
 pub struct Prune<'a> {
-    /// The answer to the prune, to be listed by [`Tables::prunes`](super::Tables::prunes).
+    /// The answer to the prune. [`Tables::prunes`](super::Tables::prunes) lists it later.
     pub pruned: Pruned,
-    /// In the order in which they were found.
+    /// The messages, in the order in which the store found them.
     pub messages: &'a [Seq],
     /// The summaries.
     pub summaries: &'a [SummaryPlace],
 }
 
-/// A state in place of the one before.
+/// A new state.
 #[derive(Debug, Clone, Copy)]
 pub struct NewKeptState<'a> {
     /// The revision of the state.
     pub revision: StateRevision,
-    /// The head of the session then.
+    /// The head of the session at the time of the save.
     pub head: Head,
-    /// The state itself.
+    /// The text of the state.
     pub text: &'a str,
 }
 
 impl Changes<'_> {
-    /// Changes of a session with these counters that change nothing yet.
+    /// Makes changes that change nothing yet, for a session with these counters.
     pub fn of(before: Option<Counters>) -> Self {
         Self { after: before.unwrap_or_default(), ..Self::default() }
     }
 }
 
-/// Ascending numbers as runs without gaps: the first and the last of each.
+/// Splits ascending numbers into runs without gaps. Returns the first and the last number of each run.
 pub fn runs(seqs: &[Seq]) -> impl Iterator<Item = (Seq, Seq)> {
     let follows = |one: &Seq, next: &Seq| one.next() == *next;
     seqs.chunk_by(follows).filter_map(|run| Some((*run.first()?, *run.last()?)))

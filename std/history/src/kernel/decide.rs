@@ -19,13 +19,13 @@ use crate::rules;
 pub enum Decision<'a> {
     /// A request for more facts.
     Ask(Needs<'static>),
-    /// An answer: nothing is to be written.
+    /// An answer without changes.
     Answer(Reply),
-    /// Changes to write, and the answer after them.
+    /// Changes to write, and the answer to return after the write.
     Change(Changes<'a>, Reply),
 }
 
-/// The facts that `op` wants first.
+/// The facts that `op` needs first.
 pub(super) fn needs<'a>(op: &Op<'a>) -> Needs<'a> {
     match *op {
         Op::Append(append, state) => append::needs(append, state),
@@ -39,7 +39,7 @@ pub(super) fn needs<'a>(op: &Op<'a>) -> Needs<'a> {
 /// Decides `op` on these facts.
 ///
 /// # Errors
-/// Those that the contract names for the operation.
+/// The errors that the contract names for the operation.
 pub fn decide<'a>(op: &Op<'a>, facts: &'a Facts) -> Result<Decision<'a>, StoreError> {
     match *op {
         Op::Append(append, state) => append::decide(append, state, facts),
@@ -50,7 +50,7 @@ pub fn decide<'a>(op: &Op<'a>, facts: &'a Facts) -> Result<Decision<'a>, StoreEr
     }
 }
 
-/// The counters of a session that must be there.
+/// The counters of a session, which must exist.
 fn there(facts: &Facts, operation: &str) -> Result<Counters, StoreError> {
     facts.session.ok_or_else(|| rules::not_found(operation))
 }

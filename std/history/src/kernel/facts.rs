@@ -1,4 +1,4 @@
-//! The facts that a decision may want of a session.
+//! The facts about a session that a decision may need.
 
 use epitome_core::{Head, Revision, Seq, Turn};
 use epitome_message::Message;
@@ -10,14 +10,14 @@ use crate::{
     Timestamp, TokenCount, UnansweredCall,
 };
 
-/// The facts that a decision wants. The counters of the session are always among them.
+/// The facts that a decision needs. The counters of the session are always included.
 #[derive(Debug, Clone, Default)]
 pub struct Needs<'a> {
-    /// The append under this token, compared with these entries.
+    /// The append under this token, and its comparison with these entries.
     pub receipt: Option<(&'a AppendToken, &'a [Entry])>,
-    /// The groups of these messages: ascending.
+    /// The groups of these messages, ascending.
     pub anchors: Vec<Seq>,
-    /// The live projection, to place entries behind it.
+    /// The live projection, for the grouping of appended entries.
     pub projection: Option<Extent>,
     /// The hidden calls without an answer.
     pub calls: bool,
@@ -29,38 +29,38 @@ pub struct Needs<'a> {
     pub record_id: Option<Revision>,
     /// The visible messages and summaries.
     pub visible: bool,
-    /// The messages to read as they were appended, with their stand-ins: ascending.
+    /// The messages in their appended form, with their stand-ins, ascending.
     pub edited: Vec<Seq>,
     /// The turns of these messages.
     pub turns: Vec<Seq>,
-    /// The record that made this revision, with the facts that its undo needs.
+    /// The record of this revision, with the facts that its uncompact needs.
     pub made: Option<Revision>,
-    /// The edits of these messages by the records that hold and came before a revision.
+    /// The edits of these messages by the records before a revision that are not undone.
     pub earlier_edits: Option<(Revision, Vec<Seq>)>,
-    /// The messages that are hidden at this revision or before, and not pruned.
+    /// The messages that were hidden at this revision or before, and are not pruned.
     pub prunable: Option<Revision>,
 }
 
-/// The facts that a store has found. A fact that was not asked for is empty.
+/// The facts that a store has read. A fact that was not requested is empty.
 #[derive(Debug, Default)]
 pub struct Facts {
-    /// `None`: there is no such session.
+    /// The counters; `None` if there is no such session.
     pub session: Option<Counters>,
-    /// The append that was done under the requested token.
+    /// The append under the requested token, if there is one.
     pub receipt: Option<Receipt>,
     /// The groups of the requested messages that are in the log.
     pub anchors: Vec<(Seq, Anchor)>,
-    /// The messages whose groups were asked for last.
+    /// The messages of the last request for groups.
     pub anchors_asked: Vec<Seq>,
     /// The live projection, and its extent.
     pub projection: Option<(Extent, Loaded)>,
-    /// The hidden calls without an answer, by group and place in it; `None` if not requested.
+    /// The hidden calls without an answer, by group and by place in the group; `None` if not requested.
     pub calls: Option<Vec<UnansweredCall>>,
     /// The revision of the state; 0 if there is none.
     pub state: StateRevision,
     /// The text of the state, empty if there is none; `None` if not requested.
     pub state_text: Option<Box<str>>,
-    /// The id of the record that made the requested revision.
+    /// The id of the record of the requested revision.
     pub record_id: Option<RecordId>,
     /// The visible messages and summaries.
     pub visible: Visible,
@@ -68,11 +68,11 @@ pub struct Facts {
     pub edited: Vec<Edited>,
     /// The turns of the requested messages that are in the log.
     pub turns: Vec<(Seq, Turn)>,
-    /// The record that made the requested revision.
+    /// The record of the requested revision.
     pub made: Option<Made>,
-    /// The latest revision that a record made which is not undone.
+    /// The revision of the latest record that is not undone.
     pub latest_held: Option<Revision>,
-    /// The edits of the requested messages, those of the oldest record first; `None` if not requested.
+    /// The edits of the requested messages, oldest record first; `None` if not requested.
     pub earlier_edits: Option<Vec<(Revision, MessageEdit)>>,
     /// The messages that the requested prune would delete.
     pub prunable: Prunable,
@@ -83,24 +83,24 @@ pub struct Facts {
 pub struct Counters {
     /// The number of messages that were appended.
     pub head: Head,
-    /// The number of commits, undoings, prunes and late answers.
+    /// The number of commits, uncompacts, prunes and late answers.
     pub revision: Revision,
     /// The number of visible messages and summaries.
     pub live_messages: u64,
-    /// The tokens of those.
+    /// The tokens of the visible messages and summaries.
     pub live_tokens: u64,
-    /// When its first append of a known time was.
+    /// The time of the first append with a known time.
     pub created: Option<Timestamp>,
-    /// When its last append of a known time was.
+    /// The time of the last append with a known time.
     pub appended: Option<Timestamp>,
 }
 
-/// An append that was done under a token.
+/// An earlier append under a token.
 #[derive(Debug, Clone, Copy)]
 pub struct Receipt {
-    /// The answer that was given then.
+    /// The answer to the earlier append.
     pub appended: Appended,
-    /// Whether the messages are the same.
+    /// The comparison of its messages with the new ones.
     pub said: SaidBefore,
 }
 
@@ -109,13 +109,13 @@ pub struct Receipt {
 pub enum SaidBefore {
     /// The messages are equal.
     Same,
-    /// The messages are others.
+    /// The messages differ.
     Other,
-    /// One of them was pruned: they cannot be compared any more.
+    /// One of the messages was pruned, so they cannot be compared any more.
     Pruned,
 }
 
-/// Messages that are visible, or that one record hid, in the order of keys.
+/// Messages that are visible, or that one record hid, ordered by key.
 #[derive(Debug, Default)]
 pub struct Visible {
     /// The messages of the log.
@@ -129,31 +129,31 @@ pub struct Visible {
 pub struct Edited {
     /// The number of the message.
     pub seq: Seq,
-    /// The message as it was appended.
+    /// The message in its appended form.
     pub message: Message,
-    /// Its size at its append.
+    /// The size of the appended message.
     pub whole: TokenCount,
     /// The stand-ins of its parts, if there are any.
     pub shortened: Option<Restored>,
 }
 
-/// A record that was committed, with the facts that its undo needs.
+/// A committed record, with the facts that its uncompact needs.
 #[derive(Debug)]
 pub struct Made {
     /// The record with its edits and hidden ranges; its summaries may be missing.
     pub record: CompactionRecord,
-    /// The revision that undid it.
+    /// The revision of the uncompact, if the record is undone.
     pub undone_by: Option<Revision>,
-    /// Whether there was a prune after it, through it or a later revision.
+    /// Whether there was a prune after the record, through its revision or a later one.
     pub pruned_since: bool,
-    /// The messages that it has hidden. Empty if it is undone.
+    /// The messages that the record has hidden. Empty if it is undone.
     pub hidden: Visible,
 }
 
-/// The place of a summary: the revision of its record, and its key.
+/// The identity of a summary: the revision of its record, and its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SummaryPlace {
-    /// The revision that its record made.
+    /// The revision of its record.
     pub made: Revision,
     /// Its key: the lowest number that it covers.
     pub key: Seq,
@@ -162,7 +162,7 @@ pub struct SummaryPlace {
 /// The messages that a prune through a revision would delete.
 #[derive(Debug, Default)]
 pub struct Prunable {
-    /// In the order in which the store has found them.
+    /// The messages, in the order in which the store found them.
     pub messages: Vec<Seq>,
     /// The summaries.
     pub summaries: Vec<SummaryPlace>,
@@ -171,17 +171,17 @@ pub struct Prunable {
 }
 
 impl Facts {
-    /// The group of the message `seq`, if it was asked for.
+    /// The group of the message `seq`, if it was requested.
     pub fn anchor(&self, seq: Seq) -> Option<Anchor> {
         found(&self.anchors, seq)
     }
 
-    /// The turn of the message `seq`, if it was asked for.
+    /// The turn of the message `seq`, if it was requested.
     pub fn turn(&self, seq: Seq) -> Option<Turn> {
         found(&self.turns, seq)
     }
 
-    /// The message `seq` as it was appended, if it was asked for.
+    /// The appended form of the message `seq`, if it was requested.
     pub fn edited(&self, seq: Seq) -> Option<&Edited> {
         let at = self.edited.binary_search_by_key(&seq, |edited| edited.seq).ok()?;
         self.edited.get(at)

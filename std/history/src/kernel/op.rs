@@ -11,20 +11,20 @@ use crate::{
 /// An operation on a session.
 #[derive(Debug, Clone, Copy)]
 pub enum Op<'a> {
-    /// Append messages, and keep a state in the same step if there is one.
+    /// Append messages. If there is a state, save it in the same step.
     Append(Append<'a>, Option<NewState<'a>>),
     /// Commit a record, with its id.
     Commit(&'a CompactionRecord, RecordId),
-    /// Undo the record that made this revision.
+    /// Undo the record of this revision.
     Uncompact(Revision),
-    /// Delete what was hidden at this revision or before.
+    /// Delete the texts that were hidden at this revision or before.
     Prune(Revision),
-    /// Keep a state.
+    /// Save a state.
     SaveState(NewState<'a>),
 }
 
 impl<'a> Op<'a> {
-    /// The commit of `record`.
+    /// Makes the commit of `record`.
     ///
     /// # Errors
     /// `Invalid` if the record has no stored form.
@@ -47,18 +47,18 @@ impl<'a> Op<'a> {
 /// The answer to an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// The reply to an append, with the outcome of its state.
+    /// The answer to an append, with the outcome of its state.
     Appended(Appended, Option<StateOutcome>),
-    /// The reply to a commit or an undo: the revision that it made.
+    /// The revision of a commit or an uncompact.
     Made(Revision),
-    /// The reply to a prune.
+    /// The answer to a prune.
     Pruned(Pruned),
-    /// The reply to a state: its revision.
+    /// The revision of a saved state.
     Saved(StateRevision),
 }
 
 impl Reply {
-    /// The reply of an append that has left the session at `revision`.
+    /// The answer with another revision, if it answers an append: the revision of the session after the append.
     pub const fn at(self, revision: Revision) -> Self {
         match self {
             Self::Appended(appended, outcome) => Self::Appended(Appended { revision, ..appended }, outcome),
@@ -66,10 +66,10 @@ impl Reply {
         }
     }
 
-    /// The reply to an append, with the outcome of the state that came with it.
+    /// The answer to an append, with the outcome of its state.
     ///
     /// # Errors
-    /// `Corrupt` if it is the reply to another operation; so in the next methods.
+    /// `Corrupt` if it is the answer to another operation. The next methods have the same error.
     pub fn appended(self) -> Result<(Appended, Option<StateOutcome>), StoreError> {
         match self {
             Self::Appended(appended, outcome) => Ok((appended, outcome)),
@@ -77,10 +77,10 @@ impl Reply {
         }
     }
 
-    /// The revision that a commit or an undo made.
+    /// The revision of a commit or an uncompact.
     ///
     /// # Errors
-    /// As [`Reply::appended`].
+    /// The errors of [`Reply::appended`].
     pub fn made(self) -> Result<Revision, StoreError> {
         match self {
             Self::Made(revision) => Ok(revision),
@@ -88,10 +88,10 @@ impl Reply {
         }
     }
 
-    /// The reply to a prune.
+    /// The answer to a prune.
     ///
     /// # Errors
-    /// As [`Reply::appended`].
+    /// The errors of [`Reply::appended`].
     pub fn pruned(self) -> Result<Pruned, StoreError> {
         match self {
             Self::Pruned(pruned) => Ok(pruned),
@@ -99,10 +99,10 @@ impl Reply {
         }
     }
 
-    /// The revision of a state that was saved.
+    /// The revision of a saved state.
     ///
     /// # Errors
-    /// As [`Reply::appended`].
+    /// The errors of [`Reply::appended`].
     pub fn saved(self) -> Result<StateRevision, StoreError> {
         match self {
             Self::Saved(revision) => Ok(revision),
@@ -111,7 +111,7 @@ impl Reply {
     }
 }
 
-/// No store leads here: each operation is decided in a file of its own, which makes its own reply.
+/// An internal error that no store can cause: each operation is decided in its own file, and gets its own reply.
 fn mismatched() -> StoreError {
     rules::corrupt("the answer is that of another operation")
 }

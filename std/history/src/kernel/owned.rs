@@ -1,11 +1,11 @@
-//! An operation on its way to another thread.
+//! Owned operations, for another thread.
 
 use epitome_core::{Head, Revision};
 
 use super::Op;
 use crate::{Append, AppendPosition, AppendToken, CompactionRecord, Entry, OwnedState, RecordId, Timestamp};
 
-/// An operation on its way to another thread.
+/// An owned copy of an operation, for another thread.
 #[derive(Debug)]
 pub struct OwnedOp(Owned);
 
@@ -26,7 +26,7 @@ enum Owned {
 }
 
 impl OwnedOp {
-    /// A copy of `op`.
+    /// Copies `op`.
     pub fn of(op: Op<'_>) -> Self {
         Self(match op {
             Op::Append(Append { token, head, position, entries, time }, state) => Owned::Append {
@@ -44,7 +44,7 @@ impl OwnedOp {
         })
     }
 
-    /// The operation.
+    /// Borrows the operation.
     pub fn as_op(&self) -> Op<'_> {
         match &self.0 {
             Owned::Append { token, head, position, entries, time, state } => {

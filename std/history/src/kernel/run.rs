@@ -7,44 +7,46 @@ use super::decide::{Decision, decide, needs};
 use super::{Changes, Facts, Needs, Op, Reply};
 use crate::{StoreError, StoreErrorKind};
 
-/// Whether a step was done, or the session was found to have moved since its facts were read.
+/// The result of a step: done, or not done because the session has changed since its facts were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Attempt {
     /// Done.
     Done,
-    /// Done, and the session is at this revision: the facts were taken for granted, and had none.
+    /// Done. The session is now at this revision, which was not among the facts, because the store wrote without
+    /// reading it.
     DoneAt(Revision),
-    /// Nothing was written. The operation is decided anew.
+    /// Nothing was written. The operation is decided again.
     Moved,
 }
 
-/// One session while an operation on it is decided: in a transaction, under a lock, or with a check when it is written.
+/// Access to one session while an operation on it is decided: a transaction, a lock, or a check at the time of the
+/// write.
 ///
-/// *For implementers*: the facts of one decision are of one moment. A medium that cannot hold the session still compares the
-/// counters of later facts with those of the first, and writes only if nothing has come between.
+/// *For implementers*: all facts of one decision must come from one moment. A medium that cannot lock the session
+/// compares the counters of later facts with the first ones, and writes only if the session has not changed meanwhile.
 #[expect(async_fn_in_trait, reason = "a medium that works on one thread need not be `Send`")]
 pub trait Transaction {
-    /// An error of the medium.
+    /// The error of the medium.
     type Error: From<StoreError>;
 
-    /// Reads the facts that `needs` names into `facts`, which may hold more already. The counters of the session are always read; without a
-    /// session, `facts.session` stays `None` and nothing else is read.
+    /// Reads the facts that `needs` names into `facts`, which may already hold others. The counters of the session are
+    /// always read. Without a session, `facts.session` stays `None` and nothing else is read.
     async fn facts(&mut self, needs: &Needs<'_>, facts: &mut Facts) -> Result<Attempt, Self::Error>;
 
     /// Writes all of `changes`, or nothing.
     async fn apply(&mut self, changes: &Changes<'_>) -> Result<Attempt, Self::Error>;
 
-    /// Makes durable what was written before and is acknowledged once more.
+    /// Makes an earlier write durable, because it is acknowledged again.
     async fn confirm(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
 }
 
-/// Decides `op` on the facts that `session` has, and lets it write the changes.
+/// Runs `op` on `session`: reads the facts, decides, and writes the changes.
 ///
 /// # Errors
-/// Those of the decision and of the medium; `Unavailable` if the session has moved each time.
+/// The errors of the decision and of the medium; `Unavailable` if the session has changed at every attempt.
 pub async fn run<T: Transaction>(op: &Op<'_>, session: &mut T) -> Result<Reply, T::Error> {
     for _ in 0..ROUNDS_MAX {
         match attempt(op, session).await? {
@@ -56,7 +58,7 @@ pub async fn run<T: Transaction>(op: &Op<'_>, session: &mut T) -> Result<Reply, 
     Err(StoreError::new(StoreErrorKind::Unavailable, context).into())
 }
 
-/// `None` if the session has moved.
+/// One attempt; `None` if the session has changed meanwhile.
 async fn attempt<T: Transaction>(op: &Op<'_>, session: &mut T) -> Result<Option<Reply>, T::Error> {
     let mut facts = Facts::default();
     let needs = needs(op);
@@ -66,7 +68,7 @@ async fn attempt<T: Transaction>(op: &Op<'_>, session: &mut T) -> Result<Option<
         if wanted == Attempt::Moved {
             return Ok(None);
         }
-        // The decision is large, and stays where it is.
+        // The decision is a large value: it is borrowed, not moved.
         let more = match &decide(op, &facts)? {
             Decision::Answer(reply) => {
                 session.confirm().await?;
@@ -90,10 +92,10 @@ async fn attempt<T: Transaction>(op: &Op<'_>, session: &mut T) -> Result<Option<
     Ok(None)
 }
 
-/// [`run`] on a medium that answers at once.
+/// [`run`] on a medium whose futures never wait.
 ///
 /// # Errors
-/// As [`run`].
+/// The errors of [`run`]. `Unavailable` if a future waits.
 pub fn run_now<T: Transaction>(op: &Op<'_>, session: &mut T) -> Result<Reply, T::Error> {
     run(op, session).now_or_never().unwrap_or_else(|| {
         let context = format!("{}: the store has not answered at once", op.name());
@@ -101,10 +103,11 @@ pub fn run_now<T: Transaction>(op: &Op<'_>, session: &mut T) -> Result<Reply, T:
     })
 }
 
-/// Maximum number of decisions about one operation: it is decided anew if the session has moved. Nearly always the second
-/// decision is a conflict, or done.
+/// Maximum number of decisions about one operation. The operation is decided again if the session has changed. The
+/// second decision is nearly always a conflict, or succeeds.
 const ROUNDS_MAX: u32 = 32;
 
-/// Maximum number of requests for facts in one decision. An append that others have overtaken asks most: for the last turn, for
-/// all that is visible, for the groups that it joins then, and for the text of the state.
+/// Maximum number of requests for facts in one decision. The most requests come from an append after which other
+/// writers have appended: for the last turn, for all visible messages, for the groups that it joins, and for the text
+/// of the state.
 const ASKS_MAX: u32 = 6;

@@ -1,4 +1,4 @@
-//! A history store of any medium.
+//! The history store over any medium.
 
 use core::fmt;
 use core::ops::Range;
@@ -13,7 +13,7 @@ use crate::{
     StateRevision, StoreError, ext,
 };
 
-/// The part of the live projection that is read.
+/// The part of the live projection to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// All of it.
@@ -32,12 +32,13 @@ impl Loaded {
     }
 }
 
-/// A medium that keeps sessions: the facts that it reads, and the transaction of an operation of the kernel.
+/// A medium that keeps sessions: it reads facts, and runs the transactions of the kernel's operations.
 ///
-/// Each type that implements it is a [`HistoryStore`]; what a method returns is said there, at the method of the same name. Where there is no
-/// session, `load`, `log`, `records`, `prunes`, `appends` and `state` return [`not_found`](super::not_found).
+/// Each type that implements this trait is a [`HistoryStore`]. The methods of [`HistoryStore`] document the results of
+/// the methods with the same names here. Without a session, `load`, `log`, `records`, `prunes`, `appends` and `state`
+/// return [`not_found`](super::not_found).
 pub trait Tables: Send + Sync + fmt::Debug + Sized {
-    /// Runs `op` with `run` on a [`Transaction`](super::Transaction), as one step.
+    /// Executes `op` in one step, with `run` on a [`Transaction`](super::Transaction).
     fn execute(
         &self,
         session: &SessionId,
@@ -51,14 +52,15 @@ pub trait Tables: Send + Sync + fmt::Debug + Sized {
         extent: Extent,
     ) -> impl Future<Output = Result<Loaded, StoreError>> + Send;
 
-    /// The answer that was given under `token`.
+    /// The answer to the append under `token`.
     fn appended(
         &self,
         session: &SessionId,
         token: &AppendToken,
     ) -> impl Future<Output = Result<Option<Appended>, StoreError>> + Send;
 
-    /// A page of the log: at most `limit` messages of `range`. [`next_page`](super::next_page) says where the next page begins.
+    /// A page of the log: at most `limit` messages of `range`. [`next_page`](super::next_page) returns the beginning of
+    /// the next page.
     fn log(
         &self,
         session: &SessionId,
@@ -66,7 +68,7 @@ pub trait Tables: Send + Sync + fmt::Debug + Sized {
         limit: u32,
     ) -> impl Future<Output = Result<LogPage, StoreError>> + Send;
 
-    /// At most `limit` records behind the revision `after`, in order. They have their summaries.
+    /// At most `limit` records after the revision `after`, in order, with their summaries.
     fn records(
         &self,
         session: &SessionId,
@@ -74,7 +76,7 @@ pub trait Tables: Send + Sync + fmt::Debug + Sized {
         limit: u32,
     ) -> impl Future<Output = Result<Vec<Committed>, StoreError>> + Send;
 
-    /// At most `limit` prunes behind the revision `after`, in order.
+    /// At most `limit` prunes after the revision `after`, in order.
     fn prunes(
         &self,
         session: &SessionId,
@@ -82,7 +84,7 @@ pub trait Tables: Send + Sync + fmt::Debug + Sized {
         limit: u32,
     ) -> impl Future<Output = Result<Vec<Pruned>, StoreError>> + Send;
 
-    /// At most `limit` appends, from the one that holds the message `from`, in order.
+    /// At most `limit` appends in order, beginning with the one that contains the message `from`.
     fn appends(
         &self,
         session: &SessionId,
@@ -90,23 +92,23 @@ pub trait Tables: Send + Sync + fmt::Debug + Sized {
         limit: u32,
     ) -> impl Future<Output = Result<Vec<LoggedAppend>, StoreError>> + Send;
 
-    /// The state that is kept.
+    /// The saved state.
     fn state(
         &self,
         session: &SessionId,
     ) -> impl Future<Output = Result<Option<KeptState>, StoreError>> + Send;
 
-    /// At most `limit` sessions behind `after`, in the order of the bytes of their names.
+    /// At most `limit` sessions after `after`, in the byte order of their ids.
     fn list(
         &self,
         after: Option<&SessionId>,
         limit: u32,
     ) -> impl Future<Output = Result<Vec<SessionInfo>, StoreError>> + Send;
 
-    /// Deletes a session and all that it has. Returns whether there was one.
+    /// Deletes a session with all its data. Returns whether the session existed.
     fn delete(&self, session: &SessionId) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
-    /// Reads every message that is searched, unless the medium has an index of words.
+    /// Searches messages. The default reads every message in the scope; a medium with an index of words overrides it.
     fn search(
         &self,
         search: &LogSearch,
@@ -114,12 +116,13 @@ pub trait Tables: Send + Sync + fmt::Debug + Sized {
         ext::scan(self, search)
     }
 
-    /// Does nothing, unless the medium has an index of words.
+    /// Removes the index of words. The default does nothing; a medium with an index of words overrides it.
     fn reindex(&self) -> impl Future<Output = Result<(), StoreError>> + Send {
         core::future::ready(Ok(()))
     }
 
-    /// Does nothing, unless the medium keeps the space of deleted texts.
+    /// Returns the space of deleted texts to the system. The default does nothing; a medium that keeps this space
+    /// overrides it.
     fn vacuum(&self) -> impl Future<Output = Result<bool, StoreError>> + Send {
         core::future::ready(Ok(true))
     }

@@ -1,4 +1,4 @@
-//! Appending to a session in use.
+//! Appends to a loaded session.
 
 use epitome_message::{Message, Part};
 
@@ -6,13 +6,15 @@ use super::History;
 use crate::{Append, AppendPosition, AppendToken, Appended, NewState, StateOutcome, StoreError};
 
 impl History {
-    /// Appends messages: groups them, counts them and stores them, all or none.
+    /// Appends messages: groups, counts and stores them, all or none.
     ///
-    /// The token makes it repeatable: after an error, the same call again appends once at most.
+    /// The token makes the append idempotent: after an error, repeat the same call; the messages are appended at most
+    /// once.
     ///
     /// # Errors
-    /// As [`HistoryStore::append`](crate::HistoryStore::append). After `Conflict`, somebody else has appended, and this has loaded what they did:
-    /// decide anew. An error of a load may also come after the messages were stored: repeat the call with its token.
+    /// The errors of [`HistoryStore::append`](crate::HistoryStore::append). After `Conflict`, another writer has
+    /// appended, and this handle has loaded its messages: decide again. A load may also fail after the messages were
+    /// stored: repeat the call with its token.
     pub async fn append(
         &mut self,
         token: &AppendToken,
@@ -21,11 +23,12 @@ impl History {
         self.append_telling(token, messages, &mut |_| {}).await
     }
 
-    /// [`History::append`] of many messages, which tells `progress` from time to time how many are counted. They are
-    /// counted on all cores, by threads of its own, before the first is stored; the executor's thread waits.
+    /// [`History::append`] for many messages. It calls `progress` from time to time with the number of counted
+    /// messages. Its own threads count on all cores, before the first message is stored; the executor's thread waits
+    /// for them.
     ///
     /// # Errors
-    /// As [`History::append`].
+    /// The errors of [`History::append`].
     pub async fn append_telling(
         &mut self,
         token: &AppendToken,
@@ -36,10 +39,10 @@ impl History {
         self.append_keeping(token, messages, at_head, progress).await.map(|(appended, _)| appended)
     }
 
-    /// [`History::append`] that keeps the session's state in the same step, where the store can.
+    /// [`History::append`] that also saves the session's state, in the same step if the store supports it.
     ///
     /// # Errors
-    /// As [`HistoryStore::append_with_state`](crate::HistoryStore::append_with_state), and otherwise as
+    /// The errors of [`HistoryStore::append_with_state`](crate::HistoryStore::append_with_state) and of
     /// [`History::append`].
     pub async fn append_with_state(
         &mut self,
@@ -52,11 +55,11 @@ impl History {
         Ok((appended, outcome.unwrap_or(StateOutcome::Unsupported)))
     }
 
-    /// Appends wherever the end of the session is by now, where the store can, and keeps a state in the same step if there is
-    /// one.
+    /// Appends at the current end of the session, if the store supports it. If there is a state, saves it in the same
+    /// step.
     ///
     /// # Errors
-    /// As [`History::append_with_state`]; `Conflict` from a store that does not group what it appends.
+    /// The errors of [`History::append_with_state`]; `Conflict` from a store that does not group appended messages.
     #[doc(hidden)]
     pub async fn append_at_end(
         &mut self,
@@ -97,7 +100,7 @@ impl History {
             self.in_doubt = false;
             return answer;
         }
-        // Refused, seen before, or somebody has come in between: what is stored decides.
+        // The append was refused, was done before, or another writer has appended meanwhile: load the stored session.
         self.reload_after(answer).await
     }
 }

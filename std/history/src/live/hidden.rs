@@ -1,4 +1,4 @@
-//! Hidden and shortened messages, read again from the log.
+//! Hidden and shortened messages, which are read again from the log.
 
 use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -10,22 +10,22 @@ use super::History;
 use crate::ext::{PAGE, taken_back};
 use crate::{Committed, LogSearch, Logged, StoreError, StoreErrorKind};
 
-/// The messages of a log that are hidden or shortened, but for those that were pruned and those that a user took back with
-/// [`clear`](crate::HistoryStoreExt::clear) or [`rewind`](crate::HistoryStoreExt::rewind).
+/// The hidden or shortened messages of a log. Pruned messages are not among them, and neither are messages that a user
+/// took back with [`clear`](crate::HistoryStoreExt::clear) or [`rewind`](crate::HistoryStoreExt::rewind).
 #[derive(Debug)]
 pub struct Unseen<'h> {
     history: &'h History,
     seen: HashSet<Seq>,
-    /// The groups that were taken back, by their first messages.
+    /// The groups that a user took back, by their first messages.
     taken_back: Vec<Range<Seq>>,
 }
 
 impl Unseen<'_> {
-    /// Visits those in `range`, in order, as they were appended, until `visit` says that it is enough: then it returns `false`. Reads the
-    /// log of the range, page by page.
+    /// Visits the unseen messages in `range`, in order and in their appended form. Stops when `visit` returns `false`.
+    /// Reads the log of the range, page by page.
     ///
     /// # Errors
-    /// As [`HistoryStore::log`](crate::HistoryStore::log).
+    /// The errors of [`HistoryStore::log`](crate::HistoryStore::log).
     pub async fn for_each(
         &self,
         range: Range<Seq>,
@@ -45,10 +45,11 @@ impl Unseen<'_> {
         Ok(true)
     }
 
-    /// Finds those in `range` that are nearest to some words, at most `limit`, the nearest first. See [`HistoryStore::search`](crate::HistoryStore::search).
+    /// Finds the unseen messages in `range` that are nearest to some words: at most `limit`, the nearest first. See
+    /// [`HistoryStore::search`](crate::HistoryStore::search).
     ///
     /// # Errors
-    /// As [`HistoryStore::search`](crate::HistoryStore::search).
+    /// The errors of [`HistoryStore::search`](crate::HistoryStore::search).
     pub async fn nearest(
         &self,
         words: &str,
@@ -62,7 +63,7 @@ impl Unseen<'_> {
             let is_all = found.len() < asked as usize;
             let mut nearest: Vec<_> = found.into_iter().map(|found| found.logged).collect();
             nearest.retain(|logged| !self.is_taken_back(logged));
-            // What was taken back has the place of others: look further, each time twice as far.
+            // Messages that were taken back fill places of the result. Search again with twice the limit.
             if is_all || nearest.len() >= limit as usize || asked == u32::MAX {
                 nearest.truncate(limit as usize);
                 return Ok(nearest);
@@ -71,12 +72,12 @@ impl Unseen<'_> {
         }
     }
 
-    /// Whether a user took the message back: its group began in what was taken back.
+    /// Whether a user took the message back: its group begins in a range that was taken back.
     fn is_taken_back(&self, logged: &Logged) -> bool {
         self.taken_back.iter().any(|range| range.contains(&logged.entry.anchor))
     }
 
-    /// The numbers in `range` that are not seen.
+    /// The ranges of unseen messages in `range`.
     fn ranges(&self, range: Range<Seq>) -> Vec<Range<Seq>> {
         let mut seen: Vec<Seq> = self.seen.iter().copied().filter(|seq| range.contains(seq)).collect();
         seen.sort_unstable();
@@ -92,12 +93,13 @@ impl Unseen<'_> {
 }
 
 impl History {
-    /// The messages of the groups in `range` that certain compactions hid, group by group, as they were appended: those of the records
-    /// of which `is_meant` says so and that are not undone, with the answers that came when their group was hidden already. Orphans
-    /// and what was pruned are not among them. Reads all records, and the log of the range, page by page.
+    /// The messages of the groups in `range` that certain compactions hid, group by group, in their appended form. The
+    /// compactions are the records that are not undone and for which `is_meant` returns `true`. Answers that came after
+    /// their group was hidden are included; orphans and pruned messages are not. Reads all records, and the log of the
+    /// range, page by page.
     ///
     /// # Errors
-    /// As [`HistoryStore::records`](crate::HistoryStore::records) and
+    /// The errors of [`HistoryStore::records`](crate::HistoryStore::records) and
     /// [`HistoryStore::log`](crate::HistoryStore::log).
     pub async fn hidden(
         &self,
@@ -122,23 +124,23 @@ impl History {
         Ok(groups.into_values().collect())
     }
 
-    /// The messages of the log that this history does not show whole. Reads all records.
+    /// The messages of the log that this history hides or shows shortened. Reads all records.
     ///
     /// # Errors
-    /// As [`HistoryStore::records`](crate::HistoryStore::records).
+    /// The errors of [`HistoryStore::records`](crate::HistoryStore::records).
     pub async fn unseen(&self) -> Result<Unseen<'_>, StoreError> {
         let whole = self.live().iter().filter(|live| live.is_whole());
         self.unseen_beside(whole.map(|live| live.key).collect()).await
     }
 
-    /// The messages of the log but those that are `seen` whole.
+    /// The messages of the log that are not in `seen`, the set of messages that are shown whole.
     #[doc(hidden)]
     pub async fn unseen_beside(&self, seen: HashSet<Seq>) -> Result<Unseen<'_>, StoreError> {
         let taken_back = self.records_that_hold(|it| taken_back(&it.record)).await?;
         Ok(Unseen { history: self, seen, taken_back })
     }
 
-    /// What `of` gives for the records that are not undone, in order.
+    /// Maps the records that are not undone with `of`, in order, and collects the values.
     async fn records_that_hold<T: Send>(
         &self,
         mut of: impl FnMut(&Committed) -> Option<T> + Send,

@@ -1,4 +1,4 @@
-//! Answers that came when their calls were hidden already.
+//! Late answers to hidden calls.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,19 @@ use super::History;
 use crate::ext::PAGE;
 use crate::{Entry, HistoryStore, Logged, SessionId, StoreError};
 
-/// A call and the answer to it.
+/// A call and its answer.
 pub type Exchange = Vec<Message>;
 
 impl History {
-    /// The answers that have come to calls which the summaries at these positions stand for, and that none of them has been
-    /// written with: each with its call. They are in no request and are never lost: whoever writes what is to stand in the
-    /// place of such a summary is shown them.
+    /// The late answers to calls that the summaries at these positions cover, each with its call. The summaries were
+    /// written without these answers. No request contains the answers, but they are not lost: the writer of the next
+    /// summary gets them.
     ///
-    /// One that came shortly before a summary was made may be among them once more. The log is read from the last message
-    /// that a summary covers.
+    /// An answer that came shortly before a summary was made may be returned although the summary includes it. The log
+    /// is read from the last message that a summary covers.
     ///
     /// # Errors
-    /// As [`HistoryStore::log`].
+    /// The errors of [`HistoryStore::log`].
     pub async fn late_answers(
         &self,
         positions: impl IntoIterator<Item = u32> + Send,
@@ -40,7 +40,7 @@ impl History {
         Ok(found)
     }
 
-    /// The late answers to groups of a summary, as far as they came before the message `until`.
+    /// The late answers to groups of a summary that came before the message `until`.
     #[doc(hidden)]
     pub async fn late_answers_in(
         &self,
@@ -48,18 +48,18 @@ impl History {
         until: Seq,
     ) -> Result<Vec<Exchange>, StoreError> {
         let Some(last) = covers.last() else { return Ok(Vec::new()) };
-        // Whatever came before that was there when the summary was written.
+        // Earlier answers existed when the summary was written.
         in_log(&*self.store, &self.session, covers, (last.last.next(), until)).await
     }
 
-    /// The exchange that `answer` completes, whose call is in the log.
+    /// The exchange that `answer` completes. Its call is in the log.
     #[doc(hidden)]
     pub async fn late_exchange(&self, answer: &Entry) -> Result<Exchange, StoreError> {
         let call = call_of(&*self.store, &self.session, answer, self.head()).await?;
         Ok(exchange(answer, call.iter()))
     }
 
-    /// Gives a copy that has no log of late answers these answers.
+    /// Sets the late answers of a copied history, whose store has no log of them.
     #[doc(hidden)]
     pub fn with_late_answers(mut self, beside: Beside) -> Self {
         self.beside = Some(beside);
@@ -67,8 +67,8 @@ impl History {
     }
 }
 
-/// The answers among the messages from `from` to before `until` to calls in `covers`, each with its call: what a summary
-/// that stands for these cannot know if it was written before they came. Orphans answer nothing, and what was pruned says nothing.
+/// The answers to calls in `covers` among the messages from `from` to before `until`, each with its call. A summary of
+/// `covers` that was written earlier does not contain them. Orphans and pruned answers are left out.
 async fn in_log(
     store: &dyn HistoryStore,
     session: &SessionId,
@@ -92,7 +92,7 @@ async fn in_log(
     Ok(found)
 }
 
-/// The call that `answer` answers, as it stands in the log; `None` if it was pruned.
+/// The call that `answer` answers, from the log; `None` if it was pruned.
 async fn call_of(
     store: &dyn HistoryStore,
     session: &SessionId,
@@ -102,7 +102,7 @@ async fn call_of(
     let Some((kind, id)) = answer.answers() else { return Ok(None) };
     let mut next = Some(answer.anchor);
     while let Some(first) = next {
-        // A group begins at its anchor, and its calls are seldom far behind.
+        // A group begins at its anchor, and its calls are usually near the beginning.
         let page = store.log(session, first..until.max(first.next()), CALL_PAGE).await?;
         let own = page.messages.iter().filter(|logged| logged.entry.anchor == answer.anchor);
         let mut parts = own.flat_map(|logged| logged.entry.message.parts());
@@ -126,8 +126,8 @@ fn is_call(part: &Part, kind: OpenKind, id: &str) -> bool {
     }
 }
 
-/// A call, found among `parts`, and its answer. The call alone: what else its message said is known, and its other calls
-/// have their own answers.
+/// Finds the call among `parts`, and returns it with its answer. The other content of the call's message is left out:
+/// it is known, and its other calls have their own answers.
 pub fn exchange<'p>(answer: &Entry, parts: impl IntoIterator<Item = &'p Part>) -> Exchange {
     let asked = answer.answers();
     let call =
@@ -140,5 +140,5 @@ pub fn exchange<'p>(answer: &Entry, parts: impl IntoIterator<Item = &'p Part>) -
 /// The name of a tool whose call was deleted.
 const DELETED: &str = "deleted";
 
-/// The answers that a copy of a history has no log of, by the number of the summary that they are news to.
+/// The late answers of a copied history, by the number of the summary that does not include them.
 pub type Beside = BTreeMap<Seq, Vec<Exchange>>;

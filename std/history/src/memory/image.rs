@@ -1,4 +1,4 @@
-//! A session of the store as bytes, exactly as it is, in the lines of [`line`](crate::line).
+//! A session of the memory store as bytes, without any loss, in the lines of [`line`](crate::line).
 
 use std::borrow::Cow;
 
@@ -18,19 +18,19 @@ use crate::{
     UnansweredCall,
 };
 
-/// Beginning of every image, with the version of its content.
+/// Beginning of every image, with the version of the format.
 const MAGIC: &str = "epitome-session 2 ";
 
-/// Beginning of images of an earlier version, which are not read.
+/// Beginning of images of an earlier version, which this release does not read.
 const EARLIER: &[u8] = b"epitome-session 1 ";
 
-/// Length of the checksum as text, in bytes: it is a SHA-256.
+/// Length of the checksum as text, in bytes. It is a SHA-256.
 const SUM_BYTES: usize = 64;
 
-/// The content of an image, behind the checksum and the end of its line.
+/// The content of an image, after the line of the checksum.
 #[derive(Serialize, Deserialize)]
 struct Image<'a> {
-    /// The session's name: an image that was saved under another one is none of this.
+    /// The id of the session. An image that was saved for another session is refused.
     id: Cow<'a, str>,
     revision: u64,
     #[serde(borrow)]
@@ -38,7 +38,7 @@ struct Image<'a> {
     appends: Vec<AppendLine>,
     #[serde(borrow)]
     records: Vec<RecordImage<'a>>,
-    /// Each with the messages of which it deleted what they said.
+    /// The prunes, each with the messages whose texts it deleted.
     prunes: Vec<(PruneLine, Vec<u64>)>,
     unanswered: Vec<CallImage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,8 @@ struct Image<'a> {
 
 #[derive(Serialize, Deserialize)]
 struct RecordImage<'a> {
-    /// The record as it is now. The id is that of the record as it was committed: what was pruned of it since counts all the same.
+    /// The current record. The id is that of the committed record: texts that were pruned since are still included in
+    /// it.
     #[serde(borrow)]
     line: CommitLine<'a>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,17 +66,17 @@ struct CallImage {
 }
 
 impl Session {
-    /// The session as bytes.
+    /// Encodes the session as bytes.
     pub(crate) fn image(&self, id: &SessionId) -> Result<Vec<u8>, StoreError> {
         let data = self.data(id)?;
         let sum = hex(&Sha256::digest(data.as_bytes()));
         Ok([MAGIC, sum.as_str(), "\n", data.as_str()].concat().into_bytes())
     }
 
-    /// The session that [`Session::image`] gave the bytes of.
+    /// Decodes the bytes of [`Session::image`].
     ///
     /// # Errors
-    /// `Corrupt` if they are not that.
+    /// `Corrupt` if the bytes are not the image of this session.
     pub(crate) fn of_image(id: &SessionId, bytes: &[u8]) -> Result<Self, StoreError> {
         if bytes.starts_with(EARLIER) {
             return Err(corrupt("they are written by an earlier release"));
@@ -90,7 +91,7 @@ impl Session {
     }
 }
 
-/// The content of an image, if its checksum is right.
+/// The content of an image; `None` if its checksum is wrong.
 fn sealed(bytes: &[u8]) -> Option<&str> {
     let rest = core::str::from_utf8(bytes).ok()?.strip_prefix(MAGIC)?;
     let (said, rest) = rest.split_at_checked(SUM_BYTES)?;
@@ -174,9 +175,9 @@ impl Session {
         Ok(session)
     }
 
-    /// The record with its summaries as entries. `pruned` is the latest revision through which the session was pruned: the messages that
-    /// this or an earlier one hides were there then. The text of a summary tells nothing of that: an imported summary may be empty, and is
-    /// still to be pruned.
+    /// The record with its summaries as entries. `pruned` is the latest revision through which the session was pruned.
+    /// A summary that was hidden at this revision or before is pruned. The text of the summary does not show it,
+    /// because an imported summary may be empty and not yet pruned.
     fn read_record(&self, image: &RecordImage<'_>, pruned: Option<Revision>) -> Result<Kept, StoreError> {
         let record = stored::decode_record(image.line.record.get()).map_err(unreadable)?;
         let id = RecordId::parse(&image.line.id).ok_or_else(|| corrupt("a record has no id"))?;
@@ -204,7 +205,7 @@ impl Session {
         record.summaries.iter().map(entry).collect()
     }
 
-    /// Puts in place of messages' parts what the records say.
+    /// Applies the stand-ins of the records to the messages.
     fn shorten(&mut self) {
         let held = self.held().map(|kept| &kept.committed);
         let edits = held.flat_map(|it| it.record.edits.iter().map(|edit| (it.revision, edit)));
@@ -218,7 +219,7 @@ impl Session {
         }
     }
 
-    /// Makes the list of visible messages and summaries from those that are hidden.
+    /// Builds the list of visible messages and summaries from the ones that are not hidden.
     fn show_all(&mut self) {
         let log = (0..).map(Seq).zip(&self.log);
         let shown = log.filter(|(_, slot)| slot.hidden_by.is_none() && !slot.entry.orphan);
@@ -232,12 +233,12 @@ impl Session {
         self.live = live;
     }
 
-    /// The messages of which the prune of this number deleted what they said.
+    /// The messages whose texts the prune with this number deleted.
     fn gone_by(&self, number: u32) -> Vec<u64> {
         (0..).zip(&self.log).filter(|(_, slot)| slot.pruned == number).map(|(seq, _)| seq).collect()
     }
 
-    /// Counts anew.
+    /// Computes the counters.
     fn count(&mut self, revision: Revision) -> Result<(), StoreError> {
         let visible = self.visible()?;
         let (live_messages, live_tokens) = rules::live(&visible.messages, &visible.summaries);

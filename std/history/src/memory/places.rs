@@ -6,24 +6,24 @@ use epitome_core::Seq;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Log,
-    /// Numbers of four bytes: there is one of these for each visible message.
+    /// Numbers of four bytes keep a place small: each visible message has one.
     Summary {
         record: u32,
         summary: u32,
     },
 }
 
-/// The places of the visible messages, by ascending keys. Nearly all of them come at the end.
+/// The places of the visible messages, by ascending keys. Nearly all insertions are at the end.
 #[derive(Debug, Default)]
 pub(super) struct Places(Vec<(Seq, Place)>);
 
 impl Places {
-    /// Makes room for `count` more.
+    /// Reserves memory for `count` more places.
     pub(super) fn reserve(&mut self, count: usize) {
         reserve(&mut self.0, count);
     }
 
-    /// Adds a place, or puts it where another one has this key.
+    /// Adds a place, or replaces the place with this key.
     pub(super) fn insert(&mut self, key: Seq, place: Place) {
         if self.0.last().is_none_or(|(last, _)| *last < key) {
             self.0.push((key, place));
@@ -35,17 +35,17 @@ impl Places {
         }
     }
 
-    /// Adds messages of the log that have no place.
+    /// Adds messages of the log that have no place yet.
     pub(super) fn show(&mut self, keys: &[Seq]) {
         if keys.is_empty() {
             return;
         }
         self.0.extend(keys.iter().map(|key| (*key, Place::Log)));
-        // Two ascending runs: a merge.
+        // The list consists of two ascending runs, so the sort is a merge.
         self.0.sort_by_key(|(key, _)| *key);
     }
 
-    /// Takes the places of these keys away: ascending.
+    /// Removes the places of these keys, which are ascending.
     pub(super) fn hide(&mut self, keys: &[Seq]) {
         if keys.is_empty() {
             return;
@@ -68,7 +68,8 @@ impl Places {
     }
 }
 
-/// Makes room for `count` more: by a quarter, not to twice of it. A server keeps many sessions that are never appended to again.
+/// Reserves memory for `count` more items. The list grows by a quarter, not to double its size, because a server keeps
+/// many sessions that get no more appends.
 pub(super) fn reserve<T>(list: &mut Vec<T>, count: usize) {
     if list.capacity().saturating_sub(list.len()) < count {
         list.reserve_exact(count.max(list.len() / 4));

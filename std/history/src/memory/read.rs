@@ -1,4 +1,4 @@
-//! Loading, reading the log, listing.
+//! Load, log and list.
 
 use core::ops::Range;
 
@@ -21,7 +21,7 @@ impl Session {
         }
     }
 
-    /// The beginning of the last turn.
+    /// The first message of the last turn.
     fn last_turn(&self) -> Seq {
         let newest_first = self.live.iter().rev().map_while(|(key, place)| {
             let entry = self.entry(key, place).ok()?;
@@ -91,7 +91,7 @@ impl Session {
         self.appends.iter().skip(begin).take(limit as usize).cloned().collect()
     }
 
-    /// The append under `token`.
+    /// The append under `token`, if there was one.
     pub(crate) fn receipt(&self, token: &AppendToken) -> Option<&LoggedAppend> {
         let at = usize::try_from(*self.receipts.get(token)?).ok()?;
         self.appends.get(at)

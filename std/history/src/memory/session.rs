@@ -229,7 +229,7 @@ impl Session {
         self.records.get_mut(at)
     }
 
-    /// Returns where the summary is kept.
+    /// Changes a summary. Returns its place.
     fn change_summary(&mut self, of: SummaryPlace, change: impl FnOnce(&mut KeptSummary)) -> Option<Place> {
         let record = self.record_number(of.made)?;
         let summaries = &mut self.records.get_mut(record)?.summaries;
@@ -263,7 +263,7 @@ impl Session {
         self.prunes.push(prune.pruned);
     }
 
-    /// The revision that deleted what a message said.
+    /// The revision of the prune that deleted the text of a message.
     pub(super) fn pruned_by(&self, slot: &Slot) -> Option<Revision> {
         let at = usize::try_from(slot.pruned.checked_sub(1)?).ok()?;
         self.prunes.get(at).map(|pruned| pruned.revision)
@@ -271,13 +271,13 @@ impl Session {
 }
 
 impl Slot {
-    /// The message as a commit sees it.
+    /// The message in the form that the checks of a commit use.
     fn seen(&self, seq: Seq) -> VisibleMessage {
         let (anchor, standing) = (self.entry.anchor, Standing::of(&self.entry.message));
         VisibleMessage { seq, anchor, tokens: self.shown().tokens, standing }
     }
 
-    /// Leaves no more of the message than its place, as the prune of this number does.
+    /// Deletes the text of the message, for the prune with this number. Its place stays.
     pub(super) fn prune(&mut self, number: u32) {
         self.entry.message = self.entry.message.clone().into_pruned();
         self.entry.part_tokens = Vec::new();
@@ -301,14 +301,14 @@ impl Kept {
 }
 
 impl KeptSummary {
-    /// The summary as a commit sees it.
+    /// The summary in the form that the checks of a commit use.
     fn seen(&self, made: Revision) -> VisibleSummary {
         let Entry { ref message, anchor: key, ref count, .. } = self.entry;
         let (covers, standing) = (message.attribution().derived_from.clone(), Standing::of(message));
         VisibleSummary { key, made, covers, tokens: count.tokens, standing }
     }
 
-    /// Leaves no more of it than its place.
+    /// Deletes the text of the summary. Its place stays.
     fn prune(&mut self) {
         self.entry.message = self.entry.message.clone().into_pruned();
         self.pruned = true;

@@ -1,4 +1,4 @@
-//! A session of the store as a value, for whoever writes it elsewhere.
+//! A session of the memory store as a value, to be written elsewhere.
 
 use epitome_core::{Head, Revision, Seq};
 use serde::{Deserialize, Serialize};
@@ -9,35 +9,35 @@ use crate::{
     Append, AppendToken, CompactionRecord, Entry, Live, SessionId, StoreError, StoreErrorKind, VisibleIndex,
 };
 
-/// All of a session: its log, its compactions, and under which tokens the log was appended.
+/// A whole session: its log, its compactions, and the tokens of its appends.
 #[derive(Debug, Default, Clone, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "a session fills it")]
 pub struct Snapshot {
-    /// In order.
+    /// The messages, in order.
     pub entries: Vec<Entry>,
-    /// In order; each with how many messages it has appended.
+    /// The appends in order, each with its number of messages.
     pub appends: Vec<(AppendToken, usize)>,
-    /// In order.
+    /// The records, in order.
     pub records: Vec<CompactionRecord>,
-    /// In order: what else has moved the revision.
+    /// The other operations that changed the revision, in order.
     pub steps: Vec<Step>,
 }
 
-/// An undoing or a pruning, the revision that it made, and the head at which it was done.
+/// An uncompact or a prune, its revision, and the head at which it was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step(StepKind, Revision, Head);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum StepKind {
-    /// The undoing of the record that made this revision.
+    /// The uncompact of the record of this revision.
     Undo(Revision),
     /// A prune of the messages that were hidden at this revision or before.
     Prune(Revision),
 }
 
 impl MemoryStore {
-    /// The messages of a session that would be sent, in their order; none if there is no such session.
+    /// The messages of the next request, in order; none if there is no such session.
     ///
     /// # Errors
     /// `Corrupt` if the stored session contradicts itself.
@@ -49,7 +49,7 @@ impl MemoryStore {
         sent.map_err(|error| inconsistent("groups").with_source(error))
     }
 
-    /// All of a session; `None` if there is no such session.
+    /// The whole session; `None` if there is no such session.
     #[doc(hidden)]
     pub fn snapshot(&self, session: &SessionId) -> Option<Snapshot> {
         let sessions = self.sessions();
@@ -67,12 +67,12 @@ impl MemoryStore {
         })
     }
 
-    /// Makes a session of what [`MemoryStore::snapshot`] gave: every append and every commit is done again, in an order in
-    /// which they can have happened. A commit is done as soon as it can be: what came between it and then has neither
-    /// moved the revision nor added to what it hides, or it would have been refused.
+    /// Makes a session from the value of [`MemoryStore::snapshot`]: repeats every append and every commit, in a
+    /// possible order. A commit is repeated as early as possible. This is correct: if operations between that time and
+    /// the original time had changed the revision or the messages that it hides, the commit would have been refused.
     ///
     /// # Errors
-    /// `Corrupt` if they cannot have happened so. The store then has no such session.
+    /// `Corrupt` if there is no possible order. The store then has no such session.
     #[doc(hidden)]
     pub fn restore(&self, id: &SessionId, snapshot: &Snapshot) -> Result<(), StoreError> {
         let mut session = Session::default();
@@ -110,7 +110,7 @@ impl MemoryStore {
 }
 
 impl Session {
-    /// The steps that moved the revision beside appends and commits.
+    /// The uncompacts and prunes, in order.
     fn steps(&self) -> Vec<Step> {
         let undone = self
             .records
@@ -120,7 +120,7 @@ impl Session {
         let mut steps: Vec<Step> = undone
             .chain(pruned)
             .map(|(kind, made)| {
-                // An append tells the revision that it left.
+                // An append has the revision after it.
                 let before = self.appends.partition_point(|logged| logged.appended.revision < made);
                 let last = before.checked_sub(1).and_then(|at| self.appends.get(at));
                 Step(kind, made, last.map_or(Seq(0), |logged| logged.appended.head))

@@ -13,7 +13,7 @@ use crate::{SessionId, StoreError};
 /// The blocks of a session that searches have indexed.
 pub(super) struct Words {
     blocks: BTreeMap<Block, BlockRows>,
-    /// Another number for each session of the process.
+    /// A number that differs for each session of the process.
     born: u64,
 }
 
@@ -25,7 +25,7 @@ impl Default for Words {
 }
 
 impl Words {
-    /// Removes the blocks of these messages.
+    /// Removes the blocks that contain these messages.
     pub(super) fn forget(&mut self, seqs: &[Seq]) {
         for block in blocks_of(seqs) {
             self.blocks.remove(&block);

@@ -14,13 +14,12 @@ use super::unavailable;
 use crate::StoreError;
 use crate::rules::invalid;
 
-/// A tokio runtime for the operations of a store, which are then awaited on any executor.
+/// A tokio runtime for the operations of a store. The caller can await them on any executor.
 ///
-/// The future of an operation ends with its caller's: if that is dropped, so is the operation, as soon as the runtime comes
-/// to it.
+/// If the caller's future is dropped, the operation is dropped too, when the runtime next runs it.
 pub struct Home {
     handle: Handle,
-    /// Its own thread, if it has one.
+    /// The thread of an own runtime; `None` for the runtime of the caller.
     own: Option<Own>,
 }
 
@@ -30,14 +29,14 @@ struct Own {
 }
 
 impl Home {
-    /// The runtime of the caller.
+    /// Uses the runtime of the caller.
     pub fn current() -> Result<Self, StoreError> {
         let none = "open: there is no tokio runtime here; call this within one, or open the store by its url";
         let handle = Handle::try_current().map_err(|error| invalid(none).with_source(error))?;
         Ok(Self { handle, own: None })
     }
 
-    /// A runtime of its own on a thread of this name. It ends when this is dropped, which waits for that.
+    /// Starts an own runtime on a thread with this name. Dropping the value ends the runtime, and waits for its end.
     pub fn start(name: &str) -> Result<Self, StoreError> {
         let failed = |error| unavailable("open: no thread can be started").with_source(error);
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
@@ -48,7 +47,7 @@ impl Home {
         Ok(Self { handle, own: Some(Own { stop: Some(stop), thread: Some(thread) }) })
     }
 
-    /// Runs `operation` there.
+    /// Runs `operation` on the runtime.
     pub async fn run<T: Send + 'static>(
         &self,
         operation: impl Future<Output = Result<T, StoreError>> + Send + 'static,
@@ -56,14 +55,15 @@ impl Home {
         Running(self.handle.spawn(operation)).await
     }
 
-    /// Runs `operation` there and blocks this thread until it is done. Not to be called on the runtime's own thread.
+    /// Runs `operation` on the runtime and blocks the calling thread until it is done. Do not call it on the runtime's
+    /// own thread.
     pub fn wait<T: Send + 'static>(
         &self,
         operation: impl Future<Output = Result<T, StoreError>> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (answer, answered) = mpsc::channel();
         self.handle.spawn(async move {
-            // Nobody waits any more only if the thread that did has panicked.
+            // The receiver is gone only if the waiting thread has panicked.
             let _ = answer.send(operation.await);
         });
         answered.recv().unwrap_or_else(|_| Err(ended()))
@@ -72,9 +72,9 @@ impl Home {
 
 fn serve(runtime: &Runtime, stopped: oneshot::Receiver<()>) {
     runtime.block_on(async {
-        // The sender says nothing: it is dropped.
+        // The sender sends nothing; dropping it ends the wait.
         let _ = stopped.await;
-        // Connections whose users are gone say goodbye when they are next looked at.
+        // Dropped connections close when the runtime polls them once more.
         tokio::task::yield_now().await;
     });
 }
@@ -86,11 +86,11 @@ fn ended() -> StoreError {
 impl Drop for Own {
     fn drop(&mut self) {
         self.stop.take();
-        // An operation may hold the last handle on its own store.
+        // An operation may hold the last handle of its own store, so this can be the runtime's own thread.
         if let Some(thread) =
             self.thread.take().filter(|thread| thread.thread().id() != thread::current().id())
         {
-            // A panic there has been an error to everyone who waited.
+            // Every waiting caller has already received an error for a panic of the thread.
             let _ = thread.join();
         }
     }
@@ -102,7 +102,7 @@ impl fmt::Debug for Home {
     }
 }
 
-/// An operation on its way, dropped with this.
+/// A running operation. Dropping this value aborts it.
 struct Running<T>(JoinHandle<Result<T, StoreError>>);
 
 impl<T> Future for Running<T> {
@@ -139,7 +139,7 @@ mod tests {
         };
         assert_eq!(block_on(home.run(slow())).unwrap(), 7);
         assert_eq!(home.wait(slow()).unwrap(), 7);
-        // Also where another executor runs already.
+        // It also works inside another executor.
         assert_eq!(block_on(async { home.wait(slow()) }).unwrap(), 7);
     }
 

@@ -1,4 +1,4 @@
-//! Trying again.
+//! Retries with growing delays.
 
 use core::time::Duration;
 
@@ -8,9 +8,10 @@ use uuid::Uuid;
 use super::RemoteOptions;
 use crate::{StoreError, StoreErrorKind};
 
-/// Makes attempts at `operation` until one is anything but `Unavailable`, or there are no more. Each has its time.
+/// Runs `operation` until an attempt has another result than `Unavailable`, or no retries are left. Each attempt has
+/// the full time limit.
 ///
-/// An attempt that has used up its time is dropped where it stands: it must leave nothing half done then.
+/// An attempt that exceeds its time limit is dropped. A dropped attempt must not leave partial changes.
 pub async fn retry<T, F>(
     options: &RemoteOptions,
     operation: &str,
@@ -43,14 +44,14 @@ fn delays(options: &RemoteOptions) -> impl Iterator<Item = Duration> + use<> {
     core::iter::successors(Some(options.retry_delay), |delay| Some(delay.saturating_mul(2))).take(retries)
 }
 
-/// A half of `delay`, and as much of the other half as `random` is of what it could be.
+/// A half of `delay`, and a random share of the other half. `random` is a uniformly distributed number.
 fn jittered(delay: Duration, random: u32) -> Duration {
     let half = delay / 2;
     half.saturating_add(half.mul_f64(f64::from(random) / (f64::from(u32::MAX) + 1.0)))
 }
 
 fn random() -> u32 {
-    // Of a random UUID these bits are random.
+    // These bits of a random UUID are random.
     Uuid::new_v4().as_fields().0
 }
 
@@ -64,12 +65,12 @@ mod tests {
 
     use super::*;
 
-    /// Time passes in it only when everything waits for it.
+    /// A runtime with a paused clock: time advances only when every task waits for it.
     fn runtime() -> Runtime {
         Builder::new_current_thread().enable_time().start_paused(true).build().unwrap()
     }
 
-    /// The answer after attempts that fail so, how many were made, and how long that took.
+    /// The result after attempts with these errors, the number of attempts, and the elapsed time.
     fn tried(
         options: RemoteOptions,
         kinds: &[StoreErrorKind],
@@ -109,7 +110,7 @@ mod tests {
     #[test]
     fn delays_double_and_are_at_least_their_half() {
         let (_, _, took) = tried(RemoteOptions::default(), &[StoreErrorKind::Unavailable; 3]);
-        // 50, 100 and 200 ms; the clock of the runtime is one of whole milliseconds.
+        // 50, 100 and 200 ms; the clock of the runtime counts whole milliseconds.
         assert!((Duration::from_millis(175)..=Duration::from_millis(353)).contains(&took), "{took:?}");
         let doubled: Vec<_> = delays(&RemoteOptions::default()).map(|delay| delay.as_millis()).collect();
         assert_eq!(doubled, [50, 100, 200]);

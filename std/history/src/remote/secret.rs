@@ -8,13 +8,15 @@ use secrecy::SecretString;
 
 use crate::StoreError;
 
-/// The password of a server. A function is asked at each new connection; its time is within that of the operation which needs the connection.
+/// The password of a server. A function is called for each new connection. Its time counts toward the time limit of the
+/// operation that needs the connection.
 pub type Password = Secret<StoreError>;
 
-/// The future of a secret that is looked up.
+/// The future of a secret that a function returns.
 pub type SecretFuture<E> = BoxFuture<'static, Result<SecretString, E>>;
 
-/// A password or a key: a text, or a function that is asked each time it is needed, for one that changes. It prints nothing of itself.
+/// A password or a key: a fixed text, or a function that is called each time the secret is needed, for a secret that
+/// changes. Its `Debug` output does not contain the secret.
 ///
 /// ```
 /// use epitome_history::Password;
@@ -26,16 +28,16 @@ pub type SecretFuture<E> = BoxFuture<'static, Result<SecretString, E>>;
 pub struct Secret<E>(Arc<dyn Fn() -> SecretFuture<E> + Send + Sync>);
 
 impl<E: 'static> Secret<E> {
-    /// A secret that this function gives, each time it is needed.
+    /// A secret from this function, which is called each time the secret is needed.
     #[must_use]
     pub fn from_fn(ask: impl Fn() -> SecretFuture<E> + Send + Sync + 'static) -> Self {
         Self(Arc::new(ask))
     }
 
-    /// The secret of this moment.
+    /// The current secret.
     ///
     /// # Errors
-    /// Those of the function that is asked.
+    /// The errors of the function.
     pub async fn now(&self) -> Result<SecretString, E> {
         (self.0)().await
     }

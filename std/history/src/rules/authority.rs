@@ -1,4 +1,4 @@
-//! The rule of authority: which messages no commit may touch, and what a summary may claim.
+//! The rule of authority: the messages that no commit may hide or shorten, and the highest authority of a summary.
 
 use epitome_core::attribution::{Authority, Retention, SeqRange, SourceKind};
 use epitome_core::message::Role;
@@ -8,19 +8,19 @@ use super::{HiddenRows, VisibleMessage, VisibleSummary, hides, hides_all, hides_
 use crate::visible::joined;
 use crate::{CompactionRecord, StoreError, Summary};
 
-/// The part of a message's attribution that a commit needs. A store keeps it beside the message's size, as a number.
+/// The part of a message's attribution that a commit needs. A store keeps it with the message's size, as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
     authority: Authority,
-    /// Whether it is an instruction of the caller, or a pin.
+    /// Whether the message is an instruction of the caller, or pinned.
     stays: bool,
 }
 
-/// By their numbers.
+/// The authorities, by their stored numbers.
 const AUTHORITIES: [Authority; 5] =
     [Authority::Retrieved, Authority::Assistant, Authority::User, Authority::Developer, Authority::System];
 
-/// Bit beside the number of an authority, for a message that stays.
+/// The bit that is set in the stored number of an instruction or a pin.
 const STAYS: usize = 8;
 
 impl Standing {
@@ -33,13 +33,13 @@ impl Standing {
         Self { authority: attribution.authority, stays }
     }
 
-    /// The number of it, for a store to keep.
+    /// The number of the standing, for a store.
     pub fn number(self) -> u8 {
         let authority = AUTHORITIES.iter().position(|known| *known == self.authority).unwrap_or_default();
         u8::try_from(if self.stays { authority | STAYS } else { authority }).unwrap_or_default()
     }
 
-    /// Reads a number of [`Standing::number`].
+    /// Decodes a number of [`Standing::number`].
     pub fn parse(number: u64) -> Option<Self> {
         let number = usize::try_from(number).ok().filter(|number| *number < STAYS.saturating_mul(2))?;
         let authority = *AUTHORITIES.get(number % STAYS)?;
@@ -47,7 +47,7 @@ impl Standing {
     }
 }
 
-/// Decides whether what `edit` does to what is visible, and what the summaries of `record` claim, is within the rule.
+/// Checks the rule for the messages that `edit` hides, and for the summaries of `record`.
 pub(super) fn check_authority(
     record: &CompactionRecord,
     messages: &[VisibleMessage],
@@ -80,8 +80,9 @@ pub(super) fn check_authority(
     Ok(())
 }
 
-/// Instructions of the caller and pins are neither hidden nor shortened, but by a record that takes back: of the groups that it
-/// was made from it leaves none behind the first message that it hides, and it neither shortens nor replaces anything.
+/// Checks that the record neither hides nor shortens instructions of the caller and pins. The exception is a record
+/// that takes back: it hides every group from its first hidden message up to its head, and it neither shortens nor
+/// replaces any message.
 fn check_stays(
     record: &CompactionRecord,
     messages: &[VisibleMessage],

@@ -6,29 +6,30 @@ use epitome_message::Part;
 use super::invalid;
 use crate::{Entry, StoreError};
 
-/// A store's facts about a stored message that an entry names as its anchor.
+/// The stored facts about a message that an entry names as its anchor.
 #[derive(Debug, Clone, Copy)]
 pub struct Anchor {
-    /// The first message of that message's own group: itself, if entries may name it.
+    /// The first message of that message's group. Entries may name the message only if it is itself the first one.
     pub anchor: Seq,
-    /// The revision that hid it.
+    /// The revision that hid the group, if it is hidden.
     pub hidden_by: Option<Revision>,
 }
 
 /// The placement of appended entries.
 #[derive(Debug)]
 pub struct Placement {
-    /// For each entry the revision that hides it from the start.
+    /// For each entry, the revision that hides it from the start, if there is one.
     pub hidden_by: Vec<Option<Revision>>,
-    /// Whether the append moves the revision.
+    /// Whether the append changes the revision.
     pub moves_revision: bool,
-    /// Number of the entries that are visible.
+    /// Number of the visible entries.
     pub live_messages: u64,
-    /// Number of tokens of those.
+    /// Number of their tokens.
     pub live_tokens: u64,
 }
 
-/// Places `entries`, the first of which gets the number `first`. `stored` finds a message of the log before them.
+/// Places `entries`. The first one gets the number `first`. `stored` returns the facts about an earlier message of the
+/// log.
 pub fn place(
     first: Seq,
     entries: &[Entry],
@@ -45,7 +46,7 @@ pub fn place(
         if group.anchor != entry.anchor {
             return Err(invalid(format!("append: {} is not the first message of a group", entry.anchor)));
         }
-        // An orphan is in the log only: it is neither visible nor ever hidden.
+        // An orphan is in the log only: it is neither visible nor hidden.
         let hidden_by = group.hidden_by.filter(|_| !entry.orphan);
         if hidden_by.is_none() && !entry.orphan {
             placement.live_messages = placement.live_messages.saturating_add(1);
@@ -72,7 +73,7 @@ fn anchor_of(
     Ok(Anchor { anchor: leader.map_or(seq, |leader| leader.anchor), hidden_by: None })
 }
 
-/// A message answers one call, and is in that call's group: a reader has split what answers several.
+/// Checks that a message answers at most one call. A reader splits a message that answers several.
 fn check_answer(entry: &Entry) -> Result<(), StoreError> {
     let is_answer = |part: &&Part| matches!(part, Part::ToolResult(_) | Part::ApprovalResponse(_));
     let answers = entry.message.parts().iter().filter(is_answer).count();

@@ -1,5 +1,5 @@
-//! The rule of edits: what may stand in the place of what people and instructions say. A commit that could put any text there
-//! could speak for them.
+//! The rule of stand-ins: the texts that may replace texts of users and instructions. Without this rule, a commit could
+//! put words into their mouths.
 
 use epitome_core::attribution::Authority;
 use epitome_core::message::Role;
@@ -9,10 +9,11 @@ use epitome_message::{Message, Part};
 /// Maximum length of the text between the brackets of a note, in bytes: room for a word such as `cleared` in any language.
 const NOTE_BYTES_MAX: usize = 24;
 
-/// Whether `text` may stand in place of `part` of `message`, in whose place `shown` stands now, if there is a stand-in.
+/// Whether `text` may stand in for `part` of `message`. `shown` is the present stand-in of the part, if there is one.
 ///
-/// A text of the model or a tool may become any text, such as a digest. A text of a user, or an instruction, may become an excerpt of
-/// itself, its beginning and its end around a note, or a note alone. For a text that was cut the same holds of the rest.
+/// A text of the model or a tool may become any text, such as a digest. A text of a user, or an instruction, may become
+/// an excerpt of itself (its beginning and its end around a note), or a note alone. For a text that was already cut,
+/// the same applies to the rest of it.
 pub(super) fn may_stand(message: &Message, part: &Part, shown: Option<&str>, text: &str) -> bool {
     let is_guarded = !matches!(message.role(), Role::Assistant | Role::Tool)
         || message.attribution().authority >= Authority::User;
@@ -26,7 +27,8 @@ pub(super) fn may_stand(message: &Message, part: &Part, shown: Option<&str>, tex
     }
 }
 
-/// Whether `text` is one word in brackets, which may have dots around it: `[cleared]`, `[... cut ...]`. One word asks for nothing.
+/// Whether `text` is one word in brackets, with optional dots around it: `[cleared]`, `[... cut ...]`. One word is no
+/// instruction.
 fn is_note(text: &str) -> bool {
     let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     inner.is_some_and(|inner| {
@@ -36,7 +38,8 @@ fn is_note(text: &str) -> bool {
     })
 }
 
-/// Whether `text` is the beginning of `original`, a note and its end, with white space around the note; or all of it.
+/// Whether `text` is `original`, or the beginning of `original`, a note and the end of `original`. White space around
+/// the note is allowed.
 fn is_excerpt(text: &str, original: &str) -> bool {
     if text == original {
         return true;
@@ -118,7 +121,7 @@ mod tests {
         for other in others {
             assert!(!is_excerpt(other, text), "{other}");
         }
-        // What is left does not overlap: nothing is said twice.
+        // The beginning and the end must not overlap, so that no text is repeated.
         assert!(!is_excerpt("No, no[cut]No, no", "No, no"));
     }
 

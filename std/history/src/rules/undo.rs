@@ -1,4 +1,4 @@
-//! Undoing a compaction, and deleting what is hidden.
+//! The rules of uncompacts and prunes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,16 +8,17 @@ use super::{VisibleMessage, VisibleSummary, invalid};
 use crate::edit::merged;
 use crate::{CompactionRecord, MessageEdit, PartStandIn, StoreError, StoreErrorKind, TokenCount};
 
-/// A store's facts about the undoing of the record that made a revision.
+/// The stored facts that decide about an uncompact.
 #[derive(Debug, Clone, Copy)]
 pub struct Undoing {
-    /// Whether a record made it, and then by which revision that is undone.
+    /// Whether the revision has a record, and then the revision of the record's uncompact, if there is one.
     pub found: Option<Option<Revision>>,
-    /// The latest revision that was made by a record and is not undone.
+    /// The revision of the latest record that is not undone.
     pub latest: Option<Revision>,
 }
 
-/// Decides whether the record that made `made` may be undone now. `Some` is the answer to a repetition.
+/// Checks whether the record of revision `made` may be undone now. Returns `Some` with the answer if it is a
+/// repetition.
 pub fn check_uncompact(made: Revision, undoing: Undoing) -> Result<Option<Revision>, StoreError> {
     match undoing.found {
         None => Err(invalid(format!("uncompact: no record made revision {made}; list the records first"))),
@@ -32,8 +33,9 @@ pub fn check_uncompact(made: Revision, undoing: Undoing) -> Result<Option<Revisi
     }
 }
 
-/// Checks that nothing which `record` has hidden was pruned; it made the revision `made`. `pruned_since` says whether there was a prune
-/// after it, through it or a later revision: that took all that the record had hidden, if it has hidden anything.
+/// Checks that no message or summary that `record` has hidden was pruned. The record has the revision `made`.
+/// `pruned_since` is true if there was a later prune through that or a later revision: such a prune deleted everything
+/// that the record had hidden.
 pub fn nothing_pruned(
     record: &CompactionRecord,
     made: Revision,
@@ -53,7 +55,7 @@ pub fn live(messages: &[VisibleMessage], summaries: &[VisibleSummary]) -> (u64, 
     ((messages.len() as u64).saturating_add(summaries.len() as u64), total)
 }
 
-/// Decides whether what is hidden at `through` or before may be pruned from a session at `revision`.
+/// Checks whether a session at `revision` may be pruned through `through`.
 pub fn check_prune(through: Revision, revision: Revision) -> Result<(), StoreError> {
     if through <= revision {
         return Ok(());
@@ -61,19 +63,19 @@ pub fn check_prune(through: Revision, revision: Revision) -> Result<(), StoreErr
     Err(invalid(format!("prune: the session is at revision {revision}, and has not come to {through} yet")))
 }
 
-/// The stand-ins of a message's parts.
+/// The present stand-ins of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Restored {
-    /// The latest record that put something there.
+    /// The revision of the latest record that set one of them.
     pub by: Revision,
     /// The stand-ins, by ascending ordinals.
     pub stand_ins: Vec<PartStandIn>,
-    /// The size of the message with that.
+    /// The size of the message with these stand-ins.
     pub count: TokenCount,
 }
 
-/// The stand-ins of the parts of the messages `wanted` after `edits`: those of the records that hold, oldest first, each with the revision
-/// that it made.
+/// The stand-ins of the messages `wanted` after `edits`. The edits are those of the records that are not undone, oldest
+/// first, each with the revision of its record.
 pub fn restored_edits<'a>(
     wanted: &BTreeSet<Seq>,
     edits: impl Iterator<Item = (Revision, &'a MessageEdit)>,
@@ -87,8 +89,8 @@ pub fn restored_edits<'a>(
     restored
 }
 
-/// `record` without the texts that stood in the messages of which `is_pruned` holds, and without what the summaries said
-/// of which `is_gone` holds, by their keys. `None` if it has nothing of that.
+/// `record` without the stand-in texts of the messages for which `is_pruned` returns true, and without the texts of the
+/// summaries for whose keys `is_gone` returns true. `None` if it has no such texts.
 pub fn bare_record(
     record: &CompactionRecord,
     is_pruned: impl Fn(Seq) -> bool,
@@ -106,7 +108,7 @@ pub fn bare_record(
     (bare != *record).then_some(bare)
 }
 
-/// Whether a prune has taken something of `record`: a text of a summary, or one that stood in a message.
+/// Whether a prune has deleted a text of `record`: that of a summary, or that of a stand-in.
 pub fn is_pruned_record(record: &CompactionRecord) -> bool {
     let stand_ins = record.edits.iter().flat_map(|edit| &edit.stand_ins);
     let mut emptied = stand_ins.filter_map(|stand_in| stand_in.text.as_ref());

@@ -1,4 +1,4 @@
-//! The values of a search: what limits it, and a message that it has found.
+//! The values of a search: its limits, and its results.
 
 use core::ops::Range;
 use std::collections::BTreeSet;
@@ -12,8 +12,8 @@ use crate::Timestamp;
 
 /// A search for the messages that are nearest to some words, in the logs of a store.
 ///
-/// Hidden and shortened messages are searched as they were appended: texts, tool calls and the texts of tool results. Instructions
-/// (system, developer), pruned messages and answers of the recall tool are never found.
+/// Hidden and shortened messages are searched in their appended form: texts, tool calls and the texts of tool results.
+/// Instructions (system, developer), pruned messages and answers of the recall tool are never found.
 ///
 /// ```
 /// use epitome_core::message::Role;
@@ -27,26 +27,26 @@ use crate::Timestamp;
 pub struct LogSearch {
     /// The words, in any script.
     pub words: Box<str>,
-    /// The sessions that are searched.
+    /// The sessions to search.
     pub scope: SearchScope,
-    /// The sequence numbers that are searched in each session, ascending and apart; `None` for all.
+    /// The sequence numbers to search in each session, ascending and disjoint; `None` for all.
     pub ranges: Option<Vec<Range<Seq>>>,
     /// The revisions whose hidden messages the search leaves out, for example those of `rewind` and `clear`. If there are none, the
     /// search also finds messages that a user has taken back.
     pub not_hidden_by: BTreeSet<Revision>,
-    /// The role of the messages that are searched; `None` for all.
+    /// The role of the messages to search; `None` for all.
     pub role: Option<Role>,
-    /// The tool whose calls and results are searched; `None` for all messages. A message with calls or results of several tools belongs
-    /// to each of them. A result belongs to the tool of its call, which stands before it in its group.
+    /// The tool whose calls and results are searched; `None` for all messages. A message with calls or results of
+    /// several tools belongs to each of them. A result belongs to the tool of its call, which is earlier in its group.
     pub tool: Option<Box<str>>,
     /// The earliest append time of the messages; `None` for all. An append without a time has that of the append before it. Appends
     /// before the first one with a time are left out only if that has a time before this one.
     pub since: Option<Timestamp>,
-    /// The most messages that are found.
+    /// The maximum number of results.
     pub limit: u32,
 }
 
-/// The sessions that a search looks at.
+/// The sessions in the scope of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SearchScope {
@@ -59,18 +59,18 @@ pub enum SearchScope {
     Session(SessionId),
 }
 
-/// A message that a search has found.
+/// A result of a search.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FoundMessage {
     /// The session.
     pub session: SessionId,
-    /// The message, as it was appended.
+    /// The message in its appended form.
     pub logged: Logged,
 }
 
 impl FoundMessage {
-    /// The message `logged` of a session.
+    /// Makes a result from the message `logged` of a session.
     #[must_use]
     pub const fn new(session: SessionId, logged: Logged) -> Self {
         Self { session, logged }
@@ -78,7 +78,7 @@ impl FoundMessage {
 }
 
 impl LogSearch {
-    /// The most messages that are found, unless the caller says otherwise.
+    /// The default maximum number of results.
     pub const LIMIT: u32 = 8;
 
     /// A search for these words in all sessions of the store.
@@ -161,14 +161,14 @@ impl LogSearch {
         self
     }
 
-    /// Sets the most messages that are found.
+    /// Sets the maximum number of results.
     #[must_use]
     pub const fn with_limit(mut self, limit: u32) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Whether the search looks at this session.
+    /// Whether this session is in the scope of the search.
     #[doc(hidden)]
     #[must_use]
     pub fn has_session(&self, session: &SessionId) -> bool {
@@ -179,7 +179,7 @@ impl LogSearch {
         }
     }
 
-    /// Whether the search looks at this message of such a session, by all but its tool, its time and its words.
+    /// Whether a message matches the search, apart from its session, its tool, its time and its words.
     #[doc(hidden)]
     #[must_use]
     pub fn has_message(&self, logged: &Logged) -> bool {
@@ -189,7 +189,7 @@ impl LogSearch {
             && self.role.is_none_or(|role| role == logged.entry.message.role())
     }
 
-    /// Whether the search looks at this sequence number.
+    /// Whether this sequence number is in the scope of the search.
     #[doc(hidden)]
     #[must_use]
     pub fn has_number(&self, seq: Seq) -> bool {

@@ -1,18 +1,18 @@
-//! The state of a session, which is kept beside its log.
+//! The state of a session, which is saved beside its log.
 
 use core::fmt;
 
 use epitome_core::Head;
 
-/// A counter of the states that a session has kept; 0 before the first one.
+/// A counter of the states that a session has saved; 0 before the first one.
 ///
-/// It is a counter of its own: neither appends nor commits move it, and it moves neither head nor revision.
+/// Appends and commits do not change it, and it does not change the head or the revision of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[expect(clippy::exhaustive_structs, reason = "a number and nothing else, as the other counters")]
 pub struct StateRevision(pub u64);
 
 impl StateRevision {
-    /// The one after it.
+    /// The next revision.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
@@ -25,18 +25,18 @@ impl fmt::Display for StateRevision {
     }
 }
 
-/// A session's state on its way into a store: any text. The store takes it as it is, and keeps the latest one only.
+/// A new state of a session: any text. The store does not interpret the text, and keeps only the latest state.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NewState<'a> {
-    /// The revision of the state that it was made from: it is kept only in place of that one.
+    /// The revision of the state that it was made from. It replaces only that state.
     pub made_from: StateRevision,
-    /// The state itself.
+    /// The text of the state.
     pub text: &'a str,
 }
 
 impl<'a> NewState<'a> {
-    /// `text`, made from the state of this revision.
+    /// Makes a new state `text` from the state of this revision.
     #[must_use]
     pub const fn new(made_from: StateRevision, text: &'a str) -> Self {
         Self { made_from, text }
@@ -49,21 +49,21 @@ impl fmt::Debug for NewState<'_> {
     }
 }
 
-/// A session's state as a store keeps it.
+/// A saved state of a session.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeptState {
-    /// Its revision.
+    /// The revision of the state.
     pub revision: StateRevision,
-    /// The session's head when it was kept. If that has moved on, something was appended by one who kept no state, or whose
-    /// state was refused, or did not come to it.
+    /// The session's head when the state was saved. If the session's head is higher now, another writer appended
+    /// without a state, its state was refused, or it stopped before it saved its state.
     pub head: Head,
-    /// The state itself.
+    /// The text of the state.
     pub text: Box<str>,
 }
 
 impl KeptState {
-    /// `text` under this revision, kept when the session was at `head`.
+    /// Makes a saved state with this revision, saved when the session was at `head`.
     #[must_use]
     pub const fn new(revision: StateRevision, head: Head, text: Box<str>) -> Self {
         Self { revision, head, text }
@@ -81,19 +81,19 @@ fn debug(f: &mut fmt::Formatter<'_>, name: &str, revision: StateRevision, text: 
     f.debug_struct(name).field("revision", &revision).field("bytes", &text.len()).finish_non_exhaustive()
 }
 
-/// The outcome for a state that came with an append.
+/// The outcome for a state that was saved with an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a caller must handle each, and there is no fourth")]
 pub enum StateOutcome {
-    /// The state is kept, under this revision.
+    /// The state is saved, with this revision.
     Kept(StateRevision),
-    /// Another one was kept since it was made, and stays.
+    /// Another state was saved meanwhile. That one stays.
     Stale,
-    /// The store keeps no state.
+    /// The store does not support states.
     Unsupported,
 }
 
-/// A state on its way into a store that works elsewhere than where it is called.
+/// An owned copy of a new state, for a store that works on another thread.
 #[derive(Clone)]
 pub struct OwnedState {
     pub(crate) made_from: StateRevision,

@@ -1,4 +1,4 @@
-//! Values that go into a store and come out of it.
+//! Arguments and results of a store.
 
 use core::fmt;
 use std::string::String;
@@ -11,18 +11,18 @@ use epitome_message::{Message, Part, Str};
 
 use crate::{PartStandIn, StoreError, StoreErrorKind, Timestamp, UnansweredCall};
 
-/// The name of a session: any text, compared byte by byte.
+/// The id of a session: any text, compared byte by byte.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(Box<str>);
 
 impl SessionId {
-    /// The session named `name`.
+    /// Makes the id with this text.
     #[must_use]
     pub fn new(name: impl Into<Box<str>>) -> Self {
         Self(name.into())
     }
 
-    /// The name.
+    /// The text of the id.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -53,48 +53,48 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// Makes an append repeatable: chosen by the caller, unique within a session for each thing to be appended.
+/// Idempotency key of an append. The caller chooses it, unique within a session for each append.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AppendToken(Arc<str>);
 
 impl AppendToken {
-    /// The token `text`.
+    /// Makes the token with this text.
     #[must_use]
     pub fn new(text: impl Into<Box<str>>) -> Self {
         Self(Arc::from(text.into()))
     }
 
-    /// Its text.
+    /// The text of the token.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Messages on their way into a log.
+/// Messages to append to a log.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Append<'a> {
-    /// Makes it repeatable.
+    /// The idempotency key of the append.
     pub token: &'a AppendToken,
-    /// The head that the entries were grouped at.
+    /// The head at which the entries were grouped.
     pub head: Head,
-    /// The rule for a session that has another head by now.
+    /// The rule for a session whose head has changed meanwhile.
     pub position: AppendPosition,
     /// The messages, in order.
     pub entries: &'a [Entry],
-    /// When that is; `None` if it is not known. A repetition does not change what was kept.
+    /// The time of the append; `None` if it is not known. A repetition does not change the stored time.
     pub time: Option<Timestamp>,
 }
 
 impl<'a> Append<'a> {
-    /// `entries` at `head`, at an unknown time.
+    /// Makes an append of `entries` at `head`, at an unknown time.
     #[must_use]
     pub const fn new(token: &'a AppendToken, head: Head, entries: &'a [Entry]) -> Self {
         Self { token, head, position: AppendPosition::Head, entries, time: None }
     }
 
-    /// Appends at the end of the session, wherever that is by now: see [`AppendPosition::End`].
+    /// Appends at the present end of the session: see [`AppendPosition::End`].
     #[must_use]
     pub const fn at_end(mut self) -> Self {
         self.position = AppendPosition::End;
@@ -113,52 +113,52 @@ impl<'a> Append<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum AppendPosition {
-    /// At its head. At another one it is a `Conflict`.
+    /// At the head of the append. A session at another head causes a `Conflict`.
     #[default]
     Head,
-    /// At the end of the session. If that is not its head, the store groups the entries anew, behind what others have appended
-    /// meanwhile, and keeps their sizes: no writer has to try again because another one was faster. A store that cannot do so
-    /// answers `Conflict`.
+    /// At the end of the session. If that is not the head of the append, the store groups the entries again, after the
+    /// messages of other writers, and keeps their sizes. No writer has to retry because another one was faster. A store
+    /// without support for this returns `Conflict`.
     End,
 }
 
-/// One message on its way into a log, with its group and its size.
+/// One message to append, with its group and its size.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Entry {
     /// The message.
     pub message: Message,
-    /// The sequence number of the first message of its group; its own if it is that message.
+    /// The sequence number of the first message of its group. For that message itself, its own number.
     pub anchor: Seq,
     /// The turn of its group.
     pub turn: Turn,
     /// Its size.
     pub count: TokenCount,
-    /// The tokens of each of its parts, in their order: of a call the arguments. Empty where nothing of it can
-    /// be shortened, or it is not known: then whoever needs it counts again.
+    /// The tokens of each of its parts, in order; for a call, those of the arguments. Empty if no part can be
+    /// shortened, or the sizes are not known. A reader that needs unknown sizes counts the parts again.
     pub part_tokens: Vec<Tokens>,
-    /// Whether it answers a call of an earlier turn. Its append then moves the revision, because it changes what was
-    /// already visible. As any message whose group is hidden when it is appended, it is then hidden too.
+    /// Whether it answers a call of an earlier turn. Its append then changes the revision, because it changes an
+    /// earlier group. If that group is hidden, the message is hidden from the start, as in every hidden group.
     pub late: bool,
-    /// Whether it answers no call at all. It stays in the log and is never projected.
+    /// Whether it answers no call at all. Such a message stays in the log and is never projected.
     pub orphan: bool,
 }
 
 impl Entry {
-    /// `message` as a member of the group at `anchor`.
+    /// Makes an entry with `message` in the group at `anchor`.
     #[must_use]
     pub const fn new(message: Message, anchor: Seq, turn: Turn, count: TokenCount) -> Self {
         Self { message, anchor, turn, count, part_tokens: Vec::new(), late: false, orphan: false }
     }
 
-    /// The id of the call that it answers, if it is an answer. The model's message is none: a result in it is a hosted
-    /// tool's, beside its call.
+    /// The id of the call that it answers, if it is an answer. A message of the model is never an answer: a result in
+    /// it is that of a hosted tool, together with its call.
     #[must_use]
     pub fn call_id(&self) -> Option<&str> {
         self.answers().filter(|(kind, _)| *kind == OpenKind::Call).map(|(_, id)| id)
     }
 
-    /// The call or the request for approval that it answers, by its id.
+    /// The kind and the id of the call or request for approval that it answers.
     #[must_use]
     pub fn answers(&self) -> Option<(OpenKind, &str)> {
         if !matches!(self.message.role(), Role::Tool | Role::User) {
@@ -172,20 +172,20 @@ impl Entry {
     }
 }
 
-/// The size of a message, how it is known, and by whose count.
+/// The size of a message, with its basis and its counter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TokenCount {
-    /// The amount, framing included.
+    /// The number of tokens, with framing.
     pub tokens: Tokens,
     /// The basis of the count.
     pub basis: Basis,
-    /// The name of the counter. Under another counter the message is counted again.
+    /// The name of the token counter. A history with another counter counts the message again.
     pub counter: Str,
 }
 
 impl TokenCount {
-    /// `tokens`, as `counter` says.
+    /// Makes a count of `tokens` by `counter`.
     #[must_use]
     pub const fn new(tokens: Tokens, basis: Basis, counter: Str) -> Self {
         Self { tokens, basis, counter }
@@ -198,34 +198,35 @@ impl TokenCount {
 pub struct Appended {
     /// The sequence number of the first appended message.
     pub first: Seq,
-    /// The session's head after it.
+    /// The session's head after the append.
     pub head: Head,
-    /// The session's revision after it.
+    /// The session's revision after the append.
     pub revision: Revision,
 }
 
 impl Appended {
-    /// An append from `first` up to `head`, which left the session at `revision`.
+    /// Makes the answer to an append from `first` up to `head`, after which the session is at `revision`.
     #[must_use]
     pub const fn new(first: Seq, head: Head, revision: Revision) -> Self {
         Self { first, head, revision }
     }
 }
 
-/// An append, as the session remembers it.
+/// An append in the list of a session's appends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoggedAppend {
-    /// Its token.
+    /// Its idempotency key.
     pub token: AppendToken,
-    /// The answer that was given then.
+    /// The answer to the append.
     pub appended: Appended,
-    /// When it was: never before the append before it. `None` if neither it nor an earlier one knew.
+    /// The time of the append, never before that of the append before. `None` if no time is known for it and all
+    /// earlier ones.
     pub time: Option<Timestamp>,
 }
 
 impl LoggedAppend {
-    /// The append under `token`.
+    /// Makes the append under `token`.
     #[must_use]
     pub const fn new(token: AppendToken, appended: Appended, time: Option<Timestamp>) -> Self {
         Self { token, appended, time }
@@ -236,7 +237,7 @@ impl LoggedAppend {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pruned {
-    /// The revision that it made; the session's own if it deleted nothing.
+    /// The revision of the prune; the session's revision if it deleted nothing.
     pub revision: Revision,
     /// The prune deletes messages that were hidden at this revision or before.
     pub through: Revision,
@@ -247,7 +248,7 @@ pub struct Pruned {
 }
 
 impl Pruned {
-    /// A prune through `through` that made `revision`, and deleted nothing yet.
+    /// Makes a prune through `through` with the revision `revision` that has deleted nothing.
     #[must_use]
     pub const fn new(revision: Revision, through: Revision) -> Self {
         Self { revision, through, messages: 0, summaries: 0 }
@@ -262,10 +263,10 @@ pub struct Loaded {
     pub head: Head,
     /// The session's revision.
     pub revision: Revision,
-    /// The visible messages and summaries, in ascending order of keys. Orphans are not in it.
+    /// The visible messages and summaries, ordered by key. Orphans are not included.
     pub live: Vec<Live>,
-    /// The hidden calls that still have no answer, by group and place in it: those that the records name, without those
-    /// that were answered by an append since.
+    /// The hidden calls without an answer, by group and by place in the group: the calls that the records name, without
+    /// those that a later append has answered.
     pub unanswered: Vec<UnansweredCall>,
 }
 
@@ -281,31 +282,31 @@ impl Loaded {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Live {
-    /// Its place: its own sequence number, or the lowest that a summary covers.
+    /// Its key: its own sequence number, or the lowest number that a summary covers.
     pub key: Seq,
     /// The message with its group and its size. A summary is a group of its own.
     pub entry: Entry,
-    /// The numbers that a summary covers, as its record says: ascending. Empty for a message of the log, whatever its attribution
-    /// claims.
+    /// The numbers that a summary covers according to its record, ascending. Empty for a message of the log,
+    /// independent of its attribution.
     pub covers: Vec<SeqRange>,
-    /// The stand-ins of parts of the log's message: `entry` has them in it, with its size after that.
+    /// The stand-ins of a message of the log. They are already applied in `entry`, and included in its size.
     pub stand_ins: Vec<PartStandIn>,
 }
 
 impl Live {
-    /// The log's message `entry` at `key`.
+    /// Makes a visible message of the log, `entry` at `key`.
     #[must_use]
     pub const fn new(key: Seq, entry: Entry) -> Self {
         Self { key, entry, covers: Vec::new(), stand_ins: Vec::new() }
     }
 
-    /// The summary `entry`, in place of the messages that it covers.
+    /// Makes the visible summary `entry`, in the place of the messages that it covers.
     #[must_use]
     pub const fn summary(key: Seq, entry: Entry, covers: Vec<SeqRange>) -> Self {
         Self { key, entry, covers, stand_ins: Vec::new() }
     }
 
-    /// The log's message `entry` at `key`, shortened: it has `count` then.
+    /// Makes a shortened message of the log, `entry` at `key`. `count` is its size with the stand-ins.
     #[must_use]
     pub fn shortened(key: Seq, mut entry: Entry, stand_ins: Vec<PartStandIn>, count: TokenCount) -> Self {
         entry.message = PartStandIn::apply(&stand_ins, &entry.message);
@@ -314,14 +315,14 @@ impl Live {
         Self { key, entry, covers: Vec::new(), stand_ins }
     }
 
-    /// Whether it is a message as it was appended: no summary, and not shortened.
+    /// Whether it is a message in its appended form: neither a summary nor shortened.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         self.covers.is_empty() && self.stand_ins.is_empty()
     }
 }
 
-/// A part of the full log.
+/// A page of the log.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LogPage {
@@ -332,14 +333,14 @@ pub struct LogPage {
 }
 
 impl LogPage {
-    /// A page and where the next one begins.
+    /// Makes a page, with the beginning of the next page.
     #[must_use]
     pub const fn new(messages: Vec<Logged>, next: Option<Seq>) -> Self {
         Self { messages, next }
     }
 }
 
-/// A message of the full log.
+/// A message of the log.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Logged {
@@ -349,15 +350,14 @@ pub struct Logged {
     pub entry: Entry,
     /// The revision that hid it; `None` while it is visible.
     pub hidden_by: Option<Revision>,
-    /// The latest revision that shortened parts of it and is not undone; `entry` is the message as it was appended all the
-    /// same.
+    /// The latest revision that shortened parts of it and is not undone. `entry` is the appended message nevertheless.
     pub edited_by: Option<Revision>,
-    /// The revision that deleted what it said; `entry` then has what is left of it.
+    /// The revision of the prune that deleted its text; `entry` then has the rest of the message.
     pub pruned_by: Option<Revision>,
 }
 
 impl Logged {
-    /// `entry` at `seq`.
+    /// Makes a message of the log, `entry` at `seq`.
     #[must_use]
     pub const fn new(seq: Seq, entry: Entry, hidden_by: Option<Revision>) -> Self {
         Self { seq, entry, hidden_by, edited_by: None, pruned_by: None }
@@ -368,27 +368,28 @@ impl Logged {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionInfo {
-    /// The session.
+    /// The id of the session.
     pub id: SessionId,
-    /// Its head: how many messages were appended to it.
+    /// Its head: the number of its appended messages.
     pub head: Head,
     /// Its revision.
     pub revision: Revision,
     /// Number of visible messages and summaries.
     pub live_messages: u64,
-    /// Number of tokens of those.
+    /// Number of their tokens.
     pub live_tokens: u64,
-    /// When its first append of a known time was.
+    /// The time of its first append with a known time.
     pub created: Option<Timestamp>,
-    /// When its last append of a known time was.
+    /// The time of its last append with a known time.
     pub appended: Option<Timestamp>,
-    /// Why the session cannot be read, as the errors of its operations say; all other fields but the id are then those of an empty session.
-    /// A store that lists sessions without reading their messages does not find every damage.
+    /// The reason why the session cannot be read, as in the errors of its operations. All other fields except the id
+    /// are then those of an empty session. A store that lists sessions without reading their messages does not find
+    /// every damage.
     pub damage: Option<String>,
 }
 
 impl SessionInfo {
-    /// A new session, empty.
+    /// Makes the entry of an empty session.
     #[must_use]
     pub const fn new(id: SessionId) -> Self {
         let (head, revision) = (Seq(0), Revision(0));
@@ -404,10 +405,10 @@ impl SessionInfo {
         }
     }
 
-    /// An entry that was read, or that of a session which is damaged.
+    /// The entry `read`, or the entry of a damaged session.
     ///
     /// # Errors
-    /// `read`, unless it is `Corrupt`.
+    /// The error of `read`, unless it is `Corrupt`.
     pub(crate) fn or_damaged(
         id: SessionId,
         read: Result<Option<Self>, StoreError>,

@@ -1,4 +1,4 @@
-//! The stored form of a compaction record, and its name.
+//! The stored form of a compaction record, and its id.
 
 use std::io;
 
@@ -14,30 +14,30 @@ use super::{
 };
 use crate::{CompactionRecord, MessageEdit, PartStandIn, RecordId, Summary, TokenCount, UnansweredCall};
 
-/// The stored form of `record`.
+/// Encodes `record`.
 ///
 /// # Errors
-/// [`StoredError::TooDeep`] if tool results are nested in a summary deeper than anything a reader makes.
+/// [`StoredError::TooDeep`] if tool results are nested in a summary more deeply than any reader makes them.
 pub fn encode_record(record: &CompactionRecord) -> Result<String, StoredError> {
     to_json(&StoredRecord::of(record)?)
 }
 
-/// The record that `text` is the stored form of.
+/// Decodes the record in `text`.
 ///
 /// # Errors
-/// [`StoredError`] says what is wrong with the text. It never holds a piece of it.
+/// [`StoredError`] describes the fault of the text. It never contains a piece of it.
 pub fn decode_record(text: &str) -> Result<CompactionRecord, StoredError> {
     from_json::<StoredRecord>(text)?.into_record()
 }
 
-/// Names `record` by what it does: equal edits, made from the same revision and head, have equal ids.
+/// Computes the id of `record` from its changes: equal edits, made from the same revision and head, have equal ids.
 ///
-/// The first 16 bytes of the SHA-256 of the revision and the head, and then of three sections, each begun by how many
-/// entries it has, so that none can be taken for another: the hidden ranges, the summaries' keys and stored forms, and
-/// the edited messages' numbers and stand-ins. Notes for people (the strategy's name, sizes) are not part of it.
+/// The id is the first 16 bytes of a SHA-256 over the revision, the head and three sections: the hidden ranges, the
+/// summaries' keys and stored forms, and the edited messages' numbers and stand-ins. Each section begins with its
+/// number of entries, so that the sections cannot be confused. The strategy's name and the sizes are not included.
 ///
 /// # Errors
-/// [`StoredError::TooDeep`], as [`encode_record`].
+/// [`StoredError::TooDeep`], as in [`encode_record`].
 pub fn record_id(record: &CompactionRecord) -> Result<RecordId, StoredError> {
     let mut hash = Sha256::new();
     hash.update(b"epitome record 1");
@@ -50,14 +50,15 @@ pub fn record_id(record: &CompactionRecord) -> Result<RecordId, StoredError> {
     }
     hash.update((record.summaries.len() as u64).to_le_bytes());
     for summary in &record.summaries {
-        // Written twice, once to learn how long it is, and held nowhere: a provider's may be as long as a conversation.
+        // Written twice, the first time to count its bytes, and never held in memory: a summary of a model provider may
+        // be as long as a conversation.
         let stored = StoredMessage::of(&summary.message, reader)?;
         let mut bytes = Each { count: 0, see: |_: &[u8]| {} };
         write_json(&stored, &mut bytes)?;
         hash.update(summary.key.0.to_le_bytes());
         hash.update(bytes.count.to_le_bytes());
         let each = Each { count: 0, see: |some: &[u8]| hash.update(some) };
-        // What it still holds goes on when it is dropped.
+        // Dropping the writer flushes its buffer.
         write_json(&stored, io::BufWriter::new(each))?;
     }
     hash_edits(&mut hash, &record.edits);
@@ -66,7 +67,7 @@ pub fn record_id(record: &CompactionRecord) -> Result<RecordId, StoredError> {
     Ok(RecordId::from_bytes(id))
 }
 
-/// Shows what is written, and counts it.
+/// A writer that counts the bytes and passes them to `see`.
 struct Each<F> {
     count: u64,
     see: F,
@@ -91,7 +92,7 @@ fn hash_edits(hash: &mut Sha256, edits: &[MessageEdit]) {
         hash.update((edit.stand_ins.len() as u64).to_le_bytes());
         for PartStandIn { ordinal, text } in &edit.stand_ins {
             hash.update(ordinal.to_le_bytes());
-            // What is taken out is not the same as what is replaced by an empty text.
+            // Distinguishes a removed part from a part that is replaced by an empty text.
             hash.update([u8::from(text.is_some())]);
             let text = text.as_deref().unwrap_or_default();
             hash.update((text.len() as u64).to_le_bytes());
@@ -149,7 +150,7 @@ struct StoredUnanswered {
 
 impl Versioned for StoredRecord {
     fn versions(&self) -> impl Iterator<Item = u64> {
-        // A summary of a newer release makes the whole record one of a newer release.
+        // A summary with a newer version makes the whole record one of a newer release.
         let summaries = self.summaries.iter().map(|summary| summary.message.v);
         core::iter::once(self.v).chain(summaries)
     }
@@ -232,12 +233,12 @@ fn from_stored(stored: Vec<StoredStandIn>) -> Vec<PartStandIn> {
     stored.into_iter().map(|StoredStandIn(ordinal, text)| PartStandIn::new(ordinal, text)).collect()
 }
 
-/// The stand-ins of a message's parts, for a store that keeps them beside the message: `[[ordinal,text],..]`.
+/// Encodes the stand-ins of a message, for a store that keeps them separately: `[[ordinal,text],..]`.
 pub fn encode_stand_ins(stand_ins: &[PartStandIn]) -> Result<String, StoredError> {
     to_json(&to_stored(stand_ins))
 }
 
-/// Reads a text of [`encode_stand_ins`].
+/// Decodes a text of [`encode_stand_ins`].
 pub fn decode_stand_ins(text: &str) -> Result<Vec<PartStandIn>, StoredError> {
     serde_json::from_str(text).map(from_stored).map_err(|error| super::malformed(&error))
 }

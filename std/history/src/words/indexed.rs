@@ -1,4 +1,4 @@
-//! Messages on their way into the index: their terms, and the marks of their roles and tools.
+//! Messages to index: their terms, and the marks of their roles and tools.
 
 use core::hash::Hash;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -9,26 +9,27 @@ use epitome_message::{Message, Str};
 use super::{role_mark, tool_mark};
 use crate::store::{calls, results};
 
-/// Messages that are indexed, with their groups: a result belongs to the tool of its call, which stands before it in its group. `K` names a
-/// group.
+/// Messages to index, with their groups. A result belongs to the tool of its call, which is earlier in its group. `K`
+/// identifies a group.
 #[derive(Debug)]
 pub struct Indexed<K> {
     pub postings: Postings,
-    /// The calls of each group: the sequence number of the message, the id, the tool.
+    /// The calls of each group: the sequence number of the message, the id of the call, the name of the tool.
     calls: HashMap<K, Vec<(i64, Str, Str)>>,
     /// The groups whose first message is indexed here.
     begun: HashSet<K>,
-    /// Each a result behind the first message of its group: its message's number and place, and the id of its call.
+    /// The results after the first message of their group: group, sequence number and place of the message, and the id
+    /// of the call.
     results: Vec<(K, i64, u32, Str)>,
 }
 
 impl<K: Copy + Eq + Ord + Hash> Indexed<K> {
-    /// Without messages.
+    /// Makes an empty set of messages.
     pub fn new() -> Self {
         Self { postings: Postings::new(), calls: HashMap::new(), begun: HashSet::new(), results: Vec::new() }
     }
 
-    /// Adds the terms of a message and the mark of its role. Returns whether it says something.
+    /// Adds the terms of a message and the mark of its role. Returns whether the message has terms.
     pub fn add(&mut self, place: u32, message: &Message) -> bool {
         let says_something = self.postings.add(place, message);
         if says_something {
@@ -54,7 +55,7 @@ impl<K: Copy + Eq + Ord + Hash> Indexed<K> {
         }
     }
 
-    /// Adds the calls of a message of a group that is not indexed here.
+    /// Adds the calls of a message that is in a group but not indexed here.
     pub fn add_calls(&mut self, message: &Message, group: K, seq: i64) {
         let own = calls(message).map(|call| (seq, call.id.clone(), call.name.clone()));
         let mut own = own.peekable();
@@ -63,7 +64,8 @@ impl<K: Copy + Eq + Ord + Hash> Indexed<K> {
         }
     }
 
-    /// The groups with results here that may have calls before, each with the number of its last result here.
+    /// The groups with results here whose calls may be in earlier messages, each with the number of its last result
+    /// here.
     pub fn missing(&self) -> BTreeMap<K, i64> {
         let mut missing = BTreeMap::new();
         for (group, seq, ..) in &self.results {
@@ -81,7 +83,7 @@ impl<K: Copy + Eq + Ord + Hash> Indexed<K> {
         calls.filter(move |(seq, own, _)| *seq < before && **own == *id).map(|(_, _, tool)| tool)
     }
 
-    /// The postings, with the marks of the tools.
+    /// Returns the postings, with the marks of the tools.
     pub fn finish(mut self) -> Postings {
         let results = core::mem::take(&mut self.results);
         let mut marks = Vec::new();

@@ -1,5 +1,5 @@
-//! A search in the index of a medium that keeps it session by session. The searches make the index: an append costs nothing more, and a
-//! session that nobody searches has no index.
+//! The search with an index, for a medium that keeps a separate index for each session. Searches write the index: an
+//! append costs nothing more, and a session without searches has no index.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::collections::HashMap;
@@ -15,10 +15,10 @@ use crate::rows::int;
 use crate::store::calls;
 use crate::{FoundMessage, HistoryStore, LogSearch, Logged, SearchScope, SessionId, StoreError};
 
-/// Maximum number of rows of the index that are read at once: each has some thousand bytes.
+/// Maximum number of rows of the index per read. Each row has some thousand bytes.
 const ROWS_MAX: usize = 512;
 
-/// Maximum number of requests to the medium at once.
+/// Maximum number of simultaneous requests to the medium.
 const AT_ONCE: usize = 8;
 
 /// The rows of a block, each with its first term.
@@ -26,13 +26,14 @@ pub type BlockRows = Vec<(Term, Vec<u8>)>;
 
 /// A medium that keeps rows of the index for each session.
 ///
-/// A prune removes the blocks of the messages that it deletes in the same step, and a deletion removes all. A damaged row is treated as a
-/// row that is missing: the next search writes it anew.
+/// A prune removes the blocks of the messages whose texts it deletes, in the same step. A deletion of a session removes
+/// all its blocks. A damaged row counts as missing: the next search writes it again.
 pub trait SessionWords: HistoryStore {
     /// The head of a session; `None` if there is none.
     fn head(&self, session: &SessionId) -> impl Future<Output = Result<Option<Head>, StoreError>> + Send;
 
-    /// The rows of these blocks that can have one of the terms, which ascend. `None` if there is no such session.
+    /// The rows of these blocks that can contain one of the terms, which are ascending. `None` if there is no such
+    /// session.
     fn words(
         &self,
         session: &SessionId,
@@ -40,7 +41,8 @@ pub trait SessionWords: HistoryStore {
         terms: &[Term],
     ) -> impl Future<Output = Result<Option<KeptWords>, StoreError>> + Send;
 
-    /// Writes the rows of a block, in place of those of the smaller blocks in it. Does nothing if the stamp of the session has changed.
+    /// Writes the rows of a block, and removes those of the smaller blocks in it. Does nothing if the stamp of the
+    /// session has changed.
     fn keep_words(
         &self,
         session: &SessionId,
@@ -50,20 +52,20 @@ pub trait SessionWords: HistoryStore {
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 }
 
-/// The rows that a session has of some blocks.
+/// The rows of a session for some blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a store fills it")]
 pub struct KeptWords {
-    /// The stamp of the session. It changes with each prune of messages and with each new session of the id.
+    /// The stamp of the session. It changes with each prune of messages, and with each new session of the same id.
     pub stamp: String,
-    /// By block its rows; `None` for a block that is not indexed.
+    /// For each block its rows; `None` for a block that is not indexed.
     pub rows: Vec<Option<BlockRows>>,
 }
 
-/// Finds the messages that are nearest to the words of `search`. Indexes the blocks that it has to read.
+/// Finds the messages that are nearest to the words of `search`. Indexes the blocks whose messages it has to read.
 ///
 /// # Errors
-/// As [`HistoryStore::search`].
+/// The errors of [`HistoryStore::search`].
 pub async fn search_sessions<S: SessionWords>(
     store: &S,
     search: &LogSearch,
@@ -79,7 +81,7 @@ pub async fn search_sessions<S: SessionWords>(
         messages = messages.saturating_add(searched(search, *head));
         looked_up = looked_up.saturating_add(own.saturating_mul(terms)).saturating_add(rest);
     }
-    // To look a term up in a block takes about as long as to read a message.
+    // A lookup of a term in a block takes about as long as reading a message.
     if messages <= READ_MAX || looked_up >= messages {
         return scan(store, search).await;
     }
@@ -130,14 +132,14 @@ pub async fn search_sessions<S: SessionWords>(
     }
 }
 
-/// A candidate: the place of its session among those that are searched, its block, and its place there.
+/// A candidate: the position of its session in the list of searched sessions, its block, and its place in the block.
 type Candidate = ((usize, Block), u32);
 
 fn number(((_, block), place): &Candidate) -> u64 {
     block.first.unsigned_abs().saturating_add(u64::from(*place))
 }
 
-/// Reads candidates of one session that are near each other.
+/// Reads candidates of one session that are close together.
 async fn read<S: SessionWords>(
     store: &S,
     sessions: &[(SessionId, Head)],
@@ -159,7 +161,7 @@ async fn read<S: SessionWords>(
     Ok(found)
 }
 
-/// The sessions that are searched, with their heads.
+/// The sessions in the scope of the search, with their heads.
 async fn sessions_of<S: SessionWords>(
     store: &S,
     search: &LogSearch,
@@ -179,30 +181,30 @@ async fn sessions_of<S: SessionWords>(
 /// The places of the terms in a block.
 struct Looked {
     block: Block,
-    /// By place, whether the message is searched by its number; `None` if all are.
+    /// For each place, whether the message's number is in the scope of the search; `None` if all are.
     admitted: Option<Vec<bool>>,
-    /// By the place of a term among those that are looked up, the places of the messages that have it.
+    /// For each looked-up term, the places of the messages that have it.
     places: Vec<Vec<u32>>,
 }
 
-/// Looks terms up in the blocks of a session, and in the messages behind them.
+/// Looks terms up in the blocks of a session, and in the messages after the blocks.
 struct Looker<'s, S> {
     store: &'s S,
     search: &'s LogSearch,
     session: &'s SessionId,
-    /// Ascending.
+    /// The terms, ascending.
     terms: &'s [Term],
-    /// By group that begins before a block, the end of the messages that were read for it, and those with calls.
+    /// For each group that begins before a block, the end of its messages that were read, and the messages with calls.
     groups: HashMap<Seq, (Seq, Vec<Logged>)>,
     unkept: &'s Unkept,
 }
 
-/// The blocks that a search makes for itself alone, because the medium refuses them.
+/// The blocks that a search indexes only in memory, because the medium refuses to write them.
 struct Unkept {
     is_refused: AtomicBool,
-    /// Number of messages in the blocks that are missing, as far as the sessions were looked at.
+    /// Number of messages in the missing blocks of the sessions so far.
     missing: AtomicU64,
-    /// Of more it reads all messages instead.
+    /// If more messages are missing, the search reads all messages instead.
     most: u64,
 }
 
@@ -217,7 +219,8 @@ impl Unkept {
 }
 
 impl<S: SessionWords> Looker<'_, S> {
-    /// The places of the terms in the session. One that is gone by now has none. `None` if the medium has too few blocks and refuses others.
+    /// The places of the terms in the session. A session that was deleted meanwhile has none. `None` if too many blocks
+    /// are missing and the medium refuses to write blocks.
     async fn look(mut self, head: Head) -> Result<Option<Vec<Looked>>, StoreError> {
         let begin = match self.search.since {
             Some(since) => unless_gone(before(self.store, self.session, Seq(0), since).await)?,
@@ -264,7 +267,8 @@ impl<S: SessionWords> Looker<'_, S> {
         self.terms.iter().map(|term| places_in_rows(rows, *term).ok()).collect()
     }
 
-    /// The places of the terms in a block, from its texts; `None` if the session is gone. Writes the block, if there is a stamp.
+    /// The places of the terms in a block, computed from its messages; `None` if the session was deleted. With a stamp,
+    /// also writes the block.
     async fn index(
         &mut self,
         block: Block,
@@ -284,7 +288,7 @@ impl<S: SessionWords> Looker<'_, S> {
             }
             next = page.next;
         }
-        // A shorter session has come in the place of the one that was listed.
+        // The listed session was replaced by a shorter one.
         if left > 0 {
             return Ok(None);
         }
@@ -298,7 +302,8 @@ impl<S: SessionWords> Looker<'_, S> {
         }
         let rows = indexed.finish().into_rows();
         let places = self.places(&rows);
-        // The answer of the search does not need the block: a medium that cannot be written is searched all the same.
+        // The result of the search does not depend on the written block, so a medium without write access can be
+        // searched too.
         if let Some(stamp) = stamp.filter(|_| !self.unkept.is_refused())
             && let Err(error) = self.store.keep_words(self.session, stamp, block, rows).await
         {
@@ -308,7 +313,7 @@ impl<S: SessionWords> Looker<'_, S> {
         Ok(places)
     }
 
-    /// The messages of a group that stand before a block and have calls.
+    /// The messages of a group that are before a block and have calls.
     async fn calls(&mut self, group: Seq, block: Block) -> Result<&[Logged], StoreError> {
         let (read_to, with_calls) = self.groups.entry(group).or_insert((group, Vec::new()));
         let mut next = Some(*read_to).filter(|first| int(first.0) < block.first);

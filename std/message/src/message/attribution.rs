@@ -6,29 +6,29 @@ use super::Str;
 
 /// The label that pins a message.
 pub const LABEL_IMPORTANT: &str = "important";
-/// The label that makes a message ephemeral: of use in this run only, and not stored.
+/// The label that makes a message ephemeral: it is for this run only, and not stored.
 pub const LABEL_EPHEMERAL: &str = "ephemeral";
 
 /// The source of a message, the trust in it, and the time that it must stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attribution {
-    /// Which component added the message: a provider's source id, or empty for the caller.
+    /// The component that added the message: a provider's source id, or empty for the caller.
     pub source_id: Str,
     /// The kind of that component.
     pub source: SourceKind,
-    /// The trust in its content.
+    /// The authority of its content.
     pub authority: Authority,
     /// The time that it must stay.
     pub retention: Retention,
-    /// The messages that a derived message stands for, in ascending order; empty for an original.
+    /// The messages that a derived message covers, in ascending order; empty for an original message.
     pub derived_from: Vec<SeqRange>,
     /// The caller's own label, for filters at run time.
     pub label: Option<Str>,
 }
 
 impl Attribution {
-    /// A message that the component `source_id` added.
+    /// The attribution of a message from the component `source_id`.
     #[must_use]
     pub fn new(source_id: impl Into<Str>, source: SourceKind, authority: Authority) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl Attribution {
         }
     }
 
-    /// A message that the caller added.
+    /// The attribution of a message from the caller.
     #[must_use]
     pub fn caller(authority: Authority) -> Self {
         Self::new("", SourceKind::Caller, authority)
@@ -54,17 +54,17 @@ impl Attribution {
         self
     }
 
-    /// Sets the ranges of messages that the message stands for.
+    /// Sets the ranges of messages that the message covers.
     #[must_use]
     pub fn with_derived_from(mut self, ranges: Vec<SeqRange>) -> Self {
         self.derived_from = ranges;
         self
     }
 
-    /// Sets the caller's label: any text, for filters at run time. Two labels also say how long the message must stay: `important` pins it,
-    /// `ephemeral` makes it ephemeral. A label is not stored; the retention that it sets is.
+    /// Sets the caller's label: any text, for filters at run time. Two labels also set the retention: `important`
+    /// pins the message, `ephemeral` makes it ephemeral. The label is not stored; the retention is.
     ///
-    /// Only this call gives a label its meaning. One that is read from a file is data.
+    /// Only this function gives a label its effect. A label in a file is plain data.
     #[must_use]
     pub fn with_label(mut self, label: impl Into<Str>) -> Self {
         let label = label.into();

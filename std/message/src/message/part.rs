@@ -10,7 +10,8 @@ use epitome_core::message::{
 
 use super::Str;
 
-/// The deepest nesting of tool results in a stored message. Providers nest once; the JSON reader gives up after about 40.
+/// The deepest nesting of tool results in a stored message. Provider formats nest once; the JSON reader stops at a
+/// depth of about 40.
 pub const NESTING_MAX: usize = 16;
 
 /// A piece of a message's content.
@@ -19,22 +20,22 @@ pub const NESTING_MAX: usize = 16;
 pub enum Part {
     /// Text.
     Text(Str),
-    /// Reasoning of the model before it spoke.
+    /// Reasoning of the model before its answer.
     Reasoning(Reasoning),
     /// A call of a tool by the model.
     ToolCall(ToolCall),
-    /// The answer to a call.
+    /// The result of a call.
     ToolResult(ToolResult),
     /// An image, a sound, a video or a document.
     Media(Media),
-    /// A question to a person whether something may be done.
+    /// A request for approval to a person.
     ApprovalRequest(Approval),
-    /// The person's answer.
+    /// The person's answer to a request for approval.
     ApprovalResponse(ApprovalAnswer),
-    /// The stand-in of messages that a provider compacted itself. It is tied to that provider, and to a model of its: others
-    /// are sent its text.
+    /// The stand-in of messages that a provider compacted. Only this provider can read it, in requests to the model
+    /// it was made for. Other providers and models receive its text.
     Compaction(CompactionPart),
-    /// A part of a kind that the reader does not know, kept as it was written.
+    /// A part of an unknown kind, with its source text.
     Unknown(UnknownPart),
 }
 
@@ -63,7 +64,7 @@ pub struct Reasoning {
     pub id: Option<Str>,
     /// The readable part; empty when there is none.
     pub text: Str,
-    /// The signed or encrypted part, to be sent back byte for byte.
+    /// The signed or encrypted part, which is sent back byte for byte.
     pub opaque: Option<Str>,
 }
 
@@ -83,11 +84,11 @@ impl Reasoning {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ToolCall {
-    /// Pairs the call with its result.
+    /// The id that pairs the call with its result.
     pub id: Str,
     /// The tool's name.
     pub name: Str,
-    /// The arguments, as the model wrote them: JSON text for most tools.
+    /// The arguments in the model's own text: JSON for most tools.
     pub arguments: Str,
     /// The side that runs the tool.
     pub kind: CallKind,
@@ -105,11 +106,11 @@ impl ToolCall {
     }
 }
 
-/// The answer to a call.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ToolResult {
-    /// The call that it answers.
+    /// The id of the call.
     pub call_id: Str,
     /// The content of the result: texts and media.
     pub parts: Vec<Part>,
@@ -121,12 +122,12 @@ impl ToolResult {
     /// The result of the call `call_id`.
     #[must_use]
     pub fn new(call_id: impl Into<Str>, mut parts: Vec<Part>) -> Self {
-        // It stays as long as the message, and mostly it is one text.
+        // The result lives as long as the message, and usually has one text.
         parts.shrink_to_fit();
         Self { call_id: call_id.into(), parts, is_error: false }
     }
 
-    /// Its texts, without media.
+    /// The texts of the result, joined, without media.
     ///
     /// ```
     /// use epitome_message::{Part, ToolResult};
@@ -154,7 +155,7 @@ pub(super) fn joined(parts: &[Part]) -> Cow<'_, str> {
     texts.fold(Cow::Borrowed(first), |all, more| Cow::Owned(all.into_owned() + more))
 }
 
-/// The parts of the tool's output.
+/// Visits the parts of the tool's output.
 impl Parts for ToolResult {
     fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>)) {
         for part in &self.parts {
@@ -169,11 +170,11 @@ impl Parts for ToolResult {
 pub struct Media {
     /// The kind of the media.
     pub kind: MediaKind,
-    /// Its media type; empty when unknown.
+    /// The media type; empty if it is not known.
     pub mime: Str,
     /// The source of its bytes.
     pub source: MediaSource,
-    /// Its size, if that is known.
+    /// The size, if it is known.
     pub extent: MediaExtent,
 }
 
@@ -184,8 +185,8 @@ impl Media {
         Self { kind, mime: mime.into(), source, extent: MediaExtent::UNKNOWN }
     }
 
-    /// The media type, for formats that must have one. Where it is unknown: that of the ending of the URL, else `image/*`, `audio/*` or `video/*`
-    /// by the kind; empty for a document.
+    /// The media type, for formats that require one. If it is not known: the type for the file extension of the
+    /// URL, otherwise `image/*`, `audio/*` or `video/*` by the kind; empty for a document.
     ///
     /// ```
     /// use epitome_core::message::MediaKind;
@@ -236,13 +237,13 @@ pub enum MediaSource {
     Uri(Str),
 }
 
-/// The subject of a request for approval, or of the answer to one.
+/// The subject of a request for approval, and of its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Approval {
-    /// Pairs the request with its answer.
+    /// The id that pairs the request with its answer.
     pub id: Str,
-    /// The call that may or may not be run; empty when there is none.
+    /// The id of the call that needs approval; empty if there is none.
     pub call_id: Str,
 }
 
@@ -262,7 +263,7 @@ impl Approval {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ApprovalAnswer {
-    /// Which request it answers.
+    /// The request that it answers.
     pub approval: Approval,
     /// Whether the person agreed.
     pub approved: bool,
@@ -280,20 +281,21 @@ impl ApprovalAnswer {
     }
 }
 
-/// The content that a provider left in place of messages that it compacted itself.
+/// The content with which a provider replaced messages that it compacted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CompactionPart {
-    /// The provider that made it, and the only one that can read it.
+    /// The provider that made it. No other provider can read it.
     pub provider: Str,
-    /// The model in whose conversation it stands, the only one that it is sent to; empty where that is not known, and then it is
-    /// sent to any of the provider's.
+    /// The model that it was made for, the only one that receives it. Empty if the model is not known; any model of
+    /// the provider then receives it.
     pub model: Str,
     /// The readable summary; empty when there is none.
     pub text: Str,
-    /// The payload, to be sent back byte for byte.
+    /// The payload, which is sent back byte for byte.
     pub opaque: Option<Str>,
-    /// Number of tokens that the provider reported for the payload. Without it, the size of the payload is estimated from its length.
+    /// Number of tokens that the provider reported for the payload. Without it, the size of the payload is
+    /// estimated from its length.
     pub tokens: Option<Tokens>,
 }
 
@@ -311,14 +313,14 @@ impl CompactionPart {
         self
     }
 
-    /// Sets the only model that the part is for.
+    /// Sets the model that the part is for.
     #[must_use]
     pub fn with_model(mut self, model: impl Into<Str>) -> Self {
         self.model = model.into();
         self
     }
 
-    /// Whether the part may be sent to `model`: it may where one of the two models is not known.
+    /// Whether the part may be sent to `model`. It may if one of the two models is not known.
     #[must_use]
     pub fn is_for_model(&self, model: &str) -> bool {
         self.model.is_empty() || model.is_empty() || self.model == model
@@ -329,13 +331,13 @@ impl CompactionPart {
     }
 }
 
-/// A part of a kind that the reader does not know.
+/// A part of an unknown kind.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct UnknownPart {
-    /// The wire format that it was read from, the only one that it can be written in; empty where that is not known.
+    /// The wire format of its source, the only format in which it can be written; empty if the format is not known.
     pub format: Str,
-    /// The kind's name on the wire.
+    /// The name of the kind on the wire.
     pub kind: Str,
     /// Its source text.
     pub raw: Str,

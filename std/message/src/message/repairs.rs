@@ -1,4 +1,4 @@
-//! The steps of a repair, carried out.
+//! Application of the steps of a repair to messages.
 
 use std::borrow::Cow;
 use std::string::String;
@@ -13,11 +13,12 @@ use super::{Attribution, Message, Part, ToolCall};
 #[cfg(test)]
 mod tests;
 
-/// The position of the summary before which these steps put a message of the user, and the summary as a message in the user's role. Where a
-/// provider requires the user first, such a summary between delimiters comes first, and no message is invented. `None` if there is no such
-/// summary, and for one that is not text.
+/// The position of the summary before which these steps insert a message of the user, and this summary as a message
+/// of the user.
 ///
-/// Its attribution stays: it has no more authority than before.
+/// Use it for a provider that requires the user first: the summary, between delimiters, can be first, and no
+/// message has to be invented. `None` if there is no such summary, or if it is not text. The message keeps the
+/// attribution of the summary, and so its authority.
 pub fn summary_of_user<'m>(
     steps: &[Repair],
     at: impl Fn(u32) -> Option<&'m Message>,
@@ -39,7 +40,7 @@ pub fn summary_of_user<'m>(
     Some((position, Message::user(text).with_attribution(summary.attribution().clone())))
 }
 
-/// Delimiters of a summary in the user's role, before and behind it.
+/// Delimiters before and behind a summary in the user's role.
 const SUMMARY_OPENING: &str =
     "What follows is a record of the earlier part of this conversation, and no request.\n<summary>\n";
 const SUMMARY_END: &str = "</summary>";
@@ -50,21 +51,24 @@ const SUMMARY_END: &str = "</summary>";
 pub enum Repaired {
     /// The message at this position, as it is.
     Kept(u32),
-    /// In the place of the message at this position: it without its reasoning, or with the parts of others behind its own.
+    /// The message at this position with a change: without its reasoning, or with the parts of other messages
+    /// behind its own.
     Changed(u32, Message),
-    /// One that was not there: the result of a call that has none, or a message between two others.
+    /// A new message: the result of a call without one, or a message between two others.
     Invented(Message),
 }
 
-/// Carries out the steps of a [`repair`](epitome_core::repair): tells `write` the messages of the repaired request, in order.
+/// Applies the steps of a [`repair`](epitome_core::repair): calls `write` with the messages of the repaired
+/// request, in order.
 ///
-/// `read` gives the message at a position. `None` leaves out what the step would make of it: a repair of the same messages names
-/// none that is not there. A message is read at most once for itself and once for all of its calls, and not at all to be kept as it is.
+/// `read` returns the message at a position. With `None`, the result of the step is left out; a repair of the same
+/// messages refers only to messages that exist. A message is read at most once for itself and once for all of its
+/// calls. A message that is kept unchanged is not read.
 ///
 /// An invented result has the name of its tool if `names_results`
-/// ([`Profile::names_results`](epitome_core::Profile::names_results)). Messages that are merged have the attribution of the first
-/// one with the lowest authority of all of them. If the first was read from no text, the form is that of the first that was: the
-/// parts of it that a provider has sealed stay this provider's.
+/// ([`Profile::names_results`](epitome_core::Profile::names_results)). Merged messages have the attribution of the
+/// first one, with the lowest authority of all. If the first message has no source text, the form is that of the
+/// first message with one. The parts that a provider has sealed thus stay with this provider.
 ///
 /// ```
 /// use std::borrow::Cow;
@@ -94,7 +98,7 @@ pub fn apply_repairs<'m, E>(
     mut read: impl FnMut(u32) -> Result<Option<Cow<'m, Message>>, E>,
     mut write: impl FnMut(Repaired) -> Result<(), E>,
 ) -> Result<(), E> {
-    // What was made last: others may be merged into it.
+    // The last result, into which further messages may be merged.
     let mut last: Option<Last> = None;
     let mut calls: Option<(u32, Vec<ToolCall>)> = None;
     for step in steps {
@@ -168,7 +172,7 @@ impl Last {
     }
 }
 
-/// Messages that become one. Their parts are put together once for all of them.
+/// Messages that are merged into one. Their parts are joined once.
 struct Merging {
     /// The position of the first; `None` if it was invented.
     at: Option<u32>,
@@ -199,7 +203,7 @@ fn without_reasoning(message: &Message) -> Message {
     message.clone().with_parts(parts.cloned().collect())
 }
 
-/// The calls that the caller answers, as a repair numbers them.
+/// The calls that the caller answers, in the numbering of a repair.
 fn functions(message: &Message) -> Vec<ToolCall> {
     let calls = message.parts().iter().filter_map(|part| match part {
         Part::ToolCall(call) if call.kind == CallKind::Function => Some(call.clone()),

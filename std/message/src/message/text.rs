@@ -5,25 +5,25 @@ use core::fmt;
 use core::ops::{Deref, Range};
 use std::sync::{Arc, LazyLock};
 
-/// Text that is held once and shared: a whole of its own, or a slice of the text that a message was read from.
+/// Shared text: a whole text, or a slice of the text that a message was read from.
 #[derive(Clone)]
 pub struct Str {
     whole: Arc<str>,
-    /// Byte offset of its beginning in `whole`. Offsets have four bytes each, because a message holds many of these.
+    /// Byte offset of its beginning in `whole`. Offsets have four bytes, because a message has many such texts.
     start: u32,
     /// [`TO_THE_END`], or the place.
     end: u32,
 }
 
-/// The end of a text, wherever that is.
+/// Stands for the end of a text of any length.
 const TO_THE_END: u32 = u32::MAX;
 
 const _: () = assert!(size_of::<Str>() <= 24, "a message holds many of these");
 
 impl Str {
-    /// The part `range` of `whole`, without a copy unless it lies behind the first four gigabytes.
+    /// The slice `range` of `whole`. It is a copy only if it ends behind the first four gigabytes.
     ///
-    /// `None` when the range does not lie in the text or cuts a character.
+    /// `None` if the range is outside the text or divides a character.
     #[must_use]
     pub fn slice_of(whole: &Arc<str>, range: Range<usize>) -> Option<Self> {
         let text = whole.get(range.clone())?;
@@ -68,7 +68,7 @@ impl Borrow<str> for Str {
 
 impl Default for Str {
     fn default() -> Self {
-        // Held once: most messages have several texts that say nothing.
+        // One shared value, because most messages have several empty texts.
         Self::from(Arc::clone(&EMPTY))
     }
 }
@@ -96,7 +96,7 @@ impl From<String> for Str {
     }
 }
 
-/// The text itself. `Debug` shows its length only, so that no log line has what somebody said.
+/// The text itself. `Debug` shows only its length, to keep conversations out of logs.
 impl fmt::Display for Str {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self)
@@ -105,7 +105,7 @@ impl fmt::Display for Str {
 
 impl fmt::Debug for Str {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What was said stays out of logs.
+        // Without the text, to keep conversations out of logs.
         write!(f, "Str({} bytes)", self.len())
     }
 }

@@ -1,4 +1,4 @@
-//! An owned message as planners and checks see it.
+//! An owned message as a [`MessageView`], for planners and checks.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,8 @@ use epitome_core::message::{CallKind, MessageView, PartView, Parts, Role};
 
 use super::{Message, Part};
 
-/// A call whose result stands in the same message of the model is seen as [`CallKind::Hosted`], whoever ran it: no result follows.
+/// A call with its result in the same message of the model has the kind [`CallKind::Hosted`], whichever side ran
+/// it, because no result follows.
 impl Parts for Message {
     fn for_each_part(&self, visit: &mut dyn FnMut(PartView<'_>)) {
         let answered = self.answered_in_place();
@@ -41,7 +42,7 @@ impl MessageView for Message {
 }
 
 impl Message {
-    /// The ids of the calls whose results stand in this message of the model. An empty id names none.
+    /// The ids of the calls with results in this message of the model. An empty id does not count.
     fn answered_in_place(&self) -> HashSet<&str> {
         let result = |part: &'_ Part| matches!(part, Part::ToolResult(_));
         if self.role != Role::Assistant || !self.parts.iter().any(result) {

@@ -1,4 +1,4 @@
-//! A counter with a model's framing and rules.
+//! A token counter with a model's framing and media rules.
 
 use core::fmt;
 
@@ -8,8 +8,10 @@ use sha2::{Digest, Sha256};
 use super::{Model, Models};
 use crate::tokens::{UnknownCounter, counter_by_name};
 
-/// Counts for one model: its tokenizer, its provider's framing, its rules for media. Its name says which: that of the tokenizer, and
-/// where they matter the model's, with a digest of rules that are not those of the built-in table.
+/// The token counter of one model: its tokenizer, its provider's framing, and its rules for media.
+///
+/// Its name is that of the tokenizer, followed by that of the model if framing or rules differ from the
+/// tokenizer's. Rules that differ from the built-in table add a digest.
 ///
 /// ```
 /// use epitome_core::{Basis, TokenCounter};
@@ -32,11 +34,11 @@ impl ModelCounter {
         Ok(Self::over(counter_by_name(&model.encoding)?, model))
     }
 
-    /// The texts counted by `inner`, all else as for `model`.
+    /// A counter that counts texts with `inner`, and all else by the rules of `model`.
     #[must_use]
     pub fn over(inner: Box<dyn TokenCounter + Send + Sync>, model: &Model) -> Self {
         let (framing, media) = (model.framing(), model.media_rules());
-        // A name stands for all of a count: only one that counts alike may share it.
+        // Equal names promise equal counts.
         let mut name = inner.name().to_owned();
         if (framing, media) != (inner.framing(), inner.media_rules()) {
             name += &format!("@{}", model.name);
@@ -49,7 +51,7 @@ impl ModelCounter {
     }
 }
 
-/// Tells rules apart that were given for a model from those that the built-in table has for it, and from each other.
+/// A digest that distinguishes given rules from the built-in rules of the model, and from each other.
 fn digest(framing: Framing, media: MediaRules) -> String {
     let [a, b, c, d, ..] = <[u8; 32]>::from(Sha256::digest(format!("{framing:?} {media:?}")));
     format!("#{:08x}", u32::from_be_bytes([a, b, c, d]))

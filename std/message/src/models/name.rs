@@ -1,6 +1,6 @@
-//! The forms in which a model's name is looked up.
+//! The forms of a model's name for the look-up.
 
-/// `name`, and what it is without vendor, region, date and version, in the order in which they are tried.
+/// `name`, and its forms without vendor, region, date and version, in the order of the look-up.
 pub(super) fn forms(name: &str) -> Vec<String> {
     let whole = name.trim().to_ascii_lowercase();
     let mut forms = vec![whole.clone()];
@@ -17,13 +17,13 @@ pub(super) fn forms(name: &str) -> Vec<String> {
     }
 }
 
-/// The known names that are most like one of `forms`, the most like first.
+/// The known names that are nearest to one of `forms`, nearest first.
 pub(super) fn nearest<'a>(forms: &[String], known: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut near: Vec<(usize, &str)> = known
         .filter_map(|name| {
             let distances = forms.iter().map(|form| distance(form, name));
             let distance = distances.min().unwrap_or(usize::MAX);
-            // Half of a name wrong is another name.
+            // A name with half of its letters wrong is another name.
             (distance.saturating_mul(2) <= name.len()).then_some((distance, name))
         })
         .collect();
@@ -33,11 +33,11 @@ pub(super) fn nearest<'a>(forms: &[String], known: impl Iterator<Item = &'a str>
 }
 
 fn distance(form: &str, name: &str) -> usize {
-    // What is much longer than any name is no slip of the pen, and its distance would take long to find.
+    // A text longer than any name is no typing error, and its distance would take long to compute.
     if form.len() > NAME_BYTES_MAX { usize::MAX } else { strsim::osa_distance(form, name) }
 }
 
-/// Without the region and the vendor that Bedrock writes before a name.
+/// The name without the region and the vendor of Bedrock.
 fn without_place(name: &str) -> &str {
     let without = |name: &'_ str, prefixes: &[&str]| {
         prefixes.iter().find_map(|prefix| name.strip_prefix(prefix).map(|rest| name.len() - rest.len()))
@@ -48,7 +48,7 @@ fn without_place(name: &str) -> &str {
     name.get(vendor..).unwrap_or(name)
 }
 
-/// Without one ending: a version, a date or a word that says which of several editions.
+/// The name without one ending: a version, a date, or a word for an edition. `None` if it has no such ending.
 fn without_ending(name: &str) -> Option<&str> {
     let words = ["-latest", "-preview", "-0"];
     if let Some(rest) = words.iter().find_map(|word| name.strip_suffix(word)) {
@@ -71,7 +71,7 @@ fn without_ending(name: &str) -> Option<&str> {
 const REGIONS: &[&str] = &["us-gov.", "us.", "eu.", "apac.", "jp.", "au.", "ca.", "global."];
 const VENDORS: &[&str] =
     &["anthropic.", "openai.", "meta.", "mistral.", "deepseek.", "qwen.", "google.", "amazon.", "cohere."];
-/// Maximum number of names that an error offers.
+/// Maximum number of names that an error suggests.
 const NEAREST_MAX: usize = 3;
-/// No model has a longer name.
+/// Maximum bytes of a model's name.
 const NAME_BYTES_MAX: usize = 100;

@@ -1,8 +1,8 @@
-//! Prices of tokens relative to each other, and the number of requests after which a compaction pays.
+//! Relative prices of tokens, and the number of requests after which a compaction pays.
 
 use core::time::Duration;
 
-/// The prices of a model's provider, in thousandths of an input token that no prompt cache holds.
+/// The prices of a model's provider, in thousandths of the price of an uncached input token.
 ///
 /// ```
 /// use epitome_message::models::Models;
@@ -18,54 +18,55 @@ use core::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Prices {
-    /// An input token that is written to the cache: 1,250 where that costs a quarter more.
+    /// Price of an input token that is written to the cache: 1,250 if writing costs a quarter more.
     pub write: u32,
-    /// An input token that is read from the cache.
+    /// Price of an input token that is read from the cache.
     pub read: u32,
-    /// A token of an answer.
+    /// Price of an output token.
     pub output: u32,
-    /// The shortest beginning that is cached, in tokens.
+    /// The shortest prefix that the provider caches, in tokens.
     pub cached_min: u64,
     /// The lifetime of an unused prefix in the cache; `None` if it is not published.
     pub lifetime: Option<Duration>,
 }
 
-/// Whether a provider's prompt cache still holds what the last request began with.
+/// Whether a provider's prompt cache still covers the prefix of the last request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[expect(clippy::exhaustive_enums, reason = "it holds the prompt or it does not")]
 pub enum Cache {
-    /// The cache holds it.
+    /// The cache covers it.
     #[default]
     Warm,
-    /// The cache has expired: the next request writes all of itself, compacted or not.
+    /// The cache has expired: the next request writes all its tokens, compacted or not.
     Cold,
 }
 
-/// One input token that no cache holds.
+/// Price of an uncached input token.
 const INPUT: u64 = 1_000;
 
 impl Prices {
-    /// A cache that writes at no extra price, reads at `read`, and holds any beginning; `output` for a token of an answer.
+    /// Prices for a cache without a surcharge for writing and without a shortest prefix, with `read` for a cached
+    /// token and `output` for an output token.
     #[must_use]
     pub const fn new(read: u32, output: u32) -> Self {
         Self { write: 1_000, read, output, cached_min: 0, lifetime: None }
     }
 
-    /// The number of requests after which a compaction has cost no more than going on without it, while the cache is warm: 0 if it
-    /// has cost nothing, `None` if it never pays.
+    /// The number of requests after which a compaction has cost no more than the conversation without it, while the
+    /// cache is warm: 0 if it cost nothing, `None` if it never pays.
     ///
-    /// The request had `before` tokens and has `after`, of which the first `stable` are as they were; `made` is what it cost to make
-    /// it, in thousandths of an input token. Whatever is not stable is written to the cache once more; from then on each request
-    /// reads `before - after` tokens less. Valuing these at the full price of input would be wrong: they would have been read from
-    /// the cache.
+    /// `before` and `after` are the tokens of the request; the first `stable` of them are unchanged. `made` is the
+    /// price of making the compaction, in thousandths of an input token. All tokens behind the stable ones are
+    /// written to the cache once more. From then on each request reads `before - after` tokens less. The saving is
+    /// counted at the price of cached tokens, because these tokens would have been read from the cache.
     #[must_use]
     pub fn pays_after(&self, before: u64, after: u64, stable: u64, made: u64) -> Option<u64> {
         let saves = self.saves(before, after);
         (saves > 0).then(|| self.costs(after, stable, made).div_ceil(saves))
     }
 
-    /// The price of such a compaction while the cache is warm, in thousandths of an input token: `made`, and the tokens that are
-    /// written to the cache once more.
+    /// The price of such a compaction while the cache is warm, in thousandths of an input token: `made`, plus the
+    /// tokens that are written to the cache once more.
     #[must_use]
     pub fn costs(&self, after: u64, stable: u64, made: u64) -> u64 {
         let stable = if stable < self.cached_min { 0 } else { stable.min(after) };
@@ -73,15 +74,17 @@ impl Prices {
         after.saturating_sub(stable).saturating_mul(once).saturating_add(made)
     }
 
-    /// The amount that each request saves after it while the cache is warm, in thousandths of an input token.
+    /// The saving of each later request while the cache is warm, in thousandths of an input token.
     #[must_use]
     pub fn saves(&self, before: u64, after: u64) -> u64 {
         before.saturating_sub(after).saturating_mul(u64::from(self.read))
     }
 
-    /// The number of requests after which a compaction has cost no more than going on without it, if the cache has expired: 0 if
-    /// it cost nothing to make it, `None` if it never pays. The first request would write `before` tokens and writes `after`; each
-    /// that follows reads as many less.
+    /// The number of requests after which a compaction has cost no more than the conversation without it, if the
+    /// cache has expired: 0 if making it cost nothing, `None` if it never pays.
+    ///
+    /// The first request writes `after` tokens to the cache instead of `before`. Each later request reads as many
+    /// tokens less.
     ///
     /// ```
     /// use epitome_message::models::Models;
@@ -102,15 +105,15 @@ impl Prices {
         }
     }
 
-    /// The state of the cache after a pause of this length. Without a published lifetime it counts as warm.
+    /// The state of the cache after a pause of this length. Without a published lifetime, the cache counts as warm.
     #[must_use]
     pub fn cache_after(&self, idle: Duration) -> Cache {
         if self.lifetime.is_some_and(|lifetime| idle > lifetime) { Cache::Cold } else { Cache::Warm }
     }
 
-    /// The price of the input of a request of so many tokens, in thousandths of an input token, where the cache holds the first
-    /// `cached` of it. A beginning shorter than [`cached_min`](Self::cached_min) is not read from the cache, and a request shorter
-    /// than that is not written to it.
+    /// The price of the input of a request with `tokens` tokens, in thousandths of an input token, if the cache
+    /// covers the first `cached` of them. A prefix shorter than [`cached_min`](Self::cached_min) is not read from
+    /// the cache, and a request shorter than that is not written to it.
     ///
     /// ```
     /// use epitome_message::models::Prices;
@@ -136,14 +139,15 @@ impl Prices {
         read.saturating_mul(self.read as u64).saturating_add(new)
     }
 
-    /// The price of a summary of so many tokens that a request of its own asks for: it reads what is summarized, which no cache
-    /// holds in that form.
+    /// The price of a summary of `tokens` tokens from a separate request. This request reads the `covered` tokens,
+    /// which no cache holds in that form.
     #[must_use]
     pub fn summary(&self, covered: u64, tokens: u64) -> u64 {
         covered.saturating_mul(INPUT).saturating_add(tokens.saturating_mul(u64::from(self.output)))
     }
 
-    /// The price of a summary of `tokens` that a model writes behind a request of `cached` tokens, all of them in the cache.
+    /// The price of a summary of `tokens` tokens that a model writes behind a request of `cached` tokens, all of
+    /// them in the cache.
     #[must_use]
     pub fn summary_within(&self, cached: u64, tokens: u64) -> u64 {
         let (read, output) = (u64::from(self.read), u64::from(self.output));

@@ -1,4 +1,4 @@
-//! Reading rows.
+//! The parser of the rows of a table.
 
 use core::error::Error;
 use core::fmt;
@@ -57,7 +57,7 @@ fn number(column: &str, field: &str) -> Result<Option<u64>, String> {
     }
 }
 
-/// The rule that a field names; `None` for `none` and for an empty field.
+/// The rule in a field; `None` for `none` and for an empty field.
 fn image_rule(field: &str) -> Result<Option<ImageRule>, String> {
     let (kind, figures) = field.split_once(':').unwrap_or((field, ""));
     let figures: Option<Vec<u32>> =
@@ -81,7 +81,7 @@ fn image_rule(field: &str) -> Result<Option<ImageRule>, String> {
     }))
 }
 
-/// The prices that a field lists; `None` for an empty one.
+/// The prices in a field; `None` for an empty field.
 fn price_list(field: &str) -> Result<Option<Prices>, String> {
     if field.is_empty() {
         return Ok(None);
@@ -117,11 +117,11 @@ fn thousandths(multiple: &str) -> Option<u32> {
     whole.parse::<u32>().ok()?.checked_mul(1_000)?.checked_add(rest)
 }
 
-/// A row that cannot be read.
+/// An invalid row of a table of models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RowError {
-    /// Its line, from 1.
+    /// The line, counted from 1.
     pub line: usize,
     /// The error, and the expected value.
     pub what: String,

@@ -6,14 +6,15 @@ use core::fmt;
 use epitome_core::{Amount, Basis, TokenCounter, Tokens, ToolFraming};
 use serde_json::Value;
 
-/// The size of the tools that a request offers, `json` being its `tools`: a list of functions as Chat Completions,
-/// Responses or Anthropic write them. Tools without a name, which the provider runs itself, count nothing.
+/// The size of the tools of a request, with `json` as the request's `tools`: a list of functions in the form of
+/// Chat Completions, Responses or Anthropic. Tools without a name, which the provider runs itself, count nothing.
 ///
 /// # Formula
 /// `num_tokens_for_tools` of the `OpenAI` Cookbook ("How to count tokens with tiktoken"), with the counter's
 /// [`ToolFraming`]: each function has `name:description` without the full stop at its end, each property
-/// `name:type:description`, each value of a list its text. The recipe knows flat properties; what is nested counts by the
-/// same rule, level by level, and makes an estimate of the sum, as does a provider that publishes no recipe.
+/// `name:type:description`, each value of a list its text. The published formula covers flat properties. Nested
+/// schemas count by the same rule, level by level, and make the sum an estimate. The sum is also an estimate for a
+/// provider without a published formula.
 ///
 /// ```
 /// use epitome_core::ClassEstimator;
@@ -33,7 +34,8 @@ pub fn measure_tools(json: &str, counter: &(impl TokenCounter + ?Sized)) -> Resu
     Ok(measure_functions(tools.iter().filter_map(function), counter))
 }
 
-/// [`measure_tools`] of functions that are no JSON text: the name, the description and the JSON schema of the arguments of each.
+/// The size of functions that are not JSON text: as [`measure_tools`], from the name, the description and the JSON
+/// schema of the arguments of each.
 ///
 /// ```
 /// use epitome_core::ClassEstimator;
@@ -78,7 +80,7 @@ struct Sum<'c, C: TokenCounter + ?Sized> {
     counter: &'c C,
     framing: ToolFraming,
     tokens: i64,
-    /// Whether there was something that the recipe does not know.
+    /// Whether a schema has parts that the published formula does not cover.
     nested: bool,
 }
 
@@ -89,7 +91,7 @@ impl<C: TokenCounter + ?Sized> Sum<'_, C> {
         self.schema(schema, DEPTH_MAX);
     }
 
-    /// Its properties, and the schemas within it.
+    /// Adds the properties of a schema, and the schemas within it.
     fn schema(&mut self, schema: &Value, depth: u32) {
         let Some(depth) = depth.checked_sub(1) else { return };
         let properties = schema.get("properties").and_then(Value::as_object).filter(|all| !all.is_empty());
@@ -104,7 +106,7 @@ impl<C: TokenCounter + ?Sized> Sum<'_, C> {
             self.nested |= ["properties", "$ref"].iter().any(|nests| property.get(nests).is_some());
             self.schema(property, depth);
         }
-        // Of the elements of a list the recipe knows the type.
+        // The published formula covers only the type of the elements of a list.
         let says_more =
             |inner: &&Value| inner.as_object().is_some_and(|it| it.keys().any(|key| key != "type"));
         for inner in within(schema).filter(says_more) {
@@ -133,7 +135,7 @@ impl<C: TokenCounter + ?Sized> Sum<'_, C> {
     }
 }
 
-/// The schemas that a schema is made of, beside those of its properties.
+/// The schemas within a schema, other than those of its properties.
 fn within(schema: &Value) -> impl Iterator<Item = &Value> {
     let one = ["items", "additionalProperties", "not"].into_iter().filter_map(|key| schema.get(key));
     let lists = ["anyOf", "oneOf", "allOf", "prefixItems"]
@@ -159,13 +161,13 @@ fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The tools of a request are no JSON array.
+/// An error: the tools of a request are not a JSON array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolsError {
-    /// The line at which reading stopped, from 1.
+    /// The line of the error, counted from 1.
     pub line: usize,
-    /// The column, from 1.
+    /// The column of the error, counted from 1.
     pub column: usize,
 }
 
@@ -177,5 +179,5 @@ impl fmt::Display for ToolsError {
 
 impl Error for ToolsError {}
 
-/// A schema that is nested deeper is not counted further; the parser stops at 128 levels of JSON.
+/// Maximum depth of a schema that is counted. The parser stops at 128 levels of JSON.
 const DEPTH_MAX: u32 = 64;

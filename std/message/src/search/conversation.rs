@@ -1,4 +1,4 @@
-//! Both indexes of a conversation in one pass over its texts.
+//! A search index and an update index of one conversation, made in one pass.
 
 use core::ops::Range;
 
@@ -7,8 +7,9 @@ use super::sentences::for_each_sentence;
 use super::updates::{Sentences, Update};
 use super::vocabulary::Vocabulary;
 
-/// The messages of a conversation: a [`SearchIndex`](super::SearchIndex) of the messages, and an
-/// [`UpdateIndex`](super::UpdateIndex) of texts in them, made in one pass. Each says what the index alone would say.
+/// An index of a conversation: a [`SearchIndex`](super::SearchIndex) of its messages and an
+/// [`UpdateIndex`](super::UpdateIndex) of texts in them, made in one pass. The results are those of the two
+/// separate indexes.
 ///
 /// ```
 /// use epitome_message::search::ConversationIndex;
@@ -22,26 +23,27 @@ use super::vocabulary::Vocabulary;
 /// assert_eq!((updates.len(), updates[0].older, updates[0].newer), (1, 0, 2));
 /// ```
 ///
-/// *Cost*: adding takes one pass over the message; the rest as of the two indexes, but for one table of terms in place of two.
+/// *Cost*: adding takes one pass over the message. The other costs are those of the two indexes, with one table of
+/// terms instead of two.
 #[derive(Debug, Clone, Default)]
 pub struct ConversationIndex {
     vocabulary: Vocabulary,
     messages: Counts,
     texts: Sentences,
-    /// Room for the terms of a piece of a text.
+    /// Buffer for the terms of a piece of a text.
     room: Vec<u32>,
 }
 
 impl ConversationIndex {
-    /// Without messages.
+    /// An index without messages.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a message, all of which is searched, with the places of the texts in it whose sentences may be updated and may update
-    /// others: ascending, apart from each other, and between characters. Words end where such a text does. Messages and texts are
-    /// numbered from 0.
+    /// Adds a message. All of its text is searched. Only sentences within the ranges `texts` can be updated or
+    /// update others. These ranges are in ascending order, do not overlap, and end between characters; words end at
+    /// their bounds. Messages and texts are numbered from 0.
     pub fn add(&mut self, message: &str, texts: &[Range<usize>]) {
         let mut from = 0;
         for text in texts {
@@ -59,14 +61,14 @@ impl ConversationIndex {
         self.messages.weights()
     }
 
-    /// The similarity of each message to one of them: [`SearchIndex::scores_like`](super::SearchIndex::scores_like), by a look at the terms of
-    /// all messages.
+    /// The similarity of each message to the message with this number, as
+    /// [`SearchIndex::scores_like`](super::SearchIndex::scores_like). It reads the terms of all messages.
     #[must_use]
     pub fn scores_like(&self, message: usize) -> Vec<u64> {
         self.messages.scores_like(message)
     }
 
-    /// Which texts are updated: [`UpdateIndex::updates`](super::UpdateIndex::updates).
+    /// The updates between texts, as [`UpdateIndex::updates`](super::UpdateIndex::updates).
     #[must_use]
     pub fn updates(&self, may_update: impl Fn(usize) -> bool) -> Vec<Update> {
         self.texts.updates(may_update)

@@ -6,11 +6,11 @@ use super::log2::Rarities;
 /// The terms of each text, with their counts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
-    /// By the number of a term.
+    /// The row of each term, by the number of the term.
     rows: Vec<Row>,
-    /// One text after the other.
+    /// The counts of all texts, in order.
     counts: Vec<Count>,
-    /// By text, where its counts end, and how many terms it has, repeated ones too.
+    /// By text, the end of its counts, and the number of its terms with repetitions.
     texts: Vec<(usize, u64)>,
     /// Number of terms of the text that is being added.
     length: u64,
@@ -25,7 +25,7 @@ struct Row {
     at: u32,
 }
 
-/// Number of times that a text has a term.
+/// Number of occurrences of a term in a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Count {
     pub(super) term: u32,
@@ -33,7 +33,7 @@ pub(super) struct Count {
 }
 
 impl Counts {
-    /// Some terms more of the text that is being added.
+    /// Adds further terms of the current text.
     pub(super) fn add(&mut self, terms: &[u32]) {
         self.length += terms.len() as u64;
         let text = as_u32(self.texts.len()).saturating_add(1);
@@ -53,7 +53,7 @@ impl Counts {
         }
     }
 
-    /// The counts of the text that was being added. The next term is one of the next text.
+    /// Ends the current text, and returns its counts.
     pub(super) fn end_text(&mut self) -> &[Count] {
         self.texts.push((self.counts.len(), self.length));
         self.all.add(self.length);
@@ -65,7 +65,7 @@ impl Counts {
         self.texts.len()
     }
 
-    /// [`SearchIndex::weights`](super::SearchIndex::weights).
+    /// As [`SearchIndex::weights`](super::SearchIndex::weights).
     pub(super) fn weights(&self) -> Vec<u64> {
         let mut rarities = Rarities::among(self.len() as u64);
         let rare: Vec<u64> = self.rows.iter().map(|row| rarities.of(row.with)).collect();
@@ -73,7 +73,7 @@ impl Counts {
         (0..self.len()).map(|text| self.of_text(text).iter().map(of_term).sum()).collect()
     }
 
-    /// [`SearchIndex::scores_like`](super::SearchIndex::scores_like), by a look at all counts.
+    /// As [`SearchIndex::scores_like`](super::SearchIndex::scores_like). It reads all counts.
     pub(super) fn scores_like(&self, text: usize) -> Vec<u64> {
         let mut rarities = vec![None; self.rows.len()];
         for own in self.of_text(text) {
@@ -96,7 +96,7 @@ impl Counts {
         self.all.rarity(self.rows.get(term as usize).map_or(0, |row| u64::from(row.with)))
     }
 
-    /// The score of a text that has a term of this rarity so many times.
+    /// The score of a text that has a term of this rarity `count` times.
     pub(super) fn score(&self, text: usize, count: u32, rarity: u64) -> u64 {
         let (_, length) = self.texts.get(text).copied().unwrap_or_default();
         self.all.score(count, length, rarity)

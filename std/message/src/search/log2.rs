@@ -1,12 +1,12 @@
 //! Logarithms that are equal on every platform.
 
-/// The bits behind the point.
+/// Number of bits behind the binary point.
 const BITS: u32 = 16;
 
 /// The logarithm to base 2, in units of 1 / 65,536, rounded down; that of 0 is 0.
 pub(super) fn log2(number: u64) -> u64 {
     let Some(whole) = number.checked_ilog2() else { return 0 };
-    // The number between 1 and 2, as 1.63 bits; squared it has twice the logarithm.
+    // A fixed-point number between 1 and 2, with 63 bits behind the point. Its square has twice the logarithm.
     let mut rest = u128::from(number) << (63 - whole);
     let mut log = u64::from(whole);
     for _ in 0..BITS {
@@ -18,13 +18,14 @@ pub(super) fn log2(number: u64) -> u64 {
     log
 }
 
-/// The rarity of something that `with` of `all` have: `log2(1 + all / with)`, in units of 1 / 65,536. Each is computed once.
+/// Rarities of terms: `log2(1 + all / with)` for a term in `with` of `all` texts, in units of 1 / 65,536. Each is
+/// computed once.
 pub(super) struct Rarities {
     all: u64,
     known: Vec<Option<u64>>,
 }
 
-/// Number of rarities that are remembered: one of a greater `with` is computed each time.
+/// Number of rarities in memory. With a larger `with`, a rarity is computed each time.
 const KNOWN_MAX: usize = 4_096;
 
 impl Rarities {

@@ -1,4 +1,4 @@
-//! A search for the messages that are nearest to one query.
+//! A search for the messages nearest to one query.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -7,11 +7,13 @@ use super::record::{pieces, said, without_role};
 use super::{Hit, Search, Term};
 use crate::Message;
 
-/// Finds the messages that are nearest to one query, in one pass over them, and keeps none of their texts. A long message is as near as the
-/// nearest of its pieces: what it says once counts as if it stood alone. The higher score of the messages directly before and after it
-/// counts too, by half: an answer often stands beside the words of a question. See [`beside`].
+/// Finds the messages that are nearest to one query, in one pass over them. It stores none of their texts.
 ///
-/// What a message says is what [`said`] makes of it: no instructions, and no earlier recalls.
+/// A long message is as near as its nearest piece, so that a single statement in it counts in full. Half of the
+/// higher score of the two adjacent messages is added, because an answer is often next to the words of a question:
+/// see [`beside`].
+///
+/// The text of a message is the result of [`said`]: no instructions, and no earlier recalls.
 ///
 /// ```
 /// use epitome_message::Message;
@@ -26,7 +28,7 @@ use crate::Message;
 #[derive(Debug, Clone)]
 pub struct MessageSearch {
     search: Search,
-    /// The pieces with words of the query, by their places in the search, each with the number of its message.
+    /// The pieces with a term of the query: the number of each piece in the search, and of its message.
     numbers: Vec<(u64, u64)>,
     messages: u64,
 }
@@ -38,25 +40,26 @@ impl MessageSearch {
         Self { search: Search::new(query), numbers: Vec::new(), messages: 0 }
     }
 
-    /// A search that looks at some messages of a larger collection: see [`Search::of_collection`].
+    /// A search over some messages of a larger collection: see [`Search::of_collection`].
     #[must_use]
     pub fn of_collection(query: &str, texts: u64, with: impl Fn(Term) -> u64) -> Self {
         Self { search: Search::of_collection(query, texts, with), numbers: Vec::new(), messages: 0 }
     }
 
-    /// Whether the query has no term, so that nothing is near to it.
+    /// Whether the query has no term. No message is near such a query.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         self.search.is_blank()
     }
 
-    /// Looks at a message, which the caller knows by this number. A message with the next number stands directly behind it in the same
-    /// conversation. One that says nothing is passed over.
+    /// Adds a message with the caller's number. A message with the next number must be directly behind it in the
+    /// same conversation. A message without a text is skipped.
     pub fn add(&mut self, number: u64, message: &Message) {
         self.add_said(number, &said(message));
     }
 
-    /// Looks at a message as [`add`](Self::add) does, by the text that [`said`] makes of it. Returns whether it has a word of the query.
+    /// Adds a message like [`add`](Self::add), by its text from [`said`]. Returns whether it has a word of the
+    /// query.
     pub fn add_said(&mut self, number: u64, said: &str) -> bool {
         if said.is_empty() {
             return false;
@@ -77,8 +80,8 @@ impl MessageSearch {
         self.messages
     }
 
-    /// The numbers of the messages that are nearest, at most so many, the nearest first. One without a word of the query is never
-    /// among them.
+    /// The numbers of the nearest messages, at most `messages_max`, nearest first. A message without a word of the
+    /// query is never included.
     #[must_use]
     pub fn nearest(&self, messages_max: usize) -> Vec<u64> {
         let (mut scores, mut found) = (HashMap::new(), Vec::new());
@@ -100,18 +103,20 @@ impl MessageSearch {
         found.into_iter().take(messages_max).map(|(.., number)| number).collect()
     }
 
-    /// Whether a message has a word of the query. A message whose piece ends within a word can be near and have none.
+    /// Whether a message has a word of the query. A message may be near without one, if one of its pieces ends
+    /// within a word.
     #[must_use]
     pub fn has_word(&self, message: &Message) -> bool {
         self.search.has_term(without_role(&said(message)))
     }
 }
 
-/// The score of a message by its own score and those of the messages directly before and after it. A message that has no word of the
-/// query has no score.
+/// The score of a message from its own score and the scores of the messages directly before and after it. A message
+/// without a word of the query has the score 0.
 ///
-/// With it the ten nearest messages have 65 % of the hidden evidence for the questions of LoCoMo (Maharana et al. 2024), by the own score
-/// alone 57 % (`epitome eval locomo10.json --keep 10%`). With a quarter or all of the neighbour's score they have less.
+/// With this score, the ten nearest messages have 65 % of the hidden evidence for the questions of LoCoMo (Maharana
+/// et al. 2024); with the own score alone 57 % (`epitome eval locomo10.json --keep 10%`). A quarter or all of the
+/// neighbour's score gives less.
 #[must_use]
 pub fn beside(own: u64, before: u64, after: u64) -> u64 {
     if own == 0 { 0 } else { own.saturating_add(before.max(after) / 2) }
@@ -124,7 +129,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// By a look at every pair of messages.
+        /// Compares with a naive search over every pair of messages.
         #[test]
         fn the_nearest_are_those_with_the_highest_scores_beside_their_neighbours(
             texts in prop::collection::vec(("[a-d]{1,2}( [a-d]{1,2}){0,3}", 1..4_u64, 1..300_usize), 0..12),

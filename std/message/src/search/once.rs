@@ -5,10 +5,11 @@ use super::each_term;
 use super::postings::Term;
 use super::vocabulary::Vocabulary;
 
-/// Finds the texts that are nearest to one query, in one pass over them. It gives each text the score that a
-/// [`SearchIndex`](super::SearchIndex) of the same texts gives.
+/// Finds the texts that are nearest to one query, in one pass over them. The scores are those of a
+/// [`SearchIndex`](super::SearchIndex) of the same texts.
 ///
-/// *Cost*: one pass over each text. A text with a term of the query takes some 40 bytes of memory, another one takes none.
+/// *Cost*: one pass over each text. A text with a term of the query takes some 40 bytes of memory, another one
+/// takes none.
 ///
 /// ```
 /// use epitome_message::search::Search;
@@ -23,17 +24,17 @@ use super::vocabulary::Vocabulary;
 pub struct Search {
     /// The terms of the query.
     terms: Vocabulary,
-    /// By the number of a term, how many texts have it.
+    /// Number of texts with each term, by the number of the term.
     with: Vec<u64>,
     all: Bm25,
-    /// The collection that the texts are of, if that is not only what was looked at: how many texts it has, and by the number of a term
-    /// how many have it.
+    /// The larger collection, if there is one: the number of its texts, and the number of texts with each term, by
+    /// the number of the term.
     collection: Option<(u64, Vec<u64>)>,
     /// The texts with a term of the query.
     found: Vec<Candidate>,
-    /// The counts of their terms, one text after the other.
+    /// The counts of their terms, in order of the texts.
     counts: Vec<(u32, u32)>,
-    /// By the number of a term, its count in the text that is looked at; 0 between texts.
+    /// The count of each term in the current text, by the number of the term; 0 between texts.
     own: Vec<u32>,
 }
 
@@ -41,11 +42,11 @@ pub struct Search {
 struct Candidate {
     text: u64,
     length: u64,
-    /// End of its counts.
+    /// The end of its counts.
     end: usize,
 }
 
-/// A text that a search has found.
+/// A text that a search found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Hit {
@@ -68,8 +69,8 @@ impl Search {
         Self { terms, with, all, collection: None, found: Vec::new(), counts: Vec::new(), own }
     }
 
-    /// A search that looks at some texts of a larger collection, of `texts` texts: a word is as rare as `with` says, by which so many of
-    /// these texts have a term.
+    /// A search over some texts of a larger collection of `texts` texts. `with` returns the number of texts in the
+    /// collection with a term, which determines the term's rarity.
     #[must_use]
     pub fn of_collection(query: &str, texts: u64, with: impl Fn(Term) -> u64) -> Self {
         let mut search = Self::new(query);
@@ -90,7 +91,7 @@ impl Search {
         self.terms.len() == 0
     }
 
-    /// Looks at the next text. Returns whether it has a term of the query.
+    /// Adds the next text. Returns whether it has a term of the query.
     pub fn add(&mut self, text: &str) -> bool {
         let (before, mut length) = (self.counts.len(), 0_u64);
         each_term(text, |term| {
@@ -115,7 +116,7 @@ impl Search {
         is_found
     }
 
-    /// Whether a text has a term of the query. It is not looked at otherwise.
+    /// Whether a text has a term of the query. The text is not added to the search.
     #[must_use]
     pub fn has_term(&self, text: &str) -> bool {
         let mut has_one = false;
@@ -123,19 +124,20 @@ impl Search {
         has_one
     }
 
-    /// Number of texts that were looked at.
+    /// Number of added texts.
     #[must_use]
     pub const fn len(&self) -> u64 {
         self.all.texts
     }
 
-    /// Whether none was.
+    /// Whether no text was added.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.all.texts == 0
     }
 
-    /// The `count` texts that are nearest to the query, the nearest first; of equal ones the newest.
+    /// The `count` texts that are nearest to the query, nearest first. Of equally near texts the newest comes
+    /// first.
     #[must_use]
     pub fn nearest(&self, count: usize) -> Vec<Hit> {
         let (texts, with) = match &self.collection {
@@ -150,7 +152,7 @@ impl Search {
             start = found.end;
             let scores =
                 counts.iter().map(|(term, count)| self.all.score(*count, found.length, rarity(*term)));
-            // A word that all of very many texts have is worth less than one unit.
+            // A word in all texts of a very large collection has less than one unit.
             Hit { score: scores.fold(0, u64::saturating_add).max(1), text: found.text }
         });
         let mut hits: Vec<Hit> = scored.collect();
@@ -164,7 +166,7 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// A word that all of very many texts have is worth less than one unit, and is found all the same.
+    /// A word in all texts of a very large collection has less than one unit, and is found all the same.
     #[test]
     fn a_word_of_all_texts_is_found() {
         let mut search = Search::new("2026");

@@ -1,13 +1,13 @@
-//! An index of words in blocks of bytes, for stores that keep it beside their messages.
+//! An index of words in blocks of bytes, for stores that save it with their messages.
 
 use super::record::{said, without_role};
 use super::terms::each_term;
 use crate::Message;
 
-/// The most bytes of a row, unless one term has more: a page of a database has room for it.
+/// Maximum bytes of a row, unless a single term needs more. A row of this size fits a page of a database.
 const ROW_BYTES_MAX: usize = 3_000;
 
-/// A term in an index: 32 bits of the hash of a word. Two words of a large store may have one term.
+/// A term in an index: 32 bits of the hash of a word. Two words of a large store may have the same term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Term(pub u32);
@@ -17,13 +17,13 @@ impl Term {
         Self((hash ^ (hash >> 32)) as u32)
     }
 
-    /// The term with these bits, as a store has kept it.
+    /// The term with these bits, as a store saved it.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    /// A term of the words `text` that no other text has as a word. A store marks messages with it.
+    /// A term from `kind` and `text` that is no word of a text. A store marks messages with it.
     #[must_use]
     pub fn mark(kind: &str, text: &str) -> Self {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -44,9 +44,10 @@ pub fn query_terms(query: &str) -> Vec<Term> {
     terms
 }
 
-/// Which of some numbered messages have which terms: a block of an index.
+/// An index of the terms of numbered messages: one block of a store's index.
 ///
-/// It is written as rows, each the terms from one on and their messages. Whoever looks a term up reads one row.
+/// It is written as rows. Each row has the terms from one term on, with their messages. A look-up of a term reads
+/// one row.
 ///
 /// ```
 /// use epitome_message::Message;
@@ -63,11 +64,11 @@ pub fn query_terms(query: &str) -> Vec<Term> {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Postings {
-    /// Each the term of a message, in the upper half, and its number.
+    /// The term (upper half) and the number (lower half) of a message, for each pair.
     pairs: Vec<u64>,
 }
 
-/// Bytes that are no row of an index.
+/// An error: the bytes are no row of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TornRow;
@@ -81,33 +82,33 @@ impl core::fmt::Display for TornRow {
 impl core::error::Error for TornRow {}
 
 impl Postings {
-    /// Without messages.
+    /// A block without messages.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds the terms of a message. Returns whether it has one.
+    /// Adds the terms of a message. Returns whether it has any.
     pub fn add(&mut self, number: u32, message: &Message) -> bool {
         let mut terms = Vec::new();
         each_term(without_role(&said(message)), |hash| terms.push(Term::of_hash(hash)));
-        // A long text says most of its words more than once.
+        // A long text repeats most of its words.
         terms.sort_unstable();
         terms.dedup();
         self.pairs.extend(terms.iter().map(|term| pair(*term, number)));
         !terms.is_empty()
     }
 
-    /// Marks a message with a term that it does not say.
+    /// Adds a mark to a message: a term that is not in its text.
     pub fn mark(&mut self, number: u32, mark: Term) {
         self.pairs.push(pair(mark, number));
     }
 
-    /// Adds a row that [`into_rows`](Self::into_rows) has made, with the numbers of its messages moved up by `moved`, but for those of
-    /// which `is_gone` says so.
+    /// Adds a row from [`into_rows`](Self::into_rows). The numbers of its messages are increased by `moved`.
+    /// Messages for which `is_gone` returns true are left out.
     ///
     /// # Errors
-    /// The bytes are not such a row; then the terms before the place where it is torn have been added.
+    /// [`TornRow`] if the bytes are no such row. The terms before the damaged place are then already added.
     pub fn add_row(&mut self, row: &[u8], moved: u32, is_gone: impl Fn(u32) -> bool) -> Result<(), TornRow> {
         let mut rest = row;
         let mut term = 0_u32;
@@ -150,10 +151,10 @@ impl Postings {
         rows
     }
 
-    /// The numbers of the messages in a row that have a term, ascending.
+    /// The numbers of the messages in a row that have a term, in ascending order.
     ///
     /// # Errors
-    /// The bytes are not a row.
+    /// [`TornRow`] if the bytes are no row.
     pub fn find(row: &[u8], wanted: Term) -> Result<Vec<u32>, TornRow> {
         let (mut rest, mut term) = (row, 0_u32);
         while !rest.is_empty() && term <= wanted.0 {
@@ -162,7 +163,7 @@ impl Postings {
                 for_each_posting(&mut rest, |_| Ok(()))?;
                 continue;
             }
-            // Each takes a byte at least.
+            // Each number takes at least one byte.
             let mut found = Vec::with_capacity(rest.len());
             for_each_posting(&mut rest, |own| {
                 found.push(own);
@@ -178,7 +179,7 @@ const fn pair(term: Term, number: u32) -> u64 {
     (term.0 as u64) << 32 | number as u64
 }
 
-/// Visits the numbers of the messages of the term that comes next.
+/// Calls `visit` with the message numbers of the next term.
 fn for_each_posting(
     rest: &mut &[u8],
     mut visit: impl FnMut(u32) -> Result<(), TornRow>,
@@ -192,7 +193,7 @@ fn for_each_posting(
     Ok(())
 }
 
-/// Seven bits a byte, the lowest first; all bytes but the last have the upper bit (LEB128).
+/// Appends a number in LEB128: seven bits a byte, the lowest first; all bytes but the last have the upper bit.
 fn push(row: &mut Vec<u8>, mut number: u32) {
     while number >= 0x80 {
         row.push(number as u8 | 0x80);
@@ -202,7 +203,7 @@ fn push(row: &mut Vec<u8>, mut number: u32) {
 }
 
 fn number(rest: &mut &[u8]) -> Result<u32, TornRow> {
-    // Most are small.
+    // Most numbers are small.
     if let Some((byte, behind)) = rest.split_first()
         && *byte < 0x80
     {
@@ -249,7 +250,7 @@ mod tests {
         twin
     }
 
-    /// Looks a term up as a store does: in the last row that begins with it or before it.
+    /// Looks up a term in the same way as a store: in the last row that begins with this term or an earlier one.
     fn find(rows: &[(Term, Vec<u8>)], term: u32) -> Vec<u32> {
         let at = rows.partition_point(|(first, _)| first.0 <= term);
         rows[..at].last().map(|(_, row)| Postings::find(row, Term(term)).unwrap()).unwrap_or_default()

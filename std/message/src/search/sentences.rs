@@ -2,10 +2,10 @@
 
 /// Calls `visit` with each sentence of a text, in order.
 ///
-/// A sentence ends with a line; behind a full stop, a question mark or an exclamation mark that white space follows; and behind those of
-/// Chinese, Japanese and Korean. White space alone is no sentence.
+/// A sentence ends with a line; behind a full stop, a question mark or an exclamation mark before white space; and
+/// behind the corresponding marks of Chinese, Japanese and Korean. White space alone is no sentence.
 ///
-/// *Cost*: one pass over the bytes, of which those that begin a mark or end a line are looked at.
+/// *Cost*: one pass over the bytes. Only bytes that may begin a mark or end a line are decoded.
 pub(super) fn for_each_sentence<'t>(text: &'t str, mut visit: impl FnMut(&'t str)) {
     let (bytes, mut start, mut at) = (text.as_bytes(), 0_usize, 0_usize);
     let mut visit_one = |from: usize, to: usize| {
@@ -29,10 +29,10 @@ pub(super) fn for_each_sentence<'t>(text: &'t str, mut visit: impl FnMut(&'t str
     visit_one(start, text.len());
 }
 
-/// The next byte from a place on that may end a sentence.
+/// The next byte at or behind `from` that may end a sentence.
 fn next_end(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
-    // Most have none among eight bytes.
+    // Blocks of eight bytes, most of which contain no such byte.
     let (blocks, _) = rest.as_chunks::<8>();
     let without = |block: &&[u8; 8]| !block.iter().fold(false, |any, byte| any | may_end(*byte));
     let passed = blocks.iter().take_while(without).flatten().count();
@@ -40,12 +40,13 @@ fn next_end(bytes: &[u8], from: usize) -> Option<usize> {
     Some(from + passed + next)
 }
 
-/// Whether the end of a line or one of the marks begins with this byte. It never is one within a character.
+/// Whether a line end or one of the marks may begin with this byte. Such a byte is never a later byte of a
+/// character.
 fn may_end(byte: u8) -> bool {
     MAY_END.get(usize::from(byte)).copied().unwrap_or_default()
 }
 
-/// A look into a table is faster than the comparisons.
+/// A table, which is faster than the comparisons.
 static MAY_END: [bool; 256] = {
     let mut all = [false; 256];
     let (mut left, mut byte): (&mut [bool], u8) = (&mut all, 0);
@@ -77,7 +78,7 @@ mod tests {
         assert!(sentences("").is_empty());
     }
 
-    /// The rule as it is written, character by character.
+    /// A naive implementation of the rule, character by character.
     fn naive(text: &str) -> Vec<&str> {
         let (mut all, mut start, mut after_mark) = (Vec::new(), 0, false);
         for (at, char) in text.char_indices() {

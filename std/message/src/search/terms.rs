@@ -2,21 +2,22 @@
 
 use super::words::{folded, for_each_word};
 
-/// Letters of a word that count: forms of one word mostly differ behind them.
+/// Number of letters of a word in a term: forms of one word mostly differ behind them.
 const LETTERS_MAX: usize = 5;
 
-/// Calls `visit` with a hash of each term of a text, in order, repeated ones too.
+/// Calls `visit` with a hash of each term of a text, in order, with repetitions.
 ///
-/// A term is a word in lower case. One of letters alone is cut to its first five: `invoice` and `invoices` are one term. Words end where
-/// the text has ASCII characters that are neither letters nor digits, and beyond ASCII as Unicode says (UAX #29). In Chinese, Japanese and
-/// Korean each pair of neighbouring characters is a term, and a character that stands alone.
+/// A term is a word in lower case. A word of letters alone is cut to its first five: `invoice` and `invoices` are
+/// one term. Words end at ASCII characters that are neither letters nor digits; beyond ASCII the rules of Unicode
+/// apply (UAX #29). In Chinese, Japanese and Korean each pair of adjacent characters is a term, and a single
+/// character between others is one too.
 ///
 /// *Cost*: one pass over the text, without allocation.
 pub fn for_each_term(text: &str, visit: &mut dyn FnMut(u64)) {
     each_term(text, visit);
 }
 
-/// Does the work of [`for_each_term`], for callers that inline `visit` into the pass.
+/// The implementation of [`for_each_term`], for callers that inline `visit` into the pass.
 #[inline]
 pub(super) fn each_term(text: &str, mut visit: impl FnMut(u64)) {
     let (bytes, mut begin, mut classes) = (text.as_bytes(), 0, BORDER);
@@ -42,7 +43,8 @@ pub(super) fn each_term(text: &str, mut visit: impl FnMut(u64)) {
     }
 }
 
-/// Words also end behind the marks of Chinese, Japanese and Korean that end a sentence, so that a text has the terms of its sentences.
+/// Words also end behind the sentence marks of Chinese, Japanese and Korean, so that a text has the terms of its
+/// sentences.
 #[inline(never)]
 fn each_term_beyond_ascii(text: &str, visit: &mut impl FnMut(u64)) {
     for text in text.split(['。', '！', '？']) {
@@ -50,7 +52,7 @@ fn each_term_beyond_ascii(text: &str, visit: &mut impl FnMut(u64)) {
     }
 }
 
-/// A byte that is in no word.
+/// A byte outside words.
 const BORDER: u8 = 0;
 const LETTER: u8 = 1;
 const DIGIT: u8 = 2;
@@ -65,7 +67,7 @@ const fn class(byte: u8) -> u8 {
     }
 }
 
-/// The class of each byte: a look into a table is faster than the comparisons.
+/// The class of each byte. A table is faster than the comparisons.
 static CLASSES: [u8; 256] = {
     let mut classes = [BORDER; 256];
     let (mut left, mut byte): (&mut [u8], u8) = (&mut classes, 0);
@@ -80,9 +82,9 @@ fn class_of(byte: u8) -> u8 {
     CLASSES.get(usize::from(byte)).copied().unwrap_or(BORDER)
 }
 
-/// The hash of so many ASCII letters and digits from a place on, in lower case.
+/// The hash of `length` ASCII letters and digits from `begin` on, in lower case.
 fn hash_of_ascii(bytes: &[u8], begin: usize, length: usize) -> u64 {
-    // Most terms stand in one block, and have more text behind them, so that it is read at once.
+    // Most terms fit into one block, with more text behind them, so that a single read is enough.
     let unused = BLOCK_BYTES.checked_sub(length);
     let read = bytes.get(begin..).and_then(<[u8]>::first_chunk);
     if let (Some(unused), Some(read)) = (unused, read) {
@@ -93,7 +95,7 @@ fn hash_of_ascii(bytes: &[u8], begin: usize, length: usize) -> u64 {
     finished(blocks.fold(SEED, |hash, block| mixed(hash, in_lower_case(block))))
 }
 
-/// Up to eight ASCII letters and digits, the first lowest.
+/// Up to eight ASCII letters and digits in lower case, the first in the lowest byte.
 fn in_lower_case(block: &[u8]) -> u64 {
     match block.first_chunk() {
         Some(block) => u64::from_le_bytes(*block) | IN_LOWER_CASE,
@@ -101,7 +103,7 @@ fn in_lower_case(block: &[u8]) -> u64 {
     }
 }
 
-/// The bit in which letters in lower case differ from the others. Digits have it.
+/// The bit that distinguishes lower case from upper case. Digits have it too.
 const IN_LOWER_CASE: u64 = 0x2020_2020_2020_2020;
 
 fn hash(word: impl Iterator<Item = char>) -> u64 {
@@ -116,8 +118,8 @@ fn hash(word: impl Iterator<Item = char>) -> u64 {
     if has_digit { whole.finish() } else { start.finish() }
 }
 
-/// The hash of some bytes, none of which is 0, in blocks of eight: FNV-1a by blocks (Fowler, Noll, Vo). Terms of one block all have
-/// another hash.
+/// The hash of bytes other than 0, in blocks of eight: FNV-1a by blocks (Fowler, Noll, Vo). Different terms of one
+/// block have different hashes.
 #[derive(Debug, Clone, Copy)]
 struct Hash {
     hash: u64,
@@ -155,7 +157,7 @@ const fn mixed(hash: u64, block: u64) -> u64 {
     hash ^ (hash >> 32)
 }
 
-/// The upper bits of a hash depend on the lower ones, and these on all of the last block.
+/// Mixes the bits: the upper bits of a hash depend on the lower ones, and these on all of the last block.
 const fn finished(hash: u64) -> u64 {
     let hash = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
     hash ^ (hash >> 32)
@@ -175,7 +177,7 @@ mod tests {
         terms
     }
 
-    /// The rule as it is written, but for Chinese, Japanese and Korean.
+    /// A naive implementation of the rule, without Chinese, Japanese and Korean.
     fn naive(text: &str) -> Vec<u64> {
         let runs = text.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric());
         runs.flat_map(UnicodeSegmentation::unicode_words).map(|word| hash(folded(word))).collect()

@@ -1,15 +1,15 @@
-//! Which texts say anew, with another value, what an older one says.
+//! An index of updates: texts that repeat an older statement with another value.
 
 use super::log2::{Rarities, log2};
 use super::sentences::for_each_sentence;
 use super::vocabulary::Vocabulary;
 
-/// Texts by their sentences: which text updates a sentence of an older one.
+/// An index of texts by their sentences. It finds the texts that update a sentence of an older text.
 ///
-/// A sentence updates an older one if both are about the same thing and the newer one says something else: they share three terms or
-/// more that few sentences have, and with all that they share two fifths of the weight of one of them, and the newer one has a term
-/// that the older one lacks. The weight of a term is its rarity among all sentences. A question updates nothing. The index knows no
-/// word of any language.
+/// A sentence updates an older one if both have the same subject and the newer one differs. The conditions are:
+/// they share three or more terms that few sentences have; the shared terms have at least two fifths of the weight
+/// of one of them; the newer one has a term that the older one lacks. The weight of a term is its rarity among all
+/// sentences. A question updates nothing. The index needs no dictionary of any language.
 ///
 /// ```
 /// use epitome_message::search::UpdateIndex;
@@ -22,17 +22,17 @@ use super::vocabulary::Vocabulary;
 /// assert_eq!(updates, [(0, 2)]);
 /// ```
 ///
-/// *Cost*: adding takes one pass over the text. [`updates`](Self::updates) compares each sentence with those that share three rare
-/// terms with it, of at most fifteen for each of its terms.
+/// *Cost*: adding takes one pass over the text. [`updates`](Self::updates) compares each sentence with those that
+/// share three rare terms with it, at most fifteen for each of its terms.
 #[derive(Debug, Clone, Default)]
 pub struct UpdateIndex {
     vocabulary: Vocabulary,
     sentences: Sentences,
-    /// Room for the terms of a sentence.
+    /// Buffer for the terms of a sentence.
     room: Vec<u32>,
 }
 
-/// A text that says anew what an older one says.
+/// An update: a newer text repeats a statement of an older text with another value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Update {
@@ -42,26 +42,27 @@ pub struct Update {
     pub newer: usize,
 }
 
-/// A sentence with fewer distinct terms says too little to tell what it is about.
+/// Minimum number of distinct terms of a sentence: with fewer, its subject is not clear.
 const TERMS_MIN: usize = 3;
 
-/// A longer sentence is data, or many statements.
+/// Maximum number of distinct terms of a sentence: a longer one is data, or many statements.
 const TERMS_MAX: usize = 64;
 
-/// A term that more sentences have is no sign that two of them are about the same thing.
+/// Maximum number of sentences with a rare term. A more frequent term is no sign of a common subject.
 const SENTENCES_MAX: u32 = 16;
 
-/// Two sentences share at least so many of such rare terms.
+/// Minimum number of rare terms that two sentences share.
 const RARE_MIN: usize = 3;
 
-/// Two sentences share at least this part of the weight of one of them, in percent.
+/// Minimum share of the weight of one of two sentences that they have in common, in percent.
 const SHARED_PERCENT_MIN: u64 = 40;
 
-/// The weight that two sentences share, in multiples of what tells one sentence from all others: with less, words of every day would do.
+/// Minimum weight that two sentences share, in multiples of the information that identifies one sentence among all.
+/// With less, common words would be enough.
 const TIMES_ONE_OF_ALL: u64 = 2;
 
 impl UpdateIndex {
-    /// Without texts.
+    /// An index without texts.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -77,7 +78,8 @@ impl UpdateIndex {
         self.sentences.end_text();
     }
 
-    /// Each text of which a sentence is updated, with each newest text that does so. A text updates others only if `may_update` lets it.
+    /// The updates: each text with an updated sentence, and each newest text that updates one of its sentences. A
+    /// text updates others only if `may_update` accepts it.
     #[must_use]
     pub fn updates(&self, may_update: impl Fn(usize) -> bool) -> Vec<Update> {
         self.sentences.updates(may_update)
@@ -87,22 +89,22 @@ impl UpdateIndex {
 /// Sentences by their terms.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sentences {
-    /// By the number of a term.
+    /// The row of each term, by the number of the term.
     rows: Vec<Row>,
-    /// The distinct terms of all sentences, one sentence after the other.
+    /// The distinct terms of all sentences, in order of the sentences.
     terms: Vec<u32>,
     sentences: Vec<Sentence>,
     texts: usize,
-    /// Number of sentences that were looked at, also of those with too few or too many distinct terms.
+    /// Number of added sentences, including those with too few or too many distinct terms.
     seen: u32,
 }
 
 /// The sentences with a term.
 #[derive(Debug, Clone, Copy, Default)]
 struct Row {
-    /// Number of the sentences.
+    /// Number of these sentences.
     with: u32,
-    /// The last that was looked at, counted from 1.
+    /// The last added sentence with the term, counted from 1.
     seen: u32,
 }
 
@@ -110,13 +112,13 @@ struct Row {
 #[derive(Debug, Clone, Copy)]
 struct Sentence {
     text: usize,
-    /// End of its terms; they begin at the end of those of the sentence before.
+    /// The end of its terms; they begin at the end of the terms of the sentence before.
     end: usize,
     is_question: bool,
 }
 
 impl Sentences {
-    /// Adds a sentence of the text that is being added, with the numbers of its terms, repeated ones too.
+    /// Adds a sentence of the current text, with the numbers of its terms, with repetitions.
     pub(super) fn add_sentence(&mut self, sentence: &str, terms: &[u32]) {
         if terms.len() < TERMS_MIN {
             return;
@@ -149,12 +151,12 @@ impl Sentences {
         self.sentences.push(Sentence { text: self.texts, end: self.terms.len(), is_question });
     }
 
-    /// The next sentence is one of the next text.
+    /// Ends the current text.
     pub(super) const fn end_text(&mut self) {
         self.texts = self.texts.saturating_add(1);
     }
 
-    /// [`UpdateIndex::updates`].
+    /// As [`UpdateIndex::updates`].
     pub(super) fn updates(&self, may_update: impl Fn(usize) -> bool) -> Vec<Update> {
         let mut rarities = Rarities::among(self.sentences.len() as u64);
         let weights: Vec<u64> = self.rows.iter().map(|row| rarities.of(row.with)).collect();
@@ -196,9 +198,9 @@ impl Sentences {
     }
 }
 
-/// By the number of a term that few sentences have, these sentences.
+/// The sentences with each rare term, by the number of the term.
 struct Rare {
-    /// Beginning of the sentences of each term, and the end of the last.
+    /// The beginning of the sentences of each term, and the end of the last.
     begins: Vec<usize>,
     sentences: Vec<u32>,
 }
@@ -206,14 +208,14 @@ struct Rare {
 impl Rare {
     fn of(all: &Sentences) -> Self {
         let (mut begins, mut end) = (Vec::with_capacity(all.rows.len() + 1), 0_usize);
-        // A term that one sentence has makes no two about the same.
+        // A term of a single sentence is shared by no two sentences.
         let is_rare = |row: &Row| (2..=SENTENCES_MAX).contains(&row.with);
         for row in &all.rows {
             begins.push(end);
             end += if is_rare(row) { row.with as usize } else { 0 };
         }
         begins.push(end);
-        // Where the next sentence of each term goes.
+        // The place of the next sentence of each term.
         let mut next = begins.clone();
         let (mut sentences, mut start) = (vec![0; end], 0);
         for (at, sentence) in (0..).zip(&all.sentences) {
@@ -231,7 +233,7 @@ impl Rare {
         Self { begins, sentences }
     }
 
-    /// The sentences with a term, ascending, if few have it.
+    /// The sentences with a term, in ascending order, if the term is rare.
     fn with(&self, term: u32) -> &[u32] {
         match self.begins.get(term as usize..) {
             Some([begin, end, ..]) => self.sentences.get(*begin..*end).unwrap_or_default(),
@@ -239,7 +241,7 @@ impl Rare {
         }
     }
 
-    /// The sentences behind this one that share at least three rare terms with it, ascending.
+    /// The later sentences that share at least three rare terms with this one, in ascending order.
     fn candidates(&self, at: u32, terms: &[u32], candidates: &mut Vec<u32>) {
         candidates.clear();
         for term in terms {
@@ -270,23 +272,23 @@ impl Rare {
     }
 }
 
-/// The sentence with which others are compared.
+/// The sentence that is compared with later ones.
 struct Older<'w> {
-    /// By the number of a term.
+    /// The weight of each term, by the number of the term.
     weights: &'w [u64],
-    /// By the number of a term, the last sentence that had it, counted from 1.
+    /// The last sentence with each term, counted from 1, by the number of the term.
     own: Vec<u32>,
     weight: u64,
     number: u32,
 }
 
-/// The overlap of another sentence with it.
+/// The overlap of a later sentence with the older one.
 #[derive(Clone, Copy)]
 struct Shared {
     weight: u64,
-    /// The weight of the lighter one of both.
+    /// The weight of the lighter one of the two.
     lighter: u64,
-    /// Whether the other has a term that it lacks.
+    /// Whether the later sentence has a term that the older one lacks.
     says_more: bool,
 }
 
@@ -319,7 +321,7 @@ impl Older<'_> {
 }
 
 impl Shared {
-    /// Whether two sentences that share so much, and three rare terms, are about the same thing.
+    /// Whether two sentences with this overlap, and three common rare terms, have the same subject.
     const fn is_about_the_same(self, least: u64) -> bool {
         self.weight >= least
             && self.weight.saturating_mul(100) >= self.lighter.saturating_mul(SHARED_PERCENT_MIN)

@@ -1,22 +1,23 @@
-//! Terms by number.
+//! A table of terms and their numbers.
 
 use core::hash::BuildHasher as _;
 use std::collections::hash_map::RandomState;
 
 use super::each_term;
 
-/// The terms of some texts, numbered from 0 in the order in which they are first seen.
+/// The terms of texts, numbered from 0 in the order of their first occurrence.
 ///
-/// Each has a slot in a table with open addressing, the first that was free from its place on: looking one up reads one line of
-/// memory, where a map of the standard library reads two. *Memory*: 24 to 48 bytes for each term.
+/// Each term has a slot in a table with open addressing, the first free one from its place on. A look-up reads one
+/// cache line, where a map of the standard library reads two. *Memory*: 24 to 48 bytes for each term.
 #[derive(Debug, Clone)]
 pub(super) struct Vocabulary {
-    /// A power of two, at most two thirds of them taken.
+    /// The slots: a power of two, at most two thirds of them in use.
     slots: Vec<Slot>,
     len: u32,
-    /// Random key of the places. The author of a text can choose the hashes of its terms, but cannot put many of them in one place.
+    /// Random key of the places. The author of a text can choose the hashes of its terms, but cannot put many terms
+    /// in one place.
     random: [u64; 2],
-    /// Room for the hashes of some terms.
+    /// Buffer for the hashes of terms.
     hashes: Vec<u64>,
 }
 
@@ -24,11 +25,11 @@ pub(super) struct Vocabulary {
 struct Slot {
     /// The hash of a term.
     term: u64,
-    /// One more than its number; 0 where the slot is free.
+    /// The number of the term plus 1; 0 for a free slot.
     number: u32,
 }
 
-/// Slots of a vocabulary with its first term.
+/// Number of slots of the first table.
 const SLOTS_MIN: usize = 64;
 
 impl Default for Vocabulary {
@@ -40,9 +41,9 @@ impl Default for Vocabulary {
 }
 
 impl Vocabulary {
-    /// Adds the number of each term of a text to `numbers`, in order; a term that is not known yet gets the next number.
+    /// Adds the number of each term of a text to `numbers`, in order. A new term gets the next number.
     ///
-    /// All terms are found before the first is looked up, so that the processor waits for several places in memory at once.
+    /// All terms are hashed before the first look-up, so that the processor reads several places in memory at once.
     pub(super) fn numbers(&mut self, text: &str, numbers: &mut Vec<u32>) {
         let mut hashes = core::mem::take(&mut self.hashes);
         hashes.clear();
@@ -51,7 +52,7 @@ impl Vocabulary {
         self.hashes = hashes;
     }
 
-    /// The number of a term, which is a new one if it is not known yet.
+    /// The number of a term; a new term gets the next number.
     #[inline]
     pub(super) fn number(&mut self, term: u64) -> u32 {
         if self.len().saturating_mul(3) >= self.slots.len().saturating_mul(2) {
@@ -70,7 +71,7 @@ impl Vocabulary {
         }
     }
 
-    /// The number of a term that is known.
+    /// The number of a known term.
     pub(super) fn find(&self, term: u64) -> Option<u32> {
         let at = self.slot_at(term)?;
         self.slots.get(at)?.number.checked_sub(1)
@@ -85,7 +86,7 @@ impl Vocabulary {
         self.slots.get_mut(at)
     }
 
-    /// The slot of a term, or the free one that it would have. There is one, but in a table without slots.
+    /// The slot of a term, or the free slot for it. `None` only for a table without slots.
     #[inline]
     fn slot_at(&self, term: u64) -> Option<usize> {
         let last = self.slots.len().checked_sub(1)?;

@@ -2,8 +2,8 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Calls `visit` with each word of a text, as it is written. Chinese, Japanese and Korean, which do not set words apart as
-/// one could look them up, give every two neighbouring characters; one that stands alone is itself.
+/// Calls `visit` with each word of a text, unchanged. Chinese, Japanese and Korean do not separate words: there
+/// `visit` receives every two adjacent characters, or a single character between others.
 pub(super) fn for_each_word(text: &str, mut visit: impl FnMut(&str)) {
     if text.chars().all(is_simple) {
         if !text.is_empty() {
@@ -27,7 +27,7 @@ pub(super) fn for_each_word(text: &str, mut visit: impl FnMut(&str)) {
 
 /// The characters of a word without regard to case.
 ///
-/// Upper case first, so that what one script writes in one letter and another in two becomes the same (`ß`, `SS`).
+/// Upper case comes first, so that a letter that is two letters in upper case becomes equal to these (`ß`, `SS`).
 pub(super) fn folded(word: &str) -> impl Iterator<Item = char> {
     word.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase)
 }
@@ -46,8 +46,9 @@ fn for_each_pair(run: &str, visit: &mut impl FnMut(&str)) {
     }
 }
 
-/// Whether characters of this kind, side by side, are always one word: letters and digits of Latin and letters of Cyrillic, most of
-/// what is written beyond ASCII with blanks between words. Others need the rules of Unicode.
+/// Whether adjacent characters of this kind are always one word: letters and digits of Latin, and letters of
+/// Cyrillic. These are most of the texts beyond ASCII with blanks between words. Other characters need the rules of
+/// Unicode.
 const fn is_simple(char: char) -> bool {
     matches!(char,
         '0'..='9' | 'A'..='Z' | 'a'..='z'

@@ -1,4 +1,4 @@
-//! Counting many messages on all cores.
+//! Counts of many messages on all cores.
 
 use core::num::NonZero;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -10,11 +10,11 @@ use epitome_core::{Amount, TokenCounter, Tokens, measure_message};
 
 use super::measure_with_parts;
 
-/// The sizes of `messages`, in order: [`measure_message`] of each, on as many threads as there are cores. From time to time `progress` gets
-/// the number of finished messages, on the calling thread, which waits.
+/// The sizes of `messages`, in order: [`measure_message`] of each, on as many threads as there are cores.
 ///
-/// Few messages are counted on the calling thread: another thread costs more than they do. The same holds for messages that are left by a
-/// system that starts no threads.
+/// The calling thread waits, and calls `progress` from time to time with the number of finished messages. It counts
+/// few messages itself, because another thread costs more than they do. It also counts all messages that are left
+/// if the system starts no threads.
 ///
 /// ```
 /// use epitome_core::ClassEstimator;
@@ -49,7 +49,7 @@ fn for_all<M: Sync, T: Clone + Send>(
 ) -> Vec<T> {
     let mut sizes = vec![None; messages.len()];
     let chunks = messages.len().div_ceil(CHUNK_MESSAGES);
-    // To ask how many there are takes longer than to count the few messages of a turn: files are read for it.
+    // The query of the number of cores reads files, and takes longer than to count the few messages of a turn.
     let threads = match chunks {
         0 | 1 => 1,
         _ => thread::available_parallelism().map_or(1, NonZero::get).min(chunks),
@@ -69,7 +69,7 @@ fn for_all<M: Sync, T: Clone + Send>(
     counted.collect()
 }
 
-/// Fills `sizes` as far as there are threads to do so.
+/// Fills `sizes`, as far as threads can be started.
 fn count_chunks<M: Sync, T: Send>(
     messages: &[M],
     measure: &(impl Fn(&M) -> T + Sync),
@@ -83,7 +83,7 @@ fn count_chunks<M: Sync, T: Send>(
         for _ in 0..threads {
             let (next, send) = (&next, send.clone());
             let work = move || {
-                // The next chunk for whoever is free, because messages differ a thousandfold in size.
+                // Each free thread takes the next chunk, because messages differ a thousandfold in size.
                 while let Some((at, chunk)) = chunk(messages, next.fetch_add(1, Ordering::Relaxed)) {
                     let counted: Vec<_> = chunk.iter().map(measure).collect();
                     if send.send((at, counted)).is_err() {
@@ -91,7 +91,7 @@ fn count_chunks<M: Sync, T: Send>(
                     }
                 }
             };
-            // What no thread could be started for is counted by the caller.
+            // If a thread cannot be started, the caller counts the rest.
             let _ = thread::Builder::new().spawn_scoped(scope, work);
         }
         drop(send);
@@ -106,14 +106,14 @@ fn count_chunks<M: Sync, T: Send>(
     });
 }
 
-/// The messages of one chunk, with the position of the first.
+/// The messages of a chunk, with the position of the first.
 fn chunk<M>(messages: &[M], number: usize) -> Option<(usize, &[M])> {
     let first = number.checked_mul(CHUNK_MESSAGES).filter(|first| *first < messages.len())?;
     let end = first.saturating_add(CHUNK_MESSAGES).min(messages.len());
     Some((first, messages.get(first..end)?))
 }
 
-/// Number of messages that a thread takes at a time: tens of kilobytes, a fraction of a millisecond.
+/// Number of messages of a chunk: tens of kilobytes, a fraction of a millisecond.
 const CHUNK_MESSAGES: usize = 64;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Counts that are remembered by content.
+//! A cache of counts by content.
 
 use core::fmt;
 use core::mem;
@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use epitome_core::{Amount, Basis, Framing, MediaRules, TokenBounds, TokenCounter, Tokens};
 use sha2::{Digest as _, Sha256};
 
-/// A counter that counts no text twice, as long as it remembers: for histories that are loaded again and again under
-/// another counter than the stored one, and for files whose conversations repeat each other.
+/// A counter with a cache, which counts a cached text only once. Use it for histories that are often loaded under
+/// another counter than the stored one, and for files with repeated conversations.
 ///
-/// It belongs to one counter, has its name, and recognizes a text by 128 bits of its SHA-256, so that a changed text is
-/// counted again. It holds at most twice `entries_max` counts (about 40 bytes each) and forgets the older half of them at
-/// once. Texts under [`CachedCounter::BYTES_MIN`] are counted each time, which costs less than to look them up.
+/// It wraps one counter, and has its name. The key of a text is 128 bits of its SHA-256, so that a changed text is
+/// counted again. It holds at most twice `entries_max` counts (about 40 bytes each), and drops the older half of
+/// them at once. Texts under [`CachedCounter::BYTES_MIN`] are counted each time, which costs less than a look-up.
 ///
 /// *Concurrency*: shared by threads; the lock is not held while a text is hashed or counted.
 ///
@@ -45,23 +45,23 @@ struct Counts {
 type Key = [u8; 16];
 
 impl CachedCounter {
-    /// Shorter texts are not looked up, in bytes: hashing and the lock cost as much as counting them.
+    /// Minimum length of a cached text, in bytes. For shorter texts, the hash and the lock cost as much as a count.
     pub const BYTES_MIN: usize = 256;
 
-    /// Remembers what `counter` counts.
+    /// A cache of the counts of `counter`, of at most twice `entries_max` entries.
     #[must_use]
     pub fn new(counter: Arc<dyn TokenCounter + Send + Sync>, entries_max: usize) -> Self {
         Self { counter, entries_max: entries_max.max(1), counts: Mutex::default() }
     }
 
-    /// Number of counts that the cache has answered.
+    /// Number of counts from the cache.
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.locked(|counts| counts.hits)
     }
 
     fn locked<T>(&self, work: impl FnOnce(&mut Counts) -> T) -> T {
-        // Every change is one assignment or insertion: after a panic elsewhere the counts are still right.
+        // Every change is one assignment or insertion: the counts are still right after a panic elsewhere.
         work(&mut self.counts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -117,7 +117,7 @@ impl TokenCounter for CachedCounter {
     }
 
     fn count_up_to(&self, text: &str, limit: Tokens) -> Option<Tokens> {
-        // What stops early is not remembered: it is no count.
+        // A count with a limit may stop early, and is not stored.
         self.counter.count_up_to(text, limit)
     }
 

@@ -1,54 +1,58 @@
-//! Cuts: the places at which OpenAI's encodings always end a piece, so that counts add up there, and the bounds that follow for an amount.
+//! Cuts: places in a text at which OpenAI's encodings always end a piece. Counts on both sides of a cut add up, and
+//! cuts give bounds for the amount of a text.
 //!
-//! An encoding splits text into pieces by a regular expression and makes tokens of each piece alone. A *cut* is a place between two
-//! characters at which a piece ends in every text, and left of which nothing looks further: then both sides have as many tokens apart as
-//! together. `o200k_base`, `o200k_harmony` and `cl100k_base` agree on the cuts below; the letters name the alternatives of their patterns:
+//! An encoding splits text into pieces by a regular expression, and makes tokens of each piece alone. A *cut* is a
+//! place between two characters at which a piece ends in every text, and at which no pattern on the left side looks
+//! further. The tokens of the two sides then add up to the tokens of the whole. `o200k_base`, `o200k_harmony` and
+//! `cl100k_base` agree on the cuts below. The names stand for the alternatives of their patterns:
 //!
 //! - *word*: at most one character that is no letter, digit or newline, then letters (and marks), then perhaps a
 //!   contraction (`'s`, `'re`); *number*: one to three digits;
-//! - *signs*: at most one space, then characters that are neither space, letter nor digit, then newlines (and slashes);
-//! - *blank*: white space up to its last newline, or without its last character where something follows.
+//! - *signs*: at most one space, then characters that are neither space, letter nor digit, then newlines (and
+//!   slashes);
+//! - *blank*: white space up to its last newline, or without its last character if other text follows.
 //!
-//! One more cut takes a third character to see: before the last character of *blank* that something else follows, if it is no newline. The
-//! text before it is the same piece as at the end of a text. [`last_cut`] and [`bounds`] know it, among ASCII alone: there is one in each
-//! line that is indented.
+//! One further cut depends on three characters: before the last character of *blank* that other text follows, if
+//! this character is no newline. The text before it is the same piece as at the end of a text. [`last_cut`] and
+//! [`bounds`] use this cut, for ASCII only: each indented line has one.
 
 use epitome_core::{TokenBounds, Tokens};
 
-/// Class of a character, as far as it matters for cuts.
+/// Class of a character, for the detection of cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Class {
     /// A letter that is in every encoding's class of letters, and no mark.
     Letter,
     Digit,
-    /// A character that only *signs* can take, but for the first of a word.
+    /// A character that only *signs* can contain, except as the first character of a word.
     Sign,
     /// A sign that may begin a contraction.
     Apostrophe,
-    /// A sign that may stand after newlines in one piece.
+    /// A sign that may follow newlines in one piece.
     Slash,
-    /// White space but newlines.
+    /// White space except newlines.
     Space,
     Newline,
-    /// No white space; nothing else is known of it.
+    /// A character that is no white space, with no other known property.
     Other,
 }
 
 use Class::{Apostrophe, Digit, Letter, Newline, Other, Sign, Slash, Space};
 
-/// Whether there is a cut between two neighbours.
+/// Whether there is a cut between two adjacent characters.
 const fn is_cut(before: Class, after: Class) -> bool {
     match after {
-        // White space begins a piece after anything but white space: only *blank* goes on with it.
+        // White space begins a piece behind anything but white space, because only *blank* contains it there.
         Space => !matches!(before, Space | Newline),
-        // A newline too, but after signs and marks it may belong to *signs*.
+        // A newline does so too, but behind signs and marks it may belong to *signs*.
         Newline => matches!(before, Letter | Digit),
-        // No piece takes a digit or newline before a letter. A sign may begin the word.
+        // No piece has a digit or a newline before a letter. A sign may begin the word.
         Letter => matches!(before, Digit | Newline),
-        // No piece takes anything but digits before a digit. White space may lose its last character to what follows.
+        // No piece has anything but digits before a digit. White space may lose its last character to the next
+        // piece.
         Digit => matches!(before, Letter | Newline | Sign | Apostrophe | Slash),
-        // *Signs* take one space in front, and no other alternative goes on with a sign, but for what follows here.
+        // *Signs* have one space in front. No other alternative continues with a sign, except those below.
         Sign => matches!(before, Letter | Digit | Newline),
         // A contraction belongs to its word.
         Apostrophe => matches!(before, Digit | Newline),
@@ -61,7 +65,7 @@ const fn is_cut(before: Class, after: Class) -> bool {
 pub(super) const fn class_of(character: char) -> Class {
     match character {
         'a'..='z' | 'A'..='Z' => Letter,
-        // Ideographs, kana and hangul: letters without case since long before any of the encodings.
+        // Ideographs, kana and hangul: letters without case since long before the encodings.
         '\u{4e00}'..='\u{9fa5}'
         | '\u{3041}'..='\u{3096}'
         | '\u{30a1}'..='\u{30fa}'
@@ -70,7 +74,7 @@ pub(super) const fn class_of(character: char) -> Class {
         '\'' => Apostrophe,
         '/' => Slash,
         '!'..='~' => Sign,
-        // Their punctuation.
+        // Punctuation of these scripts.
         '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{3011}' => Sign,
         '\u{ff01}' | '\u{ff08}'..='\u{ff0c}' | '\u{ff0e}' | '\u{ff1a}' | '\u{ff1b}' | '\u{ff1f}' => Sign,
         '\n' | '\r' => Newline,
@@ -79,7 +83,7 @@ pub(super) const fn class_of(character: char) -> Class {
     }
 }
 
-/// The first cut in `text` that is at least `from` bytes in.
+/// The first cut in `text` at or behind byte `from`.
 pub(super) fn first_cut(text: &str, from: usize) -> Option<usize> {
     let from = text.ceil_char_boundary(from.max(1));
     let mut before = class_of(text.get(..from)?.chars().next_back()?);
@@ -91,10 +95,10 @@ pub(super) fn first_cut(text: &str, from: usize) -> Option<usize> {
     })
 }
 
-/// The last cut in `text` that is more than `from` bytes in. Asked for each word that a stream brings.
+/// The last cut in `text` behind byte `from`. Called for each word of a stream.
 pub(super) fn last_cut(text: &str, from: usize) -> Option<usize> {
     let bytes = text.as_bytes();
-    // Between letters there is none, and most of what a stream brings are letters.
+    // There is no cut between letters, and most of a stream are letters.
     let letters = bytes.get(from..)?.iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
     let mut at = bytes.len().checked_sub(letters.max(1))?;
     let mut after = bits(*bytes.get(at)?);
@@ -104,7 +108,7 @@ pub(super) fn last_cut(text: &str, from: usize) -> Option<usize> {
         if cuts & after != 0 || !is_ascii && is_cut_at(text, at) {
             return Some(at);
         }
-        // What comes next to stand after a place is followed by what stands there now.
+        // The next character to be checked as `after` is followed by the current one.
         let is_followed = after & !(BLANK | BLANK << FOLLOWED) != 0;
         (at, after) =
             (at.saturating_sub(1), before_bits | before_bits << (FOLLOWED * u16::from(is_followed)));
@@ -112,12 +116,12 @@ pub(super) fn last_cut(text: &str, from: usize) -> Option<usize> {
     None
 }
 
-/// The bit of the class of a byte; none beyond ASCII.
+/// The bit of the class of a byte; 0 beyond ASCII.
 fn bits(byte: u8) -> u16 {
     BITS.get(usize::from(byte)).copied().unwrap_or(0)
 }
 
-/// Whether there is a cut at this byte, by the characters beside it.
+/// Whether there is a cut at this byte, by the two adjacent characters.
 #[cold]
 fn is_cut_at(text: &str, at: usize) -> bool {
     let beside = |(left, right): (&str, &str)| Some((left.chars().next_back()?, right.chars().next()?));
@@ -125,7 +129,7 @@ fn is_cut_at(text: &str, at: usize) -> bool {
     found.is_some_and(|(before, after)| is_cut(class_of(before), class_of(after)))
 }
 
-/// `text` in parts of at least `bytes_min`, cut at cuts.
+/// `text` in parts of at least `bytes_min` bytes, split at cuts.
 pub(super) fn parts(text: &str, bytes_min: usize) -> impl Iterator<Item = &str> {
     let mut rest = text;
     core::iter::from_fn(move || {
@@ -136,7 +140,7 @@ pub(super) fn parts(text: &str, bytes_min: usize) -> impl Iterator<Item = &str> 
     })
 }
 
-/// The amount of `text` if it is at most `limit`, counted part by part until it is more.
+/// The amount of `text` if it is at most `limit`; counted in parts until the limit is exceeded.
 pub(super) fn count_up_to(text: &str, limit: Tokens, count: impl Fn(&str) -> Tokens) -> Option<Tokens> {
     if (text.len() as u64).div_ceil(TOKEN_BYTES_MAX) > limit.as_u64() {
         return None;
@@ -153,12 +157,12 @@ pub(super) fn count_up_to(text: &str, limit: Tokens, count: impl Fn(&str) -> Tok
 
 /// The bounds of the amount of `text`, in one pass over its bytes.
 ///
-/// *Lower*: every cut ends a piece, and every piece has a token; and no token is longer than [`TOKEN_BYTES_MAX`].
+/// *Lower*: every cut ends a piece, every piece has a token, and no token is longer than [`TOKEN_BYTES_MAX`].
 ///
-/// *Upper*: a token is a byte at least. In a run of `a` to `z` two neighbours are not both tokens of one byte, because the
-/// two together are a token, and byte pairs are merged until none is left that can be; only [`UNPAIRED`] are not. So of n
-/// bytes of a run at most (2n + 2) / 3 begin a token: every third begins none. After an apostrophe, up to two letters may
-/// be a contraction of their own.
+/// *Upper*: a token has at least one byte. In a run of `a` to `z`, two adjacent bytes are not both tokens of one
+/// byte: the pair is itself a token, and byte pairs are merged until no pair can be. Only the pairs in [`UNPAIRED`]
+/// are no tokens. So of n bytes of a run at most (2n + 2) / 3 begin a token: every third begins none. Behind an
+/// apostrophe, up to two letters may be a separate contraction.
 pub(super) fn bounds(text: &str) -> TokenBounds {
     let (mut cuts, mut merged) = (0_u64, 0_u64);
     let (mut before, mut last, mut run, mut is_indented) = (Other, 0_u8, 0_u8, false);
@@ -166,7 +170,7 @@ pub(super) fn bounds(text: &str) -> TokenBounds {
         let after = CLASSES.get(usize::from(byte)).copied().unwrap_or(Other);
         let (was_blank, is_known) = (bits(last) & BLANK != 0, bits(byte) & !BLANK != 0);
         cuts = cuts.wrapping_add(u64::from(is_certain_cut(before, after) || is_indented && is_known));
-        // The last two are white space, the latter no newline.
+        // The last two characters are white space, and the second one is no newline.
         is_indented = was_blank && matches!(after, Space);
         run = match byte {
             b'a'..=b'z' if last == b'\'' => CONTRACTION,
@@ -183,22 +187,22 @@ pub(super) fn bounds(text: &str) -> TokenBounds {
     TokenBounds::new(Tokens::from_u64(lower), Tokens::from_u64(bytes.saturating_sub(merged)))
 }
 
-/// A cut by single bytes: of [`Other`], which may then be white space, nothing is known.
+/// Whether there is a cut, from single bytes. [`Other`] may be white space here, so that it never is before a cut.
 const fn is_certain_cut(before: Class, after: Class) -> bool {
     !matches!(before, Other) && is_cut(before, after)
 }
 
-/// Whether `second`, one of `a` to `z`, begins a run anew after `first`.
+/// Whether `second`, one of `a` to `z`, begins a new run behind `first`.
 fn is_unpaired(first: u8, second: u8) -> bool {
     let row = UNPAIRED.get(usize::from(first.wrapping_sub(b'a')));
     row.is_some_and(|row| row >> (second.wrapping_sub(b'a') % 32) & 1 == 1)
 }
 
-/// The place in a run after each place: first, second, third, first of three, and so on, or within a contraction.
+/// The place in a run behind each place: first, second, third, then first again; or within a contraction.
 const NEXT: [u8; 6] = [1, 2, THIRD, 1, CONTRACTION + 1, 1];
 /// The place of every third byte of a run.
 const THIRD: u8 = 3;
-/// The place of the first byte after an apostrophe.
+/// The place of the first byte behind an apostrophe.
 const CONTRACTION: u8 = 4;
 
 /// The classes of single bytes.
@@ -213,7 +217,7 @@ const CLASSES: [Class; 256] = {
     classes
 };
 
-/// By byte, the bit of its class; none beyond ASCII.
+/// The bit of the class of each byte; 0 beyond ASCII.
 #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
 const BITS: [u16; 256] = {
     let (mut bits, mut byte) = ([0; 256], 0);
@@ -223,11 +227,12 @@ const BITS: [u16; 256] = {
     }
     bits
 };
-/// The bits of white space.
+/// The bits of the classes of white space.
 const BLANK: u16 = 1 << Space as u16 | 1 << Newline as u16;
-/// Shift of the second bit of a class: set if the following character is known to be no white space.
+/// Shift of the second bit of a class, which is set if the next character is known to be no white space.
 const FOLLOWED: u16 = 8;
-/// By byte, the bits of the classes before which there is a cut after it: of any, and of those that are so followed.
+/// By byte, the bits of the classes before which it has a cut behind it: for any next character, and for one that
+/// is followed by no white space.
 #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
 const CUTS: [u16; 256] = {
     let (mut cuts, mut before) = ([0; 256], 0);
@@ -247,7 +252,7 @@ const CUTS: [u16; 256] = {
     cuts
 };
 
-/// By first letter, a bit for each second letter: the pairs that are no token in one of the encodings.
+/// By first letter, a bit for each second letter: the pairs that are no token in at least one encoding.
 #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
 const UNPAIRED: [u32; 26] = {
     let mut rows = [0; 26];

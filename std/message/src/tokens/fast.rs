@@ -1,4 +1,4 @@
-//! Exact counts by `tiktoken`: those of `tiktoken-rs`, several times as fast.
+//! Exact counts by the crate `tiktoken`: those of `tiktoken-rs`, several times as fast.
 
 use core::fmt;
 use std::sync::OnceLock;
@@ -12,12 +12,12 @@ use long_s::LONG_S;
 mod long_s;
 mod windows;
 
-/// Counts with one of OpenAI's encodings, exactly as `Tiktoken`, the reference of the feature `tiktoken`, does, and under the
-/// same names: what one has counted the other need not count again.
+/// An exact counter for one of OpenAI's encodings. Its counts and names are those of `Tiktoken`, the reference of
+/// the feature `tiktoken`, so that counts of one are valid for the other.
 ///
-/// A cheap handle: the tables (24 MB for `o200k_base`, 12 MB for `cl100k_base`) are built on first use, once per process,
-/// and shared; a thread that counts keeps 1.2 MB of pieces it has seen. Text that looks like a special token is counted as
-/// the text it is. The cost is linear in the text, whatever the text: runs without an end are merged in windows.
+/// It is a cheap handle. The tables (24 MB for `o200k_base`, 12 MB for `cl100k_base`) are built on first use, once
+/// per process, and shared; each counting thread caches 1.2 MB of pieces. Text in the form of a special token is
+/// counted as plain text. The cost is linear for every text, because very long runs are merged in windows.
 ///
 /// ```
 /// use epitome_core::{TokenCounter, Tokens};
@@ -33,10 +33,11 @@ pub struct FastTiktoken {
     tables: &'static Tables,
 }
 
-/// The tables of an encoding, once they have been found by its name: a stream asks for them after every word.
+/// The tables of an encoding, with a cache of the look-up by name: a stream needs them after every word.
 struct Tables {
     name: &'static str,
-    /// Whether a contraction is in one piece with its word, and [`long_s`] has to know of tokens that reach over its apostrophe.
+    /// Whether a contraction and its word are one piece, so that [`long_s`] must handle tokens across its
+    /// apostrophe.
     joins_apostrophe: bool,
     found: OnceLock<Option<&'static CoreBpe>>,
 }
@@ -48,7 +49,8 @@ impl FastTiktoken {
         Self { name: "o200k_base", tables: &O200K }
     }
 
-    /// `o200k_harmony`: gpt-oss. Counts text as `o200k_base` does; only its special tokens differ. Shares its tables.
+    /// `o200k_harmony`: gpt-oss. It counts text as `o200k_base` does, and shares its tables; only the special
+    /// tokens differ.
     #[must_use]
     pub const fn o200k_harmony() -> Self {
         Self { name: "o200k_harmony", tables: &O200K }
@@ -60,7 +62,7 @@ impl FastTiktoken {
         Self { name: "cl100k_base", tables: &CL100K }
     }
 
-    /// The tables; there always are some, because this crate's features include them.
+    /// The tables; always present, because this crate's features include them.
     fn encoding(self) -> Option<&'static CoreBpe> {
         *self.tables.found.get_or_init(|| tiktoken::get_encoding(self.tables.name))
     }
@@ -86,10 +88,10 @@ impl TokenCounter for FastTiktoken {
 
     fn count(&self, text: &str) -> Tokens {
         if text.len() <= 1 {
-            // Every byte is a token: what a stream has of a word is often only the blank before it.
+            // Every byte is a token. The text of a stream before a word is often only a blank.
             return Tokens::from_u64(text.len() as u64);
         }
-        // Mostly, and asked for each word that a stream brings.
+        // The most frequent case: a stream asks after each word.
         match (self.tables.found.get(), text.len() <= WORD_BYTES_MAX && is_ascii(text.as_bytes())) {
             (Some(Some(encoding)), true) => Tokens::from_u64(encoding.count(text) as u64),
             _ => self.measure(text).tokens,
@@ -102,7 +104,7 @@ impl TokenCounter for FastTiktoken {
         };
         let tokens = match text.len() <= PART_BYTES_MIN {
             true => self.count_part(encoding, text) as u64,
-            // At white space beyond ASCII the crate looks at all the text that follows; in parts that is not much.
+            // At white space beyond ASCII the crate reads all the text behind it. In parts that is little.
             false => cut::parts(text, PART_BYTES_MIN)
                 .map(|part| self.count_part(encoding, part) as u64)
                 .fold(0, u64::saturating_add),
@@ -129,9 +131,9 @@ impl fmt::Debug for FastTiktoken {
     }
 }
 
-/// The tokens of a part, or of a side of it, in which no contraction is to be cut behind.
+/// The tokens of a part, or of a side of it, without a contraction that needs a cut behind it.
 ///
-/// `count`, and `encode` in windows, are all that is called: neither recognizes special tokens, and nothing in them can panic.
+/// It calls only `count`, and `encode` in windows. Neither recognizes special tokens, and neither can panic.
 fn count_side(encoding: &CoreBpe, side: &str) -> usize {
     let in_windows = (side.len() > LONG_BYTES_MIN)
         .then(|| windows::count(encoding, side, PART_BYTES_MIN, windows::SIZES))
@@ -139,12 +141,13 @@ fn count_side(encoding: &CoreBpe, side: &str) -> usize {
     in_windows.unwrap_or_else(|| encoding.count(side))
 }
 
-/// Whether there is a [`LONG_S`]; mostly told by one look at the bytes.
+/// Whether the part has a [`LONG_S`]. Usually one pass over the bytes shows that it has none.
 fn has_long_s(part: &str) -> bool {
     part.as_bytes().contains(&LONG_S_BYTE) && part.contains(LONG_S)
 }
 
-/// Whether at most [`WORD_BYTES_MAX`] bytes are ASCII: by looking at the first and the last half, which may overlap.
+/// Whether a text of at most [`WORD_BYTES_MAX`] bytes is ASCII. It checks the first and the last half, which may
+/// overlap.
 fn is_ascii(word: &[u8]) -> bool {
     const HIGHEST_BITS: u64 = u64::from_ne_bytes([0x80; 8]);
     if let (Some(first), Some(last)) = (word.first_chunk(), word.last_chunk()) {
@@ -165,7 +168,8 @@ const LONG_S_BYTE: u8 = 0xC5;
 const WORD_BYTES_MAX: usize = 16;
 /// Minimum length of a part, in bytes: a longer text is counted part by part.
 const PART_BYTES_MIN: usize = 16_384;
-/// A part of more than this has a piece that is longer than what one merge can hold in fast memory.
+/// Minimum length of a part with a very long piece, in bytes. One merge of such a piece would not fit the fast
+/// memory.
 const LONG_BYTES_MIN: usize = 2 * PART_BYTES_MIN;
 
 #[cfg(all(test, feature = "tiktoken"))]

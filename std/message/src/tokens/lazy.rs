@@ -1,4 +1,4 @@
-//! Counting only what a decision depends on.
+//! Counts only of the messages that a decision depends on.
 
 use core::cell::Cell as Slot;
 use core::mem::{Discriminant, discriminant};
@@ -10,7 +10,7 @@ use epitome_core::{
     count_message, plan,
 };
 
-/// Bounds of the size of a message: that of [`count_message`], with the texts only bracketed.
+/// Bounds of the size of a message: that of [`count_message`], with bounds instead of counts for the texts.
 ///
 /// ```
 /// use epitome_core::message::SimpleMessage;
@@ -24,13 +24,13 @@ use epitome_core::{
 pub fn message_bounds<M: MessageView + ?Sized>(message: &M, counter: &dyn TokenCounter) -> TokenBounds {
     let bracket = Bracket { counter, slack: Slot::new(0) };
     let upper = count_message(message, &bracket);
-    // Sizes are sums: what the texts may be less, the message may be less.
+    // Sizes are sums: the slack of the texts is the slack of the message.
     let lower = upper.as_u64().saturating_sub(bracket.slack.get());
     let lower = if upper == Tokens::MAX { Tokens::ZERO } else { Tokens::from_u64(lower) };
     TokenBounds::new(lower, upper)
 }
 
-/// Counts by upper bounds, and keeps how much less the texts may have.
+/// Counts with upper bounds, and adds up their distance from the lower bounds.
 struct Bracket<'a> {
     counter: &'a dyn TokenCounter,
     slack: Slot<u64>,
@@ -61,14 +61,14 @@ impl TokenCounter for Bracket<'_> {
     }
 }
 
-/// An index of messages whose sizes lie between bounds, until they matter: [`LazyIndex::settle`] counts only the messages that a plan
-/// depends on, so that the plan is the one that counting everything would give.
+/// An index of messages with bounds instead of sizes. [`LazyIndex::settle`] counts only the messages that a plan
+/// depends on; the plan is the same as with exact sizes of all messages.
 ///
-/// It holds two indexes, one with the lower and one with the upper bounds. Where a trigger, a floor and a strategy decide alike on both,
-/// they decide alike on all sizes in between, if the strategy is monotone ([`Strategy::is_monotone`]); for another strategy everything is
-/// counted. It knows no parts: a strategy that shortens some finds none here, and where the protected messages do not fit, no results are
-/// cut. Kept messages are always counted, newest first: a plan that keeps 100,000 tokens counts little more than those, however long the
-/// conversation is.
+/// It holds two indexes, one with the lower and one with the upper bounds. If a trigger, a floor and a monotone
+/// strategy ([`Strategy::is_monotone`]) decide alike on both, they decide alike on all sizes in between. For a
+/// strategy that is not monotone, all messages are counted. The index has no parts: a strategy that shortens parts
+/// finds none, and no results are cut if the protected messages do not fit. Kept messages are always counted,
+/// newest first. A plan that keeps 100,000 tokens counts little more than these, for a conversation of any length.
 ///
 /// Positions are those of the index, in the order of [`LazyIndex::push`].
 #[derive(Debug, Clone, Default)]
@@ -79,16 +79,16 @@ pub struct LazyIndex {
 }
 
 impl LazyIndex {
-    /// Sizes of no messages.
+    /// An index without messages.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Puts the next message in its group, in constant time. Its size lies within `bounds`.
+    /// Adds the next message to its group, in constant time. The size of the message is within `bounds`.
     ///
     /// # Errors
-    /// [`Full`] after more messages than positions; the index is of no use then.
+    /// [`Full`] if there are more messages than positions. The index is then unusable.
     pub fn push<M: MessageView + ?Sized>(
         &mut self,
         message: &M,
@@ -100,8 +100,8 @@ impl LazyIndex {
         Ok(placed)
     }
 
-    /// The index with the lower bounds; exact where something has been counted. After [`LazyIndex::settle`], plans are
-    /// made from it.
+    /// The index with the lower bounds, which are exact for counted messages. After [`LazyIndex::settle`], plans
+    /// are made from it.
     #[must_use]
     pub fn index(&self) -> Index<'_> {
         self.lower.view()
@@ -119,11 +119,11 @@ impl LazyIndex {
         &self.sizes
     }
 
-    /// Whether the projection has more than `line` tokens. Counts, newest first, until that is certain: far from the line,
-    /// nothing.
+    /// Whether the projection has more than `line` tokens. It counts messages, newest first, until the result is
+    /// certain; far from the line, none.
     ///
     /// # Errors
-    /// What `count` says.
+    /// The errors of `count`.
     pub fn exceeds<E>(
         &mut self,
         line: u64,
@@ -139,14 +139,15 @@ impl LazyIndex {
         Ok(self.tokens().0 > line)
     }
 
-    /// Counts until a plan from [`LazyIndex::index`] is the plan from exact sizes: the same verdicts or the same reason
-    /// for none, and the exact size after. Its size before is then still a lower bound ([`LazyIndex::tokens`] has both),
-    /// unless nothing can be dropped from the sizes as they are and all had to be counted, as for [`PlanError`].
+    /// Counts messages until a plan from [`LazyIndex::index`] is the plan from exact sizes: the same verdicts, or
+    /// the same reason for none, and the exact size after.
     ///
-    /// `count` gives the exact size of the message at a position.
+    /// The plan's size before is then still a lower bound ([`LazyIndex::tokens`] has both bounds), unless no group
+    /// can be dropped at the current sizes and all messages had to be counted, as for [`PlanError`]. `count`
+    /// returns the exact size of the message at a position.
     ///
     /// # Errors
-    /// What `count` says.
+    /// The errors of `count`.
     pub fn settle<E>(
         &mut self,
         budget: &Budget,
@@ -165,7 +166,7 @@ impl LazyIndex {
                 Decision::Unchanged(_) => break,
                 Decision::Planned(dropped) if self.count_kept(dropped, line, batch, &mut count)? => {}
                 Decision::Planned(_) if agree(self) => return Ok(()),
-                // All that stays is known: what is left to know are sizes among what goes.
+                // All kept messages are known. Only sizes of dropped messages are unknown.
                 Decision::Planned(_) if self.count_newest(batch, &mut count)? => {}
                 Decision::Planned(_) => break,
             }
@@ -175,9 +176,9 @@ impl LazyIndex {
         Ok(())
     }
 
-    /// An index with the exact sizes of what has been counted, and of the rest what `estimate` says, held within its
-    /// bounds; and all those sizes, by position. After [`LazyIndex::settle`], a plan from it is the plan from exact sizes
-    /// too, and its size before is an estimate instead of a bound.
+    /// An index with exact sizes for counted messages, and with estimates within the bounds for the others; also
+    /// all these sizes, by position. After [`LazyIndex::settle`], a plan from it is the plan from exact sizes too,
+    /// and its size before is an estimate instead of a bound.
     #[must_use]
     pub fn estimated(
         &self,
@@ -196,8 +197,8 @@ impl LazyIndex {
         (index, sizes)
     }
 
-    /// Counts what stays, newest first, until it has more than `line` tokens and `batch` messages have been counted: what
-    /// is older then goes, or is counted the next time. Says whether anything was left to count.
+    /// Counts the kept messages, newest first, until they exceed `line` tokens and `batch` messages have been
+    /// counted. Older messages are then dropped, or counted the next time. Returns whether any message was counted.
     fn count_kept<E>(
         &mut self,
         dropped: &[bool],
@@ -223,7 +224,7 @@ impl LazyIndex {
         Ok(counted > 0)
     }
 
-    /// Counts the newest of what is not known. Says whether anything was left to count.
+    /// Counts the newest uncounted messages. Returns whether there were any.
     fn count_newest<E>(
         &mut self,
         batch: usize,
@@ -253,13 +254,13 @@ impl LazyIndex {
     }
 }
 
-/// The outcome of a plan, as far as sizes must not change it.
+/// The outcome of a plan, without the sizes that may vary.
 #[derive(Debug, PartialEq, Eq)]
 enum Decision {
     Infeasible,
-    /// For this reason.
+    /// Unchanged for this reason.
     Unchanged(Discriminant<Unchanged>),
-    /// By span, whether a group is dropped.
+    /// Whether each group is dropped, by span.
     Planned(Vec<bool>),
 }
 
@@ -282,5 +283,5 @@ impl Decision {
     }
 }
 
-/// Minimum number of messages that are counted between two looks at the plan; twice as many the next time.
+/// Minimum number of messages that are counted between two plans; doubled each time.
 const BATCH_MESSAGES: usize = 64;

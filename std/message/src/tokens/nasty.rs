@@ -1,10 +1,11 @@
-//! Texts that tell tokenizers apart: every kind of character that their patterns name, and the seams between them.
+//! Texts for comparisons of tokenizers: every kind of character in their patterns, and the transitions between
+//! these.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Fragments of these and any characters, put together.
+/// Concatenations of fragments from the list and any characters.
 pub(super) fn text() -> impl Strategy<Value = String> {
     let fragment = prop_oneof![
         8 => select(FRAGMENTS).prop_map(str::to_owned),
@@ -15,7 +16,7 @@ pub(super) fn text() -> impl Strategy<Value = String> {
     vec(fragment, 0..24).prop_map(|fragments| fragments.concat())
 }
 
-/// `cases` of a property, or as many as `EPITOME_CASES` says.
+/// Configuration of a property test with `cases` cases, or with the number in `EPITOME_CASES`.
 pub(super) fn cases(cases: u32) -> ProptestConfig {
     #[expect(
         clippy::disallowed_methods,
@@ -27,7 +28,7 @@ pub(super) fn cases(cases: u32) -> ProptestConfig {
 }
 
 pub(super) const FRAGMENTS: &[&str] = &[
-    // Words, contractions and what looks like one.
+    // Words, contractions, and similar texts that are none.
     "a",
     "Word",
     "WORD",

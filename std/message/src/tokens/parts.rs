@@ -1,12 +1,13 @@
-//! Counting a message and its parts at once.
+//! Counts of a message and its parts in one pass.
 
 use epitome_core::message::{MessageView, PartView};
 use epitome_core::{Amount, TEXT_PART_TOKENS_MIN, TokenCounter, Tokens, measure_part};
 
-/// The size of a message, as [`measure_message`](epitome_core::measure_message) has it, and what it holds of each of its
-/// parts, in their order: of a call the arguments, which is what may be shortened of it. Each text is counted once.
+/// The size of a message, as [`measure_message`](epitome_core::measure_message), and the size of each of its parts,
+/// in order. The size of a call is that of its arguments, the only part of it that can be shortened. Each text is
+/// counted once.
 ///
-/// The list is empty where no part of the message can be shortened.
+/// The list is empty if no part of the message can be shortened.
 ///
 /// ```
 /// use epitome_core::{ClassEstimator, measure_message};
@@ -58,7 +59,7 @@ pub fn measure_with_parts<M: MessageView + ?Sized>(
     (Amount::new(tokens, basis), parts)
 }
 
-/// Whether any part of a message can be shortened, by what an index would have a row for.
+/// Whether any part of a message can be shortened. These are the parts with a row in an index.
 pub fn can_be_shortened<M: MessageView + ?Sized>(message: &M) -> bool {
     let mut found = false;
     message.for_each_part(&mut |part| found |= may_have_row(&part));

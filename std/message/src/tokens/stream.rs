@@ -1,21 +1,22 @@
-//! The amount of a text that is still growing.
+//! A token counter for a growing text.
 
 use core::fmt;
 
 use epitome_core::{TokenCounter, Tokens};
 
-/// Counts a text that comes piece by piece: after each piece, the amount that a count of all of it would give.
+/// Counts a text that arrives in pieces: after each piece, the amount is that of a count of the whole text.
 ///
-/// Counts add up where the counter says so ([`TokenCounter::last_cut`]). The text before the last such place is counted once and forgotten;
-/// only the text after it, mostly a word, is counted again with the next piece.
+/// Counts add up at the places of [`TokenCounter::last_cut`]. The text before the last such place is counted once
+/// and dropped. Only the text behind it, usually a word, is counted again with the next piece.
 ///
-/// *Cost*: asked after every piece, about three times one count of the whole by the same counter, because every unfinished
-/// word is counted too; with `FastTiktoken` that is about half of one count by `tiktoken-rs`. Asked once at the end, hardly
-/// more than one count. The program `counters` in the workspace's `benches` measures it.
+/// *Cost*: with a query after every piece, about three times one count of the whole by the same counter, because
+/// every unfinished word is counted too. With `FastTiktoken` that is about half of one count by `tiktoken-rs`. With
+/// one query at the end, hardly more than one count. The program `counters` in the workspace's `benches` measures
+/// it.
 ///
-/// A text without any such place (a megabyte of one letter) is held, and counted whole at every
-/// [`StreamCounter::tokens`], so that asking after every piece is quadratic: ask less often. For a counter that names no
-/// place, every text is like that.
+/// A text without such a place (a megabyte of one letter) is held, and counted whole at every
+/// [`StreamCounter::tokens`]. A query after every piece then has quadratic cost: make fewer queries. For a counter
+/// that returns no places, every text is like that.
 ///
 /// ```
 /// use epitome_core::TokenCounter as _;
@@ -34,28 +35,28 @@ use epitome_core::{TokenCounter, Tokens};
 #[derive(Clone)]
 pub struct StreamCounter<C> {
     counter: C,
-    /// The amount of what has been forgotten.
+    /// The amount of the dropped text.
     done: u64,
-    /// The text after it, from `start` on.
+    /// The text behind the dropped text, from `start` on.
     tail: String,
     start: usize,
-    /// Length of the beginning of the tail that is known to hold no cut.
+    /// Length of the beginning of the tail that is known to have no cut.
     scanned: usize,
-    /// End in the tail of the last count, and the amount from `start` to there.
+    /// The end of the last count in the tail, and the amount from `start` to there.
     counted: (usize, Tokens),
 }
 
 impl<C: TokenCounter> StreamCounter<C> {
-    /// A count of an empty text.
+    /// A counter with an empty text.
     #[must_use]
     pub const fn new(counter: C) -> Self {
         Self { counter, done: 0, tail: String::new(), start: 0, scanned: 0, counted: (0, Tokens::ZERO) }
     }
 
-    /// More text comes. It is counted when somebody asks, or a few kilobytes at a time.
+    /// Adds text. It is counted at the next query, or after a few kilobytes.
     pub fn push(&mut self, delta: &str) {
         if self.tail.capacity() == 0 {
-            // What it grows to in the end.
+            // The usual final capacity.
             self.tail.reserve(2 * KEPT_BYTES_MAX);
         }
         self.tail.push_str(delta);
@@ -78,11 +79,11 @@ impl<C: TokenCounter> StreamCounter<C> {
         self.settle();
     }
 
-    /// Counts what comes before the last cut, and forgets it.
+    /// Counts the text before the last cut, and drops it.
     #[inline]
     fn settle(&mut self) {
         if let Some(end) = self.counter.last_cut(&self.tail, self.scanned.max(self.start)) {
-            // Mostly the text was counted up to here.
+            // Usually the text was already counted up to here.
             let finished =
                 if end == self.counted.0 { self.counted.1.as_u64() } else { self.amount_until(end) };
             self.done = self.done.saturating_add(finished);
@@ -92,12 +93,12 @@ impl<C: TokenCounter> StreamCounter<C> {
                 self.forget();
             }
         }
-        // The last two characters may still come to stand beside a cut; what is before them has been looked at. Within a
-        // character there is none, so that two bytes are enough.
+        // The last two characters may still be next to a cut; all before them are checked. There is no cut within a
+        // character, so two bytes are enough.
         self.scanned = self.tail.len().saturating_sub(2);
     }
 
-    /// Makes room.
+    /// Removes the counted text from memory.
     #[cold]
     fn forget(&mut self) {
         self.tail.drain(..self.start);
@@ -105,11 +106,12 @@ impl<C: TokenCounter> StreamCounter<C> {
         self.start = 0;
     }
 
-    /// The amount of what is held before a cut, where less or more of it than that was counted.
+    /// The amount of the held text before a cut, if the last count ended at another place.
     fn amount_until(&self, cut: usize) -> u64 {
         let Some(finished) = self.tail.get(self.start..cut) else { return 0 };
         let (end, known) = (self.counted.0.saturating_sub(self.start), self.counted.1.as_u64());
-        // Where what was counted ended at a cut, as a model's words mostly do, only what came after it is counted.
+        // If the last count ended at a cut, as it mostly does between a model's words, only the text behind it is
+        // counted.
         let after = finished.get(end..).filter(|after| end > 0 && after.starts_with(BLANK));
         let is_cut = |after: &str| {
             let here = finished.len().saturating_sub(after.len()).saturating_add(1);
@@ -127,7 +129,7 @@ impl<C: TokenCounter> StreamCounter<C> {
         self.tail.get(self.start..).unwrap_or_default()
     }
 
-    /// With what it counts.
+    /// The token counter.
     pub const fn counter(&self) -> &C {
         &self.counter
     }
@@ -143,9 +145,9 @@ impl<C: TokenCounter> fmt::Debug for StreamCounter<C> {
     }
 }
 
-/// Characters that begin a word, and have one byte.
+/// Characters of one byte that begin a word.
 const BLANK: [char; 2] = [' ', '\n'];
-/// Maximum length of the text that is held before it is counted unasked, in bytes.
+/// Maximum length of uncounted text, in bytes. Then it is counted without a query.
 const HELD_BYTES_MAX: usize = 4_096;
-/// Maximum length of the counted text that is kept before memory is moved, in bytes.
+/// Maximum length of counted text in memory, in bytes. Then it is removed.
 const KEPT_BYTES_MAX: usize = 256;

@@ -8,14 +8,15 @@ use tiktoken_rs::CoreBPE;
 
 use super::cut;
 
-/// Counts with one of OpenAI's encodings, exactly as a request with that text is counted (framing not included).
+/// An exact counter for one of OpenAI's encodings: its counts are those of a request with that text, without
+/// framing.
 ///
-/// A cheap handle: the tables (46 MB for `o200k_base`) are built on first use, once per process, and shared.
+/// It is a cheap handle. The tables (46 MB for `o200k_base`) are built on first use, once per process, and shared.
 ///
-/// Text that looks like a special token is counted as the text it is. One kind of text may not be counted exactly: a run
-/// of about a million whitespace characters, which the regular expression of `o200k_base` cannot split, is counted in
-/// parts of 65,536 characters, and each seam may be off by a token or two; [`TokenCounter::measure`] then says that it is
-/// [`Basis::Estimated`].
+/// Text in the form of a special token is counted as plain text. One kind of text may not be counted exactly: a run
+/// of about a million whitespace characters, which the regular expression of `o200k_base` cannot split. It is
+/// counted in parts of 65,536 characters, and each seam may be off by a token or two. [`TokenCounter::measure`]
+/// then reports [`Basis::Estimated`].
 #[derive(Clone, Copy)]
 pub struct Tiktoken {
     name: &'static str,
@@ -29,7 +30,7 @@ impl Tiktoken {
         Self { name: "o200k_base", encoding: tiktoken_rs::o200k_base_singleton }
     }
 
-    /// `o200k_harmony`: gpt-oss. Counts text as `o200k_base` does; only its special tokens differ.
+    /// `o200k_harmony`: gpt-oss. It counts text as `o200k_base` does; only the special tokens differ.
     #[must_use]
     pub const fn o200k_harmony() -> Self {
         Self { name: "o200k_harmony", encoding: tiktoken_rs::o200k_harmony_singleton }
@@ -41,13 +42,15 @@ impl Tiktoken {
         Self { name: "cl100k_base", encoding: tiktoken_rs::cl100k_base_singleton }
     }
 
-    /// `None` where the regular expression that splits text gives up: on a very long run of whitespace.
+    /// The tokens of `text`; `None` if the regular expression that splits text gives up, on a very long run of
+    /// whitespace.
     fn try_count(self, text: &str) -> Option<u64> {
-        // The one function of tiktoken-rs that reports this; `count_ordinary` and `encode_ordinary` panic.
+        // Only this function of tiktoken-rs reports the failure; `count_ordinary` and `encode_ordinary` panic.
         (self.encoding)().count(text, &HashSet::new()).ok().map(|count| count as u64)
     }
 
-    /// Halves what cannot be counted until it can. A token is at least one byte, so the bytes are an upper bound.
+    /// Halves a text that cannot be counted until each part can. A token has at least one byte, so the bytes are an
+    /// upper bound.
     fn count_halving(self, text: &str) -> u64 {
         let middle = text.floor_char_boundary(text.len() / 2);
         match self.try_count(text) {
@@ -103,9 +106,9 @@ impl fmt::Debug for Tiktoken {
     }
 }
 
-/// `text` cut inside runs of whitespace, after every [`RUN_CHARS_MAX`] characters of a run. Such a run is one or two
-/// pieces to the encoding (up to its last newline; the rest but one character), so a cut splits one piece and moves no
-/// other boundary.
+/// `text` in parts, cut inside runs of whitespace after every [`RUN_CHARS_MAX`] characters of a run. Such a run is
+/// one or two pieces to the encoding (up to its last newline; the rest except one character). A cut therefore
+/// splits one piece and moves no other boundary.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     core::iter::from_fn(move || {
@@ -120,7 +123,8 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A multiple of the longest token of spaces, so that a cut in spaces falls between two tokens.
+/// Maximum characters of a run of whitespace in a part: a multiple of the longest token of spaces, so that a cut in
+/// spaces is between two tokens.
 const RUN_CHARS_MAX: usize = 65_536;
 
 #[cfg(test)]

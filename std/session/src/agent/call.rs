@@ -1,4 +1,4 @@
-//! The loop from the model to tools and back.
+//! The loop between the model and the tools.
 
 use core::future::Future;
 use core::panic::AssertUnwindSafe;
@@ -16,23 +16,26 @@ use crate::session::AgentSession;
 use crate::wire::ContextOverflow;
 
 impl Agent {
-    /// Runs: asks the model, runs the tools that it calls, and so on, until it calls none.
+    /// Runs the agent: asks the model, runs the tools that it calls, and asks again until the model calls no tool.
     ///
-    /// If the client says that the request is longer than the model's window
-    /// ([`ContextOverflow`]), the agent compacts it and asks again, at most
-    /// [`OVERFLOW_COMPACTIONS_MAX`] times.
+    /// If the client reports that the request is longer than the model's window ([`ContextOverflow`]), the agent
+    /// compacts the request and sends it again, at most [`OVERFLOW_COMPACTIONS_MAX`] times.
     ///
     /// # Errors
-    /// [`RunError::PendingCalls`] if calls of the turn have no result and cannot be answered here: there is no tool runner, or a person
-    /// must allow them. [`RunError::Model`] if the client failed, [`RunError::ContextOverflow`] if the request could not be made to
-    /// fit, and [`RunError::ToolRounds`] if the model does not stop calling tools: what was said is stored, as it is with
-    /// [`RunError::OverLimit`]. [`RunError::EndFailed`], with the answer, if a provider failed after it; a run with the same token then
-    /// says [`RunError::AlreadyStored`], with the answer, if the history that loads has stored it. Otherwise as [`Run::begin`] and
-    /// [`Run::prompt`].
+    /// - [`RunError::PendingCalls`] if calls of the turn have no result and the agent cannot answer them: there is no
+    ///   tool runner, or a person must allow them.
+    /// - [`RunError::Model`] if the client failed.
+    /// - [`RunError::ContextOverflow`] if compactions could not make the request fit.
+    /// - [`RunError::ToolRounds`] if the model does not stop calling tools.
+    /// - [`RunError::EndFailed`], with the answer, if a provider failed after the answer. A run with the same token
+    ///   then returns [`RunError::AlreadyStored`], with the answer, if the loading history has stored it.
+    /// - Otherwise as [`Run::begin`] and [`Run::prompt`].
+    ///
+    /// After the first four errors and after [`RunError::OverLimit`], the messages before the error are stored.
     ///
     /// # Cancel safety
-    /// The session can be used, written and loaded. What is stored is what the agent's
-    /// [`Persistence`](crate::run::Persistence) says.
+    /// The session can be used, written and loaded. The agent's [`Persistence`](crate::run::Persistence) decides which
+    /// messages are stored.
     pub async fn run(
         &self,
         session: &mut AgentSession,
@@ -42,7 +45,7 @@ impl Agent {
         self.drive(session, input.into(), options, None).await
     }
 
-    /// Runs on a session that others run on too. Otherwise as [`Agent::run`].
+    /// Runs the agent on a session that other tasks use too. Otherwise as [`Agent::run`].
     ///
     /// ```
     /// # use async_trait::async_trait;
@@ -70,7 +73,8 @@ impl Agent {
     /// ```
     ///
     /// # Errors
-    /// [`RunError::Busy`] if another run has the session and the agent rejects; otherwise as [`Agent::run`].
+    /// [`RunError::Busy`] if another run has the session and the agent rejects a second run; otherwise as
+    /// [`Agent::run`].
     ///
     /// # Cancel safety
     /// As [`Agent::run`]; the session is free again.
@@ -85,7 +89,7 @@ impl Agent {
         self.drive(&mut session, input, options, None).await
     }
 
-    /// Runs without a session: nothing is remembered of the run but what providers keep elsewhere.
+    /// Runs the agent without a session. The run leaves no data, except the data that providers store elsewhere.
     ///
     /// # Errors
     /// As [`Agent::run`].
@@ -139,7 +143,7 @@ impl Agent {
             }
             let ended = match is_stopped() {
                 true => None,
-                // It may be in the middle of a compaction when it is stopped.
+                // A stop may come in the middle of a compaction.
                 false => unless_stopped(updates, run.finish()).await,
             };
             let ended = match ended {
@@ -153,7 +157,7 @@ impl Agent {
                 }
                 Err(RunError::Providers(failures)) => {
                     if !is_stopped() {
-                        // Where a service keeps the conversation, it goes on from what was answered.
+                        // Where a service keeps the conversation, the session continues from the answer of this run.
                         run.settle_served();
                     }
                     Err(ended_by(&mut run, updates, failures, None).await)
@@ -163,7 +167,7 @@ impl Agent {
         }
     }
 
-    /// Asks the model for one answer. A request that a service refuses in a way that can be helped is made again.
+    /// Asks the model for one answer. Sends the request again after a refusal that the run can repair.
     async fn ask(
         &self,
         run: &mut Run<'_>,
@@ -176,7 +180,7 @@ impl Agent {
             tell(updates, run.events());
             let prompt = match prompt {
                 Ok(prompt) => prompt,
-                // What was said could not be stored before the call. It is tried once more, at the end.
+                // The messages could not be stored before the call. The end of the run tries once more.
                 Err(RunError::Providers(failures)) => {
                     return Err(ended_by(run, updates, failures, None).await);
                 }
@@ -204,7 +208,7 @@ impl Agent {
                 let error = RunError::ContextOverflow { overflow, compactions, cause };
                 return Err(failed(run, updates, error).await);
             }
-            // The service keeps nothing then, so that this is so once.
+            // After this the service keeps no conversation, so the whole history is sent only once.
             if error.is::<SessionForgotten>() && run.can_send_anew() {
                 run.forgotten(handle).await?;
                 continue;
@@ -254,11 +258,11 @@ impl Agent {
         };
         let answer = unwinding(async { self.client.stream(&request, &mut sink).await });
         match updates.unless_stopped(answer).await {
-            // The run is abandoned, with what has arrived.
+            // The caller abandons the run and stores the pieces that have arrived.
             None => return Ok(None),
             Some(Ok(None)) => recorded(run.finish_response().await)?,
             Some(Ok(Some(response))) => {
-                // What was heard piece by piece is not said again.
+                // Pieces that were pushed already are not pushed again.
                 for part in response.messages.iter().flat_map(Message::parts).filter(|_| !is_heard) {
                     updates.push(RunUpdate::Delta(match part {
                         Part::Text(text) => Delta::text(text.as_str()),
@@ -269,7 +273,7 @@ impl Agent {
             }
             Some(Err(error)) => match if is_heard { None } else { run.unanswered() } {
                 Some(handle) => return Ok(Some((handle, error))),
-                // A part of an answer is no refusal: it stays, and nothing is asked again.
+                // A part of an answer is no refusal: the run stores it and does not repeat the request.
                 None => {
                     let (ended, error) = (run.abandon().await, RunError::Model(error));
                     return Err(after(run, Some(updates), ended, error).await);
@@ -281,7 +285,7 @@ impl Agent {
     }
 }
 
-/// A request that has no answer, and why. It may be made again.
+/// A request without an answer, and the error of the client. The request may be sent again.
 type Refused = (RequestHandle, ClientError);
 
 fn tell(updates: Option<&Updates>, events: &[RunEvent]) {
@@ -301,13 +305,13 @@ pub(super) async fn unless_stopped<T>(
     }
 }
 
-/// Ends a run that has failed. Returns why, with the providers that failed beside it.
+/// Ends a failed run. Returns its error, with the errors of providers that failed at the end.
 async fn failed(run: &mut Run<'_>, updates: Option<&Updates>, error: RunError) -> RunError {
     let ended = run.fail().await;
     after(run, updates, ended, error).await
 }
 
-/// Error of a run that has failed, and was ended in this way.
+/// Error of a failed run. `ended` is the result of ending it.
 async fn after(
     run: &mut Run<'_>,
     updates: Option<&Updates>,
@@ -338,7 +342,7 @@ pub(super) async fn ended_by(
     error
 }
 
-/// An answer that could not be stored at once is recorded, and stored with what comes next.
+/// Ignores a failure to store an answer: the answer is recorded, and the next step that stores includes it.
 pub(super) fn recorded(done: Result<(), RunError>) -> Result<(), RunError> {
     match done {
         Err(RunError::Providers(_)) => Ok(()),
@@ -346,9 +350,9 @@ pub(super) fn recorded(done: Result<(), RunError>) -> Result<(), RunError> {
     }
 }
 
-/// A client that panics has failed; what the panic says is not repeated.
+/// Turns a panic of the client into an error, without the text of the panic.
 async fn unwinding<T>(answer: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
-    // What is lent to it is read only, or takes whole pieces.
+    // The future only reads borrowed data, or adds whole pieces to it.
     let answer = AssertUnwindSafe(answer).catch_unwind().await;
     answer.unwrap_or_else(|_| Err("the client panicked".into()))
 }

@@ -13,12 +13,12 @@ use crate::session::{ServiceSessionId, Tool};
 
 /// Calls a model.
 ///
-/// *For implementers*: send what the request says, all of it and nothing else, and tell what came back. Whether to try
-/// again is decided here; what is sent is decided elsewhere.
+/// *For implementers*: send the whole request and nothing else, and return the whole response. The client decides about
+/// retries; the run decides the content of requests.
 ///
 /// *Concurrency*: one client serves any number of runs at once.
 ///
-/// *Cancel safety*: if a future is dropped, the call is over for the agent, whatever the service does with it.
+/// *Cancel safety*: dropping a future ends the call for the agent. The service may still process the request.
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -45,17 +45,18 @@ pub trait ChatClient: Send + Sync {
     /// Calls the model and waits for the whole answer.
     ///
     /// # Errors
-    /// Whatever went wrong. The run ends with it; what was said before the call is stored. Two errors do not end the run:
-    /// [`ContextOverflow`](crate::wire::ContextOverflow), if the agent compacts, and [`SessionForgotten`], if the history is stored
-    /// here.
+    /// Any failure of the call. The error ends the run, and the messages before the call are stored. Two errors do not
+    /// end the run: [`ContextOverflow`](crate::wire::ContextOverflow), if the agent compacts, and [`SessionForgotten`],
+    /// if the history is stored here.
     async fn complete(&self, request: &ChatRequest<'_>) -> Result<ModelResponse, ClientError>;
 
-    /// Calls the model and tells the answer piece by piece, as it arrives. The future is dropped when nobody listens any more.
+    /// Calls the model and passes the answer to `on_delta` piece by piece, as it arrives. The future is dropped when
+    /// the reader stops the stream.
     ///
-    /// A client that cannot do so returns the whole answer instead, as this one does.
+    /// A client that cannot stream returns the whole answer instead, as this default does.
     ///
     /// # Errors
-    /// As [`ChatClient::complete`]. What was told before it is stored too, marked incomplete.
+    /// As [`ChatClient::complete`]. The pieces before the error are stored too, marked incomplete.
     async fn stream(
         &self,
         request: &ChatRequest<'_>,
@@ -66,7 +67,7 @@ pub trait ChatClient: Send + Sync {
     }
 }
 
-/// A client that several hold: an agent and the summarizer of its compactions, say.
+/// A shared client: for example of an agent and of the summarizer of its compactions.
 #[async_trait]
 impl<T: ChatClient + ?Sized> ChatClient for Arc<T> {
     async fn complete(&self, request: &ChatRequest<'_>) -> Result<ModelResponse, ClientError> {
@@ -85,9 +86,10 @@ impl<T: ChatClient + ?Sized> ChatClient for Arc<T> {
 /// The error of a client.
 pub type ClientError = Box<dyn Error + Send + Sync>;
 
-/// The error of a client whose service does not know the session that the request goes on from: the session that it kept, or the latest
-/// response. The agent then sends the whole history, once. [`session_forgotten`](crate::wire::session_forgotten) knows the
-/// refusals of services that have OpenAI's form.
+/// The error of a client whose service does not know the session that the request continues: the session that it kept,
+/// or the latest response. The agent then sends the whole history, once.
+/// [`session_forgotten`](crate::wire::session_forgotten) recognizes the refusals of services with OpenAI's error
+/// format.
 ///
 /// ```
 /// use epitome_std::agent::{ClientError, SessionForgotten};
@@ -112,7 +114,7 @@ impl fmt::Display for SessionForgotten {
 
 impl Error for SessionForgotten {}
 
-/// Takes an answer piece by piece.
+/// Receiver of an answer that arrives piece by piece.
 pub type DeltaSink<'a> = dyn FnMut(Delta) + Send + 'a;
 
 /// A request that a client sends.
@@ -125,14 +127,14 @@ pub struct ChatRequest<'a> {
     pub tools: &'a [Tool],
     /// The options of the run.
     pub options: &'a Map<String, Value>,
-    /// The model's name; empty if the agent does not say.
+    /// The name of the model; empty if the agent has none.
     pub model: &'a str,
     /// The id of the session that the service keeps, if it keeps one.
     pub service_session_id: Option<&'a ServiceSessionId>,
 }
 
 impl<'a> ChatRequest<'a> {
-    /// A request of its own, outside of any run: without tools, and in no session of the service.
+    /// A request outside of any run, without tools and without a session of the service.
     #[must_use]
     pub const fn without_tools(
         messages: &'a [Message],
@@ -142,7 +144,8 @@ impl<'a> ChatRequest<'a> {
         Self { messages, tools: &[], options, model, service_session_id: None }
     }
 
-    /// Sets the tools, for a request that begins as one of a run did: a prompt cache holds the tools too.
+    /// Sets the tools. A request that begins like a request of a run needs the same tools: a prompt cache covers them
+    /// too.
     #[must_use]
     pub const fn with_tools(mut self, tools: &'a [Tool]) -> Self {
         self.tools = tools;

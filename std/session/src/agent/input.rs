@@ -4,9 +4,11 @@ use core::fmt;
 
 use crate::message::Message;
 
-/// The input of a run: a text, a message, or several. Without input the model is asked to go on. Before that, an agent with a tool runner
-/// runs the calls of the current turn that have no result, also if a process that crashed has run them already. A text as input
-/// instead begins a new turn: the model is told that these calls were aborted.
+/// The input of a run: a text, a message, or several messages.
+///
+/// Without input the model continues. Before that, an agent with a tool runner runs the calls of the current turn that
+/// have no result, also if a process that crashed has run them already. A text as input begins a new turn instead: the
+/// model reads that these calls were aborted.
 ///
 /// ```
 /// use epitome_std::agent::Input;

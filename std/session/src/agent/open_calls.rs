@@ -1,4 +1,4 @@
-//! The calls of a run that have no result: which of them run here, and the results of the others.
+//! Calls of a run without a result: execution of the calls that run here, and results for the others.
 
 use core::panic::AssertUnwindSafe;
 use core::pin::pin;
@@ -12,9 +12,9 @@ use crate::message::ToolCall;
 use crate::run::{ApprovalState, Run, RunError};
 
 impl Agent {
-    /// Decides what becomes of the calls that an earlier run has left without a result. Without the rest of an answer it is not known
-    /// whether a person must allow its calls: they are reported. With [`OpenCallAction::Report`] all calls are that may have run: not those
-    /// that waited for an approval, or got none.
+    /// Answers the calls of an earlier run that have no result and must not run. If the answer with a call was cut off,
+    /// a request for approval may be missing: the call is reported as interrupted. [`OpenCallAction::Report`] reports
+    /// all calls that may have run, but no call that waited for an approval or was denied.
     pub(super) async fn settle_open_calls(
         &self,
         run: &mut Run<'_>,
@@ -72,7 +72,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Runs calls by the tool runner. `later` is the number of calls of the same answer that are answered after them.
+    /// Runs calls with the tool runner. `later` is the number of calls of the same answer that are answered after them.
     async fn ask_tool_runner(
         &self,
         run: &mut Run<'_>,
@@ -84,7 +84,7 @@ impl Agent {
         let count = calls.len().saturating_add(later);
         let results = calls.into_iter().enumerate().map(|(at, call)| async move {
             let id = call.id.clone();
-            // A tool that panics has failed, as far as the model is told.
+            // The model reads a panic of a tool as a failure of the tool.
             let output = AssertUnwindSafe(async { tool_runner(call).await }).catch_unwind().await;
             (at, output.unwrap_or_else(|_| ToolOutput::failed("the tool panicked")).into_message(id))
         });
@@ -96,7 +96,7 @@ impl Agent {
             }
             left = left.saturating_sub(1);
             done.push((at, result));
-            // Other tools may run for long: what is there is not lost with them.
+            // Other tools may run for long: store the results so far, so that they are not lost with them.
             if left > 0 && run.stores_per_call() {
                 run.answer(done.drain(..).map(|(_, result)| result).collect())?;
                 recorded(run.store_now().await)?;
@@ -107,7 +107,7 @@ impl Agent {
     }
 }
 
-/// Gives this failure to the calls as their result.
+/// Answers the calls with this failure as their result.
 fn report(
     run: &mut Run<'_>,
     updates: Option<&Updates>,

@@ -1,4 +1,4 @@
-//! One session in several hands.
+//! A session that several tasks share.
 
 use core::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use futures::lock::{Mutex, MutexGuard};
 
 use crate::session::AgentSession;
 
-/// A session that several tasks run on. A clone is the same session.
+/// A session that several tasks share. A clone refers to the same session.
 ///
 /// ```
 /// use epitome_std::agent::SharedSession;
@@ -56,10 +56,10 @@ impl SharedSession {
         Self(Arc::new(Mutex::new(session)))
     }
 
-    /// The session, as soon as no run has it.
+    /// Locks the session, as soon as no run has it.
     ///
     /// # Cancel safety
-    /// Nobody waits any more; nothing else.
+    /// Dropping the future only ends the waiting.
     pub async fn lock(&self) -> impl core::ops::DerefMut<Target = AgentSession> + Send + '_ {
         self.0.lock().await
     }

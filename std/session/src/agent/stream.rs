@@ -1,4 +1,4 @@
-//! A run whose answers are heard as they arrive.
+//! Runs whose answers arrive piece by piece.
 
 use core::fmt;
 use core::future::{Future, poll_fn};
@@ -16,12 +16,12 @@ use crate::message::Message;
 use crate::run::{Delta, RunError, RunEvent, RunOptions, RunOutcome};
 use crate::session::AgentSession;
 
-/// A run as a stream of what happens in it: see [`Agent::run_stream`].
+/// A run as a stream of its updates: see [`Agent::run_stream`].
 ///
 /// The run goes on only while the stream is polled, or while it is [finished](Self::finish). An error of the run is the last item.
 ///
-/// *Cancel safety*: a stream that is dropped is a run that is dropped. What has arrived of an answer is stored, marked incomplete,
-/// when the next run of the session begins. [`RunStream::stop`] stores it at once.
+/// *Cancel safety*: dropping the stream drops the run. The pieces of an answer that have arrived are stored, marked
+/// incomplete, when the next run of the session begins. [`RunStream::stop`] stores them at once.
 #[must_use = "a run goes on only while its stream is polled"]
 pub struct RunStream<'a> {
     state: State<'a>,
@@ -44,9 +44,10 @@ pub enum RunUpdate {
     Delta(Delta),
     /// An answer has ended: the next piece begins another one.
     AnswerEnded,
-    /// The result of a tool, as the tool has returned it. Of tools that run at once, the first that is ready comes first.
+    /// The result of a tool, as the tool has returned it. Results of parallel tools come in the order in which the
+    /// tools end.
     ToolResult(Message),
-    /// An event of the run: a compaction, for example. The outcome has them all.
+    /// An event of the run, for example a compaction. The outcome has all events.
     Event(RunEvent),
 }
 
@@ -64,7 +65,7 @@ impl Updates {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(update);
     }
 
-    /// Tells those of the run's events that were not told yet.
+    /// Pushes the events that were not pushed yet. `events` are all events of the run so far.
     pub(super) fn push_events(&self, events: &[RunEvent]) {
         let told = self.events.swap(events.len(), Ordering::Relaxed);
         let new = events.get(told..).unwrap_or_default();
@@ -75,7 +76,7 @@ impl Updates {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
-    /// Whether nobody listens any more.
+    /// Whether the reader has stopped the stream.
     pub(super) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed)
     }
@@ -92,7 +93,7 @@ impl Updates {
 }
 
 impl Agent {
-    /// Runs as [`Agent::run`] does, and tells what happens as it does: the answers piece by piece, results of tools, events.
+    /// Runs as [`Agent::run`], and returns a stream of updates: pieces of answers, tool results, events.
     ///
     /// ```
     /// # use async_trait::async_trait;
@@ -126,8 +127,9 @@ impl Agent {
     /// ```
     ///
     /// # Errors
-    /// As [`Agent::run`], as the last item of the stream. A stream that breaks off in the middle of an answer is
-    /// [`RunError::Model`]: what has arrived is stored, marked incomplete, and the model is not asked again.
+    /// As [`Agent::run`], as the last item of the stream. If the stream of the client breaks off in the middle of an
+    /// answer, the error is [`RunError::Model`]. The pieces that have arrived are stored, marked incomplete, and the
+    /// model is not asked again.
     pub fn run_stream<'a>(
         &'a self,
         session: &'a mut AgentSession,
@@ -142,10 +144,10 @@ impl Agent {
 }
 
 impl RunStream<'_> {
-    /// Runs to the end. What was not heard is in the outcome.
+    /// Runs to the end and discards the remaining updates. The outcome has the whole response.
     ///
     /// # Errors
-    /// As [`Agent::run_stream`]; [`RunError::Misuse`] if the stream has told its error already.
+    /// As [`Agent::run_stream`]; [`RunError::Misuse`] if the stream has already returned its error.
     ///
     /// # Cancel safety
     /// As the stream.
@@ -159,9 +161,9 @@ impl RunStream<'_> {
         }
     }
 
-    /// Stops the run: neither the model, nor a tool, nor a compaction is waited for any more. What was said is stored, and what has
-    /// arrived of an answer, marked incomplete. A run that has ended stays as it was. Of one that was still being begun nothing is
-    /// stored, and the outcome is empty.
+    /// Stops the run: it no longer waits for the model, a tool or a compaction. The messages so far are stored, and the
+    /// pieces of an answer that have arrived, marked incomplete. A run that has ended stays as it was. A run that was
+    /// still beginning stores nothing, and its outcome is empty.
     ///
     /// # Errors
     /// As [`RunStream::finish`].

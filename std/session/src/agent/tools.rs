@@ -37,19 +37,19 @@ pub struct ToolOutput {
 }
 
 impl ToolOutput {
-    /// The tool has done its work, and says this.
+    /// The output of a tool that has succeeded: a text.
     #[must_use]
     pub fn new(text: impl Into<Str>) -> Self {
         Self { parts: vec![Part::Text(text.into())], is_error: false }
     }
 
-    /// The tool has failed, and says why. The model may try something else.
+    /// The output of a tool that has failed: a text with the reason. The model may try something else.
     #[must_use]
     pub fn failed(text: impl Into<Str>) -> Self {
         Self { is_error: true, ..Self::new(text) }
     }
 
-    /// The tool has done its work, and its result has these parts: an image, for example.
+    /// The output of a tool that has succeeded, with these parts: an image, for example.
     #[must_use]
     pub const fn from_parts(parts: Vec<Part>) -> Self {
         Self { parts, is_error: false }
@@ -78,7 +78,8 @@ pub const INTERRUPTED: &str =
 /// The result of a call that a person has denied: see [`ApprovalState`](crate::run::ApprovalState). The tool runner is not asked.
 pub const DENIED: &str = "[denied: the user does not allow this call; it has not run]";
 
-/// What a run does with tool calls of its turn that an earlier run has left without a result: its process ended, or it was cancelled.
+/// The treatment of tool calls of the turn that an earlier run has left without a result, because its process ended or
+/// it was cancelled.
 ///
 /// ```
 /// # use async_trait::async_trait;
@@ -119,8 +120,9 @@ pub enum OpenCallAction {
     /// The tool runner runs them. A tool that had run and whose result was not stored runs twice.
     #[default]
     Run,
-    /// Each gets [`INTERRUPTED`] as its result, and the model decides whether to call the tool again. It is for tools that must not run
-    /// twice. No tool runner is needed. A call whose stored
-    /// [approval](crate::run::ApprovalState) has no answer has not run, and is not reported; the answer is stored before it runs.
+    /// Each call gets [`INTERRUPTED`] as its result, and the model decides whether to call the tool again. Use it for
+    /// tools that must not run twice. No tool runner is needed. A call whose stored
+    /// [approval](crate::run::ApprovalState) has no answer has not run, and is not reported; the answer is stored
+    /// before the call runs.
     Report,
 }

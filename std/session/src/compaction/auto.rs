@@ -1,4 +1,4 @@
-//! When a run compacts.
+//! Settings of automatic compactions: trigger, points and options.
 
 use core::any::Any;
 use core::fmt;
@@ -10,7 +10,7 @@ use super::{CompactionHook, Compactor};
 use crate::history::Pins;
 use crate::message::Str;
 
-/// Whether a run compacts: what the agent says (the default), not at all, or as said here. Not saying is not `Off`.
+/// The compaction of a run: the agent's setting (the default), none, or a setting of its own. The default is not `Off`.
 ///
 /// ```
 /// use epitome_std::compaction::Compaction;
@@ -29,12 +29,12 @@ pub enum Compaction {
     AgentDefault,
     /// Not in this run.
     Off,
-    /// In this way, whatever the agent does.
+    /// This compaction, in place of the agent's setting.
     With(AutoCompaction),
 }
 
 impl Compaction {
-    /// The setting of a run of an agent that has this default.
+    /// The compaction of a run whose agent has the setting `agent`; `None` if the run does not compact.
     #[must_use]
     pub const fn resolve<'a>(&'a self, agent: Option<&'a AutoCompaction>) -> Option<&'a AutoCompaction> {
         match self {
@@ -45,7 +45,7 @@ impl Compaction {
     }
 }
 
-/// Compacts by itself, when it is due.
+/// Automatic compaction: a compactor, its trigger and its options.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -63,30 +63,31 @@ impl Compaction {
 pub struct AutoCompaction {
     /// The compactor.
     pub compactor: Arc<dyn Compactor>,
-    /// When it is due; by default when the next request has more tokens than the trigger of the run's budget: 78 % of the model's
-    /// window, which is 100,000 tokens where no model is named.
+    /// The trigger. By default a compaction is due when the next request has more tokens than the trigger of the run's
+    /// budget: 78 % of the model's window, which is 100,000 tokens if no model is named.
     pub trigger: Trigger<'static>,
-    /// A condition of the caller's own under which it is due too; none by default.
+    /// A condition of the caller under which a compaction is due too; none by default.
     pub condition: Option<Condition>,
-    /// When a compactor that can begin before it is due begins: see [`Compactor::begins_early`]. `None`, by default, is when the
-    /// next request has more than 80 % of what makes a compaction due. Where a compaction has to pay, it is due from here on if
-    /// the provider's cache has expired.
+    /// The trigger at which a compactor that can begin early begins: see [`Compactor::begins_early`]. With `None`, the
+    /// default, it begins when the next request has more than 80 % of the size that makes a compaction due. If a
+    /// compaction has to pay and the provider's cache has expired, the compaction is due at this trigger.
     pub early: Option<Trigger<'static>>,
     /// The points of a run at which the trigger is checked.
     pub points: RunPoints,
-    /// In how many requests at most one compaction is made, unless the next request would not fit; 2 by default
-    /// ([`Pacing::SPACING_TURNS`]). 0 and 1 are no limit.
+    /// The spacing: at most one compaction in this number of requests, unless the next request would not fit. The
+    /// default is 2 ([`Pacing::SPACING_TURNS`]). 0 and 1 are no limit.
     pub spacing: u32,
-    /// Within how many requests a compaction has to pay for itself. `None`, by default, is no such rule.
+    /// The number of requests within which a compaction has to pay for itself. `None`, the default, is no such rule.
     pub payback: Option<u64>,
-    /// Whether the model has a tool to compact; no by default.
+    /// Whether the model has a tool that compacts; no by default.
     pub is_tool: bool,
     /// The options of the compactor.
     pub options: CompactionOptions,
 }
 
 impl AutoCompaction {
-    /// `compactor` under the default trigger, before a run. An `Arc` of a compactor is one too.
+    /// An automatic compaction by `compactor`, with the default trigger, before a run. An `Arc` of a compactor is a
+    /// compactor too.
     #[must_use]
     pub fn new(compactor: impl Compactor + 'static) -> Self {
         Self {
@@ -102,17 +103,22 @@ impl AutoCompaction {
         }
     }
 
-    /// Sets the trigger. A pass that it makes due is not made if it would free less than
-    /// [`CompactionOptions::min_reclaim`], which is a share of the window unless it is set: set it too for a trigger far below the window.
+    /// Sets the trigger.
+    ///
+    /// A due pass is not made if it would free less than [`CompactionOptions::min_reclaim`]. The default of that amount
+    /// is a share of the window: set it too for a trigger far below the window.
     #[must_use]
     pub const fn with_trigger(mut self, trigger: Trigger<'static>) -> Self {
         self.trigger = trigger;
         self
     }
 
-    /// Adds a condition: a compaction is due also when it is true. It is evaluated at the points of the run where the trigger is looked at,
-    /// if the trigger is not due and no earlier compaction makes it wait. Under [`Trigger::never`] the condition decides, as long as no
-    /// provider has told a smaller window. Without a goal in the options, the strategy decides how much stays.
+    /// Adds a condition under which a compaction is due too.
+    ///
+    /// The run evaluates the condition at the points where it checks the trigger, if the trigger has not fired and no
+    /// earlier compaction makes the pass wait. Under [`Trigger::never`] the condition decides, as long as no provider
+    /// has reported a smaller window and the settings do not enforce the limit. Without a goal in the options, the
+    /// strategy decides how much stays.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -135,8 +141,8 @@ impl AutoCompaction {
         self
     }
 
-    /// Sets the trigger under which a compactor that can begin early begins: a line below the one of [`AutoCompaction::with_trigger`], low
-    /// enough that its result is ready when that line is reached.
+    /// Sets the trigger at which a compactor that can begin early begins: a trigger below the one of
+    /// [`AutoCompaction::with_trigger`], low enough that the result is ready when that one fires.
     #[must_use]
     pub const fn with_early(mut self, trigger: Trigger<'static>) -> Self {
         self.early = Some(trigger);
@@ -150,30 +156,34 @@ impl AutoCompaction {
         self
     }
 
-    /// Allows at most one compaction in so many requests. A compaction voids the provider's cache of the prompt, and the request after it
-    /// writes the cache anew: one before each request uses no cache at all.
+    /// Sets the spacing: at most one compaction in this number of requests. A compaction voids the provider's prompt
+    /// cache, and the request after it writes the cache anew. A compaction before each request would use no cache at
+    /// all.
     #[must_use]
     pub const fn with_spacing(mut self, requests: u32) -> Self {
         self.spacing = requests;
         self
     }
 
-    /// Compacts only if the compaction pays within `requests` requests, at the prices of the agent's model. A plan that saves less is not
-    /// carried out and no model writes its summaries, as long as the next request fits
-    /// ([`RunEvent::DoesNotPay`](crate::run::RunEvent::DoesNotPay)). [`PaybackRule::REQUESTS`](super::PaybackRule::REQUESTS) is a number
-    /// for agents that work on long tasks. The formula is that of [`PaybackRule`](super::PaybackRule).
+    /// Compacts only if the compaction pays for itself within `requests` requests, at the prices of the agent's model.
     ///
-    /// *Prices*: those of [`RunSettings::model_row`](crate::run::RunSettings::model_row). Without them there is no rule, and the run
-    /// tells so ([`RunEvent::NoPrices`](crate::run::RunEvent::NoPrices)).
+    /// As long as the next request fits, a plan that saves less is not carried out and no model writes its summaries
+    /// ([`RunEvent::DoesNotPay`](crate::run::RunEvent::DoesNotPay)).
+    /// [`PaybackRule::REQUESTS`](super::PaybackRule::REQUESTS) is a number for agents that work on long tasks.
+    /// [`PaybackRule`](super::PaybackRule) has the formula.
     ///
-    /// *After idle time*: if the provider's cache has expired since the session's last request, the next request is written anew,
-    /// compacted or not. A compaction is then due earlier: at the line of [`AutoCompaction::early`], with the goal that the trigger
-    /// has. The session notes the time of its last request, also when it is written and read again. A session without
-    /// such a note counts as one with a warm cache, and so does each session of a provider that publishes no lifetime.
+    /// *Prices*: those of [`RunSettings::model_row`](crate::run::RunSettings::model_row). Without them the rule does
+    /// not apply, and the run reports it ([`RunEvent::NoPrices`](crate::run::RunEvent::NoPrices)).
     ///
-    /// *Which compactors*: those that apply the rule of their context ([`CompactionCx::payback`](super::CompactionCx::payback)),
-    /// such as the engine of `epitome-compactors`. A [`MessagesCompactor`](super::MessagesCompactor) does not: its function may have
-    /// asked a model already.
+    /// *After idle time*: if the provider's cache has expired since the session's last request, the provider writes the
+    /// next request anew, compacted or not. A compaction is then due earlier: at the trigger of
+    /// [`AutoCompaction::early`], with the goal of the usual trigger. The session holds the time of its last request,
+    /// also after it is written and read again. A session without this time counts as one with a warm cache, and so
+    /// does each session of a provider that publishes no lifetime.
+    ///
+    /// *Compactors*: the rule works with compactors that apply the rule of their context
+    /// ([`CompactionCx::payback`](super::CompactionCx::payback)), such as the engine of `epitome-compactors`. A
+    /// [`MessagesCompactor`](super::MessagesCompactor) does not apply it: its function may have asked a model already.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -191,16 +201,16 @@ impl AutoCompaction {
         self
     }
 
-    /// Gives the model a tool: it may compact between two pieces of work, before a compaction is due, and name the subject that must stay
-    /// known. See [`CompactTool`](super::CompactTool). [`Agent`](crate::agent::Agent) answers its calls; in a [`Run`](crate::run::Run) call
-    /// [`run_own_calls`](crate::run::Run::run_own_calls).
+    /// Gives the model a tool that compacts between two pieces of work, before a compaction is due. The model may name
+    /// the subject that must stay known. See [`CompactTool`](super::CompactTool). [`Agent`](crate::agent::Agent)
+    /// answers its calls; in a [`Run`](crate::run::Run) call [`run_own_calls`](crate::run::Run::run_own_calls).
     ///
-    /// The model is told how much room there is: at each tenth of the limit from the fifth on, a line is added to the latest result of
-    /// a tool, as a part of its own. The line stays as it is in all later requests, so that the provider's prompt cache holds. The
-    /// limit is the size at which a compaction is due.
+    /// The model reads how many tokens are left: at each tenth of the limit from the fifth on, the run adds a line to
+    /// the latest tool result, as a part of its own. The line stays as it is in all later requests, so that the
+    /// provider's prompt cache holds. The limit is the size at which a compaction is due.
     ///
-    /// A tool of the caller's or a provider's with the same name stays theirs. Where a service keeps the session there is nothing to
-    /// compact, and a call says so.
+    /// A tool of the caller or of a provider with the same name takes precedence. If a service keeps the session there
+    /// is nothing to compact, and the result of a call reports this.
     #[must_use]
     pub const fn with_tool(mut self) -> Self {
         self.is_tool = true;
@@ -249,41 +259,42 @@ const BEFORE_CALL: u8 = 2;
 const AFTER_RUN: u8 = 4;
 
 impl RunPoints {
-    /// Nowhere.
+    /// No points.
     pub const NONE: Self = Self(0);
 
-    /// Also before a run, on what is stored.
+    /// Adds the point before a run, for the stored history.
     #[must_use]
     pub const fn and_before_run(self) -> Self {
         Self(self.0 | BEFORE_RUN)
     }
 
-    /// Also before each call of the model, on all that is sent, stored or not. What is stored learns of it when
-    /// the run stores; what is never stored is hidden or shortened for this run only.
+    /// Adds the point before each call of the model, for the whole request, stored or not. The stored history gets its
+    /// share of the compaction when the run stores. Messages that are never stored are hidden or shortened for this run
+    /// only.
     #[must_use]
     pub const fn and_before_call(self) -> Self {
         Self(self.0 | BEFORE_CALL)
     }
 
-    /// Also after a run, on what is then stored.
+    /// Adds the point after a run, for the history as it is stored then.
     #[must_use]
     pub const fn and_after_run(self) -> Self {
         Self(self.0 | AFTER_RUN)
     }
 
-    /// Whether before a run.
+    /// Whether the trigger is checked before a run.
     #[must_use]
     pub const fn before_run(self) -> bool {
         self.0 & BEFORE_RUN != 0
     }
 
-    /// Whether before each call of the model.
+    /// Whether the trigger is checked before each call of the model.
     #[must_use]
     pub const fn before_call(self) -> bool {
         self.0 & BEFORE_CALL != 0
     }
 
-    /// Whether after a run.
+    /// Whether the trigger is checked after a run.
     #[must_use]
     pub const fn after_run(self) -> bool {
         self.0 & AFTER_RUN != 0
@@ -296,8 +307,8 @@ impl Default for RunPoints {
     }
 }
 
-/// The options of a compactor. A compactor may have options of a type of its own: those, if they are
-/// there, win whole.
+/// The options of a compactor. A compactor may have options of a type of its own: if they are set, they take precedence
+/// as a whole.
 ///
 /// ```
 /// use epitome_std::compaction::CompactionOptions;
@@ -321,14 +332,15 @@ pub struct CompactionOptions {
 }
 
 impl CompactionOptions {
-    /// Sets the window in tokens. The default is the model's.
+    /// Sets the window in tokens. The default is the window of the model.
     #[must_use]
     pub const fn with_window(mut self, window: u64) -> Self {
         self.window = Some(window);
         self
     }
 
-    /// Sets how many tokens of the window are kept free for the answer. More than half of the window counts as half of it.
+    /// Sets the reserve: the number of tokens of the window that stay free for the answer. More than half of the window
+    /// counts as half of it.
     #[must_use]
     pub const fn with_reserve(mut self, tokens: u64) -> Self {
         self.reserve = Some(tokens);
@@ -344,24 +356,25 @@ impl CompactionOptions {
         self
     }
 
-    /// Sets the least amount that a compaction has to free, in tokens. A compaction that frees less is not made, unless the next request
-    /// would not fit. The maximum is the trigger less the goal. With 0 each compaction is made, also in a conversation of short turns.
+    /// Sets the minimum number of tokens that a compaction has to free. A compaction that frees less is not made,
+    /// unless the next request would not fit. The trigger less the goal is the maximum. With 0 each compaction is made,
+    /// also in a conversation of short turns.
     #[must_use]
     pub const fn with_min_reclaim(mut self, tokens: u64) -> Self {
         self.min_reclaim = Some(tokens);
         self
     }
 
-    /// Sets the messages that have to stay, beside those that are stored as pinned. Before a call of the model a message that is not stored
-    /// yet can be pinned too, by source or predicate: it has no number.
+    /// Sets the messages that have to stay, in addition to the messages that are stored as pinned. Before a call of the
+    /// model, a pin by source or predicate also holds messages that are not stored yet. Such a message has no number.
     #[must_use]
     pub fn with_pins(mut self, pins: Pins) -> Self {
         self.pins = pins;
         self
     }
 
-    /// Sets the subject that a summary should attend to most: "the failing test". The model that writes the summary reads it as the
-    /// caller's words.
+    /// Sets the main subject of a summary, for example "the failing test". The model that writes the summary reads it
+    /// as the caller's words.
     #[must_use]
     pub fn with_focus(mut self, focus: impl Into<Str>) -> Self {
         self.focus = Some(focus.into());
@@ -382,28 +395,29 @@ impl CompactionOptions {
         self
     }
 
-    /// The window, in tokens; `None` stands for that of the agent's model, which is 128,000 where nothing is known of the model.
+    /// The window in tokens. `None` stands for the window of the agent's model, which is 128,000 for an unknown model.
     #[must_use]
     pub const fn window(&self) -> Option<u64> {
         self.window
     }
 
-    /// The tokens that stay free for the answer; `None` stands for that of the model's budget: an eighth of the window, and at most
-    /// 8,192 tokens ([`RESERVE_MAX`](epitome_core::RESERVE_MAX)).
+    /// The reserve: the tokens that stay free for the answer. `None` stands for the reserve of the model's budget: an
+    /// eighth of the window, and at most 8,192 tokens ([`RESERVE_MAX`](epitome_core::RESERVE_MAX)).
     #[must_use]
     pub const fn reserve(&self) -> Option<u64> {
         self.reserve
     }
 
-    /// The size that a compaction aims at, in tokens; `None` stands for half of the amount of tokens that made it due. If nothing such
-    /// made it due, or the caller asks for it, the strategy decides then.
+    /// The goal: the size that a compaction aims at, in tokens. `None` stands for half of the number of tokens that
+    /// made the compaction due. If no number of tokens made it due, or if the caller asked for it, the strategy
+    /// decides.
     #[must_use]
     pub const fn goal(&self) -> Option<u64> {
         self.goal
     }
 
-    /// The least tokens that a compaction has to free; `None` stands for 2 % of the window, and at most the trigger less
-    /// the goal: under a trigger that is small for its window, a compaction has to reach the goal then.
+    /// The minimum number of tokens that a compaction has to free. `None` stands for 2 % of the window, and at most the
+    /// trigger less the goal. Under a trigger that is small for its window, a compaction then has to reach the goal.
     #[must_use]
     pub const fn min_reclaim(&self) -> Option<u64> {
         self.min_reclaim
@@ -415,7 +429,7 @@ impl CompactionOptions {
         &self.pins
     }
 
-    /// The subject that a summary should attend to most, if the caller names one.
+    /// The main subject of a summary, if the caller names one.
     #[must_use]
     pub fn focus(&self) -> Option<&str> {
         self.focus.as_deref()

@@ -17,8 +17,9 @@ use crate::wire::ConversionLoss;
 
 /// Shrinks a history.
 ///
-/// *For implementers*: what is hidden is hidden by [`History::commit`], in one step; nothing is deleted. A compactor that
-/// fails leaves the history as it was. Nothing of it depends on the session, so that one serves any number of them.
+/// *For implementers*: hide messages with [`History::commit`], in one step; delete nothing. A compactor that fails
+/// leaves the history as it was. A compactor holds no data of a session, so that one compactor serves any number of
+/// sessions.
 ///
 /// *Cancel safety*: dropping the future leaves the history as it was, or compacted.
 ///
@@ -60,62 +61,65 @@ use crate::wire::ConversionLoss;
 /// ```
 #[async_trait]
 pub trait Compactor: Send + Sync + fmt::Debug {
-    /// Names it in records and events.
+    /// The name of the compactor in records and events.
     fn name(&self) -> &str;
 
     /// Compacts, if there is anything to gain.
     ///
     /// # Errors
-    /// `Infeasible` if what may not be compacted alone is more than fits; otherwise what the store or a model says.
+    /// `Infeasible` if the protected messages alone exceed the limit; otherwise the error of the store or of a model.
     async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError>;
 
-    /// Whether it can begin before it is due, so that what takes long is there when it is. By default it cannot.
+    /// Whether the compactor can begin before a compaction is due, so that slow work is done by then. The default is
+    /// `false`.
     fn begins_early(&self) -> bool {
         false
     }
 
-    /// Begins what will be due soon, if it is not under way and [`CompactionCx::is_early`] says so. Called only where
-    /// [`begins_early`](Self::begins_early) says that it can.
+    /// Begins the work for a compaction that will be due soon, if it is not under way and [`CompactionCx::is_early`]
+    /// allows it. Called only if [`begins_early`](Self::begins_early) returns `true`.
     ///
-    /// *For callers*: what is begun is kept in the [`Begun`] of the session, which [`CompactionCx::with_begun`] lends. Ask again
-    /// as the conversation grows, before and behind the line at which it is due; when it is due, compact.
+    /// *For callers*: the [`Begun`] of the session, which [`CompactionCx::with_begun`] passes, holds the work. Call
+    /// this method again as the conversation grows, before and after the size at which a compaction is due. When it is
+    /// due, compact.
     ///
-    /// *For implementers*: nothing is changed and nothing is waited for. One compaction of a session is begun at most. The budget of
-    /// `cx` says what is to be reached when it is due.
+    /// *For implementers*: change nothing and wait for nothing. Begin at most one compaction of a session. The budget
+    /// of `cx` is the one to reach when the compaction is due.
     fn begin(&self, cx: &mut CompactionCx<'_>) -> Began {
         let _ = cx;
         Began::Nothing
     }
 
-    /// Whether the result of early work is there and is not to wait until it is due: ask [`begin`](Self::begin) again. By default it waits.
+    /// Whether the result of early work is ready and should be used before a compaction is due: the caller then calls
+    /// [`begin`](Self::begin) again. The default is `false`: the result waits.
     fn has_come(&self, begun: &Begun) -> bool {
         let _ = begun;
         false
     }
 
-    /// Whether it can have a service compact a session that the service keeps. By default it cannot.
+    /// Whether the compactor can ask a service to compact a session that the service keeps. The default is `false`.
     fn compacts_kept(&self) -> bool {
         false
     }
 
-    /// Has the service compact `session`, and returns what a new one begins with. Called only where
-    /// [`compacts_kept`](Self::compacts_kept) says that it can.
+    /// Asks the service to compact `session`, and returns the messages that a new session begins with. Called only if
+    /// [`compacts_kept`](Self::compacts_kept) returns `true`.
     ///
-    /// *For implementers*: the session itself is not touched. What it leaves is what another one begins with, in front of what is
-    /// said next; whoever fails has changed nothing.
+    /// *For implementers*: do not change the session itself. Another session begins with the returned messages, and the
+    /// next messages of the conversation follow them. A failure changes nothing.
     ///
     /// # Errors
-    /// What the service says.
+    /// The error of the service.
     ///
     /// # Cancel safety
-    /// Dropping the future leaves the session as it was; the service may ask for its price.
+    /// Dropping the future leaves the session as it was. The service may still charge for the compaction.
     async fn compact_kept(&self, session: &KeptSession<'_>) -> Result<Vec<Message>, SessionError> {
         let _ = session;
         Ok(Vec::new())
     }
 }
 
-/// A compactor that several hold.
+/// A shared compactor.
 #[async_trait]
 impl<T: Compactor + ?Sized> Compactor for Arc<T> {
     fn name(&self) -> &str {
@@ -216,14 +220,14 @@ impl<'a> CompactionCx<'a> {
         self
     }
 
-    /// Records the cost of the compaction here: those who hold a clone know it even if nobody waits for the compaction any more.
+    /// Sets the receiver of the costs. The owner of a clone knows them even if the future of the compaction is dropped.
     #[must_use]
     pub fn with_costs(mut self, costs: Costs) -> Self {
         self.costs = costs;
         self
     }
 
-    /// Sets the compaction that was begun for this session before it was due, if there is one.
+    /// Sets the place for early work of this session, which may hold work that was begun before a compaction is due.
     #[must_use]
     pub fn with_begun(mut self, begun: &'a mut Begun) -> Self {
         self.begun = Some(begun);
@@ -237,20 +241,20 @@ impl<'a> CompactionCx<'a> {
         self
     }
 
-    /// Allows only the result of an early compaction that has come: nothing new is begun before a compaction is due.
+    /// Allows only the result of early work that is ready: no new work begins before a compaction is due.
     #[must_use]
     pub const fn for_what_has_come(mut self) -> Self {
         self.is_early = false;
         self
     }
 
-    /// Whether something may be begun before it is due.
+    /// Whether new work may begin before a compaction is due.
     #[must_use]
     pub const fn is_early(&self) -> bool {
         self.is_early
     }
 
-    /// The model that the conversation goes on with, and who counts for it, where that is known.
+    /// The model of the conversation and its token counter, if they are known.
     #[must_use]
     pub const fn model_key(&self) -> Option<ModelKey> {
         self.model_key
@@ -261,7 +265,7 @@ impl<'a> CompactionCx<'a> {
         self.begun.as_deref_mut()
     }
 
-    /// Gives up what was begun, for this reason.
+    /// Gives up the early work, for the reason `why`.
     pub fn discard(&mut self, why: Discarded) {
         if let Some(begun) = self.begun() {
             begun.give_up();
@@ -269,20 +273,20 @@ impl<'a> CompactionCx<'a> {
         }
     }
 
-    /// Why what was begun was given up, if it was.
+    /// The reason why the early work was given up; `None` if it was not.
     #[must_use]
     pub const fn discarded(&self) -> Option<Discarded> {
         self.discarded
     }
 
-    /// The request that would be sent next, where there is one: before a call of the model, and not where what is stored is
-    /// compacted.
+    /// The request that would be sent next; `None` if the stored history is compacted, and not a request before a call
+    /// of the model.
     #[must_use]
     pub const fn request(&self) -> Option<&Arc<LiveRequest>> {
         self.request.as_ref()
     }
 
-    /// The conversation's model: that of the request, where there is one; empty if nobody says.
+    /// The model of the conversation: the model of the request, if there is one; empty if it is unknown.
     #[must_use]
     pub fn model(&self) -> &Str {
         self.request
@@ -297,7 +301,7 @@ impl<'a> CompactionCx<'a> {
         self.history
     }
 
-    /// The history, to be read.
+    /// The history, for reading.
     #[must_use]
     pub const fn as_history(&self) -> &History {
         self.history
@@ -315,7 +319,7 @@ impl<'a> CompactionCx<'a> {
         &self.budget
     }
 
-    /// Why the pass is made.
+    /// The kind of the pass.
     #[must_use]
     pub const fn pass(&self) -> Pass {
         self.pass
@@ -334,8 +338,8 @@ impl<'a> CompactionCx<'a> {
         &self.options
     }
 
-    /// Tells what a call of a model has cost that was made for this compaction, whatever comes of it: the session's ledger
-    /// counts it as spent, and not as the size of anything.
+    /// Records the usage of a model call for this compaction, whatever its outcome. The session's ledger counts it as
+    /// spent, and not as the size of a request.
     pub fn spent(&mut self, usage: Usage) {
         self.costs.tell(usage);
     }
@@ -346,7 +350,7 @@ impl<'a> CompactionCx<'a> {
         &self.costs
     }
 
-    /// Tells what of the conversation somebody was not told who compacted it elsewhere: what stands for it knows nothing of that.
+    /// Records content that a compaction in another format did not receive. The stand-in knows nothing of this content.
     pub fn lost(&mut self, loss: ConversionLoss) {
         self.losses.push(loss);
     }
@@ -357,7 +361,7 @@ impl<'a> CompactionCx<'a> {
         &self.losses
     }
 
-    /// Tells that somebody else compacted than was to.
+    /// Records that another strategy compacted than the intended one.
     pub fn fall_back(&mut self, fell_back: FellBack) {
         self.fell_back = Some(fell_back);
     }

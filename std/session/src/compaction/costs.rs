@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use epitome_core::Usage;
 
-/// The usage of the model calls for compactions, recorded as they are paid for: whatever becomes of the
-/// compaction, and of the future that waits for it. A clone tells the same.
+/// The usage of the model calls for compactions. Each usage is recorded when it is paid for, whatever the outcome of
+/// the compaction and of the future that waits for it. A clone shares the record.
 ///
 /// ```
 /// use epitome_core::Usage;
@@ -19,9 +19,9 @@ use epitome_core::Usage;
 pub struct Costs(Arc<Mutex<Vec<Usage>>>);
 
 impl Costs {
-    /// Tells what one call has cost.
+    /// Records the usage of one call.
     pub fn tell(&self, usage: Usage) {
-        // Where another thread has panicked, what it had told is still right.
+        // After a panic of another thread, the recorded usage is still valid.
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(usage);
     }
 
@@ -31,7 +31,7 @@ impl Costs {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes out what was told.
+    /// Takes out the recorded usage.
     pub(crate) fn take(&self) -> Vec<Usage> {
         core::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -11,21 +11,22 @@ use epitome_core::{ModelKey, Revision};
 pub enum Began {
     /// The work is under way from now on.
     Now,
-    /// The work was begun earlier, and holds.
+    /// The work was begun earlier, and is still valid.
     Earlier,
-    /// The work was begun earlier, is done, and holds: compact, though it is not due.
+    /// The work was begun earlier, is done, and is valid: compact, although no compaction is due.
     Come,
-    /// Nothing is: there is nowhere to keep it, or it is not early (see [`CompactionCx::is_early`](super::CompactionCx::is_early)).
+    /// No work is under way: there is no place for it, or no new work may begin (see
+    /// [`CompactionCx::is_early`](super::CompactionCx::is_early)).
     Nothing,
 }
 
-/// Why what was begun is not used.
+/// The reason why early work is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Discarded {
     /// The messages were changed meanwhile: compacted in another way, answered late, or left out.
     PrefixEdited,
-    /// The conversation goes on with another model, or is counted by another counter.
+    /// The conversation continues with another model, or another counter counts it.
     ModelChanged,
     /// Another compactor compacts.
     Superseded,
@@ -55,7 +56,8 @@ impl fmt::Display for Discarded {
     }
 }
 
-/// The work that a compactor has begun for a session before it is due. It is given up when this is dropped or emptied.
+/// The work that a compactor has begun for a session before a compaction is due. Dropping or emptying this value gives
+/// the work up.
 ///
 /// ```
 /// use epitome_core::Revision;
@@ -78,24 +80,24 @@ struct Work {
 }
 
 impl Begun {
-    /// Keeps `work`, for this model, of a history that was at `revision`. What was there is given up.
+    /// Stores `work` for this model and for a history at `revision`. Gives up the work that was stored before.
     pub fn put<T: Any + Send + Sync>(&mut self, work: T, model: Option<ModelKey>, revision: Revision) {
         self.0 = Some(Work { work: Box::new(work), model, revision });
     }
 
-    /// Whether something is under way, or has come and is not used yet.
+    /// Whether work is under way, or is done and not used yet.
     #[must_use]
     pub const fn is_under_way(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Whether something is, and nothing has happened since it was last looked at that could make it useless.
+    /// Whether there is work for this model that was last checked at `revision`.
     #[must_use]
     pub fn is_current(&self, model: Option<ModelKey>, revision: Revision) -> bool {
         self.0.as_ref().is_some_and(|it| it.model == model && it.revision == revision)
     }
 
-    /// The model that it is for.
+    /// The model that the work is for.
     #[must_use]
     pub fn model(&self) -> Option<ModelKey> {
         self.0.as_ref()?.model
@@ -107,20 +109,20 @@ impl Begun {
         self.0.as_ref()?.work.downcast_ref()
     }
 
-    /// Records that it holds for a history at `revision`.
+    /// Records that the work is valid for a history at `revision`.
     pub fn holds_at(&mut self, revision: Revision) {
         if let Some(work) = &mut self.0 {
             work.revision = revision;
         }
     }
 
-    /// Gives it up.
+    /// Gives the work up.
     pub fn give_up(&mut self) {
         self.0 = None;
     }
 }
 
-/// No text: what is said stays out of logs.
+/// Shows no text: messages stay out of logs.
 impl fmt::Debug for Begun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Begun").field("under_way", &self.is_under_way()).finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! Groups that somebody else has chosen.
+//! A strategy that hides given groups.
 
 use epitome_core::{Draft, Protection, Strategy};
 
@@ -13,14 +13,14 @@ impl Strategy for DropGroups {
         self.name
     }
 
-    /// The caller that chooses messages knows which of the newest steps are needed. The newest step is always needed.
+    /// The caller that chooses the groups knows which of the newest steps are needed. The newest step is always needed.
     fn protection(&self) -> Protection {
         Protection::default().with_keep_steps(1)
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {
         for leader in &self.leaders {
-            // What is refused is found by whoever reads the plan.
+            // The plan shows the groups whose drop was refused.
             let _ = draft.drop_group(*leader);
         }
     }

@@ -11,7 +11,7 @@ use crate::history::CompactionRecord;
 use crate::message::Str;
 use crate::session::SessionError;
 
-/// Decides before a compaction whether it is made, and says what the model needs to read again after it.
+/// Decides before a compaction whether it is made, and supplies a text that the model reads after it.
 ///
 /// Set one with [`CompactionOptions::with_hook`](super::CompactionOptions::with_hook): for all runs of an agent, for one run, or for one
 /// compaction on demand. Both methods have a default that changes nothing.
@@ -50,8 +50,8 @@ use crate::session::SessionError;
 /// ```
 #[async_trait]
 pub trait CompactionHook: Send + Sync + fmt::Debug {
-    /// Called when a compaction is due or asked for, before anything is planned. What a compactor has begun in the background is planned
-    /// before that; it is made only if the hook lets it.
+    /// Called when a compaction is due or was asked for, before any planning. Work that a compactor has begun in the
+    /// background was planned before; it is used only if the hook allows it.
     ///
     /// # Errors
     /// The compaction fails with the error of the hook.
@@ -62,15 +62,18 @@ pub trait CompactionHook: Send + Sync + fmt::Debug {
     /// Called when `record` is ready and not yet committed. Returns a text of at most `tokens_max` tokens that the model reads from
     /// then on, for example the files that it works on. A longer text is left out.
     ///
-    /// `tokens_max` is a quarter of what the compaction frees, or less where the request would come near the next compaction.
+    /// `tokens_max` is a quarter of the tokens that the compaction frees, or less if the request would come near the
+    /// next compaction.
     ///
-    /// The text becomes a part of `record`, behind a line that says so ([`RELOADED`](crate::history::RELOADED)): of its last summary, or in
-    /// the place of the last messages that it hides. Undoing the compaction takes the text away too. A text of the compaction before goes,
-    /// but for one beside a summary that stays. A summary that is written later never takes a text for what was said. A record that only
-    /// shortens messages has no place for a text, nor has one with a summary that is not text. After a conflict with another writer the
-    /// hook is called again.
+    /// The text becomes a part of `record`, after a line that marks it ([`RELOADED`](crate::history::RELOADED)): a part
+    /// of its last summary, or a text in the place of the last messages that it hides. Undoing the compaction removes
+    /// the text too. The text of the previous compaction goes, except a text beside a summary that stays. A later
+    /// summary never treats the text as a message of the conversation. A record that only shortens messages has no
+    /// place for a text. A record with a summary that is not text has none either. After a conflict with another writer
+    /// the hook is called again.
     ///
-    /// Called by the engine of `epitome-compactors`. A [`MessagesCompactor`](super::MessagesCompactor) returns such a text itself.
+    /// The engine of `epitome-compactors` calls this method. The function of a
+    /// [`MessagesCompactor`](super::MessagesCompactor) returns such a text itself.
     ///
     /// # Errors
     /// The compaction fails with the error of the hook, and the history is as it was.

@@ -5,11 +5,11 @@ use core::fmt;
 use super::Costs;
 use crate::session::ServiceSessionId;
 
-/// A session that a service keeps, and what its requests have beside messages.
+/// A session that a service keeps, and the parts of its requests other than messages.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct KeptSession<'a> {
-    /// Under which id it is kept: of services that name each response, that of the latest.
+    /// The id of the session. For services that name each response, it is the id of the latest response.
     pub id: &'a ServiceSessionId,
     /// The instructions, if there are any.
     pub instructions: Option<&'a str>,
@@ -20,7 +20,7 @@ pub struct KeptSession<'a> {
 }
 
 impl<'a> KeptSession<'a> {
-    /// The session of this id, without instructions and of a model that is not known.
+    /// The session of this id, without instructions and with an unknown model.
     #[must_use]
     pub const fn new(id: &'a ServiceSessionId, costs: &'a Costs) -> Self {
         Self { id, instructions: None, model: "", costs }
@@ -41,7 +41,7 @@ impl<'a> KeptSession<'a> {
     }
 }
 
-/// No text: what was said stays out of logs.
+/// Shows no text: messages stay out of logs.
 impl fmt::Debug for KeptSession<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeptSession")

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use crate::message::{Message, Str};
 use crate::session::Tool;
 
-/// The request that would be sent next if nothing were compacted. What it begins with was sent before, and stands in the
-/// provider's prompt cache: whoever asks something of the same model beside the run can begin with the same.
+/// The request that would be sent next if nothing were compacted. Its beginning was sent before, and is in the
+/// provider's prompt cache: another request to the same model can begin with the same messages to use the cache.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LiveRequest {
@@ -18,7 +18,7 @@ pub struct LiveRequest {
     pub tools: Vec<Tool>,
     /// The options of the run.
     pub options: Map<String, Value>,
-    /// The model's name; empty if the agent does not say.
+    /// The name of the model; empty if the agent has none.
     pub model: Str,
 }
 
@@ -44,7 +44,7 @@ impl LiveRequest {
     }
 }
 
-/// No text: what is said stays out of logs.
+/// Shows no text: messages stay out of logs.
 impl fmt::Debug for LiveRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LiveRequest")

@@ -1,4 +1,4 @@
-//! A function of messages as a compactor.
+//! A compactor from a function over messages.
 
 use core::fmt;
 use core::future::Future;
@@ -16,17 +16,19 @@ use crate::history::{CompactionRecord, History, Summary, TokenCount};
 use crate::message::{Attribution, Message, Str};
 use crate::session::SessionError;
 
-/// Compacts with a function from messages to messages: what other frameworks call a compactor.
+/// Compacts with a function from messages to messages. Other frameworks call such a function a compactor.
 ///
-/// The function gets what is visible, in order, and returns what is to stay, in the same order. What it returns of what it
-/// got is kept. All that it returns beside that becomes one message of the model, a summary, in place of what is missing; it
-/// stands where the first of that stood, has the least authority of it, and says what it is derived from.
+/// The function gets the visible messages in order, and returns the messages that stay, in the same order. Returned
+/// messages that it got are kept. All new messages that it returns become one message of the model, a summary in place
+/// of the missing messages. The summary stands at the place of the first missing message, has at most the lowest
+/// authority of the missing messages, and names them as its sources.
 ///
-/// What it leaves out goes, whatever it is: an instruction, the first request, the newest step, or a request whose answer stays. Only
-/// open work has to be returned (the last request of the user, and calls and requests for approval without an answer): what leaves it
-/// out is refused. Leading instructions and pins stay in any case, because the function's author may know nothing of them.
+/// The function may leave out any message: an instruction, the first request, the newest step, or a request whose
+/// answer stays. It has to return only open work: the last request of the user, and calls and requests for approval
+/// without an answer. A result without the open work is refused. Leading instructions and pins stay in any case,
+/// because the author of the function may not know them.
 ///
-/// What was not asked for stays the function's business: it is called whenever a compaction is due.
+/// The function is called whenever a compaction is due.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -71,16 +73,16 @@ pub struct MessagesCompactor {
 type CompactMessages = dyn Fn(Vec<Held>, CompactionOptions) -> Answer + Send + Sync;
 type Answer = Pin<Box<dyn Future<Output = Result<Vec<Held>, SessionError>> + Send>>;
 
-/// A message in the hands of a [`MessagesCompactor`]'s function: one that it got, which a clone is too, or a new one.
+/// A message for the function of a [`MessagesCompactor`]: a message that it got (or a clone of it), or a new message.
 #[derive(Clone, PartialEq)]
 pub struct Held {
     message: Message,
-    /// Its position among what is visible; `None` of a new one.
+    /// The position among the visible messages; `None` for a new message.
     at: Option<usize>,
 }
 
 impl Held {
-    /// Whether it is new.
+    /// Whether the message is new.
     #[must_use]
     pub const fn is_new(&self) -> bool {
         self.at.is_none()
@@ -102,7 +104,7 @@ impl Deref for Held {
 }
 
 impl MessagesCompactor {
-    /// The compactor `name` that calls `compact`.
+    /// The compactor `name`, which calls `compact`.
     pub fn new<F, A>(name: impl Into<Str>, compact: F) -> Self
     where
         F: Fn(Vec<Held>, CompactionOptions) -> A + Send + Sync + 'static,
@@ -145,10 +147,14 @@ impl Compactor for MessagesCompactor {
     }
 
     /// # Errors
-    /// Whatever the function says; `Invalid`, with the message that it is about and the remedy, if what it returns is not in
-    /// order or holds a message twice, if a part of a group is missing (a tool call, and not its result), if open work is
-    /// missing, or if the new messages are empty, hold something but text, or are not smaller than what they stand for. The
-    /// history is then as it was.
+    /// - `Invalid`, with the message and the remedy, if the returned messages are not in order or contain a message
+    ///   twice.
+    /// - `Invalid` if a part of a group is missing (a tool call, and not its result), or if open work is missing.
+    /// - `Invalid` if the new messages are empty, contain something other than text, or are not smaller than the
+    ///   messages that they replace.
+    /// - Otherwise the error of the function or of the store.
+    ///
+    /// The history is then as it was.
     async fn compact(&self, cx: &mut CompactionCx<'_>) -> Result<CompactionOutcome, SessionError> {
         let (before, options) = (cx.measure(), cx.options().clone());
         let live = cx.history().live().iter().enumerate();
@@ -165,7 +171,7 @@ impl Compactor for MessagesCompactor {
     }
 }
 
-/// Which positions were returned, and what is new.
+/// Separates the returned positions from the new messages.
 fn sorted_out(returned: Vec<Held>, len: usize) -> Result<(Vec<bool>, Vec<Message>), SessionError> {
     let (mut kept, mut new, mut last) = (vec![false; len], Vec::new(), None);
     for held in returned {
@@ -186,7 +192,7 @@ fn sorted_out(returned: Vec<Held>, len: usize) -> Result<(Vec<bool>, Vec<Message
     Ok((kept, new))
 }
 
-/// The groups that go, by their leaders: those of which nothing was kept, but for leading instructions and pins.
+/// The leaders of the groups to hide: groups without a kept message, except leading instructions and pins.
 fn missing_groups(history: &History, kept: &[bool]) -> Result<Vec<u32>, SessionError> {
     let (mut leaders, mut leads) = (Vec::new(), true);
     let last_request = history.index().groups().rev().find(Group::is_request).map(|group| group.leader());
@@ -246,7 +252,7 @@ fn invalid(what: &str) -> SessionError {
     SessionError::invalid(format!("what the compactor's function returned: {what}"))
 }
 
-/// Error for the message at this position, counted from 1 in its text.
+/// Error about the message at position `at`. The text counts from 1.
 fn invalid_at(at: usize, len: usize, what: &str) -> SessionError {
     invalid(&format!("message {} of {len} {what}", at.saturating_add(1)))
 }

@@ -1,4 +1,4 @@
-//! The outcome of a compaction: how much smaller a history is, or the reason why it is as it was.
+//! The outcome of a compaction: the new size of a history, or the reason why the history is unchanged.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,13 @@ use epitome_core::{Basis, Unchanged};
 use super::Payback;
 use crate::session::SessionErrorKind;
 
-/// A compaction by another than was to make it.
+/// A fallback: the strategy that failed, and the strategy that compacted in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FellBack {
     /// The name of the strategy or service that failed.
     pub failed: Box<str>,
-    /// Why: `Unavailable` if there was no summary.
+    /// The kind of the failure: `Unavailable` if there was no summary.
     pub kind: SessionErrorKind,
     /// The name of the strategy that compacted instead.
     pub stood_in: Box<str>,
@@ -30,19 +30,20 @@ impl FellBack {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CompactionOutcome {
-    /// Nothing, for this reason.
+    /// The history is unchanged, for this reason.
     Unchanged(UnchangedReason),
     /// The history is smaller.
     Compacted(CompactionResult),
-    /// Nothing yet: what was begun before it was due is not ready, and the request fits without it.
+    /// The history is unchanged for now: the early work is not ready, and the request fits without it.
     UnderWay,
-    /// Nothing: the plan does not pay within the requests that are expected, and the request fits without it.
+    /// The history is unchanged: the plan does not pay within the expected number of requests, and the request fits
+    /// without it.
     DoesNotPay(Payback),
 }
 
 /// The reason why a compactor has left a history as it was.
 ///
-/// A compactor of your own says it in its own words: `CompactionOutcome::Unchanged("nothing to drop".into())`.
+/// A compactor of your own gives the reason in its own words: `CompactionOutcome::Unchanged("nothing to drop".into())`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UnchangedReason {
@@ -52,18 +53,18 @@ pub enum UnchangedReason {
     AllReturned,
     /// There is no compactor for this history.
     NoCompactor,
-    /// The server has compacted nothing while it answered.
+    /// The server compacted nothing during its answer.
     NothingByServer,
-    /// The service that keeps the session has left nothing of it.
+    /// The service that keeps the session has left no message of it.
     NothingByService,
-    /// The hook of the options has decided so, for its own reason.
+    /// The hook of the options refused the compaction, for its own reason.
     Vetoed(Cow<'static, str>),
     /// A reason in the compactor's own words.
     Other(Cow<'static, str>),
 }
 
 impl UnchangedReason {
-    /// The reason in words; of a plan the word of [`Unchanged::as_str`].
+    /// The reason in words; for a plan, the word of [`Unchanged::as_str`].
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -95,19 +96,19 @@ pub struct CompactionResult {
     pub original_tokens: Option<u64>,
     /// Number of tokens after.
     pub compacted_tokens: Option<u64>,
-    /// The size that the history was to reach, in tokens: the goal of a request without what the request has beside the history. `None` if
-    /// there was no goal.
+    /// The goal of the history, in tokens: the goal of the request less the parts of the request outside the history.
+    /// `None` if there was no goal.
     pub goal: Option<u64>,
     /// The basis of the token counts; `None` if there are none.
     pub basis: Option<Basis>,
-    /// When it pays, as it was planned; `None` where there is no [`PaybackRule`](super::PaybackRule).
+    /// The planned payback; `None` without a [`PaybackRule`](super::PaybackRule).
     pub payback: Option<Payback>,
     /// Number of tokens in the text of the [`CompactionHook`](super::CompactionHook); `None` if there is no such text.
     pub reloaded_tokens: Option<u64>,
 }
 
 impl CompactionResult {
-    /// From so many messages to so many.
+    /// A result with these numbers of messages before and after.
     #[must_use]
     pub const fn new(original_count: u64, compacted_count: u64) -> Self {
         Self {
@@ -122,7 +123,8 @@ impl CompactionResult {
         }
     }
 
-    /// Whether the history is still larger than the goal: the messages that are protected lie above it, or the compactor did too little.
+    /// Whether the history is still larger than the goal: the protected messages exceed it, or the compactor did too
+    /// little.
     ///
     /// ```
     /// use epitome_std::compaction::CompactionResult;

@@ -75,15 +75,16 @@ impl PaybackRule {
         self
     }
 
-    /// Sets how many tokens stand in front of the messages that are compacted.
+    /// Sets the number of tokens in front of the messages that are compacted.
     #[must_use]
     pub const fn with_front(mut self, tokens: u64) -> Self {
         self.front = tokens;
         self
     }
 
-    /// Computes when a compaction from `before` tokens to `after` pays, of which the first `stable` stay as they were. `made` is the
-    /// price of making it, in thousandths of an input token: [`Prices::summary`], or 0 without a model.
+    /// Computes when a compaction from `before` tokens to `after` pays. The first `stable` tokens stay as they were.
+    /// `made` is the price of making the compaction, in thousandths of an input token: [`Prices::summary`], or 0
+    /// without a model.
     #[must_use]
     pub fn payback(&self, before: u64, after: u64, stable: u64, made: u64) -> Payback {
         let [before, after, stable] = [before, after, stable].map(|tokens| tokens.saturating_add(self.front));
@@ -99,16 +100,17 @@ impl PaybackRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Payback {
-    /// The number of requests after which it has cost no more than going on without it: 0 is at once, `None` is never.
+    /// The number of requests after which the compaction has cost no more than no compaction: 0 is at once, `None` is
+    /// never.
     pub after_requests: Option<u64>,
     /// The number of requests that are expected.
     pub expected_requests: u64,
-    /// The state of the cache for which that holds.
+    /// The state of the cache that the numbers assume.
     pub cache: Cache,
 }
 
 impl Payback {
-    /// Whether it pays within the requests that are expected.
+    /// Whether the compaction pays within the expected number of requests.
     #[must_use]
     pub fn is_expected(&self) -> bool {
         self.after_requests.is_some_and(|requests| requests <= self.expected_requests)

@@ -22,7 +22,7 @@ pub struct CompactTool;
 /// The source id of the tools that a run answers by itself.
 pub(crate) const OWN_TOOLS: &str = "run";
 
-/// The most characters of a focus: one subject, not a page that the model has read somewhere.
+/// Maximum number of characters of a focus: one subject, not a page of text from elsewhere.
 const FOCUS_CHARS_MAX: usize = 200;
 
 impl CompactTool {

@@ -6,14 +6,14 @@ use epitome_history::rules::invalid;
 
 use super::{HistoryStore, JsonlStore, MemoryStore, StoreError};
 
-/// Opens the store that `url` names. Blocks while it does so.
+/// Opens the store at `url`. Blocks the thread.
 ///
 /// | url | store |
 /// |---|---|
 /// | `memory:` | a new [`MemoryStore`] |
 /// | `jsonl:DIR` | the files in the directory `DIR`, made if there is none: a [`JsonlStore`] |
 /// | `sqlite:PATH` | the SQLite file at `PATH`, created if there is none (feature `sqlite`) |
-/// | `postgres://USER:PASSWORD@HOST:PORT/DATABASE` | tables in that database, made if there are none (feature `postgres`); `postgresql://` is the same |
+/// | `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, `postgresql://..` | tables in that database, made if missing (feature `postgres`) |
 /// | `redis://..`, `rediss://..` | the Redis server there, over TLS with the second (feature `redis`) |
 ///
 /// ```
@@ -22,9 +22,9 @@ use super::{HistoryStore, JsonlStore, MemoryStore, StoreError};
 /// ```
 ///
 /// # Errors
-/// `Invalid` for any other url; otherwise what opening the store says.
+/// `Invalid` for any other url; otherwise the error of opening the store.
 pub fn open_store(url: &str) -> Result<Arc<dyn HistoryStore>, StoreError> {
-    // What stands after the scheme may hold a password: it is not repeated.
+    // The text after the scheme may contain a password: errors do not repeat it.
     match url.split_once(':') {
         Some(("memory", "")) => Ok(Arc::new(MemoryStore::new())),
         Some(("memory", _)) => Err(invalid("open: nothing may stand after `memory:`")),
@@ -38,7 +38,7 @@ pub fn open_store(url: &str) -> Result<Arc<dyn HistoryStore>, StoreError> {
     }
 }
 
-/// Opens a store as [`open_store`] does, with its texts encrypted by `key`: one of `jsonl:DIR` or `sqlite:PATH`.
+/// Opens a `jsonl:DIR` or `sqlite:PATH` store as [`open_store`] does, with its texts encrypted by `key`.
 ///
 /// ```
 /// use epitome_std::history::{StoreKey, open_store_with_key};

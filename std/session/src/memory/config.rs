@@ -7,7 +7,7 @@ use super::{InMemoryStore, MemoryContextProvider, MemoryPersistence};
 use crate::run::RunSettings;
 use crate::session::SessionError;
 
-/// Whether an agent has a memory, of which kind, and where it is kept.
+/// The configuration of an agent's memory: on or off, its kind and its directory.
 ///
 /// ```
 /// use epitome_std::memory::{MemoryConfig, MemoryKind};
@@ -21,11 +21,12 @@ use crate::session::SessionError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryConfig {
-    /// Whether there is one: `MEMORY_ENABLED`, on by default.
+    /// Whether the agent has a memory: `MEMORY_ENABLED`, on by default.
     pub enabled: bool,
     /// The kind of memory: `MEMORY_TYPE`.
     pub kind: MemoryKind,
-    /// The directory of the memory: `MEMORY_DIR`. `None` if nothing says so: then nothing is written, until the caller names a place.
+    /// The directory of the memory: `MEMORY_DIR`. `None` if it is not set: then nothing is written, until the caller
+    /// sets a directory.
     pub dir: Option<PathBuf>,
 }
 
@@ -45,15 +46,15 @@ impl Default for MemoryConfig {
 }
 
 impl MemoryConfig {
-    /// Keeps the memory in `ROOT/memory` if no folder is named yet: beside the sessions that a
-    /// [`FileSessionStore`](crate::session::FileSessionStore) has under the same root.
+    /// Sets the directory to `ROOT/memory` if none is set: next to the sessions of a
+    /// [`FileSessionStore`](crate::session::FileSessionStore) with the same root.
     #[must_use]
     pub fn or_under(mut self, root: impl AsRef<Path>) -> Self {
         self.dir = self.dir.or_else(|| Some(root.as_ref().join("memory")));
         self
     }
 
-    /// The provider that it asks for; `None` if it asks for none.
+    /// The configured provider; `None` if the memory is off.
     #[must_use]
     pub fn provider(&self) -> Option<MemoryContextProvider> {
         if !self.enabled {
@@ -67,7 +68,7 @@ impl MemoryConfig {
         })
     }
 
-    /// The configuration of this process's environment, now: `MEMORY_ENABLED`, `MEMORY_TYPE` and `MEMORY_DIR`.
+    /// Reads the configuration from the environment of this process: `MEMORY_ENABLED`, `MEMORY_TYPE` and `MEMORY_DIR`.
     ///
     /// # Errors
     /// As [`MemoryConfig::from_vars`].
@@ -76,11 +77,11 @@ impl MemoryConfig {
         Self::from_vars(|name| std::env::var(name).ok())
     }
 
-    /// Reads these variables. One that is empty is as one that is not there; `~/` at the beginning of `MEMORY_DIR` is
-    /// `HOME`.
+    /// Reads the configuration from these variables. An empty variable counts as missing. `~/` at the beginning of
+    /// `MEMORY_DIR` stands for `HOME`.
     ///
     /// # Errors
-    /// `Invalid` for a `MEMORY_TYPE` that there is not, or a `MEMORY_ENABLED` that is neither yes nor no.
+    /// `Invalid` for an unknown `MEMORY_TYPE`, or for a `MEMORY_ENABLED` that is neither yes nor no.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, SessionError> {
         let var = |name: &str| var(name).filter(|value| !value.is_empty());
         let mut config = Self::default();
@@ -106,11 +107,12 @@ impl MemoryConfig {
 }
 
 impl RunSettings {
-    /// Adds a memory as `config` says. Before a run earlier messages are found. After it the new ones are kept, in a file of the session if
-    /// `config` names a folder; the first run of a process reads the file again. A `config` that asks for no memory changes nothing.
+    /// Adds the memory of `config`. Before a run it finds earlier messages. After the run it stores the new ones, in a
+    /// file of the session if `config` has a directory. Each run reads the file again. A `config` without a memory
+    /// changes nothing.
     ///
-    /// Call it behind the history providers: what they load is not found again. A memory is no history. An agent that has it alone
-    /// remembers, and sends no earlier message as one.
+    /// Call it after the history providers are added: messages that they load are not found again. A memory is no
+    /// history. An agent that has only a memory finds earlier messages, but sends none of them as a message of its own.
     ///
     /// ```
     /// use epitome_std::memory::MemoryConfig;
@@ -125,7 +127,7 @@ impl RunSettings {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` if it has a provider of this source id.
+    /// `Invalid` if the settings have a provider with the source id of the memory.
     pub fn with_memory(self, config: &MemoryConfig) -> Result<Self, SessionError> {
         match config.provider() {
             Some(provider) => self.with_provider(provider),

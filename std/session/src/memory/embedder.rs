@@ -1,4 +1,4 @@
-//! Vectors of texts, for searches by them.
+//! Vectors of texts, for vector searches.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::session::SessionError;
 
-/// Makes the vector of a text, by the model that made those of the index that is searched.
+/// Computes the vector of a text, by the model that computed the vectors of the searched index.
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -30,6 +30,6 @@ pub trait Embedder: Send + Sync + fmt::Debug {
     /// The vector of this text.
     ///
     /// # Errors
-    /// What the model says. Before a run it ends the run, before the model of the agent is called.
+    /// The error of the embedding model. Before a run it ends the run, before the model of the agent is called.
     async fn embed(&self, text: &str) -> Result<Vec<f32>, SessionError>;
 }

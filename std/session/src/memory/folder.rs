@@ -146,8 +146,8 @@ impl MemoryFolder {
     /// The texts of all files, by path.
     ///
     /// # Errors
-    /// `Invalid` if the store keeps no states, or if the session of the owner holds something other than memory files. `Corrupt` or
-    /// `Unavailable` as the store says.
+    /// `Invalid` if the store keeps no states, or if the session of the owner holds something other than memory files.
+    /// `Corrupt` or `Unavailable` as the error of the store.
     ///
     /// # Cancel safety
     /// Reads only.
@@ -158,8 +158,8 @@ impl MemoryFolder {
     /// Creates the file `path`, or replaces its text.
     ///
     /// # Errors
-    /// `Invalid` if the path is none of a file, or if a limit would be exceeded; `Conflict` if others change the folder again and
-    /// again. Otherwise as [`MemoryFolder::files`].
+    /// `Invalid` if the path is not the path of a file, or if a limit would be exceeded; `Conflict` if other writers
+    /// change the folder again and again. Otherwise as [`MemoryFolder::files`].
     ///
     /// # Cancel safety
     /// The file is as before, or has the new text. The same call again makes another version of it.
@@ -228,7 +228,7 @@ impl MemoryFolder {
         }
     }
 
-    /// Gives the file `path` the text again that it had in the version of this number. That makes a new version.
+    /// Restores the text that the file `path` had in the version of this number. That makes a new version.
     ///
     /// # Errors
     /// As [`MemoryFolder::read_version`] and [`MemoryFolder::write`].
@@ -240,7 +240,8 @@ impl MemoryFolder {
         self.write(path, &text).await
     }
 
-    /// Executes a command of a model, under `token` once at most. Either text is for the model: the answer, or the refusal.
+    /// Executes a command of a model, at most once per `token`. Both texts are for the model: the answer, or the
+    /// refusal.
     pub(super) async fn execute(
         &self,
         command: &Command,
@@ -263,7 +264,7 @@ impl MemoryFolder {
                 Ok(()) => return Ok(Ok(change.answer)),
                 Err(error) => error,
             };
-            // It may be stored all the same: the answer was lost, or the same call was made twice at once.
+            // The change may be stored nevertheless: the answer was lost, or the same call was made twice at once.
             if error.kind() != SessionErrorKind::Conflict {
                 return self.answer_to(&token).await.ok().flatten().map(Ok).ok_or(error);
             }
@@ -300,7 +301,7 @@ impl MemoryFolder {
         }
     }
 
-    /// The current files: those of the state, with the changes behind it.
+    /// The current files: the files of the state, with the changes after it.
     async fn snapshot(&self) -> Result<Snapshot, SessionError> {
         let mut now = Snapshot::default();
         let kept = match self.store.state(&self.owner).await {

@@ -6,7 +6,7 @@ use super::{Retrieved, Retriever};
 use crate::search::SearchIndex;
 use crate::session::SessionError;
 
-/// Finds texts by their words: what a search service does, for a handful of texts.
+/// Finds texts by their words. Use it for a small number of texts, in place of a search service.
 ///
 /// ```
 /// use epitome_std::memory::{KeywordRetriever, Retriever};
@@ -26,7 +26,7 @@ pub struct KeywordRetriever {
 }
 
 impl KeywordRetriever {
-    /// Over these texts.
+    /// A retriever over these texts.
     #[must_use]
     pub fn new<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Self {
         let texts: Vec<String> = texts.into_iter().map(Into::into).collect();

@@ -11,7 +11,8 @@ use crate::session::SessionError;
 
 /// Keeps memories, and finds them again.
 ///
-/// *For implementers*: memories are kept in the order in which they come. A search never crosses the session that it names.
+/// *For implementers*: memories are kept in the order in which they come. A search in one session never returns
+/// memories of another.
 ///
 /// *Cancel safety*: dropping the future of [`MemoryManager::add`] leaves all of its memories kept, or none.
 ///
@@ -33,10 +34,10 @@ use crate::session::SessionError;
 /// ```
 #[async_trait]
 pub trait MemoryManager: Send + Sync + fmt::Debug {
-    /// Keeps memories of a session. `token` names them: what was kept under it is not kept again.
+    /// Stores memories of a session. `token` is the idempotency key: a repetition with the same token stores nothing.
     ///
     /// # Errors
-    /// `Unavailable` if they cannot be kept now.
+    /// `Unavailable` if the memories cannot be stored now.
     async fn add(&self, session: &SessionId, token: &str, memories: Vec<Memory>) -> Result<(), SessionError>;
 
     /// Finds memories, best first.
@@ -58,18 +59,18 @@ pub trait MemoryManager: Send + Sync + fmt::Debug {
     async fn forget(&self, session: &SessionId) -> Result<usize, SessionError>;
 }
 
-/// Something that was said.
+/// A message that is remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Memory {
-    /// By whom.
+    /// The role of its author.
     pub role: Role,
     /// The text.
     pub text: Str,
 }
 
 impl Memory {
-    /// `text`, said by `role`.
+    /// The memory of a message with this role and text.
     #[must_use]
     pub fn new(role: Role, text: impl Into<Str>) -> Self {
         Self { role, text: text.into() }
@@ -80,11 +81,11 @@ impl Memory {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryQuery {
-    /// Words.
+    /// The words to search for.
     pub text: Str,
     /// Maximum number of memories.
     pub limit: usize,
-    /// In which session; `None` for all of them.
+    /// The session to search; `None` for all sessions.
     pub session: Option<SessionId>,
 }
 
@@ -95,7 +96,7 @@ impl MemoryQuery {
         Self { text: text.into(), limit, session: None }
     }
 
-    /// Limits the request to this session.
+    /// Limits the query to this session.
     #[must_use]
     pub fn in_session(mut self, session: impl Into<SessionId>) -> Self {
         self.session = Some(session.into());

@@ -52,7 +52,7 @@ struct Owner {
 
 #[derive(Serialize, Deserialize)]
 struct KeptMemory {
-    /// Under which token it was kept.
+    /// The token under which it was stored.
     token: String,
     role: Role,
     text: String,
@@ -71,7 +71,7 @@ impl MemoryPersistence {
         Self::in_folder(root.as_ref().join("memory"))
     }
 
-    /// Files in this folder: what `MEMORY_DIR` names.
+    /// Files in this folder, for example the directory in `MEMORY_DIR`.
     #[must_use]
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
@@ -104,11 +104,12 @@ impl MemoryPersistence {
         files::off_thread(move || files::replace(&path, &text)).await.flatten().map_err(unavailable)
     }
 
-    /// Reads the memories of `session` into `store`, which keeps those that it has. Returns how many there were to read: none, if
-    /// there is no file.
+    /// Reads the memories of `session` into `store`. Memories that `store` has already stay. Returns the number of
+    /// memories in the file: 0 if there is no file.
     ///
     /// # Errors
-    /// `Corrupt` if the file is damaged or of another session; `Invalid` if a newer release has written it. It stays as it is.
+    /// `Corrupt` if the file is damaged or of another session; `Invalid` if a newer release has written it;
+    /// `Unavailable` if it cannot be read now. The file stays as it is.
     ///
     /// # Cancel safety
     /// Dropping the future leaves the store as it was.
@@ -132,7 +133,7 @@ impl MemoryPersistence {
         let folder = self.folder.clone();
         let texts = files::off_thread(move || texts_in(&folder)).await.flatten().map_err(unavailable)?;
         for (path, text) in texts {
-            // A file of another name is a copy.
+            // A file whose name does not match its session is a copy.
             let owner = serde_json::from_str::<Owner>(&text).map(|owner| SessionId::new(owner.session_id));
             let owner = owner.ok().filter(|owner| self.path(owner) == path);
             if owner.and_then(|owner| self.take_in(store, &owner, &text).ok()).is_none() {
@@ -142,7 +143,7 @@ impl MemoryPersistence {
         Ok(())
     }
 
-    /// Takes in the text of the file of `session`.
+    /// Adds the memories in the text of the file of `session` to `store`.
     fn take_in(&self, store: &InMemoryStore, session: &SessionId, text: &str) -> Result<usize, SessionError> {
         let kept: Kept = serde_json::from_str(text).map_err(|_| self.corrupt(session))?;
         if kept.v > VERSION {
@@ -183,7 +184,7 @@ fn texts_in(folder: &Path) -> io::Result<Vec<(PathBuf, String)>> {
     for entry in entries {
         let entry = entry?;
         if entry.file_name().to_string_lossy().ends_with(END) {
-            // What is no text is no memory.
+            // A file that is not text has no memories.
             let path = entry.path();
             let text = fs::read_to_string(&path).unwrap_or_default();
             texts.push((path, text));

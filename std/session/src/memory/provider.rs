@@ -16,13 +16,14 @@ use crate::message::Message;
 use crate::provider::{ContextProvider, Hook, source_id};
 use crate::session::{SessionContext, SessionError};
 
-/// Before a run, adds the memories that fit what the user says; after it, keeps what the user and the model have said.
+/// Adds memories that match the user's input before a run, and stores the messages of the user and the model after it.
 ///
-/// What is found stands in one message of the context, of retrieved authority, ephemeral, one memory to a line: it is data,
-/// and cannot pass for instructions or for another line. What a history provider has loaded is not added again; this
-/// provider must stand behind it in the list to know.
+/// The memories that are found form one message of the context, of retrieved authority and ephemeral, with one memory
+/// per line. The message is data: it cannot pass for instructions, and a memory cannot pass for another line. Messages
+/// that a history provider has loaded are not added again. For this, put this provider after the history provider in
+/// the list.
 ///
-/// Memories of other sessions are looked at only if the caller says so: whose they are, it does not know.
+/// It searches memories of other sessions only if the caller allows it, because it does not know their owners.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -54,7 +55,8 @@ struct Files {
 }
 
 impl Files {
-    /// Reads the memories of a session, also those that another process has written meanwhile, and once those of all others if asked to.
+    /// Reads the memories of a session, also those that another process has written meanwhile. If asked to, reads the
+    /// memories of all other sessions too, once.
     async fn read(&self, session: &SessionId, others: bool) -> Result<(), SessionError> {
         if others && !self.has_others.load(Ordering::Relaxed) {
             self.persistence.load_all(&self.store).await?;
@@ -65,7 +67,7 @@ impl Files {
 }
 
 impl MemoryContextProvider {
-    /// Over `memories`, of the run's own session, at most [`FOUND_MAX`] at a time.
+    /// A provider over `memories`. It searches the run's own session, and adds at most [`FOUND_MAX`] memories.
     #[must_use]
     pub fn new(memories: Arc<dyn MemoryManager>) -> Self {
         Self {
@@ -77,9 +79,10 @@ impl MemoryContextProvider {
         }
     }
 
-    /// Over memories in memory that are read before each run of a session, and written after it with those that another process has
-    /// written meanwhile. Of two processes that end a run of one session at the same moment, one can overwrite what the other wrote. The
-    /// memories of other sessions are read once.
+    /// A provider over memories in memory with files. It reads the file of the session before each run. After the run
+    /// it writes the memories, together with those that another process has written meanwhile. If two processes end a
+    /// run of one session at the same moment, one can overwrite the memories of the other. The memories of other
+    /// sessions are read once.
     ///
     /// ```
     /// use epitome_std::memory::{MemoryContextProvider, MemoryPersistence};
@@ -101,14 +104,14 @@ impl MemoryContextProvider {
         self
     }
 
-    /// Sets how many memories are found at most.
+    /// Sets the maximum number of memories.
     #[must_use]
     pub const fn with_found_max(mut self, found_max: usize) -> Self {
         self.found_max = found_max;
         self
     }
 
-    /// Searches the memories of all sessions: only where all of them are of one person.
+    /// Searches the memories of all sessions. Use it only if all of them are of one person.
     #[must_use]
     pub const fn across_sessions(mut self) -> Self {
         self.across_sessions = true;
@@ -133,7 +136,7 @@ impl MemoryContextProvider {
             if lines.len() == self.found_max || found.len() < query.limit {
                 return Ok(lines);
             }
-            // What was found is there already: look further, each time twice as far.
+            // Too many results are known already: search again with twice the limit.
             query.limit = query.limit.saturating_mul(2);
         }
     }
@@ -190,8 +193,8 @@ impl fmt::Debug for MemoryContextProvider {
     }
 }
 
-/// The messages of a finished run that a provider of yours may store as memories: of its input and its response, those with a text of a
-/// user, the model or a system, and not the ephemeral ones.
+/// The messages of a finished run that a provider of yours may store as memories. These are the messages of its input
+/// and its response with a text of a user, the model or a system, except ephemeral ones.
 ///
 /// ```
 /// use epitome_std::memory::remembered;

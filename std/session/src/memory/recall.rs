@@ -13,17 +13,20 @@ use crate::provider::{ContextProvider, Hook};
 use crate::search::nearest_record;
 use crate::session::SessionError;
 
-/// Before a run, shows the messages of the session again that compactions have hidden or shortened and that are nearest to what the user
-/// says, by BM25.
+/// Shows messages of the session that compactions have hidden or shortened, before a run. It chooses the messages that
+/// are nearest to the user's input, by BM25.
 ///
-/// What is found stands in one message of the context, of retrieved authority and ephemeral, which says that it is a record: it is data, not
-/// instructions. Each message has its number in the log, by which
-/// [`RecallTool`](crate::run::RecallTool) reads more of it. What was pruned is not found, nor what the user has taken back.
+/// The messages that are found form one message of the context, of retrieved authority and ephemeral. The message
+/// states that it is a record: it is data, not instructions. Each found message has its number in the log, by which
+/// [`RecallTool`](crate::run::RecallTool) reads more of it. Pruned messages are not found, nor messages that the user
+/// has taken back.
 ///
-/// It stands behind the history provider in the list of providers, and knows that by its source id. A user who says nothing is asked
-/// nothing, and a session of which nothing is hidden is not searched. It shows messages of the run's own session only.
+/// Put it after the history provider in the list of providers; the source id names that provider. Nothing is searched
+/// if the input has no text of the user, or if no message of the session is hidden or shortened. It shows messages of
+/// the run's own session only.
 ///
-/// *Cost*: a run reads the records of the session, and makes one search of its log ([`HistoryStore::search`](crate::history::HistoryStore::search)).
+/// *Cost*: a run reads the records of the session, and makes one search of its log
+/// ([`HistoryStore::search`](crate::history::HistoryStore::search)).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -46,14 +49,15 @@ pub struct RecallProvider {
     tokens_max: u32,
 }
 
-/// The source id, unless the caller says otherwise.
+/// The default source id.
 const SOURCE_ID: &str = "recall";
 
-/// The most tokens that are shown, unless the caller says otherwise: half of what an answer of the tool may have.
+/// The default maximum of tokens: half of the maximum of an answer of the tool.
 const TOKENS_MAX: u32 = 1_000;
 
 impl RecallProvider {
-    /// For the history of the provider with this source id: at most [`FOUND_MAX`] messages, in at most 1,000 tokens.
+    /// A provider for the history provider with the source id `history`: at most [`FOUND_MAX`] messages, in at most
+    /// 1,000 tokens.
     #[must_use]
     pub fn new(history: impl Into<Box<str>>) -> Self {
         Self {
@@ -71,14 +75,15 @@ impl RecallProvider {
         self
     }
 
-    /// Sets how many messages are found at most.
+    /// Sets the maximum number of messages.
     #[must_use]
     pub const fn with_found_max(mut self, found_max: usize) -> Self {
         self.found_max = found_max;
         self
     }
 
-    /// Sets the limit in tokens, as the counter of the history counts. Fewer than some hundred have no room for a message.
+    /// Sets the maximum number of tokens, by the counter of the history. A maximum below some hundred has no room for a
+    /// message.
     #[must_use]
     pub const fn with_tokens_max(mut self, tokens_max: u32) -> Self {
         self.tokens_max = tokens_max;
@@ -118,7 +123,7 @@ impl ContextProvider for RecallProvider {
     }
 }
 
-/// Whether a history shows all that was ever said, as it was said.
+/// Whether a history shows all messages of its log, unchanged.
 fn is_whole(history: &History) -> bool {
     let live = history.live();
     live.len() as u64 == history.head().0 && live.iter().all(Live::is_whole)

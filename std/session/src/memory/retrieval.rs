@@ -38,7 +38,7 @@ pub trait Retriever: Send + Sync + fmt::Debug {
     /// At most `limit` texts for `query`, best first.
     ///
     /// # Errors
-    /// What the search says; the run then ends before the model is called.
+    /// The error of the search. The run then ends before the model is called.
     async fn retrieve(&self, query: &str, limit: usize) -> Result<Vec<Retrieved>, SessionError>;
 }
 
@@ -53,7 +53,7 @@ pub struct Retrieved {
 }
 
 impl Retrieved {
-    /// A text that says nothing of where it is from.
+    /// A text of unknown origin.
     #[must_use]
     pub fn new(text: impl Into<Str>) -> Self {
         Self { text: text.into(), origin: Str::default() }
@@ -67,14 +67,14 @@ impl Retrieved {
     }
 }
 
-/// Adds texts that a [`Retriever`] finds for what is said.
+/// Adds texts that a [`Retriever`] finds for the messages of a run.
 ///
-/// What is found stands in one message of the context, of retrieved authority and ephemeral: it is data, not instructions,
-/// and stored only by a history that is asked for context.
+/// The texts that are found form one message of the context, of retrieved authority and ephemeral. The message is data,
+/// not instructions. Only a history that stores context stores it.
 ///
-/// The query is the input of the run. Behind a history provider it may also be what that has loaded
-/// ([`RetrievalProvider::with_recent`]); without one, a buffer of what was said last, kept in the session
-/// ([`RetrievalProvider::buffered`]).
+/// The query is the input of the run. After a history provider, the query may also contain the messages that it has
+/// loaded ([`RetrievalProvider::with_recent`]). Without a history provider, the query may contain a buffer of the
+/// latest messages, which the session keeps ([`RetrievalProvider::buffered`]).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -106,24 +106,24 @@ pub struct RetrievalProvider {
 /// Default number of exchanges in a buffer: the seed's `buffer_window = 5`.
 const BUFFER_WINDOW: usize = 5;
 
-/// Under which key the buffer stands in the provider's state: a list of texts, oldest first.
+/// The key of the buffer in the provider's state: a list of texts, oldest first.
 const BUFFER: &str = "buffer";
 
 impl RetrievalProvider {
-    /// Over `retriever`, with the input as query, at most [`FOUND_MAX`] texts at a time.
+    /// A provider over `retriever`. The query is the input, and it adds at most [`FOUND_MAX`] texts.
     #[must_use]
     pub fn new(source_id: impl Into<Box<str>>, retriever: Arc<dyn Retriever>) -> Self {
         Self { source_id: source_id.into(), retriever, found_max: FOUND_MAX, recent: 0, buffer_window: None }
     }
 
-    /// Sets how many texts are found at most.
+    /// Sets the maximum number of texts.
     #[must_use]
     pub const fn with_found_max(mut self, found_max: usize) -> Self {
         self.found_max = found_max;
         self
     }
 
-    /// Puts the latest `messages` of the context before it into the query.
+    /// Adds the latest messages of the context to the query: as many as `messages`, of the providers before this one.
     #[must_use]
     pub const fn with_recent(mut self, messages: usize) -> Self {
         self.recent = messages;
@@ -136,8 +136,8 @@ impl RetrievalProvider {
         self.with_buffer(BUFFER_WINDOW)
     }
 
-    /// Puts the last `window` exchanges (twice as many messages) into the query. They are kept in the session's state, each session's by
-    /// itself.
+    /// Puts the last `window` exchanges (twice as many messages) into the query. The state of each session keeps its
+    /// own.
     #[must_use]
     pub const fn with_buffer(mut self, window: usize) -> Self {
         self.buffer_window = Some(window);
@@ -201,7 +201,7 @@ impl ContextProvider for RetrievalProvider {
     }
 }
 
-/// Under which key the token of the latest run in the buffer stands.
+/// The key of the token of the latest run in the buffer.
 const LAST_RUN: &str = "last_run";
 
 impl fmt::Debug for RetrievalProvider {
@@ -219,8 +219,9 @@ fn buffer(state: &State) -> impl Iterator<Item = &Value> {
     state.get(BUFFER).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// One message with these texts, for a provider of yours: of retrieved authority and ephemeral, each text an entry of a list that it
-/// cannot leave, because its further lines are indented. `None` if there is no text.
+/// Makes one context message of these texts, for a provider of yours. It has retrieved authority and is ephemeral. Each
+/// text is an entry of a list. Its further lines are indented, so that it cannot pass for another entry. `None` if
+/// there is no text.
 ///
 /// ```
 /// use epitome_std::memory::retrieved_message;
@@ -250,7 +251,7 @@ pub fn retrieved_message(source_id: &str, heading: &str, texts: &[String]) -> Op
     Some(message.with_attribution(attribution.with_retention(Retention::Ephemeral)))
 }
 
-/// At most so many bytes of what a service has found, and a mark if that is not all.
+/// Shortens a text to at most `bytes_max` bytes, and adds a mark if a part is missing.
 ///
 /// ```
 /// assert_eq!(epitome_std::memory::cut("tea", 3), "tea");
@@ -264,7 +265,7 @@ pub fn cut(text: &str, bytes_max: usize) -> Cow<'_, str> {
     }
 }
 
-/// The words of a message: its texts, one after the other.
+/// The texts of a message, joined by line breaks.
 pub(super) fn text_of(message: &Message) -> String {
     let texts = message.parts().iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.as_str()),

@@ -1,7 +1,7 @@
 //! The scope of memories: application, agent, user, thread.
 
-/// The owner of memories in a service: those that are stored, or those that are searched. Each provider says which ids it takes, and what
-/// they mean for a search.
+/// The owner of memories in a service: of memories that are stored, or of memories that are searched. Each provider
+/// documents the ids that it takes, and their meaning for a search.
 ///
 /// ```
 /// use epitome_std::memory::Scope;
@@ -25,7 +25,8 @@ impl Scope {
         self
     }
 
-    /// Sets the agent's id. A search by it alone finds what was stored under that agent for *any* user: only what all users may know.
+    /// Sets the agent's id. A search by this id alone finds memories of *any* user of the agent: use it only for
+    /// memories that all users may know.
     #[must_use]
     pub fn with_agent(mut self, id: impl Into<Box<str>>) -> Self {
         self.agent = given(id);

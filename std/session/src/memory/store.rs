@@ -11,8 +11,8 @@ use crate::history::SessionId;
 use crate::search::SearchIndex;
 use crate::session::SessionError;
 
-/// Keeps memories in memory and finds them by keywords with a [`SearchIndex`], of equal ranks the newest first. Nothing is forgotten
-/// by itself.
+/// Keeps memories in memory and finds them by keywords with a [`SearchIndex`]. Of equal ranks the newest is first. It
+/// never forgets memories by itself.
 ///
 /// ```
 /// use epitome_core::message::Role;
@@ -39,7 +39,7 @@ struct Kept {
     tokens: HashSet<(SessionId, Box<str>)>,
 }
 
-/// A memory and where it is from.
+/// A memory with its session and its token.
 pub(super) struct Slot {
     pub(super) session: SessionId,
     pub(super) token: Box<str>,
@@ -96,7 +96,7 @@ impl MemoryManager for InMemoryStore {
     async fn forget(&self, session: &SessionId) -> Result<usize, SessionError> {
         let mut kept = self.kept();
         let before = kept.memories.len();
-        // Numbers of texts change: the index is made anew. It is rare.
+        // The numbers of the texts change, so the index is built anew. This is rare.
         kept.memories.retain(|slot| slot.session != *session);
         kept.tokens.retain(|(of, _)| of != session);
         let mut index = SearchIndex::new();

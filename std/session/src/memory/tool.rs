@@ -166,7 +166,7 @@ impl MemoryTool {
 
     fn token(&self, call: &ToolCall) -> Option<AppendToken> {
         let run = self.run_token.as_deref()?;
-        // A list has one reading, whatever the texts are.
+        // A JSON list is unambiguous, whatever the texts contain.
         let named = json!([run, call.id.as_str(), call.arguments.as_str()]).to_string();
         Some(AppendToken::new(hex(&Sha256::digest(named))))
     }
@@ -179,7 +179,7 @@ impl ContextProvider for MemoryTool {
     }
 
     async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
-        // A store or an owner that cannot have files is an error of the application: the model could not help it.
+        // A store or an owner that cannot have files is an error of the application: the model could not repair it.
         self.folder.files().await?;
         let Hook { context, .. } = hook;
         if !context.tools().iter().any(|tool| tool.name == Self::NAME) {

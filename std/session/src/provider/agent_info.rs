@@ -11,7 +11,7 @@ pub trait AgentInfo: Send + Sync {
     }
 }
 
-/// An agent of which nothing but its id and its name is known: for who runs providers without an agent object.
+/// An agent of which only the id and the name are known: for programs that run providers without an agent object.
 ///
 /// ```
 /// use epitome_std::provider::{AgentInfo, NamedAgent};

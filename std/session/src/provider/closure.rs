@@ -80,12 +80,12 @@ pub struct ClosureProvider {
 }
 
 impl ClosureProvider {
-    /// `run` before the model is called.
+    /// A provider that calls `run` before the model is called.
     pub fn before_run(run: impl for<'a> HookFn<'a> + 'static) -> Self {
         Self::new(HookName::BeforeRun, run)
     }
 
-    /// `run` after the model has answered.
+    /// A provider that calls `run` after the model has answered.
     pub fn after_run(run: impl for<'a> HookFn<'a> + 'static) -> Self {
         Self::new(HookName::AfterRun, run)
     }
@@ -114,7 +114,7 @@ impl ClosureProvider {
         Self { source_id: source_id::DECORATED.into(), named: false, hook, run }
     }
 
-    /// Calls the closure in its own hook, and in the other one does nothing.
+    /// Calls the closure in its own hook, and does nothing in the other one.
     async fn at(&self, now: HookName, hook: Hook<'_>) -> Result<(), SessionError> {
         if now == self.hook { (self.run)(hook).await } else { Ok(()) }
     }

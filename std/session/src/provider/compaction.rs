@@ -5,11 +5,11 @@ use crate::message::Str;
 
 use super::{ContextProvider, source_id};
 
-/// Brings the compaction of an agent's runs with its providers, for those who put agents together out of providers.
+/// A provider that sets the compaction of an agent's runs, for agents that are assembled from providers.
 ///
-/// It is what [`RunSettings::with_compaction`](crate::run::RunSettings::with_compaction) is: a run compacts the history that
-/// loads, at the points that the compaction names. Its place among the providers changes nothing. What the settings or the
-/// run's options say goes before it; of several, the first counts.
+/// It has the effect of [`RunSettings::with_compaction`](crate::run::RunSettings::with_compaction): a run compacts the
+/// history that loads, at the points that the compaction names. Its place among the providers changes nothing. The
+/// settings and the options of the run take precedence. Of several such providers, the first counts.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct CompactionProvider {
 }
 
 impl CompactionProvider {
-    /// Runs compact so.
+    /// A provider of this compaction.
     #[must_use]
     pub fn new(compaction: AutoCompaction) -> Self {
         Self { source_id: source_id::COMPACTION.into(), compaction }

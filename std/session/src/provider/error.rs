@@ -26,9 +26,9 @@ use crate::session::{SessionError, SessionErrorKind};
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ProviderError {
-    /// Which one.
+    /// The source id of the provider.
     pub source_id: Box<str>,
-    /// In which of its hooks.
+    /// The hook that failed.
     pub hook: HookName,
     /// The error.
     pub error: SessionError,
@@ -79,7 +79,7 @@ impl Error for ProviderError {
     }
 }
 
-/// The providers that failed after a run, in the order in which they were asked. All others have done their part.
+/// The providers that failed after a run, in the order of their calls. All other providers have done their part.
 #[derive(Debug)]
 pub struct Failures {
     first: ProviderError,

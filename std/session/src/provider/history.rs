@@ -18,17 +18,18 @@ mod storing;
 
 pub(crate) use storing::{LastStored, RunPlace};
 
-/// Loads what a session has said into a run, and stores what the run adds.
+/// Loads the messages of a session into a run, and stores the messages that the run adds.
 ///
 /// One type for all purposes: the memory of an agent loads and stores, a log for audits only stores.
 ///
-/// After a run it stores, in this order: context of other providers (only if asked to), input, response. What it has
-/// loaded itself, and what other history providers have, is not stored again unless
-/// [`HistoryProvider::store_context_from`] names it. An ephemeral input or response is not stored, nor is context with the
-/// label `ephemeral`; other context is, if context is at all: who asks for retrieved text gets it. Labels are taken off.
+/// After a run it stores, in this order: context of other providers (only if asked to), input, response. It does not
+/// store again messages that it has loaded itself or that other history providers have, unless
+/// [`HistoryProvider::store_context_from`] names their source. An ephemeral input or response is not stored, nor is
+/// context with the label `ephemeral`. If context is stored, all other context is, also retrieved text. Labels are
+/// removed.
 ///
-/// Storing is named by the run's token, so that a repeated `after_run` stores once; what somebody really says twice is
-/// said in two runs, or twice in one, and stored twice.
+/// The run's token is the idempotency key: a repeated `after_run` stores once. A message that is really said twice, in
+/// two runs or in one, is stored twice.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -84,15 +85,16 @@ impl HistoryProvider {
         Self::with_backing(source_id.into(), Backing::Store(store))
     }
 
-    /// A provider over the session itself: what it stores is written with the session, in
-    /// `state[source_id].messages`. Its source id is `in_memory`.
+    /// A provider over the session itself: its messages are written with the session, in `state[source_id].messages`.
+    /// Its source id is `in_memory`.
     #[must_use]
     pub fn in_memory() -> Self {
         Self::with_backing(source_id::IN_MEMORY.into(), Backing::Session)
     }
 
-    /// A provider over a store on this Redis server. Its source id is `redis_memory`. It is made within a tokio runtime, on which the store
-    /// then runs. Over a store that is open already, [`HistoryProvider::new`] takes the same source id.
+    /// A provider over a store on this Redis server. Its source id is `redis_memory`. Call it within a tokio runtime,
+    /// on which the store then runs. For a store that is open already, use [`HistoryProvider::new`] with the same
+    /// source id.
     ///
     /// ```no_run
     /// use epitome_std::history::{Password, RedisOptions, RedisServer};
@@ -139,83 +141,86 @@ impl HistoryProvider {
         self
     }
 
-    /// Sets the token counter. The default is that of the session's latest run, and the estimator before the first.
+    /// Sets the token counter. The default is the counter of the session's latest run, and the estimator before the
+    /// first run.
     #[must_use]
     pub fn with_counter(mut self, counter: Arc<dyn TokenCounter + Send + Sync>) -> Self {
         self.counter = Some(counter);
         self
     }
 
-    /// Sets a prefix of the session's id in the store. Two providers of one agent over one store need different prefixes, or they keep one
-    /// log.
+    /// Sets a prefix of the session's id in the store. Two providers of one agent over one store need different
+    /// prefixes: otherwise they share one log.
     #[must_use]
     pub fn with_session_prefix(mut self, prefix: impl Into<Box<str>>) -> Self {
         self.session_prefix = prefix.into();
         self
     }
 
-    /// Whether it loads (`true`). If not, it is not asked before a run.
+    /// Sets whether it loads messages (default: `true`). If not, its hook before a run is not called.
     #[must_use]
     pub const fn load_messages(mut self, load: bool) -> Self {
         self.load_messages = load;
         self
     }
 
-    /// Whether it stores what the caller says (`true`).
+    /// Sets whether it stores the input (default: `true`).
     #[must_use]
     pub const fn store_inputs(mut self, store: bool) -> Self {
         self.store_inputs = store;
         self
     }
 
-    /// Whether it stores what the model answers (`true`).
+    /// Sets whether it stores the response of the model (default: `true`).
     #[must_use]
     pub const fn store_responses(mut self, store: bool) -> Self {
         self.store_responses = store;
         self
     }
 
-    /// Whether it stores what other providers have added (`false`).
+    /// Sets whether it stores the context of other providers (default: `false`).
     #[must_use]
     pub const fn store_context_messages(mut self, store: bool) -> Self {
         self.store_context_messages = store;
         self
     }
 
-    /// Sets the sources whose context it stores; of an empty list, none. The default is all but those whose
-    /// messages are stored already.
+    /// Sets the sources whose context it stores; an empty list stores none. The default is all sources, except those
+    /// whose messages are stored already.
     #[must_use]
     pub fn store_context_from<S: Into<String>>(mut self, sources: impl IntoIterator<Item = S>) -> Self {
         self.store_context_from = Some(sources.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Whether it stores what is ephemeral too (`false`).
+    /// Sets whether it stores ephemeral messages too (default: `false`).
     #[must_use]
     pub const fn store_ephemeral(mut self, store: bool) -> Self {
         self.store_ephemeral = store;
         self
     }
 
-    /// Whether it keeps the session itself in its store too (`false`): what [`AgentSession::to_json`] writes, histories that the
-    /// session holds included. It goes in one step with what the run appends, where the store can; what changes after that is
-    /// kept when the run ends. [`HistoryProvider::load_session`] gives it back.
+    /// Sets whether it stores the session itself in its store too (default: `false`): the text of
+    /// [`AgentSession::to_json`], including the histories that the session holds. It is stored in one step with the
+    /// append of the run, if the store can do so. Later changes are stored when the run ends.
+    /// [`HistoryProvider::load_session`] returns the stored session.
     ///
-    /// A session that is behind, because it went on elsewhere since it was loaded, is not kept: what was said is stored, and
-    /// the run tells ([`RunEvent::StateNotKept`](crate::run::RunEvent::StateNotKept)). A history in the session itself keeps nothing.
+    /// An outdated session, which went on elsewhere since it was loaded, is not stored: the messages are stored, and
+    /// the run reports [`RunEvent::StateNotKept`](crate::run::RunEvent::StateNotKept). A history in the session itself
+    /// stores no session.
     #[must_use]
     pub const fn keep_state(mut self, keep: bool) -> Self {
         self.keep_state = keep;
         self
     }
 
-    /// Whether it loads.
+    /// Whether it loads messages.
     #[must_use]
     pub const fn loads(&self) -> bool {
         self.load_messages
     }
 
-    /// Opens the session's history: groups and counts what is visible in it. `state` is this provider's own.
+    /// Opens the session's history: groups and counts its visible messages. `state` is the state of this provider.
     ///
     /// # Errors
     /// As [`History::open`].
@@ -262,7 +267,7 @@ impl HistoryProvider {
         Ok((store, self.name(session.session_id())))
     }
 
-    /// Begins the history of `other` with the messages before `at`. `state` is this provider's own.
+    /// Begins the history of `other` with the messages before `at`. `state` is the state of this provider.
     pub(super) async fn fork(
         &self,
         (session, state): (&mut AgentSession, &mut State),
@@ -319,7 +324,7 @@ impl ContextProvider for HistoryProvider {
 
     async fn before_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
         let Hook { session, context, state, .. } = hook;
-        // Who has looked at the history before the run has left it here.
+        // The check before the run may have opened the history already.
         let history = match context.take_history(&self.source_id) {
             Some(history) => history,
             None => self.open(session, state).await?,

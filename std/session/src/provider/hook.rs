@@ -33,16 +33,17 @@ impl<'a> Hook<'a> {
     }
 }
 
-/// Joins runs: before the model is called it may add to the run, and afterwards it may look at the answer.
+/// Takes part in runs: it may add to a run before the model is called, and read the answer afterwards.
 ///
 /// *For callers*: put it into [`Providers`](super::Providers), which calls the hooks in order before a run and in reverse
 /// after it. One provider serves any number of sessions and runs at once.
 ///
-/// *For implementers*: what belongs to a session goes into `state`, never into the provider. `state` is the provider's own
-/// part of [`AgentSession::state`], under its source id; that of others is to be seen in `session`. It must be JSON, so that
-/// the session can be written. Providers are trusted: each sees all messages and all state.
+/// *For implementers*: put the data of a session into `state`, never into the provider. `state` is the provider's own
+/// part of [`AgentSession::state`], under its source id; the parts of other providers are in `session`. It must be
+/// JSON, so that the session can be written. Providers are trusted: each sees all messages and all state.
 ///
-/// Both hooks may be called again for one run, when the first attempt failed: [`SessionContext::run_token`] tells.
+/// Both hooks may be called again for one run, if the first attempt failed: [`SessionContext::run_token`] is then the
+/// same.
 ///
 /// *Cancel safety*: if the future of a hook is dropped, the state is as the hook left it.
 ///
@@ -72,11 +73,11 @@ impl<'a> Hook<'a> {
 /// ```
 #[async_trait]
 pub trait ContextProvider: Send + Sync {
-    /// Names the provider: in attribution, in filters, and as the key of its state. Two providers of one agent never have
-    /// the same.
+    /// The source id: it names the provider in attribution and in filters, and is the key of its state. Two providers
+    /// of one agent never have the same.
     fn source_id(&self) -> &str;
 
-    /// Called before the model is. What it adds to `context` is sent.
+    /// Called before the model is called. Additions to `context` are sent.
     ///
     /// # Errors
     /// An error ends the run before the model is called: see [`Providers::before_run`](super::Providers::before_run).
@@ -88,7 +89,7 @@ pub trait ContextProvider: Send + Sync {
     /// Called when the model has answered; the answer is in `context`.
     ///
     /// # Errors
-    /// An error keeps no other provider from its part: see [`Providers::after_run`](super::Providers::after_run).
+    /// An error does not stop the other providers: see [`Providers::after_run`](super::Providers::after_run).
     async fn after_run(&self, hook: Hook<'_>) -> Result<(), SessionError> {
         let _ = hook;
         Ok(())

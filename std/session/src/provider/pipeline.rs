@@ -20,7 +20,7 @@ use crate::session::{AgentSession, SessionContext, SessionError, State};
 
 /// The providers of an agent, in order.
 ///
-/// Before a run they are asked in order, after it in reverse. A clone shares them.
+/// Their hooks are called in order before a run, and in reverse order after it. A clone shares the providers.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Providers {
     /// Creates the pipeline of these providers, in this order.
     ///
     /// # Errors
-    /// `Invalid` if two have the same source id, or one has an empty one.
+    /// `Invalid` if two providers have the same source id, or a source id is empty.
     pub fn new(list: impl IntoIterator<Item = Arc<dyn ContextProvider>>) -> Result<Self, SessionError> {
         let mut providers = Self::default();
         for provider in list {
@@ -56,13 +56,13 @@ impl Providers {
     /// Adds a provider behind the others. Runs that have begun do not see it.
     ///
     /// # Errors
-    /// `Invalid` if one of the others has its source id, or it is empty.
+    /// `Invalid` if another provider has the same source id, or the source id is empty.
     pub fn push(&mut self, provider: impl ContextProvider + 'static) -> Result<(), SessionError> {
         self.push_shared(Arc::new(provider))
     }
 
-    /// Adds a closure behind the others. Unless it was given an id, it gets the first of `decorated`, `decorated-2`, .. that
-    /// is free.
+    /// Adds a closure behind the others. Without a chosen id it gets the first free one of `decorated`, `decorated-2`,
+    /// ..
     ///
     /// # Errors
     /// As [`Providers::push`].
@@ -71,7 +71,7 @@ impl Providers {
         self.push(provider)
     }
 
-    /// Adds a provider that others may have too.
+    /// Adds a shared provider behind the others.
     ///
     /// # Errors
     /// As [`Providers::push`].
@@ -92,9 +92,9 @@ impl Providers {
         Ok(())
     }
 
-    /// The providers of one run: these, or the in-memory history if there are none at all, the service keeps no history of
-    /// the session, and the run's options do not say `store: true` (or did in vain: the session has such a history). This list stays
-    /// as it is.
+    /// The providers of one run: this list, or the in-memory history alone. The in-memory history is used if the list
+    /// is empty, the service keeps no history of the session, and the run's options do not set `store: true`. It is
+    /// also used with `store: true` if the session has such a history already. This list stays as it is.
     #[must_use]
     pub fn for_run(&self, session: &AgentSession, context: &SessionContext) -> Self {
         let service_stores = context.options().get("store") == Some(&Value::Bool(true));
@@ -105,21 +105,22 @@ impl Providers {
         Self::in_memory()
     }
 
-    /// The history that the session keeps itself.
+    /// A list with only the history that the session keeps itself.
     pub(crate) fn in_memory() -> Self {
         Self { list: vec![Arc::new(HistoryProvider::in_memory())], warned: Arc::default() }
     }
 
-    /// Asks the providers in order to add to the run. History providers that do not load are left out, and all of them if
-    /// the service keeps the session's history.
+    /// Calls the hooks before a run, in order. History providers that do not load are left out. If the service keeps
+    /// the session's history, all history providers are left out.
     ///
     /// # Errors
-    /// The first failure ends it: the providers after it are not asked, none is asked to undo anything, and the model is
-    /// not to be called. Nothing of the run is stored. A provider that panics has failed with `Invalid`, and its state is
-    /// as it left it; what the panic says is not repeated.
+    /// The first failure ends the call: later providers are not called, no provider has to undo anything, and the model
+    /// must not be called. Nothing of the run is stored. A provider that panics has failed with `Invalid`. Its state
+    /// stays as it left it, and the text of the panic is not repeated.
     ///
     /// # Cancel safety
-    /// Dropping the future is as a failure. The session is whole, and the run may be begun again with a new context.
+    /// Dropping the future has the effect of a failure. The session is intact, and the run may begin again with a new
+    /// context.
     pub async fn before_run(
         &self,
         agent: &dyn AgentInfo,
@@ -136,14 +137,14 @@ impl Providers {
         Ok(())
     }
 
-    /// Tells the providers, in reverse order, what the model has answered. Histories store.
+    /// Calls the hooks after a run, in reverse order. History providers store the messages of the run.
     ///
     /// # Errors
-    /// A failure keeps no other provider from its part; the answer tells all that failed. It may be repeated with the same
-    /// context: what was stored is not stored again, and all providers are called again.
+    /// A failure does not stop the other providers; the error lists all failures. The call may be repeated with the
+    /// same context: stored messages are not stored again, and all providers are called again.
     ///
     /// # Cancel safety
-    /// Dropping the future leaves the rest undone. It may be repeated as after a failure.
+    /// Dropping the future leaves the remaining hooks undone. The call may be repeated as after a failure.
     pub async fn after_run(
         &self,
         agent: &dyn AgentInfo,
@@ -159,7 +160,7 @@ impl Providers {
         Failures::of(failures).map_or(Ok(()), Err)
     }
 
-    /// Lets the histories store what of the run they have not stored yet; no other provider is told.
+    /// Lets the histories store the messages of the run that are not stored yet. No other provider is called.
     ///
     /// # Errors
     /// As [`Providers::after_run`].
@@ -199,8 +200,8 @@ impl Providers {
         }
     }
 
-    /// Logs [`Providers::warnings`], once for this list and its clones: with an agent's first session, or with the first run, of a
-    /// session that was read too.
+    /// Logs [`Providers::warnings`], once for this list and its clones: with an agent's first session or with the first
+    /// run, also of a session that was read.
     pub fn warn_once(&self) {
         if !self.warned.swap(true, Ordering::Relaxed) {
             for warning in self.warnings() {
@@ -268,7 +269,7 @@ pub(crate) async fn open_history(
     provider.open(lent.session, &mut lent.state).await
 }
 
-/// Begins the history of `other` with the messages before `at` of that of a session.
+/// Begins the history of `other` with the messages before `at` in the history of `session`.
 pub(crate) async fn fork_history(
     provider: &HistoryProvider,
     session: &mut AgentSession,
@@ -279,7 +280,7 @@ pub(crate) async fn fork_history(
     provider.fork((lent.session, &mut lent.state), at, other).await
 }
 
-/// Calls one hook with the provider's state, which goes back into the session whatever happens.
+/// Calls one hook with the provider's state. The state goes back into the session in any case.
 async fn call(
     provider: &dyn ContextProvider,
     name: HookName,
@@ -299,7 +300,7 @@ async fn call(
         }
     };
     let span = debug_span!("hook", source_id, hook = name.as_str());
-    // Nothing that is lent here can be seen half changed: state goes back as it is, and a context only grows.
+    // A panic leaves no inconsistent value behind: the state goes back as it is, and a context only grows.
     let done = AssertUnwindSafe(done).catch_unwind().instrument(span).await;
     let done = done.unwrap_or_else(|_| Err(SessionError::invalid("the provider panicked")));
     done.map_err(|error| {
@@ -308,7 +309,7 @@ async fn call(
     })
 }
 
-/// A provider's state, out of its session for as long as a hook has it.
+/// A provider's state, taken out of its session during a hook.
 struct Lent<'a> {
     session: &'a mut AgentSession,
     source_id: &'a str,

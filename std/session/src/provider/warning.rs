@@ -1,8 +1,8 @@
-//! Lists of providers that are probably not what was meant.
+//! Warnings about lists of providers.
 
 use core::fmt;
 
-/// A warning about a list of providers. The list works as it says, and is probably not as it was meant.
+/// A warning about a list of providers. The list works, but is probably not as intended.
 ///
 /// ```
 /// use epitome_std::provider::{HistoryProvider, ProviderWarning, Providers};
@@ -16,7 +16,7 @@ use core::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProviderWarning {
-    /// Several history providers load: what one session said is then sent once for each.
+    /// Several history providers load: each message of a session is then sent once for each of them.
     SeveralLoaders {
         /// Their source ids.
         source_ids: Vec<String>,

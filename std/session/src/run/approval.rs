@@ -1,13 +1,14 @@
-//! Approvals: whether a person allows a call. What becomes of a call that waits, or is denied, is the caller's to decide.
+//! Approvals of tool calls by a person. The caller decides how to treat a call that waits or is denied.
 
 use epitome_core::message::Role;
 
 use super::live::Run;
 use crate::message::{ApprovalAnswer, Message, Part, ToolCall};
 
-/// Whether a person allows a call, as the conversation says: the model's message may ask for it ([`Part::ApprovalRequest`]), and the input
-/// of a later run answers ([`Part::ApprovalResponse`]). Each request for the call in the answer that makes it must be approved; the first
-/// answer to a request counts, and one of the model counts nothing.
+/// Whether a person allows a call, by the messages of the conversation. The model's message may request an approval
+/// ([`Part::ApprovalRequest`]), and the input of a later run answers it ([`Part::ApprovalResponse`]). Each request for
+/// the call in the answer that makes it must be approved. The first answer to a request counts; an answer of the model
+/// does not.
 ///
 /// ```
 /// use epitome_core::message::Role;
@@ -82,8 +83,9 @@ impl ApprovalState {
 }
 
 impl Run<'_> {
-    /// Whether a person allows the call. A call whose approval is requested or denied must not run: an [`Agent`](crate::agent::Agent) ends
-    /// its run for the first, and answers the second with [`DENIED`](crate::agent::DENIED).
+    /// Whether a person allows the call. A call whose approval is requested or denied must not run. An
+    /// [`Agent`](crate::agent::Agent) ends its run for a requested approval, and answers a denied call with
+    /// [`DENIED`](crate::agent::DENIED).
     #[must_use]
     pub fn approval_of(&self, call: &ToolCall) -> ApprovalState {
         ApprovalState::of(&call.id, self.working.since_call(&call.id).map(|(_, message)| message))

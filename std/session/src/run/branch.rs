@@ -1,4 +1,4 @@
-//! A session that begins as another one.
+//! Branches: a session that begins with the messages of another one.
 
 use epitome_core::Seq;
 
@@ -7,12 +7,12 @@ use super::compact::compacted_provider;
 use crate::provider::fork_history;
 use crate::session::{AgentSession, SessionError};
 
-/// Makes a session of the first messages of a stored one, up to before `at`: both go on for themselves. A summary that was made
-/// from no more than these messages goes along; what a later one hides is shown again.
+/// Makes a session from the first messages of a stored one, up to but without `at`. Both sessions go on independently.
+/// A summary of only these messages is copied too; messages that a later summary hides are visible again.
 ///
-/// The history is the one that a run would compact, and [`Compactions::history`](super::Compactions::history) has the numbers of
-/// its messages. The new session has an id of its own. What other providers keep of the session does not go along: their state,
-/// memories, usage, and the logs of histories that do not load.
+/// The history is the one that a run would compact, and [`Compactions::history`](super::Compactions::history) has the
+/// numbers of its messages. The new session has an id of its own. Other data of the providers is not copied: their
+/// state, memories, usage, and the logs of histories that do not load.
 ///
 /// ```
 /// # use epitome_core::Seq;
@@ -39,11 +39,12 @@ use crate::session::{AgentSession, SessionError};
 /// ```
 ///
 /// # Errors
-/// `Invalid` if `at` is 0 or beyond the last message; and as [`compact`](super::compact()), and if there is no history provider.
-/// `NotFound` if nothing was said yet. Otherwise as [`fork`](crate::history::HistoryStoreExt::fork).
+/// `Invalid` if `at` is 0 or beyond the last message, if there is no history provider, or as
+/// [`compact`](super::compact()). `NotFound` if the session has no messages yet. Otherwise as
+/// [`fork`](crate::history::HistoryStoreExt::fork).
 ///
 /// # Cancel safety
-/// A beginning of the new session may be left in the store, under an id that nobody knows.
+/// A part of the new session may be left in the store, under an unknown id.
 pub async fn branch(
     settings: &RunSettings,
     session: &mut AgentSession,

@@ -1,4 +1,4 @@
-//! The points of a run where it compacts, and compaction on demand: one way through, whichever it is.
+//! Compaction at the points of a run, and compaction on demand: both make a pass in the same way.
 
 use core::mem::discriminant;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::history::{History, Pins};
 use crate::provider::{ContextProvider, HistoryProvider, Providers, open_history};
 use crate::session::{AgentSession, SessionContext, SessionError};
 
-/// Compacts what is stored of a session, now: whether it is due is not asked.
+/// Compacts the stored history of a session now, whether or not a compaction is due.
 ///
 /// The history is that of the only provider of `settings` that loads. If there is no history provider at all, there is
-/// nothing to compact, and the result is (0, 0). Without a goal, the compactor's own measure decides how much stays.
+/// nothing to compact, and the result is (0, 0). Without a goal, the compactor decides how much stays.
 ///
 /// ```
 /// # use epitome_std::compaction::{CompactionOptions, CompactionResult, Held, MessagesCompactor};
@@ -44,8 +44,8 @@ use crate::session::{AgentSession, SessionContext, SessionError};
 /// ```
 ///
 /// # Errors
-/// `Invalid` if the service keeps the session's history, or if there are history providers and none of them, or several,
-/// load; otherwise what the compactor says. The history is then as it was.
+/// `Invalid` if the service keeps the session's history, or if there are history providers and none of them, or
+/// several, load; otherwise the error of the compactor. The history is then as it was.
 ///
 /// # Cancel safety
 /// As [`Compactor`].
@@ -121,7 +121,7 @@ pub(super) fn compacted_of(
 }
 
 impl Run<'_> {
-    /// Looks at what is stored, and compacts it if that is due.
+    /// Checks the stored history, and compacts it if a compaction is due.
     pub(super) async fn compact_stored(&mut self, point: Point) {
         let Some(setup) = self.setup_at(point) else { return };
         if self.renews() {
@@ -159,14 +159,14 @@ impl Run<'_> {
                 .await;
         self.tell_discarded(point, discarded);
         let compacted = history.revision() != stamp.revision;
-        // After a failure nobody knows what it shows: who needs it loads it again.
+        // After a failure the state of this handle is unknown: the next user loads the history again.
         if outcome.is_ok() {
             self.context.put_history(source_id, history);
         }
         self.note(point, compacted, outcome, remarks);
     }
 
-    /// Looks at all that would be sent, and compacts it if that is due.
+    /// Checks the whole request, and compacts it if a compaction is due.
     pub(super) async fn compact_request(&mut self) {
         if self.renews() {
             self.renew(false).await;
@@ -194,7 +194,7 @@ impl Run<'_> {
         }
     }
 
-    /// A pass over all that would be sent, and whether it is less then.
+    /// Makes a pass over the whole request. Returns whether the request is smaller then.
     pub(super) async fn pass_over_request(
         &mut self,
         setup: &Setup,
@@ -215,7 +215,7 @@ impl Run<'_> {
         .await
     }
 
-    /// All that would be sent, as a history.
+    /// Copies the whole request into a history.
     pub(super) async fn copy(&self, pins: &Pins) -> Result<History, SessionError> {
         let primary = self.providers.primary_history().map(ContextProvider::source_id);
         let stored = primary.and_then(|source_id| self.context.history(source_id));
@@ -224,12 +224,13 @@ impl Run<'_> {
         Ok(copy)
     }
 
-    /// Begins a compaction of all that would be sent, which is not due yet.
+    /// Begins a compaction of the whole request before it is due.
     async fn begin_over_request(&mut self, setup: &Setup, look: &Look) -> Began {
         let (point, request) = (Point::BeforeCall, Some(Arc::new(self.live_request())));
         match self.copy(setup.auto.options.pins()).await {
             Ok(mut history) => {
-                // The copy has been changed by nobody; what it is a copy of may have been.
+                // Nothing has changed the copy, but the original may have changed: the work is for the revision of the
+                // original.
                 let began = self.begin_early(point, setup, &mut history, (look, request));
                 self.session.begun.holds_at(self.working.stamp().revision);
                 began
@@ -276,7 +277,7 @@ impl Run<'_> {
             .with_options(self.context.options().clone())
     }
 
-    /// The compaction of this point of the run, if it is configured to look there.
+    /// The compaction at this point of the run, if it is configured for the point.
     fn setup_at(&mut self, point: Point) -> Option<Setup> {
         let points = self.compaction.as_ref()?.points;
         let on = match point {
@@ -287,7 +288,7 @@ impl Run<'_> {
         if on { self.setup(point) } else { None }
     }
 
-    /// The compaction as it stands at this point of the run, if there is one.
+    /// The compaction with the payback rule and the budget of this point, if there is a compaction.
     pub(super) fn setup(&mut self, point: Point) -> Option<Setup> {
         let auto = self.compaction.clone()?;
         let payback = self.payback_at(point);
@@ -297,7 +298,7 @@ impl Run<'_> {
         Some(Setup { auto, payback, budget: self.budget() })
     }
 
-    /// The provider whose history is compacted; if there is none, that is told once.
+    /// The provider whose history is compacted. If no history may be compacted, the run reports the reason once.
     fn primary_at(&mut self, point: Point) -> Option<HistoryProvider> {
         match self.primary() {
             Ok(primary) => primary.cloned(),
@@ -325,7 +326,7 @@ impl Run<'_> {
             .saturating_add(input)
     }
 
-    /// Whether a pass is to be made. That the limit is near is told once.
+    /// Whether a pass is to be made now. Reports once that the limit is near.
     pub(super) fn is_due(&mut self, point: Point, look: &Look) -> bool {
         let size = look.size;
         let _trigger = debug_span!("trigger", point = point.as_str(), size).entered();
@@ -373,7 +374,7 @@ impl Run<'_> {
         }
     }
 
-    /// Tells it if nothing of its kind was told in this run.
+    /// Reports the event, unless the run has reported one of its kind.
     pub(super) fn tell_once(&mut self, event: RunEvent) {
         if !self.events.iter().any(|told| discriminant(told) == discriminant(&event)) {
             self.tell(event);
@@ -386,7 +387,7 @@ impl Run<'_> {
     }
 }
 
-/// Why no history of these providers is compacted; `None` if one is, or if there is no history at all.
+/// The reason why no history of these providers is compacted; `None` if one is, or if there is no history at all.
 fn skipped(providers: &Providers) -> Option<Skipped> {
     let loaders = providers.histories().filter(|history| history.loads()).count();
     match loaders {

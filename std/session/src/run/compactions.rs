@@ -1,4 +1,4 @@
-//! Compactions of a stored session: reading what the latest one hid, and undoing it.
+//! Compactions of a stored session: reading the messages that they have hidden, and undoing the latest one.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -14,14 +14,15 @@ use crate::history::{Committed, History, LogPage};
 use crate::provider::{ContextProvider, HistoryProvider, open_history};
 use crate::session::{AgentSession, SessionContext, SessionError, SessionErrorKind};
 
-/// The compactions of what is stored of a session: what they have hidden can be read, and the latest be undone.
+/// The compactions of a stored session: reads the messages that they have hidden, and undoes the latest one.
 ///
-/// The history is the one that a run would compact. After an undoing the next proactive passes of this [`AgentSession`] wait
-/// for [`Pacing::REST_TURNS`](epitome_core::Pacing::REST_TURNS) requests, so that what was undone is not at once done again;
-/// a request that does not fit does not wait, and a compaction that is asked for does not either. That a pass waits is told by
-/// [`RunEvent::Resting`](super::RunEvent::Resting). A session that is written and read again has forgotten it.
+/// The history is the one that a run would compact. After an undo, the next proactive passes of this [`AgentSession`]
+/// wait for [`Pacing::REST_TURNS`](epitome_core::Pacing::REST_TURNS) requests, so that the undone compaction is not
+/// made again at once. A request that does not fit does not wait, nor does a compaction on demand. The run reports a
+/// waiting pass with [`RunEvent::Resting`](super::RunEvent::Resting). A session that is written and read again does not
+/// keep this wait.
 ///
-/// While a run is under way, [`Run::compactions`] has them: what is undone is in its next request.
+/// While a run is under way, use [`Run::compactions`]: its next request has the effect of an undo.
 ///
 /// ```
 /// # use epitome_core::Seq;
@@ -62,7 +63,7 @@ pub struct Compactions<'a> {
     history: History,
 }
 
-/// A run that is under way: what it shows, and the numbers in the history of what it has stored itself.
+/// A run that is under way: its messages, and the numbers in the history of the messages that it has stored itself.
 struct UnderWay<'a> {
     working: &'a mut Working,
     context: &'a mut SessionContext,
@@ -71,11 +72,11 @@ struct UnderWay<'a> {
 }
 
 impl<'a> Compactions<'a> {
-    /// The compactions of the history that a run of these settings would compact. `Agent::settings` are an agent's. While a
-    /// run is under way it has the session: [`Run::compactions`].
+    /// Opens the compactions of the history that a run of these settings would compact. `Agent::settings` returns the
+    /// settings of an agent. While a run is under way it has the session: use [`Run::compactions`].
     ///
     /// # Errors
-    /// `Invalid` as [`compact`](super::compact), and if there is no history provider; otherwise what the store says.
+    /// `Invalid` as [`compact`](super::compact), and if there is no history provider; otherwise the error of the store.
     pub async fn open(settings: &RunSettings, session: &'a mut AgentSession) -> Result<Self, SessionError> {
         let history = stored_history(settings, session).await?;
         let history = history.ok_or_else(|| SessionError::invalid("there is no history provider"))?;
@@ -88,33 +89,33 @@ impl<'a> Compactions<'a> {
         &self.history
     }
 
-    /// The latest one that is not undone, as it is stored now.
+    /// Reads the latest compaction in the store that is not undone.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error of the store.
     pub async fn latest(&self) -> Result<Option<Committed>, SessionError> {
         Ok(self.history.latest_compaction().await?)
     }
 
-    /// Reads what the compaction that made `made` has hidden or shortened, as it was said: at most `limit` messages from the
-    /// number `from` on.
+    /// Reads the messages that the compaction with the revision `made` has hidden or shortened, in their original form:
+    /// at most `limit` messages, from the number `from` on.
     ///
     /// # Errors
-    /// `Invalid` if none made `made`; otherwise what the store says.
+    /// `Invalid` if no compaction made `made`; otherwise the error of the store.
     pub async fn expand(&self, made: Revision, from: Seq, limit: u32) -> Result<LogPage, SessionError> {
         Ok(self.history.expand(made, from, limit).await?)
     }
 
-    /// Undoes the compaction that made `made`, and returns the new revision: what it hid is visible again. Repeated, the answer
-    /// is the same.
+    /// Undoes the compaction that made the revision `made`, and returns the new revision. The messages that it hid are
+    /// visible again. A repeated call returns the same revision.
     ///
     /// # Errors
-    /// `Conflict` if a later one holds, somebody else's perhaps: nothing is changed, and [`Compactions::latest`] says which; or
-    /// [`Compactions::is_ahead`]. `Invalid` if none made `made`, or the store undoes nothing; `NotFound` if what it hid was
-    /// pruned.
+    /// `Conflict` if a later compaction is in force, perhaps of another writer, or if [`Compactions::is_ahead`].
+    /// Nothing is changed then, and [`Compactions::latest`] returns the later one. `Invalid` if no compaction made
+    /// `made`, or the store supports no undo; `NotFound` if the messages that it hid were pruned.
     ///
     /// # Cancel safety
-    /// It is undone, or is not; the same call again makes sure.
+    /// The compaction is undone or not. The same call again makes sure.
     pub async fn undo(&mut self, made: Revision) -> Result<Revision, SessionError> {
         if self.is_ahead() {
             let context = "the run has compacted since, which is not stored: take that back first";
@@ -125,20 +126,21 @@ impl<'a> Compactions<'a> {
         Ok(undone)
     }
 
-    /// Whether a run that is under way has compacted what it sends, and has not stored that yet. It has no revision.
+    /// Whether a run that is under way has compacted its request, and has not stored that yet. Such a compaction has no
+    /// revision.
     #[must_use]
     pub fn is_ahead(&self) -> bool {
         self.run.as_ref().is_some_and(|run| run.working.is_ahead())
     }
 
-    /// Takes back what a run that is under way has compacted and not stored yet, if it has: all of it, and what it has hidden
-    /// for itself only.
+    /// Takes back all compactions of a run that is under way and has not stored them yet, including the messages that
+    /// it has hidden for itself only.
     ///
     /// # Errors
-    /// What the store says. Nothing is changed then.
+    /// The error of the store. Nothing is changed then.
     ///
     /// # Cancel safety
-    /// It is taken back, or is not.
+    /// The compactions are taken back or not.
     pub async fn take_back(&mut self) -> Result<(), SessionError> {
         if self.is_ahead() {
             self.history.reload().await?;
@@ -147,7 +149,7 @@ impl<'a> Compactions<'a> {
         Ok(())
     }
 
-    /// Has a run show what the history shows now, and takes back what the run has not stored.
+    /// Makes a run show the current history, and takes back the compactions that the run has not stored.
     fn undone(&mut self) -> Result<(), SessionError> {
         self.session.note_compaction();
         self.session.pacing.undone(self.session.requests);
@@ -160,9 +162,9 @@ impl<'a> Compactions<'a> {
 }
 
 impl Run<'_> {
-    /// The compactions of the history that this run compacts, those that it has stored itself among them. What is undone is in
-    /// its next request, in its place; so is what others have compacted or undone since the run began, but nothing that they
-    /// have said.
+    /// The compactions of the history that this run compacts, including those that it has stored itself. An undo takes
+    /// effect in the next request, at the place of the messages. Compactions and undos of other writers since the run
+    /// began take effect too, but no new messages of other writers.
     ///
     /// # Errors
     /// [`RunError::Misuse`] if the run is over, or an answer is arriving. [`RunError::Session`] as [`Compactions::open`].

@@ -20,7 +20,7 @@ use crate::session::{AgentSession, Tool};
 pub(super) struct Measure {
     /// In the provider's tokens.
     pub(super) size: Size,
-    /// The input of the latest report.
+    /// The input tokens of the latest report.
     pub(super) token_count: u64,
 }
 
@@ -47,7 +47,7 @@ impl Measure {
     /// Trigger of a compaction that is due by a condition of the caller.
     pub(super) fn fired_by(&self, condition: &Condition, index: Index<'_>, budget: &Budget) -> Option<Fired> {
         let view = self.view(index, budget, self.size.tokens, self.token_count);
-        // A condition that panics is not met, as far as the run is told.
+        // A condition that panics counts as not met.
         let is_due = || {
             let asked = catch_unwind(AssertUnwindSafe(|| condition.is_due(&view)));
             asked.unwrap_or_else(|_| {
@@ -58,13 +58,14 @@ impl Measure {
         Trigger::always().fired(&view).filter(|_| is_due())
     }
 
-    /// Trigger that would make one due at five quarters of the size: then the request has more than four fifths of its limit.
+    /// Trigger that would make a compaction due at five quarters of the size: the request has more than four fifths of
+    /// its limit.
     pub(super) fn near(&self, trigger: &Trigger<'_>, index: Index<'_>, budget: &Budget) -> Option<Fired> {
         let grown = |tokens: u64| tokens.saturating_add(tokens / 4);
         trigger.fired(&self.view(index, budget, grown(self.size.tokens), grown(self.token_count)))
     }
 
-    /// Trigger that makes one due when the conversation grows; `None` if it does not depend on the size.
+    /// Trigger that makes a compaction due when the conversation grows; `None` if it does not depend on the size.
     pub(super) fn when_large(
         &self,
         trigger: &Trigger<'_>,
@@ -79,8 +80,8 @@ impl Measure {
     }
 }
 
-/// The budget of a request under these options that keeps so many tokens for its answer: that of the agent's model, or less if a
-/// provider has told this session so.
+/// The budget of a request under these options, with `answer_max` tokens for its answer. It is the budget of the
+/// agent's model, or a smaller one if a provider has reported a smaller window to this session.
 pub(super) fn budget(
     settings: &RunSettings,
     session: &AgentSession,
@@ -104,7 +105,7 @@ pub(super) fn answer_max(options: &Map<String, Value>) -> Option<u64> {
     names.iter().find_map(|name| options.get(*name)?.as_u64())
 }
 
-/// The window that the provider of the agent's model has told this session, if it has.
+/// The window that the provider of the agent's model has reported to this session, if there is one.
 pub(super) fn told_window(settings: &RunSettings, session: &AgentSession) -> Option<u64> {
     session.window_told.filter(|(model, _)| *model == settings.model_key()).map(|(_, window)| window)
 }
@@ -125,7 +126,7 @@ pub(super) fn plan_budget(
 ) -> Budget {
     let counted = |amount: u64| match amount.checked_sub(size) {
         None => tokens.saturating_sub(ledger.must_free(size, amount)),
-        // Rounded down: nothing is found to fit which does not.
+        // Rounded down, so that a request that does not fit never counts as fitting.
         Some(more) => tokens.saturating_add(ledger.correction().counted_from(more).saturating_sub(1)),
     };
     let limit = counted(whole.limit()).max(2);
@@ -149,8 +150,8 @@ fn part_of(limit: u64, trigger: u64, goal: Option<u64>, min_reclaim: Option<u64>
     builder.build().ok()
 }
 
-/// The budget of a pass that is planned now and made when it is due: what the history grows by until then is to be freed
-/// too, so that what is then left is what a pass would leave that is planned then.
+/// The budget of a pass that is planned now and made when it is due. The pass also frees the tokens that the history
+/// grows by until then. It therefore leaves the same size as a pass that is planned then.
 pub(super) fn early_budget(
     whole: &Budget,
     options: &CompactionOptions,

@@ -9,7 +9,7 @@ use crate::provider::{Failures, ProviderError};
 use crate::session::SessionError;
 use crate::wire::ContextOverflow;
 
-/// Why a run did not go on. Neither its text nor its `Debug` shows what a message says.
+/// The error of a run. Neither its text nor its `Debug` output shows the content of a message.
 ///
 /// ```
 /// # use epitome_std::message::Message;
@@ -29,13 +29,13 @@ use crate::wire::ContextOverflow;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RunError {
-    /// Calls of the model have no result yet: answer them, or finish the run and answer them with the next one. Of an
-    /// [`Agent`](crate::agent::Agent): calls that wait for the [approval](super::ApprovalState) of a person, or for a result if there is no
-    /// tool runner. The input is stored.
+    /// Calls of the model have no result yet: answer them, or finish the run and answer them with the next one. For an
+    /// [`Agent`](crate::agent::Agent): calls that wait for the [approval](super::ApprovalState) of a person, or for a
+    /// result if there is no tool runner. The input is stored.
     PendingCalls(Vec<PendingCall>),
-    /// A provider failed before the run: nothing was stored, and the model is not to be called. Begin again.
+    /// A provider failed before the run: nothing was stored, and the model must not be called. Begin again.
     Provider(ProviderError),
-    /// Providers failed after the run, or while it was stored. Repeat the call: what was stored is not stored again.
+    /// Providers failed after the run, or while it was stored. Repeat the call: stored messages are not stored again.
     Providers(Failures),
     /// Providers failed at the end of a run of an [`Agent`](crate::agent::Agent); all others have done their part. The run is over.
     EndFailed {
@@ -48,41 +48,44 @@ pub enum RunError {
     },
     /// The session, its store or a compaction that was asked for failed.
     Session(SessionError),
-    /// The model's client failed. What was said up to the call is stored.
+    /// The model's client failed. The messages before the call are stored.
     Model(Box<dyn Error + Send + Sync>),
-    /// The request is longer than the model's window, and compactions have not made it fit. What was said up to the call is stored.
+    /// The request is longer than the model's window, and compactions have not made it fit. The messages before the
+    /// call are stored.
     ContextOverflow {
         /// The answer of the provider to the latest request.
         overflow: ContextOverflow,
         /// Number of times that the request was compacted and sent again.
         compactions: u32,
-        /// Why the latest compaction failed; `None` if each compaction succeeded and the service still refused the request.
+        /// The reason why the latest compaction failed; `None` if each compaction succeeded and the service still
+        /// refused the request.
         cause: Option<Box<Self>>,
     },
     /// The next request is larger than its limit after all that a compaction could do, and
     /// [`RunSettings::with_enforced_limit`](super::RunSettings::with_enforced_limit) is set: nothing was sent. An
-    /// [`Agent`](crate::agent::Agent) has stored what was said up to the request.
+    /// [`Agent`](crate::agent::Agent) has stored the messages before the request.
     OverLimit {
         /// The size of the request, in the provider's tokens.
         size: u64,
-        /// The window of the model without what is reserved for the answer.
+        /// The window of the model less the reserve for the answer.
         limit: u64,
     },
-    /// The model called tools again and again: it has had this many rounds. What was said is stored.
+    /// The model called tools in the maximum number of rounds and did not stop. The messages before the error are
+    /// stored.
     ToolRounds {
         /// Maximum number of rounds.
         rounds_max: u32,
     },
     /// A run of this token has stored its input already, and perhaps more. The model is not called again, and nothing is stored twice.
     AlreadyStored {
-        /// The answer of that run, if the run has ended: the last message that it has stored, of the model and without calls. `None` if
-        /// the run crashed, was dropped or could not finish, or if its answer was pruned. To go on then with what is stored, begin a run
-        /// without input under another token.
+        /// The answer of that run, if the run has ended: its last stored message, a message of the model without calls.
+        /// `None` if the run crashed, was dropped or could not finish, or if its answer was pruned. To continue then
+        /// from the stored messages, begin a run without input under another token.
         answer: Option<Box<Message>>,
     },
     /// Another run of the session is not finished.
     Busy,
-    /// The call does not fit the state of the run; the text says what is wrong.
+    /// The call does not fit the state of the run; the text names the fault.
     Misuse(&'static str),
 }
 
@@ -175,7 +178,7 @@ impl fmt::Display for RunError {
                  model with a larger window"
             ),
             Self::Session(error) => error.fmt(f),
-            // A client's own words may quote what was sent.
+            // The error of a client may quote messages.
             Self::Model(_) => f.write_str("the call of the model failed"),
             Self::ToolRounds { rounds_max } => {
                 write!(

@@ -7,7 +7,7 @@ use crate::compaction::{CompactionResult, Discarded, FellBack, Payback, Unchange
 use crate::session::SessionErrorKind;
 use crate::wire::{ContextOverflow, ConversionLoss};
 
-/// Something that the caller may want to know of a run. It holds no text of messages.
+/// An event of a run, for the caller. It holds no text of messages.
 ///
 /// ```
 /// use epitome_std::run::{RunEvent, Skipped};
@@ -18,29 +18,29 @@ use crate::wire::{ContextOverflow, ConversionLoss};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum RunEvent {
-    /// The next request has more than 80 % of what makes a compaction due. Told once in a run.
+    /// The next request has more than 80 % of the size that makes a compaction due. Reported once in a run.
     NearLimit {
         /// Point of the run.
         point: Point,
         /// The size of the next request, in the provider's tokens.
         size: u64,
-        /// The trigger that would make a compaction due at five quarters of that size. Its amounts are those of a request of five quarters: at
-        /// a size of 1,241 tokens under a trigger of 1,500 they are 1,551 and 1,500.
+        /// The trigger that would make a compaction due at five quarters of that size. Its amounts are those of a
+        /// request of five quarters: at a size of 1,241 tokens under a trigger of 1,500 they are 1,551 and 1,500.
         nearest: Fired,
     },
-    /// A request is larger than its limit, as far as the run knows it: no compaction was due at this point of the run, it failed, or it left
-    /// too much. The provider may refuse it. Told once in a run.
+    /// A request is larger than its limit, by its known size: no compaction was due at this point of the run, the
+    /// compaction failed, or it left too many tokens. The provider may refuse the request. Reported once in a run.
     OverLimit {
         /// The size of the request, in the provider's tokens.
         size: u64,
-        /// The window of the model without what is reserved for the answer.
+        /// The window of the model less the reserve for the answer.
         limit: u64,
     },
     /// A compaction has made the history smaller, though perhaps not as small as its goal: see [`CompactionResult::is_goal_missed`].
     Compacted {
         /// Point of the run.
         point: Point,
-        /// By how much.
+        /// The sizes before and after.
         result: CompactionResult,
     },
     /// Tool results have more tokens than [`RunSettings::tool_result_limit`](super::RunSettings::tool_result_limit): they are shown
@@ -48,18 +48,18 @@ pub enum RunEvent {
     ResultsShortened {
         /// The number of results.
         results: u32,
-        /// The number of tokens that requests are smaller for it.
+        /// The number of tokens that this saves in each request.
         tokens: u64,
     },
-    /// The compactor did not receive all messages, because a format has no form for some of their content. The stand-in knows nothing of
-    /// the lost content. The log does.
+    /// The compactor did not receive all messages, because a format has no form for some of their content. The stand-in
+    /// does not contain the lost content. The log does.
     NotTold {
         /// Point of the run.
         point: Point,
         /// The lost content.
         losses: Vec<ConversionLoss>,
     },
-    /// Another compacted than was to, because that failed. `Compacted` follows.
+    /// The intended strategy or service failed, and another strategy compacted. `Compacted` follows.
     FellBack {
         /// Point of the run.
         point: Point,
@@ -70,22 +70,23 @@ pub enum RunEvent {
     Unchanged {
         /// Point of the run.
         point: Point,
-        /// Why.
+        /// The reason.
         reason: UnchangedReason,
     },
-    /// A compaction was due and does not pay within the requests that are expected. It waits until it pays or the next request
-    /// does not fit. Told once in a run.
+    /// A compaction was due and does not pay within the expected number of requests. It waits until it pays or the next
+    /// request does not fit. Reported once in a run.
     DoesNotPay {
         /// Point of the run.
         point: Point,
         /// The number of requests after which it pays, and the number that is expected.
         payback: Payback,
     },
-    /// A compaction has to pay, and the prices of the model are not known: it need not. Told once in a run.
+    /// A compaction should pay for itself, but the prices of the model are unknown: the rule does not apply. Reported
+    /// once in a run.
     NoPrices,
-    /// The provider has refused a request because the model cannot take so much. A compaction is tried.
+    /// The provider has refused a request as too large for the model. The run tries a compaction.
     Refused {
-        /// The size of the request, as it was known here.
+        /// The size of the request, as the run has computed it.
         size: u64,
         /// The answer of the provider.
         overflow: ContextOverflow,
@@ -96,15 +97,15 @@ pub enum RunEvent {
         point: Point,
         /// The kind of the failure.
         kind: SessionErrorKind,
-        /// Why, in the compactor's words. A service's own words may be among them: this is not logged.
+        /// The text of the compactor's error. It may contain text of a service, so it is not logged.
         reason: String,
     },
-    /// A compaction was due, and none was tried: the last ones failed, or the last one was undone. Told once in a run. A request that does
-    /// not fit does not wait.
+    /// A compaction was due and has to wait: the last one was too recent, the last ones failed, or the last one was
+    /// undone. Reported once in a run. A request that does not fit does not wait.
     Resting {
         /// Point of the run.
         point: Point,
-        /// Until which of the session's requests.
+        /// The reason, and the request of the session at which the wait ends.
         wait: Wait,
     },
     /// A compaction was begun before it is due: see [`Compactor::begin`](crate::compaction::Compactor::begin).
@@ -112,7 +113,7 @@ pub enum RunEvent {
         /// Point of the run.
         point: Point,
     },
-    /// A compaction is due, and what was begun before it was is not ready; the request fits without it. Told once.
+    /// A compaction is due, and its early work is not ready. The request fits without it. Reported once in a run.
     UnderWay {
         /// Point of the run.
         point: Point,
@@ -121,33 +122,36 @@ pub enum RunEvent {
     Discarded {
         /// Point of the run.
         point: Point,
-        /// Why.
+        /// The reason.
         why: Discarded,
     },
-    /// The service has compacted the session that it keeps: the next request begins a new one with what it left.
+    /// The service has compacted the session that it keeps: the next request begins a new session with the messages
+    /// that are left.
     Renewed {
         /// Point of the run.
         point: Point,
     },
-    /// The service no longer knew the session that it kept: the history that is stored here is sent whole.
+    /// The service no longer knew the session that it kept: the whole stored history is sent.
     Forgotten,
-    /// The service was asked to keep the conversation (`store: true`) and has told no id of it, and no history provider stores it. Of an
-    /// agent without any provider the session itself keeps the run, as where no service is asked to. Told when the run ends.
+    /// The service was asked to keep the conversation (`store: true`) and has returned no id of it, and no history
+    /// provider stores it. If the agent has no provider, the session itself keeps the run, as without such a request.
+    /// Reported when the run ends.
     ServiceSessionMissing,
-    /// The service has told the id of a conversation that it keeps, though it was asked not to (`store: false`). The id is not used: the
-    /// session goes on from what is stored here. Told once in a run.
+    /// The service has returned the id of a conversation that it keeps, although it was asked not to (`store: false`).
+    /// The id is not used: the session continues from the stored history. Reported once in a run.
     ServiceSessionIgnored,
-    /// A history provider that keeps the session's state has not kept it; what was said is stored. Told when the run ends, once
-    /// for each.
+    /// A history provider that keeps the session's state could not store it; the messages are stored. Reported when the
+    /// run ends, once for each provider.
     StateNotKept {
         /// The provider.
         source_id: Box<str>,
-        /// Why: `Conflict` if the session has gone on elsewhere since it was loaded, so that its state there is another one. A session
-        /// that [`Agent::create_session`](crate::agent::Agent::create_session) made under an id that is stored already never had that
-        /// state: begin with [`HistoryProvider::load_session`](crate::provider::HistoryProvider::load_session).
+        /// The kind of the failure: `Conflict` if the session has gone on elsewhere since it was loaded, so that
+        /// another state is stored. A session that [`Agent::create_session`](crate::agent::Agent::create_session) made
+        /// under a stored id never had the stored state: begin with
+        /// [`HistoryProvider::load_session`](crate::provider::HistoryProvider::load_session).
         kind: SessionErrorKind,
     },
-    /// Compactions are not looked at in this run. Told once.
+    /// This run does not check for compactions, for this reason. Reported once.
     Skipped(Skipped),
 }
 
@@ -155,11 +159,11 @@ pub enum RunEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Point {
-    /// Before the providers are asked.
+    /// Before the providers are called.
     BeforeRun,
     /// Before a call of the model.
     BeforeCall,
-    /// When the histories have stored.
+    /// After the histories have stored the run.
     AfterRun,
 }
 
@@ -175,7 +179,7 @@ impl Point {
     }
 }
 
-/// Why a run that should compact does not.
+/// The reason why a run that should compact does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Skipped {
@@ -183,7 +187,7 @@ pub enum Skipped {
     ServiceManaged,
     /// No history provider loads, so there is no history to compact.
     NoLoader,
-    /// Several history providers load: which of them to compact nobody has said.
+    /// Several history providers load: the history to compact is ambiguous.
     SeveralLoaders,
 }
 
@@ -200,7 +204,7 @@ impl Skipped {
 }
 
 impl RunEvent {
-    /// Logs it.
+    /// Logs the event.
     pub(super) fn log(&self) {
         match self {
             Self::NearLimit { point, size, nearest } => {

@@ -49,16 +49,16 @@ impl fmt::Debug for RunOutcome {
 }
 
 impl Run<'_> {
-    /// Ends the run: tells the providers in reverse order, histories store, and what is then stored is compacted if that
-    /// is due. Calls without a result may be answered in the next run.
+    /// Ends the run: calls the providers in reverse order, whose histories store the messages. Then compacts the stored
+    /// history if a compaction is due. Calls without a result may be answered in the next run.
     ///
     /// # Errors
-    /// [`RunError::Providers`] if some failed; all others have done their part. It may be called again: what was stored is
-    /// not stored again. [`RunError::Misuse`] if an answer is arriving, or the run is over.
+    /// [`RunError::Providers`] if some providers failed; all others have done their part. The call may be repeated:
+    /// stored messages are not stored again. [`RunError::Misuse`] if an answer is arriving, or the run is over.
     ///
     /// # Cancel safety
-    /// What is not stored yet is not stored. It may be called again, as after a failure. Where a service keeps the conversation,
-    /// the session goes on from the answer of this run.
+    /// Messages that are not stored yet stay unstored. The call may be repeated, as after a failure. Where a service
+    /// keeps the conversation, the session continues from the answer of this run.
     pub async fn finish(&mut self) -> Result<RunOutcome, RunError> {
         self.check_idle()?;
         // The run has an answer, if only an empty one.
@@ -66,7 +66,7 @@ impl Run<'_> {
         let span = debug_span!("finish", run = self.context.run_token());
         async {
             self.keep_what_no_service_keeps(self.served.is_kept());
-            // What is stored of the session beside what was said knows where the service stands.
+            // The stored state of the session has to contain the position in the service.
             let before = self.settle_served();
             let Self { settings, session, context, providers, .. } = &mut *self;
             if let Err(error) = providers.after_run(*settings, session, context).await {
@@ -82,22 +82,24 @@ impl Run<'_> {
         .await
     }
 
-    /// Ends the run after a call of the model that failed. What was said before the call is stored: the input, earlier
-    /// answers and the results of tools. Providers that keep no history are not told. Where a service keeps the conversation,
-    /// the session goes on from where it was before the run: the service is not told of what this run has stored.
+    /// Ends the run after a failed call of the model. The messages before the call are stored: the input, earlier
+    /// answers and tool results. Providers without a history are not called. Where a service keeps the conversation,
+    /// the session continues from its position before the run: the service does not receive the messages that this run
+    /// has stored.
     ///
     /// # Errors
     /// As [`Run::finish`].
     ///
     /// # Cancel safety
-    /// What is not stored yet is not stored. It may be called again, as after a failure.
+    /// Messages that are not stored yet stay unstored. The call may be repeated, as after a failure.
     pub async fn fail(&mut self) -> Result<RunOutcome, RunError> {
         drop(self.take_partial());
         self.store_and_end("failed").await
     }
 
-    /// Ends the run in the middle of an answer. What was said is stored, and what has arrived of the answer, marked
-    /// incomplete. Providers that keep no history are not told, and a service that keeps the conversation as in [`Run::fail`].
+    /// Ends the run in the middle of an answer. The messages so far are stored, and the pieces of the answer that have
+    /// arrived, marked incomplete. Providers without a history are not called. A service that keeps the conversation is
+    /// treated as in [`Run::fail`].
     ///
     /// # Errors
     /// As [`Run::finish`].
@@ -111,18 +113,18 @@ impl Run<'_> {
         self.store_and_end("abandoned").await
     }
 
-    /// Ends the run. What is not stored yet is not stored, and its compactions of it are undone.
+    /// Ends the run without storing. Messages that are not stored yet are lost, with the compactions of them.
     pub fn abort(mut self) {
         drop(self.take_partial());
         debug!(run = self.context.run_token(), "aborted");
     }
 
-    /// Whether what is said is stored before each call of the model.
+    /// Whether messages are stored before each call of the model.
     pub(crate) fn stores_per_call(&self) -> bool {
         self.persistence == Persistence::PerModelCall
     }
 
-    /// Stores what was said.
+    /// Stores the messages so far.
     pub(crate) async fn store_now(&mut self) -> Result<(), RunError> {
         Ok(self.providers.store(self.session, &mut self.context).await?)
     }
@@ -146,7 +148,7 @@ impl Run<'_> {
         .await
     }
 
-    /// Keeps what of the session has changed since the histories have stored, where they keep it.
+    /// Stores the session again in the histories that keep it, if it has changed since they have stored.
     async fn keep_states(&mut self) {
         for history in self.providers.histories() {
             history.keep_changed_state(self.session, &mut self.context).await;
@@ -156,8 +158,8 @@ impl Run<'_> {
         }
     }
 
-    /// Ends a run at whose end providers have failed, and that nobody tries to end again: what can be stored is. `cause` is what ended
-    /// the run before, if that was no answer.
+    /// Ends a run at whose end providers have failed, and that is not ended again. Stores as much as possible. `cause`
+    /// is the error that ended the run before, if there was one.
     pub(crate) async fn ended_by(&mut self, failures: Failures, cause: Option<RunError>) -> RunError {
         let ended = self.store_and_end("provider failed").await;
         let outcome = Box::new(ended.unwrap_or_else(|_| self.over()));

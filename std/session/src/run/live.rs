@@ -1,4 +1,4 @@
-//! A run while it lasts.
+//! The run, from its beginning to its answers.
 
 use core::fmt;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::session::{AgentSession, SessionContext};
 
 /// One exchange with an agent. See the [module](super).
 ///
-/// *Cancel safety*: whichever future is dropped, and whenever the run itself is, the session can be used, written and
-/// loaded. What was stored stays stored; what was not is gone, with one exception: if an answer was arriving, the input,
-/// what was said and what has arrived, marked incomplete, are stored when the next run of this [`AgentSession`] begins; a
-/// session that is written before that is written with them. The providers' state is as they left it.
+/// *Cancel safety*: if a future or the run itself is dropped, the session can be used, written and loaded. Stored
+/// messages stay stored, and the others are lost, with one exception. If an answer was arriving, the next run of this
+/// [`AgentSession`] stores the input, the messages so far and the pieces of the answer, marked incomplete. A session
+/// that is written before that contains them. The providers' state is as they left it.
 ///
 /// ```
 /// # use epitome_std::message::Message;
@@ -53,8 +53,8 @@ pub struct Run<'a> {
     pub(super) partial: Option<RequestHandle>,
     /// Number of times that the provider has refused the open request.
     pub(super) refusals: u32,
-    /// The requests so far.
-    requests: u64,
+    /// The number of the latest request. An answer increases it too, so that its handle is used up.
+    latest: u64,
     /// State of the conversation that a service keeps.
     pub(super) served: Served,
     /// Tokens of a request beside its messages.
@@ -65,14 +65,19 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Begins a run on `input`: compacts what is stored if that is due, and asks the providers in order.
+    /// Begins a run on `input`: compacts the stored history if a compaction is due, and calls the providers in order.
     ///
     /// # Errors
-    /// [`RunError::Provider`] of the first provider that fails; nothing of the run is stored then.
-    /// [`RunError::AlreadyStored`] if a run of this token has stored its input, with its answer if it has ended. [`RunError::Misuse`] if a message of the
-    /// user's has an answer to no call that is shown beside what it says: that would not be sent. [`RunError::Providers`] if
-    /// what a dropped run has left in the session cannot be stored; it stays there. A compaction that fails is an event, not
-    /// an error: see [`Run::events`].
+    /// - [`RunError::Provider`] of the first provider that fails; nothing of the run is stored then.
+    /// - [`RunError::AlreadyStored`] if a run of this token has stored its input, with its answer if that run has
+    ///   ended.
+    /// - [`RunError::Misuse`] if a user message answers a call that is not shown and has other content too: that
+    ///   content would not be sent.
+    /// - [`RunError::Providers`] if the messages that a dropped run has left in the session cannot be stored; they stay
+    ///   there.
+    /// - [`RunError::Session`] if the history cannot be read.
+    ///
+    /// A compaction that fails is an event, not an error: see [`Run::events`].
     ///
     /// # Cancel safety
     /// Nothing of the run is stored.
@@ -121,7 +126,7 @@ impl<'a> Run<'a> {
             events: Vec::new(),
             partial: None,
             refusals: 0,
-            requests: 0,
+            latest: 0,
             served,
             instruction_tokens,
             input_tokens,
@@ -156,12 +161,12 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Stores what a run has left that was dropped in the middle of an answer.
+    /// Stores the messages of a run that was dropped in the middle of an answer.
     async fn store_left(&mut self) -> Result<(), RunError> {
         let Some(left) = self.session.left.take() else { return Ok(()) };
         let mut kept = PutBack { session: &mut *self.session, left: Some(left) };
         if self.providers.is_empty() && kept.session.service_session_id().is_none() {
-            // Where nobody keeps the conversation, the session does, from this run on.
+            // If neither a provider nor a service keeps the conversation, the session keeps it, from this run on.
             self.providers = Providers::in_memory();
         }
         if let Some(left) = &mut kept.left {
@@ -172,17 +177,17 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The messages to send now. Compacts all of it first if that is due.
+    /// Returns the next request. Compacts it first if a compaction is due.
     ///
-    /// Called again without an answer to the first request, it gives another one; only the answer to the latest is taken.
+    /// A repeated call without an answer returns another request; only the answer to the latest request is accepted.
     ///
     /// # Errors
-    /// [`RunError::PendingCalls`] as long as calls have no result. [`RunError::Providers`] if what was said could not be
-    /// stored before the call ([`Persistence::PerModelCall`]). [`RunError::OverLimit`] if the settings
-    /// [enforce the limit](RunSettings::with_enforced_limit) and the request is over it: end the run with [`Run::fail`].
+    /// [`RunError::PendingCalls`] as long as calls have no result. [`RunError::Providers`] if the messages could not be
+    /// stored before the call ([`Persistence::PerModelCall`]). [`RunError::OverLimit`] if the settings [enforce the
+    /// limit](RunSettings::with_enforced_limit) and the request is over it: end the run with [`Run::fail`].
     ///
     /// # Cancel safety
-    /// It may be called again.
+    /// The call may be repeated.
     pub async fn prompt(&mut self) -> Result<Prompt, RunError> {
         self.check_idle()?;
         let pending = self.pending_calls();
@@ -208,18 +213,18 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     /// [`RunError::Misuse`] if the handle is not that of the latest request of this run; nothing is recorded then.
-    /// [`RunError::Providers`] if it could not be stored ([`Persistence::PerModelCall`]): it is recorded, and stored with
-    /// what comes next.
+    /// [`RunError::Providers`] if the answer could not be stored ([`Persistence::PerModelCall`]): it is recorded, and
+    /// stored with the next messages.
     ///
     /// # Cancel safety
-    /// The answer is recorded, and stored with what comes next.
+    /// The answer is recorded, and stored with the next messages.
     pub async fn record(&mut self, handle: RequestHandle, response: ModelResponse) -> Result<(), RunError> {
         self.check_idle()?;
         self.take_in(handle, response)?;
         self.store_if_per_call().await
     }
 
-    /// Records results of tools, or what else is said between two calls of the model.
+    /// Records tool results, or other messages between two calls of the model.
     ///
     /// # Errors
     /// [`RunError::Misuse`] if a result answers no call; nothing is recorded then.
@@ -241,8 +246,8 @@ impl<'a> Run<'a> {
         self.working.calls_without_result(true)
     }
 
-    /// The calls of earlier turns that never got a result: of a run that crashed, or was left. The model is told that they
-    /// were aborted; a result that comes after all may be given to [`Run::answer`].
+    /// The calls of earlier turns without a result: of a run that crashed, or was left. The model reads that they were
+    /// aborted. A late result may still be given to [`Run::answer`].
     #[must_use]
     pub fn unfinished_calls(&self) -> Vec<ToolCall> {
         self.working.calls_without_result(false)
@@ -266,12 +271,6 @@ impl<'a> Run<'a> {
         self.session
     }
 
-    /// Number of requests that the run has made.
-    #[must_use]
-    pub const fn requests(&self) -> u64 {
-        self.requests
-    }
-
     /// The messages of the next request, before repairs.
     #[must_use]
     pub fn projection(&self) -> Vec<&Message> {
@@ -285,7 +284,7 @@ impl<'a> Run<'a> {
 
     fn request(&mut self) -> Prompt {
         let messages = self.projection();
-        // What a service keeps is not seen here: results whose calls it has would be taken for nobody's.
+        // The messages that a service keeps are unknown here: a repair would treat the results of its calls as orphans.
         let (messages, repairs) = match self.served.is_kept() {
             true => (render::continued(&self.working.projection(), &messages), Vec::new()),
             false => render::legal(self.settings.profile(), self.settings.model(), &messages),
@@ -297,7 +296,7 @@ impl<'a> Run<'a> {
         let ledger = self.session.ledger_for(model, budget);
         let request = ledger.begin_request(counted, stamp);
         self.served.asked(self.said());
-        self.requests = self.requests.saturating_add(1);
+        self.latest = self.latest.saturating_add(1);
         self.session.requests = self.session.requests.saturating_add(1);
         self.note_request();
         let (size, limit) = (measure.size.tokens, budget.limit());
@@ -307,7 +306,7 @@ impl<'a> Run<'a> {
         }
         let run_token = Str::from(self.context.run_token());
         Prompt {
-            handle: RequestHandle { request, run_token, number: self.requests },
+            handle: RequestHandle { request, run_token, number: self.latest },
             messages,
             tools: self.context.tools().to_vec(),
             size: measure.size,
@@ -322,11 +321,11 @@ impl<'a> Run<'a> {
         due::budget(self.settings, self.session, options, due::answer_max(self.context.options()))
     }
 
-    /// Takes in an answer, without storing it.
+    /// Records an answer without storing it.
     pub(super) fn take_in(&mut self, handle: RequestHandle, response: ModelResponse) -> Result<(), RunError> {
         self.check_handle(&handle)?;
-        // No second answer to it.
-        self.requests = self.requests.saturating_add(1);
+        // The handle is used up: no second answer to the request.
+        self.latest = self.latest.saturating_add(1);
         self.refusals = 0;
         let ModelResponse {
             messages,
@@ -341,7 +340,7 @@ impl<'a> Run<'a> {
         let service_session_id = self.wanted(service_session_id);
         let said = self.said();
         if self.served.answered(said..said.saturating_add(messages.len()), service_session_id) {
-            // The latest report is of what the service has compacted.
+            // The latest report is about the session that the service has compacted.
             self.session.note_compaction();
         }
         self.session.record_usage(usage.as_ref());
@@ -381,7 +380,7 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn check_handle(&self, handle: &RequestHandle) -> Result<(), RunError> {
-        let is_latest = handle.run_token == *self.context.run_token() && handle.number == self.requests;
+        let is_latest = handle.run_token == *self.context.run_token() && handle.number == self.latest;
         if is_latest {
             Ok(())
         } else {
@@ -413,7 +412,7 @@ impl fmt::Debug for Run<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Run")
             .field("context", &self.context)
-            .field("requests", &self.requests)
+            .field("latest", &self.latest)
             .field("events", &self.events)
             .field("is_over", &self.is_over)
             .finish_non_exhaustive()
@@ -430,7 +429,7 @@ pub(super) fn of_response(message: Message, response_id: Option<&Str>) -> Messag
     }
 }
 
-/// Whether a message of the model ends a run: it is whole, and calls nothing that its caller would run.
+/// Whether a message of the model ends a run: it is complete, and has no calls for the caller to run.
 fn is_answer(message: &Message) -> bool {
     let calls = |part: &Part| matches!(part, Part::ToolCall(call) if call.kind == CallKind::Function);
     message.role() == Role::Assistant && !message.is_incomplete() && !message.parts().iter().any(calls)

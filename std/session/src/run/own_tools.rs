@@ -1,5 +1,5 @@
-//! The tools that a run answers itself, and the room that the model is told of. What a search shows stands in `recall`, how a pass is
-//! made in `compact`.
+//! The tools that a run answers itself, and the line that reports the remaining tokens to the model. Searches are in
+//! `recall`, passes in `compact`.
 
 use epitome_core::message::Role;
 use epitome_core::{Pass, TriggerView, count_message};
@@ -12,12 +12,12 @@ use crate::compaction::{AutoCompaction, CompactTool, CompactionOutcome, OWN_TOOL
 use crate::message::{Message, Part, Str, ToolCall, ToolResult};
 use crate::session::Tool;
 
-/// The model is told of the room at each tenth of the limit, from this one on.
+/// The first tenth of the limit at which the model reads how many tokens are left. Each further tenth reports it again.
 const TENTH_MIN: u64 = 5;
 
 impl Run<'_> {
-    /// Gives the model the tools that the run answers itself. A tool of the caller's or of a provider's that has the name of one stays
-    /// alone.
+    /// Adds the tools that the run answers itself. A tool of the caller or of a provider with the same name takes
+    /// precedence.
     pub(super) fn add_own_tools(&mut self) {
         let compacts = self.offers().is_some().then(CompactTool::definition);
         let recalls = self.settings.recall.then(RecallTool::definition);
@@ -29,17 +29,19 @@ impl Run<'_> {
     }
 
     /// Answers the calls of [`CompactTool`] and [`RecallTool`] that wait for a result, and returns the results.
-    /// [`Agent`](crate::agent::Agent) does it by itself. A call that a person must allow, and does not, is left out.
+    /// [`Agent`](crate::agent::Agent) calls this method by itself. A call whose approval is requested or denied is left
+    /// out.
     ///
-    /// *Compaction*: all that would be sent is compacted, and the model is told how large it was and is. The goal is that of the options,
-    /// or half of the size of the request, if that is less. The group of the call stays. If the last compaction was a moment ago
-    /// ([`AutoCompaction::spacing`]), or if the compaction fails or changes nothing, the result tells the model so.
+    /// *Compaction*: the whole request is compacted, and the result tells the model the sizes before and after. The
+    /// goal is that of the options, or half of the size of the request, if that is less. The group of the call stays.
+    /// If the last compaction was a moment ago ([`AutoCompaction::spacing`]), or if the compaction fails or changes
+    /// nothing, the result reports this.
     ///
     /// # Errors
     /// [`RunError::Misuse`] as [`Run::answer`].
     ///
     /// # Cancel safety
-    /// The calls have results, or can be answered again. What was compacted stays so.
+    /// The calls have results, or can be answered again. Compactions stay in force.
     pub async fn run_own_calls(&mut self) -> Result<Vec<Message>, RunError> {
         self.check_idle()?;
         let mut results = Vec::new();
@@ -89,7 +91,7 @@ impl Run<'_> {
         self.compaction.as_ref().filter(|auto| auto.is_tool)
     }
 
-    /// Compacts as a call asks for it. What it says is for the model, in either case.
+    /// Compacts for a call of [`CompactTool`]. Both texts are for the model.
     async fn compact_for(&mut self, call: &ToolCall) -> Result<Str, Str> {
         let point = Point::BeforeCall;
         if !matches!(self.primary(), Ok(Some(_))) {
@@ -119,7 +121,7 @@ impl Run<'_> {
         let budget = due::plan_budget(&whole, &setup.auto.options, None, size, tokens, ledger);
         let (compacted, outcome, remarks) = match self.pass_over_request(&setup, budget, Pass::Manual).await {
             Ok(passed) => passed,
-            // The compactions that are due are made all the same.
+            // This failure does not delay compactions that are due.
             Err(error) => {
                 self.tell(RunEvent::Failed { point, kind: error.kind(), reason: error.to_string() });
                 return Err("Nothing was compacted: the compaction has failed. Go on with the work.".into());
@@ -140,9 +142,10 @@ impl Run<'_> {
         })
     }
 
-    /// Adds to the last tool result of `messages` how much room there is, if the request with them reaches another tenth of its limit.
+    /// Adds the number of remaining tokens to the last tool result of `messages`, if the request with them reaches
+    /// another tenth of its limit.
     ///
-    /// What is added is a part of the result from then on, so that later requests begin with the same bytes.
+    /// The line is a part of the result from then on, so that later requests begin with the same bytes.
     pub(super) fn tell_room(&mut self, messages: &mut [Message]) {
         if self.offers().is_none() || !matches!(self.primary(), Ok(Some(_))) {
             return;
@@ -167,14 +170,14 @@ impl Run<'_> {
         *message = message.clone().with_parts(parts);
     }
 
-    /// The size at which a compaction is due, or that which the window allows.
+    /// The size at which a compaction is due, or the limit of the request.
     fn limit(&self, setup: &Setup) -> u64 {
         let (whole, index) = (&setup.budget, self.working.index());
         let fires = |size: u64| {
             let view = TriggerView::new(index, whole, size).with_token_count(size);
             setup.auto.trigger.is_due(&view)
         };
-        // Triggers that look at sizes fire at all sizes above one of them.
+        // A trigger by size fires at all sizes above a threshold: find the threshold by bisection.
         let (mut below, mut above) = (0, whole.limit());
         if fires(below) || !fires(above) {
             return above;
@@ -191,11 +194,11 @@ impl Run<'_> {
     }
 }
 
-/// Is told to a model that asks again and again.
+/// Result for a model that asks for compactions too often.
 const A_MOMENT_AGO: &str =
     "Nothing was compacted: the last compaction was a moment ago. Go on with the work.";
 
-/// The room that is left, for the model.
+/// The line that reports the remaining tokens to the model.
 fn room(size: u64, limit: u64) -> String {
     format!("[context: {size} of {limit} tokens are used; {} are left]", limit.saturating_sub(size))
 }

@@ -1,4 +1,4 @@
-//! An answer that arrives piece by piece.
+//! Answers that arrive piece by piece.
 
 use core::fmt;
 
@@ -13,8 +13,8 @@ use crate::provider::Providers;
 use crate::session::{KeptRun, ServiceSessionId, SessionContext};
 use crate::wire::{Format, received};
 
-/// A piece of an answer. Every field is what is added to what has arrived before, in this order: reasoning, its signature, text,
-/// calls, parts. The parts of the message stand in the order in which they began to arrive.
+/// A piece of an answer. Each field is added to the pieces that have arrived before, in this order: reasoning, its
+/// signature, text, calls, parts. The parts of the message stand in the order in which they began to arrive.
 ///
 /// ```
 /// # use epitome_std::message::Message;
@@ -38,9 +38,9 @@ use crate::wire::{Format, received};
 pub struct Delta {
     /// More of the reasoning.
     pub reasoning: String,
-    /// The signature of the reasoning that has just arrived, or its encrypted form: providers want it back as it was, and
-    /// [`format`](Self::format) says to which of them it goes. It ends that reasoning; one of
-    /// Gemini without new reasoning is that of the text or the call which follows.
+    /// The signature of the reasoning that has just arrived, or its encrypted form. Providers want it back unchanged,
+    /// and [`format`](Self::format) names the format that it goes back to. It ends that reasoning. A signature of
+    /// Gemini without new reasoning belongs to the text or the call that follows.
     pub signature: Option<Str>,
     /// More of the text.
     pub text: String,
@@ -48,16 +48,17 @@ pub struct Delta {
     pub calls: Vec<CallDelta>,
     /// Parts that arrive whole: media, calls that the service has run itself, and their results.
     pub parts: Vec<Part>,
-    /// The format in which the service sends its answers, in any of the pieces. Signed and encrypted reasoning goes back only to
-    /// the format that it came from: without this it is left out of the next requests.
+    /// The format in which the service sends its answers, in any of the pieces. Signed and encrypted reasoning goes
+    /// back only to the format that it came from: without this field it is left out of the next requests.
     pub format: Option<Format>,
-    /// The usage that the provider reported. Of several reports the last one counts; one that has no input completes the one before it.
+    /// The usage that the provider reported. Of several reports the last one counts; a report without input completes
+    /// the one before it.
     pub usage: Option<Usage>,
     /// The provider's id of the response.
     pub response_id: Option<Str>,
     /// The id of the session that the service has begun to keep, if it has.
     pub service_session_id: Option<ServiceSessionId>,
-    /// Why the model has stopped, in the provider's word.
+    /// The reason why the model has stopped, in the provider's word.
     pub finish_reason: Option<Str>,
 }
 
@@ -73,7 +74,7 @@ pub struct Delta {
 #[derive(Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallDelta {
-    /// Which of the response's calls.
+    /// The index of the call in the response.
     pub index: u32,
     /// The call's id, with its first piece.
     pub id: Option<Str>,
@@ -109,14 +110,14 @@ impl Delta {
         self
     }
 
-    /// Sets the signature of the reasoning. The format of the answer belongs to it: [`Delta::with_format`].
+    /// Sets the signature of the reasoning. Set the format of the answer too: [`Delta::with_format`].
     #[must_use]
     pub fn with_signature(mut self, signature: impl Into<Str>) -> Self {
         self.signature = Some(signature.into());
         self
     }
 
-    /// Whether something of the answer's messages is in it.
+    /// Whether the piece has content of the answer's messages.
     pub(crate) fn says(&self) -> bool {
         let Self { reasoning, signature, text, calls, parts, .. } = self;
         let is_said = !reasoning.is_empty() || !text.is_empty() || signature.is_some();
@@ -150,7 +151,7 @@ impl Delta {
         self
     }
 
-    /// Sets the reason for which the model has stopped.
+    /// Sets the reason why the model has stopped.
     #[must_use]
     pub fn with_finish_reason(mut self, reason: impl Into<Str>) -> Self {
         self.finish_reason = Some(reason.into());
@@ -173,7 +174,7 @@ impl CallDelta {
     }
 }
 
-/// Rest of a run that its session keeps while an answer arrives: enough to store it without the run.
+/// Data of a run that its session keeps while an answer arrives: enough to store the messages without the run.
 pub(crate) struct Left {
     pub(super) context: SessionContext,
     pub(super) arrived: Arrived,
@@ -185,17 +186,17 @@ impl Left {
         Self { context: context.to_be_stored(stores), arrived: Arrived::default() }
     }
 
-    /// A rest that was read with a session.
+    /// The data of a run that was read with a session.
     pub(crate) fn of_session(context: SessionContext) -> Self {
         Self { context, arrived: Arrived::default() }
     }
 
-    /// The form in which a rest is written with a session.
+    /// The form in which the data is written with a session.
     pub(crate) fn to_kept(&self) -> Result<KeptRun, StoredError> {
         self.context.to_kept(&self.arrived.clone().into_messages())
     }
 
-    /// Makes what has arrived a part of the response.
+    /// Adds the pieces that have arrived to the response.
     pub(super) fn take_in(&mut self) {
         let arrived = core::mem::take(&mut self.arrived).into_messages();
         self.context.response_mut().messages.extend(arrived);
@@ -211,7 +212,7 @@ pub(super) struct Arrived {
     response: ModelResponse,
 }
 
-/// A part that is arriving, or is there.
+/// A part of the message, complete or still arriving.
 #[derive(Clone)]
 enum Piece {
     Text(String),
@@ -224,7 +225,7 @@ impl Arrived {
     pub(super) fn extend(&mut self, delta: &Delta) {
         let Delta { reasoning, signature, text, calls, parts, .. } = delta;
         self.format = delta.format.or(self.format);
-        // Gemini signs the call or the text behind the thought.
+        // Gemini signs the call or the text after the thought.
         let is_own = reasoning.is_empty() && self.format == Some(Format::Gemini);
         match self.pieces.last_mut() {
             _ if reasoning.is_empty() && signature.is_none() => {}

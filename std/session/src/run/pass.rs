@@ -1,4 +1,4 @@
-//! Whether a compaction is due or to be begun, and one pass of a compactor.
+//! The check whether a compaction is due or should begin, and one pass of a compactor.
 
 use core::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(super) struct Setup {
     pub(super) budget: Budget,
 }
 
-/// Verdict of a trigger about a request.
+/// Result of checking the trigger on a request.
 pub(super) struct Look {
     /// Size of the whole request, in the provider's tokens.
     pub(super) size: u64,
@@ -38,15 +38,15 @@ pub(super) struct Look {
     pub(super) budget: Budget,
     /// Budget of a pass that is begun now and made when it is due.
     pub(super) early_budget: Budget,
-    /// Whether one is to be begun now, if none is under way.
+    /// Whether early work should begin now, if none is under way.
     pub(super) early: bool,
     model: ModelKey,
-    /// Why it has to wait all the same: passes before it have failed.
+    /// The reason why a due compaction has to wait: its spacing, failed passes, or an undone one.
     pub(super) wait: Option<Wait>,
 }
 
 impl Look {
-    /// A request of `counted` tokens, of which `index` is what may be compacted.
+    /// Checks a request of `counted` tokens. `index` is the part that may be compacted.
     pub(super) fn at(
         session: &mut AgentSession,
         settings: &RunSettings,
@@ -67,7 +67,7 @@ impl Look {
         }
         let near = measure.near(&auto.trigger, index, whole);
         let (size, ledger) = (measure.size.tokens, session.ledger_for(model, *whole));
-        // On a cache that has expired all is paid for anew: better what is compacted.
+        // With an expired cache all tokens are paid for anew: a compacted request is better.
         let is_cold = payback.is_some_and(|rule| rule.cache == Cache::Cold);
         let begins = auto.compactor.begins_early();
         let (mut due, mut early, mut early_budget) = (fired, false, None);
@@ -91,7 +91,7 @@ impl Look {
         Self { size, fired, near, budget, early_budget, early, model, wait }
     }
 
-    /// Whether a compaction that is not due is to be begun, or looked at that was.
+    /// Whether to begin early work now, or to check work that was begun.
     pub(super) fn begins_early(&self, session: &AgentSession, auto: &AutoCompaction, stamp: Stamp) -> bool {
         let has_come = auto.compactor.has_come(&session.begun);
         let looks = self.early && !session.begun.is_current(Some(self.model), stamp.revision);
@@ -118,7 +118,7 @@ pub(super) struct Passed {
     pub(super) compactor: Str,
     pub(super) outcome: Result<CompactionOutcome, SessionError>,
     pub(super) remarks: Remarks,
-    /// Why what was begun before is not used.
+    /// The reason why early work is not used.
     pub(super) discarded: Option<Discarded>,
 }
 
@@ -169,17 +169,17 @@ pub(super) async fn pass(
     let before = cx.measure();
     debug!(compactor = compactor.name(), messages = before.0, tokens = before.1, "compaction");
     let mut name = Str::from(compactor.name());
-    // What it may leave half done is the history's handle, which knows that it is in doubt.
+    // A panic can leave only the handle of the history half changed, and the handle knows that it is in doubt.
     let done = AssertUnwindSafe(compact_by(compactor, &mut cx, &mut name)).catch_unwind().await;
     let remarks = Remarks { losses: cx.losses().to_vec(), fell_back: cx.fell_back().cloned() };
     let discarded = cx.discarded();
-    // The ledger learns what it has cost.
+    // Records the costs in the ledger.
     session.ledger_for(settings.model_key(), whole);
     let outcome = done.unwrap_or_else(|_| Err(SessionError::invalid("the compactor panicked")));
     Passed { compactor: name, outcome, remarks, discarded }
 }
 
-/// Compacts as the hook of the options decides. `name` becomes that of the compactor that stands in.
+/// Compacts as the hook of the options decides. `name` becomes the name of the replacing compactor, if there is one.
 async fn compact_by(
     compactor: &dyn Compactor,
     cx: &mut CompactionCx<'_>,

@@ -1,4 +1,4 @@
-//! The rule that a compaction has to pay, as it stands at a point of a run, and the time at which a cache is lost.
+//! The rule that a compaction has to pay, at one point of a run, and the time at which a cache expires.
 
 use core::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::models::Cache;
 use crate::session::AgentSession;
 
 impl Run<'_> {
-    /// The rule, if there is one, with what stands in front of the history and the state of the provider's cache.
+    /// The rule, if there is one, with the tokens in front of the history and the state of the provider's cache.
     pub(super) fn payback_at(&self, point: Point) -> Option<PaybackRule> {
         let rule =
             PaybackRule::new(self.settings.prices()?).with_requests(self.compaction.as_ref()?.payback?);
-        // Instructions are in the index of all that is sent, and not in that of what is stored.
+        // Instructions are in the index of the whole request, and not in the index of the stored history.
         let front = match point {
             Point::BeforeCall => self.tokens_beside,
             _ => self.tokens_beside.saturating_add(self.instruction_tokens),
@@ -22,14 +22,14 @@ impl Run<'_> {
         Some(rule.with_front(front).with_cache(self.cache(&rule)))
     }
 
-    /// Whether the cache still holds the last request. Where nobody knows when that was made, it does.
+    /// The state of the cache for the last request. If the time of that request is unknown, the cache counts as warm.
     fn cache(&self, rule: &PaybackRule) -> Cache {
         let Some(requested) = self.session.requested else { return Cache::Warm };
         let idle = (self.settings.clock)().0.saturating_sub(requested.0);
         rule.prices.cache_after(Duration::from_millis(idle))
     }
 
-    /// Notes when a request is made, if its provider says how long it caches it.
+    /// Records the time of a request, if its provider publishes how long it caches a request.
     pub(super) fn note_request(&mut self) {
         if self.settings.cache_lifetime().is_some() {
             self.session.requested = Some((self.settings.clock)());
@@ -38,12 +38,12 @@ impl Run<'_> {
 }
 
 impl RunSettings {
-    /// When the provider forgets what it has cached of the session's latest request. A request that is made before pays less for what it
-    /// begins with; one that is made later pays for all of it. Tell the user before that time, or compact
+    /// The time at which the provider's cache of the session's latest request expires. An earlier request pays less for
+    /// its beginning; a later one pays for all of it. Tell the user before that time, or compact
     /// ([`AutoCompaction::with_payback`](crate::compaction::AutoCompaction::with_payback)).
     ///
     /// `None` if no request was made, or if the model's provider publishes no lifetime. The time is that of
-    /// [`RunSettings::clock`], in milliseconds. The lifetime is that of the table of models, which has the source.
+    /// [`RunSettings::clock`], in milliseconds. The lifetime is that of the table of models, which names its source.
     ///
     /// ```
     /// use epitome_std::history::Timestamp;

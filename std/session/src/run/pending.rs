@@ -12,13 +12,14 @@ use crate::history::{History, StoreError, StoreErrorKind};
 use crate::provider::{ContextProvider, HistoryProvider, RunPlace, open_history};
 use crate::session::{SessionError, SessionErrorKind};
 
-/// Maximum number of attempts of a commit before its conflict is returned: each attempt that fails has seen others commit.
+/// Maximum number of attempts of a commit before its conflict is returned: before each failed attempt another commit
+/// has succeeded.
 const COMMIT_ATTEMPTS_MAX: u32 = 16;
 
 impl Run<'_> {
-    /// Tells the stored history what the compactions of this run do to it. What the run has said itself must be stored.
+    /// Commits the compactions of this run to the stored history. The messages of the run must be stored before.
     ///
-    /// After a failure that may pass they are told again with what comes next.
+    /// After a failure that may pass, the next commit includes them again.
     pub(super) async fn commit_pending(&mut self) {
         if !self.working.is_ahead() {
             return;
@@ -53,7 +54,7 @@ impl Run<'_> {
         }
     }
 
-    /// The numbers in the stored history of what the run has stored there itself.
+    /// The numbers in the stored history of the messages that the run has stored there itself.
     pub(super) fn logged(&mut self, primary: &HistoryProvider) -> BTreeMap<Seq, Seq> {
         let places: Vec<RunPlace> = primary.stored_of(&self.context).map(|(place, _)| place).collect();
         let seqs = self.context.progress_mut(primary.source_id()).seqs().iter().copied();
@@ -62,8 +63,8 @@ impl Run<'_> {
     }
 }
 
-/// Commits what of `pending` fits what is stored. What others have changed meanwhile is left alone, and a summary of it is
-/// not shown.
+/// Commits the part of `pending` that fits the stored history. Messages that other writers have changed meanwhile are
+/// left alone, and a summary of them is not shown.
 async fn commit(history: &mut History, pending: &PendingRecord) -> Result<(), StoreError> {
     for attempt in 1..=COMMIT_ATTEMPTS_MAX {
         let Some(record) = history.record_pending(pending) else {

@@ -38,7 +38,7 @@ pub struct Prompt {
     pub size: Size,
     /// The changes that made it legal; empty if there were none.
     pub repairs: Vec<Repair>,
-    /// The id of the session that the service keeps, if it keeps one: only what is new is in the messages.
+    /// The id of the session that the service keeps, if it keeps one: `messages` then has only the new messages.
     pub service_session_id: Option<ServiceSessionId>,
 }
 
@@ -53,8 +53,8 @@ impl fmt::Debug for Prompt {
     }
 }
 
-/// Belongs to one request: its answer is recorded with it, once. It knows how large the request was, so that a report is
-/// never taken for that on another request.
+/// The handle of one request: its answer is recorded with it, once. It has the size of the request, so that a usage
+/// report is never assigned to another request.
 ///
 /// ```compile_fail,E0382
 /// # use epitome_std::run::{ModelResponse, Prompt, Run, RunError};
@@ -68,7 +68,7 @@ impl fmt::Debug for Prompt {
 pub struct RequestHandle {
     pub(super) request: epitome_core::UsageHandle,
     pub(super) run_token: Str,
-    /// Which of the run's requests.
+    /// The number of the request in the run.
     pub(super) number: u64,
 }
 
@@ -87,17 +87,18 @@ pub struct RequestHandle {
 pub struct ModelResponse {
     /// Its messages, in order.
     pub messages: Vec<Message>,
-    /// The provider's id of it.
+    /// The provider's id of the response.
     pub response_id: Option<Str>,
     /// The usage that the provider reported.
     pub usage: Option<Usage>,
     /// The id of the session that the service has begun to keep, if it has.
     pub service_session_id: Option<ServiceSessionId>,
-    /// Why the model has stopped, in the provider's word: `stop`, `length`, `tool_calls`, `end_turn`, and so on.
+    /// The reason why the model has stopped, in the provider's word: `stop`, `length`, `tool_calls`, `end_turn`, and so
+    /// on.
     pub finish_reason: Option<Str>,
-    /// When the response was made, by the provider's clock.
+    /// The time of the response, by the provider's clock.
     pub created_at: Option<Timestamp>,
-    /// The response as the provider sent it, for what has no field here. It is not stored.
+    /// The response as the provider sent it, for data without a field here. It is not stored.
     pub raw_response: Option<Arc<Value>>,
 }
 
@@ -122,7 +123,7 @@ impl ModelResponse {
         self
     }
 
-    /// Sets the reason for which the model has stopped.
+    /// Sets the reason why the model has stopped.
     #[must_use]
     pub fn with_finish_reason(mut self, reason: impl Into<Str>) -> Self {
         self.finish_reason = Some(reason.into());

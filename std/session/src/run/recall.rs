@@ -16,22 +16,23 @@ use crate::provider::ContextProvider;
 use crate::search::{MessageSearch, RECALL, Record, nearest_record, text_of};
 use crate::session::{CONTEXT_SOURCE, SessionError, Tool};
 
-/// The tool that [`RunSettings::with_recall`](super::RunSettings::with_recall) gives the model: it searches the messages of the session
-/// that are hidden or shortened, and shows them as they were said.
+/// The tool that [`RunSettings::with_recall`](super::RunSettings::with_recall) gives the model: it searches the
+/// messages of the session that are hidden or shortened, and shows them in their original form.
 ///
 /// - `{"query": "the port of the test server"}` shows the messages that are nearest to the words, by BM25.
 /// - `{"messages": "120-124"}` shows messages by their numbers. With `"from": 1600` the first of them begins at that byte of its text.
-/// - Both together search among these messages only: of a long one the piece that is nearest to the words is shown.
-/// - `{"file": "src/lib.rs"}` shows the calls whose arguments name a file, and their results, the newest as far as there is room. The end of
-///   a path is enough. With a query, the nearest of them.
+/// - Both together search among these messages only: of a long message the piece that is nearest to the words is shown.
+/// - `{"file": "src/lib.rs"}` shows the calls whose arguments name a file, and their results, the newest as far as
+///   there is room. The end of a path is enough. With a query, it shows the nearest of them.
 ///
-/// The numbers stand in what a compaction leaves: `[cleared; #57]` in the place of a result, `[12 lines cut; #57]` in an excerpt,
-/// `[In full: recall_history, messages 12-80]` in a summary, a digest or a ledger. A search names them too. They are those of the log, so
-/// that they hold in later runs. Only the session's own log is read, whatever number a text names.
+/// The stand-ins of a compaction contain the numbers: `[cleared; #57]` in the place of a result, `[12 lines cut; #57]`
+/// in an excerpt, `[In full: recall_history, messages 12-80]` in a summary, a digest or a ledger. A search returns them
+/// too. They are the numbers of the log, so that they hold in later runs. Only the session's own log is read, whatever
+/// number a text names.
 ///
-/// An answer has at most [`RecallTool::TOKENS_MAX`] tokens. It says that it is a record, and follows the rules of any result of a tool: a
-/// later compaction may clear it. What was pruned is gone, and is not found; nor is what was taken back
-/// ([`rewind`](super::rewind), `clear`).
+/// An answer has at most [`RecallTool::TOKENS_MAX`] tokens. It states that it is a record, and follows the rules of any
+/// tool result: a later compaction may clear it. Pruned messages are gone, and are not found; nor are messages that
+/// were taken back ([`rewind`](super::rewind), `clear`).
 ///
 /// *Cost*: a search is one search of the store ([`HistoryStore::search`](crate::history::HistoryStore::search)). `file` reads the log.
 ///
@@ -81,7 +82,7 @@ const FOUND_MAX: u32 = 8;
 enum Asked {
     /// Words, and the numbers of the messages to be searched.
     Query(String, RangeInclusive<u64>),
-    /// Numbers, and from which byte of the first of these messages.
+    /// Numbers, and the first byte to show of the first of these messages.
     Messages(RangeInclusive<u64>, usize),
     /// A path, perhaps words, and the numbers of the messages that are looked at.
     File(String, Option<String>, RangeInclusive<u64>),
@@ -104,7 +105,7 @@ struct Left<'r> {
 }
 
 impl Run<'_> {
-    /// Answers a call of the tool. What it says is for the model, in either case.
+    /// Answers a call of the tool. Both texts are for the model.
     pub(super) async fn recall_for(&mut self, call: &ToolCall) -> Result<Str, Str> {
         let failed =
             |_| Str::from("The earlier part of the conversation cannot be read now. Go on without it.");
@@ -219,7 +220,7 @@ impl Run<'_> {
         Ok(Left { whole, stored })
     }
 
-    /// Visits what is hidden or shortened and has one of these numbers, in order, until `visit` says that it is enough.
+    /// Visits the hidden or shortened messages with these numbers, in order, until `visit` returns `false`.
     ///
     /// The stored messages have their numbers in the log; those of this run, which are not stored yet, have the next ones.
     async fn for_each_left(
@@ -310,13 +311,13 @@ impl<'p> FileCalls<'p> {
         for part in message.parts() {
             let is_of_file = match part {
                 Part::ToolCall(call) => {
-                    // A call of this tool names the file that it asks for.
+                    // A call of this tool names the requested file: it does not count.
                     let names = &*call.name != RecallTool::NAME && self.is_named_in(&call.arguments);
                     self.calls.entry(call.id.clone()).or_default().insert(number, names);
                     names
                 }
                 Part::ToolResult(result) => {
-                    // An id may be there again: the latest call before the result.
+                    // An id may be used again: take the latest call before the result.
                     let calls = self.calls.get(&result.call_id);
                     let latest = calls.and_then(|calls| calls.range(..=number).next_back());
                     latest.is_some_and(|(_, names)| *names)

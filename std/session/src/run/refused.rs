@@ -1,5 +1,6 @@
-//! A request that is too long: over an enforced limit, or refused by the provider because it is longer than the model's window. What is
-//! learned of the window stands here, and how much is compacted before the request is made again; how a pass is made stands in `compact`.
+//! A request that is too long: over an enforced limit, or refused by the provider because it is longer than the model's
+//! window. This module records the reported window, and decides how much is compacted before the request is made again.
+//! A pass is made in `compact`.
 
 use epitome_core::{Budget, Pass, Usage};
 
@@ -10,27 +11,34 @@ use super::{Point, RequestHandle, RunError, RunEvent, Skipped};
 use crate::session::{SessionError, SessionErrorKind};
 use crate::wire::ContextOverflow;
 
-/// The smallest window that is believed, in tokens. Models take more; a smaller number in a refusal is that of something else.
+/// The smallest window that a refusal may report, in tokens. Models take more; a smaller number in a refusal means
+/// something else.
 const WINDOW_MIN: u64 = 1_024;
 
 impl Run<'_> {
-    /// Compacts what is sent, because the provider has refused the request of this handle as too large. Then ask for
-    /// another prompt.
+    /// Compacts the request of this handle, because the provider has refused it as too large. Then call [`Run::prompt`]
+    /// again.
     ///
-    /// `overflow` is what the refusal says: see [`context_overflow`](crate::wire::context_overflow). A limit that is smaller than the
-    /// known window is kept in mind for the later runs of the session with this model, until a request that was larger is answered.
-    /// Where the refusal names no limit, or one that cannot be reached, it is taken to be less than was sent. What is left is half of
-    /// the limit at most, if that can be reached. If the protected messages do not fit beside the reserve for the answer, the reserve is
-    /// given up, unless the settings [enforce the limit](super::RunSettings::with_enforced_limit). After each further refusal of the
-    /// request, the limit is taken to be half of what was sent. It needs a compactor, and does not ask at which points it runs. If a service keeps the conversation and can compact it, it
-    /// is asked to.
+    /// `overflow` has the numbers of the refusal: see [`context_overflow`](crate::wire::context_overflow). A limit that
+    /// is smaller than the known window holds for the later runs of the session with this model, until a larger request
+    /// is answered. If the refusal names no limit, or one that cannot be reached, the limit is taken to be less than
+    /// the size of the request.
+    ///
+    /// The goal is at most half of the limit, if that can be reached. If the protected messages do not fit beside the
+    /// reserve for the answer, the reserve is given up, unless the settings [enforce the
+    /// limit](super::RunSettings::with_enforced_limit). After each further refusal of the request, the limit is taken
+    /// to be half of the size of the request.
+    ///
+    /// The run needs a compactor; its points do not matter. If a service keeps the conversation and can compact it, the
+    /// run asks the service to compact.
     ///
     /// # Errors
-    /// [`RunError::Misuse`] as [`Run::record`], or if the run has no compactor. [`RunError::Session`] if the compactor
-    /// failed, or found nothing to gain (`Infeasible`): the run may be ended with [`Run::fail`].
+    /// [`RunError::Misuse`] as [`Run::record`], if the run has no compactor, if no history or more than one could be
+    /// compacted, or if the limit of the answer takes the whole window. [`RunError::Session`] if the compactor failed,
+    /// or found nothing to gain (`Infeasible`): the run may be ended with [`Run::fail`].
     ///
     /// # Cancel safety
-    /// The request is as it was, or compacted; ask for another prompt.
+    /// The request is as it was, or compacted. Call [`Run::prompt`] again.
     pub async fn refused(
         &mut self,
         handle: RequestHandle,
@@ -91,7 +99,7 @@ impl Run<'_> {
         if size > limit { Err(RunError::OverLimit { size, limit }) } else { Ok(()) }
     }
 
-    /// Forgets a window that the provider has told, because it has answered a larger request.
+    /// Forgets the reported window if the provider has answered a larger request.
     pub(super) fn unlearn_window(&mut self, usage: &Usage) {
         let told = due::told_window(self.settings, self.session);
         if told.zip(usage.request_size()).is_some_and(|(told, size)| size > told) {
@@ -99,8 +107,8 @@ impl Run<'_> {
         }
     }
 
-    /// Keeps a limit in mind that the provider has told, if it is smaller than the known window, and not a number that stands for
-    /// something else.
+    /// Records the limit that the provider has reported, if it is smaller than the known window, and not so small that
+    /// it means something else.
     fn learn_window(&mut self, overflow: ContextOverflow) {
         let known = self.budget().window();
         if let Some(limit) = overflow.limit.filter(|limit| (WINDOW_MIN..known).contains(limit)) {
@@ -126,13 +134,13 @@ impl Run<'_> {
     ) -> Budget {
         let options = &setup.auto.options;
         let told = overflow.room().map(|limit| match overflow.sent {
-            // The provider counts more than is known here: its limit is as much less by the tokens of here.
+            // The provider counts more tokens than this run: scale its limit down to the tokens of this run.
             Some(sent) if sent > size => scaled(limit, size, sent),
             _ => limit,
         });
         let known = self.settings.budget_under(Some(options)).window();
         let window = told.unwrap_or_else(|| size.saturating_sub(1)).min(known);
-        // What was compacted already and is refused again has to fit half of what it is.
+        // A compacted request that is refused again has to fit half of its size.
         let window = if self.refusals == 0 { window } else { window.min(size / 2) };
         let whole = self.settings.budget_of(window, reserve, None);
         let half = whole.limit().min(size.saturating_sub(1)) / 2;

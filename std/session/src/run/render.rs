@@ -1,4 +1,4 @@
-//! From what is visible to what is sent.
+//! From the visible messages to the messages of a request.
 
 use core::convert::Infallible;
 use std::borrow::Cow;
@@ -8,8 +8,8 @@ use epitome_core::{Pending, Profile, Repair, repair};
 use crate::message::{Message, Repaired, apply_repairs, summary_of_user};
 use crate::wire::openai_responses::CustomCalls;
 
-/// `messages`, legal for `profile`, and what had to be changed. What a provider left for another model than `model` is not
-/// for this one.
+/// Makes `messages` legal for `profile`, and returns the repairs. A part that a provider left for another model than
+/// `model` is marked as not for this one.
 pub(super) fn legal(profile: Profile, model: &str, messages: &[&Message]) -> (Vec<Message>, Vec<Repair>) {
     let (mut written, repairs) = repaired(profile, messages);
     for message in &mut written {
@@ -20,8 +20,8 @@ pub(super) fn legal(profile: Profile, model: &str, messages: &[&Message]) -> (Ve
     (written, repairs)
 }
 
-/// `messages` as they go on from what a service keeps, which are `all` that were said before: results in the form that answers
-/// their calls.
+/// The messages that continue a conversation which a service keeps. The calls in `all`, the known messages, decide the
+/// form of each result.
 pub(super) fn continued(all: &[&Message], messages: &[&Message]) -> Vec<Message> {
     let mut calls = CustomCalls::default();
     all.iter().for_each(|message| calls.push(message));

@@ -1,4 +1,4 @@
-//! Taking back what was said in a stored session, between runs. What compactions did is in `compactions`.
+//! Rewinds of a stored session, between runs. Undoing compactions is in `compactions`.
 
 use epitome_core::{Revision, Seq};
 
@@ -6,11 +6,11 @@ use super::RunSettings;
 use super::compact::stored_history;
 use crate::session::{AgentSession, SessionError};
 
-/// Takes back the message `at` of what is stored of a session, and all that came after it: see
+/// Takes back the message `at` of a stored session, and all messages after it: see
 /// [`rewind`](crate::history::HistoryStoreExt::rewind). The history is the one that a run would compact, and
-/// [`Compactions::history`](super::Compactions::history) has the numbers of its messages. The next run goes on from there;
-/// [`Compactions::undo`](super::Compactions::undo) shows it again. What providers keep of the session stays as it is: the
-/// state, memories, usage.
+/// [`Compactions::history`](super::Compactions::history) has the numbers of its messages. The next run continues from
+/// there; [`Compactions::undo`](super::Compactions::undo) shows the messages again. Other data of the providers stays
+/// as it is: state, memories, usage.
 ///
 /// ```
 /// # use epitome_core::Seq;
@@ -39,12 +39,12 @@ use crate::session::{AgentSession, SessionError};
 /// ```
 ///
 /// # Errors
-/// `Invalid` if there is no such message, or not in this way: the text says where it can be done; and as
-/// [`compact`](super::compact()), and if there is no history provider. `NotFound` if nothing was said yet. Otherwise what the store
-/// says.
+/// `Invalid` if there is no message `at`, or if the rewind is not possible there: the text names a possible place.
+/// `Invalid` also as [`compact`](super::compact()), and if there is no history provider. `NotFound` if the session has
+/// no messages yet. Otherwise the error of the store.
 ///
 /// # Cancel safety
-/// It is taken back, or is not; the same call again makes sure.
+/// The messages are taken back or not. The same call again makes sure.
 pub async fn rewind(
     settings: &RunSettings,
     session: &mut AgentSession,
@@ -53,7 +53,7 @@ pub async fn rewind(
     let history = stored_history(settings, session).await?;
     let mut history = history.ok_or_else(|| SessionError::invalid("there is no history provider"))?;
     let made = history.rewind(at).await?;
-    // Also where a call that was dropped has taken it back: nobody has noted that.
+    // A call that was dropped may have taken the messages back without this note.
     session.note_compaction();
     Ok(made)
 }

@@ -1,8 +1,8 @@
-//! Compacting what is sent, before all of it is stored.
+//! Compaction of a request, before all of it is stored.
 //!
-//! A compactor works on a [`History`]. What a run sends is not one: part of it is stored, part of it will be, part of it
-//! never is. So it is copied into a history of its own, in memory and for the moment only, with its groups and sizes as
-//! they are; what the compactor commits there is then read back. The stored history gets its share when the run stores.
+//! A compactor works on a [`History`], and the request of a run is none: a part of it is stored, a part will be stored,
+//! and a part never is. The run therefore copies its request into a temporary history in memory, with the same groups
+//! and sizes. It then reads back the commit of the compactor. The stored history gets its share when the run stores.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::history::inner::joined;
 use crate::history::{Append, AppendToken, Entry, History, HistoryStore, Live, MemoryStore, Pins, SessionId};
 use crate::session::SessionError;
 
-/// All that a run sends, as a history. The number of a message is its position in the run's index; so what `pins` hold is
-/// marked as pinned in the copy itself. What came late to the `stored` history it knows too.
+/// Copies the request of a run into a history. The number of a message is its position in the run's index, so messages
+/// that `pins` hold are marked as pinned in the copy. The copy also has the late answers of the `stored` history.
 pub(super) async fn history_of(
     working: &Working,
     pins: &Pins,
@@ -30,7 +30,7 @@ pub(super) async fn history_of(
             let anchor = live.binary_search_by_key(&each.entry.anchor, |live| live.key);
             let mut entry = each.entry.clone();
             entry.anchor = Seq(anchor.map_or(at, |position| position as u64));
-            // What is late has its place by its group: nothing is appended to this history any more.
+            // The group of a late answer gives its place: nothing is appended to this history any more.
             entry.late = false;
             if pins.holds(working.stored_number(each.key), &entry.message) {
                 let attribution = entry.message.attribution().clone().with_retention(Retention::Pinned);
@@ -47,10 +47,10 @@ pub(super) async fn history_of(
     Ok(history.with_late_answers(late))
 }
 
-/// Lets the run show what was left in its copy. Returns whether that is less than before.
+/// Shows the messages of the compacted copy in the run. Returns whether the request is smaller than before.
 ///
 /// # Errors
-/// `Invalid` if a summary was shortened: it is written anew or stays. Nothing is changed then.
+/// `Invalid` if a summary was shortened: a compactor writes it anew or lets it stay. Nothing is changed then.
 pub(super) fn adopt(
     working: &mut Working,
     compacted: &History,
@@ -71,10 +71,10 @@ pub(super) fn adopt(
     Ok(true)
 }
 
-/// From the numbers of the copy, which are positions, to those of the run.
+/// Translation from the numbers of the copy, which are positions, to the numbers of the run.
 struct ReadBack<'w> {
     working: &'w Working,
-    /// Which positions are still visible.
+    /// Whether each position is still visible.
     kept: Vec<bool>,
     left: Compacted,
 }
@@ -104,7 +104,7 @@ impl<'w> ReadBack<'w> {
         Ok(())
     }
 
-    /// A summary stands where others stood.
+    /// A summary stands in the place of other messages.
     fn stands_for_others(&mut self, copy: &Live) {
         let Some((_, original)) = self.original(copy) else { return };
         let covers = self.numbers(&copy.covers);

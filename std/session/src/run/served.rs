@@ -1,4 +1,5 @@
-//! A conversation that a service keeps: what it has not seen yet, and how it goes on where the service has compacted or forgotten it.
+//! A conversation that a service keeps: the messages that the service has not seen, and the continuation after the
+//! service has compacted or forgotten it.
 
 use core::ops::Range;
 use core::panic::AssertUnwindSafe;
@@ -19,19 +20,21 @@ use crate::session::{AgentSession, ServiceSessionId, SessionContext, SessionErro
 
 /// State of a run's conversation that a service keeps.
 ///
-/// The session learns of it when the run has finished: a run that does not leaves the service's session where it was before.
+/// The run updates the session when it has finished. A run that does not finish leaves the session at its earlier
+/// position.
 pub(super) struct Served {
-    /// Session that the next request goes on from; `None` where it begins anew.
+    /// Session that the next request continues; `None` if the request begins a new one.
     id: Option<ServiceSessionId>,
     /// Messages that a compaction of the service has left. A new session of the service begins with them.
     left: Vec<Message>,
     /// Number of messages that the run had when the latest request was made.
     asked: usize,
-    /// Number of messages of the run that the service has seen, but for the `missed` ones; `None` before the first answer.
+    /// Number of messages of the run that the service has seen, except the `missed` ones; `None` before the first
+    /// answer.
     seen: Option<usize>,
     /// Messages that were added between a request and its answer: the service has seen none of them.
     missed: Range<usize>,
-    /// The size of what the service keeps, by the counter, without what each request says again.
+    /// Size of the conversation in the service, by the counter, without the parts that each request repeats.
     tokens: u64,
 }
 
@@ -43,7 +46,7 @@ impl Served {
         Self { id: id.filter(|_| left.is_empty()), left, asked: 0, seen: None, missed: 0..0, tokens: 0 }
     }
 
-    /// Whether the service keeps the conversation, so that what is stored here is not sent.
+    /// Whether the service keeps the conversation, so that the stored history is not sent.
     pub(super) const fn is_kept(&self) -> bool {
         self.id.is_some() || !self.left.is_empty()
     }
@@ -61,16 +64,16 @@ impl Served {
         self.left.iter().chain(first).chain(missed).chain(rest)
     }
 
-    /// Records a request that is made when so much has been `said` in the run.
+    /// Records a request. `said` is the number of messages in the response of the run so far.
     pub(super) const fn asked(&mut self, said: usize) {
         self.asked = said;
     }
 
-    /// Records an answer: where it stands in what was said in the run. Returns whether a new session of the service has
-    /// begun with it.
+    /// Records an answer: its range among the messages in the response of the run. Returns whether a new session of the
+    /// service has begun with it.
     pub(super) fn answered(&mut self, answer: Range<usize>, id: Option<ServiceSessionId>) -> bool {
         if id.is_none() && !self.left.is_empty() {
-            // It has begun none: what was left is sent again, with all that was said behind it.
+            // The service has begun none: the messages that are left are sent again, with all messages after them.
             return false;
         }
         (self.seen, self.missed) = (Some(answer.end), self.asked..answer.start);
@@ -78,7 +81,7 @@ impl Served {
         !core::mem::take(&mut self.left).is_empty()
     }
 
-    /// Session that the next run goes on from, once the run has finished; `None` if the run has no answer.
+    /// Session that the next run continues, once the run has finished; `None` if the run has no answer.
     pub(super) fn settled(&self) -> Option<Option<&ServiceSessionId>> {
         self.seen.map(|_| self.id.as_ref())
     }
@@ -92,11 +95,11 @@ impl Served {
     }
 }
 
-/// From where a session goes on, and what a compaction of the service has left of that.
+/// The position of a session in the service, and the messages that a compaction of the service has left of it.
 pub(crate) type Before = (Option<ServiceSessionId>, Option<(ServiceSessionId, Vec<Message>)>);
 
 impl Run<'_> {
-    /// Takes up what the service keeps, with its size: that of the latest report.
+    /// Computes the size of the conversation in the service: that of the latest report.
     pub(super) fn measure_served(&mut self) {
         if !self.served.left.is_empty() {
             self.served.tokens = self.tokens_of(&self.served.left);
@@ -117,17 +120,17 @@ impl Run<'_> {
         here.saturating_add(self.served.tokens).saturating_add(kept)
     }
 
-    /// The service no longer knows the session that the request of this handle went on from. Then ask for another prompt: the
-    /// history that was stored here is loaded and sent whole, once.
+    /// Handles a service that no longer knows the session which the request of this handle continues: loads the stored
+    /// history, which is sent whole, once. Then call [`Run::prompt`] again.
     ///
-    /// Where it has become too long, it is compacted as it is configured before a call.
+    /// If the history has become too long, it is compacted by the settings for the point before a call.
     ///
     /// # Errors
     /// [`RunError::Misuse`] as [`Run::record`], if the service keeps nothing, or if no history provider is the only one that
     /// loads. [`RunError::Session`] if the history cannot be loaded.
     ///
     /// # Cancel safety
-    /// The run is as it was, or sends its history; ask for another prompt.
+    /// The run is as it was, or sends its history. Call [`Run::prompt`] again.
     pub async fn forgotten(&mut self, handle: RequestHandle) -> Result<(), RunError> {
         self.check_idle()?;
         self.check_handle(&handle)?;
@@ -162,26 +165,26 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether what is told by [`Run::forgotten`] can be helped.
+    /// Whether [`Run::forgotten`] can load and send the history.
     pub(crate) fn can_send_anew(&self) -> bool {
         self.served.is_kept() && self.providers.primary_history().is_some()
     }
 
-    /// Whether the service can compact what it keeps, and this run looks at that before it sends something.
+    /// Whether the service can compact the conversation, and this run checks that before it sends a request.
     pub(super) fn renews(&self) -> bool {
         let looks = |auto: &AutoCompaction| auto.points.before_run() || auto.points.before_call();
         self.can_renew() && self.compaction.as_ref().is_some_and(looks)
     }
 
-    /// Whether the service can compact what it keeps, and the run's compactor would ask it to.
+    /// Whether the service can compact the conversation, and the run's compactor would ask it to.
     pub(super) fn can_renew(&self) -> bool {
         let asks = |auto: &AutoCompaction| auto.compactor.compacts_kept();
         self.served.is_kept() && self.compaction.as_ref().is_some_and(asks)
     }
 
-    /// Looks at what the service keeps, and has it compacted if that is due, or a request was refused as too long: the next
-    /// request begins a new session of the service with what is left. Until it is answered, the old one holds. Returns whether
-    /// something was compacted.
+    /// Checks the conversation that the service keeps, and asks the service to compact it if a compaction is due or a
+    /// request was refused as too long. The next request begins a new session of the service with the messages that are
+    /// left. The old session holds until that request is answered. Returns whether the service has compacted.
     pub(super) async fn renew(&mut self, is_refused: bool) -> bool {
         let point = Point::BeforeCall;
         let Some(setup) = self.setup(point) else { return false };
@@ -202,7 +205,7 @@ impl Run<'_> {
             .with_model(self.settings.model());
         let left = AssertUnwindSafe(async { compactor.compact_kept(&kept).await }).catch_unwind();
         let left = left.instrument(debug_span!("compaction", point = point.as_str(), kept = true)).await;
-        // The ledger learns what it has cost.
+        // Records the costs in the ledger.
         let budget = self.budget();
         self.session.ledger_for(self.settings.model_key(), budget);
         match left.unwrap_or_else(|_| Err(SessionError::invalid("the compactor panicked"))) {
@@ -225,7 +228,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether the service is asked to keep the conversation, if the run says so.
+    /// The `store` option of the run, if it is set: whether the service is asked to keep the conversation.
     fn stores(&self) -> Option<bool> {
         self.context.options().get("store")?.as_bool()
     }
@@ -239,8 +242,8 @@ impl Run<'_> {
         id
     }
 
-    /// A service was asked to keep the conversation, and the session does not go on from there: the next run would know nothing of
-    /// this one.
+    /// Lets the session itself keep the run, if a service was asked to keep the conversation and the session does not
+    /// continue there. Otherwise the next run would know nothing of this one.
     pub(super) fn keep_what_no_service_keeps(&mut self, goes_on: bool) {
         let is_stored = self.providers.histories().next().is_some();
         if self.stores() != Some(true) || goes_on || is_stored {
@@ -254,7 +257,7 @@ impl Run<'_> {
         }
     }
 
-    /// Lets the session go on from where the run has come to. Returns from where it went on before.
+    /// Sets the session to the position of this run in the service. Returns the position before.
     pub(crate) fn settle_served(&mut self) -> Option<Before> {
         let id = self.served.settled()?.cloned();
         let before = (self.session.service_session_id().cloned(), self.session.renewed.take());
@@ -262,7 +265,7 @@ impl Run<'_> {
         Some(before)
     }
 
-    /// Puts the former session back, if no message of the run is stored here: the run may be made again.
+    /// Restores the position before, if no message of the run is stored here: the run may be made again.
     pub(super) fn unsettle_served(&mut self, before: Option<Before>) {
         let primary = self.providers.primary_history().map(|primary| primary.source_id());
         let is_stored = primary.is_some_and(|id| !self.context.progress_mut(id).seqs().is_empty());

@@ -15,7 +15,7 @@ use crate::models::Model;
 use crate::provider::{AgentInfo, ContextProvider, Providers};
 use crate::session::{IdSource, SessionError, Tool, UuidSource};
 
-/// When a run stores what is said.
+/// The time at which a run stores its messages.
 ///
 /// ```
 /// use epitome_std::run::{Persistence, RunOptions, RunSettings};
@@ -29,23 +29,25 @@ use crate::session::{IdSource, SessionError, Tool, UuidSource};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Persistence {
-    /// At its end, in one step. What is said in a run that never ends is not stored.
+    /// At the end of the run, in one step. The messages of a run that never ends are not stored.
     #[default]
     PerRun,
-    /// Before and after each call of the model: what was said before a crash is there after it. The calls of a crashed run
-    /// that have no result are known to the next run: see [`Run::unfinished_calls`](super::Run::unfinished_calls). An
-    /// [`Agent`](crate::agent::Agent) also stores the result of a tool while others of the same answer still run: the results then stand in
-    /// the order in which the tools ended.
+    /// Before and after each call of the model: messages from before a crash are there after it. The next run knows the
+    /// calls of a crashed run without a result: see [`Run::unfinished_calls`](super::Run::unfinished_calls). An
+    /// [`Agent`](crate::agent::Agent) also stores the result of a tool while others of the same answer still run. The
+    /// results then stand in the order in which the tools ended.
     PerModelCall,
 }
 
-/// The settings that all runs of an agent share: its name, its providers, its instructions. It holds nothing of a session.
+/// The settings that all runs of an agent share: its name, its providers, its instructions. They hold no data of a
+/// session.
 ///
-/// *The model* decides most of it. A name that [`Models::builtin`](crate::models::Models::builtin) knows brings the window and the reserve
-/// of the model's budget, its token counter, its prices, and the profile of its provider. [`RunSettings::with_model_row`] gives these
-/// figures for a model that the table lacks. An option that is set beside the model wins, in whatever order they are set. Without a model,
-/// and for an unknown name, a run counts with the estimator, follows the rules of Chat Completions, and takes the window to be 128,000
-/// tokens ([`WINDOW_DEFAULT`](epitome_core::WINDOW_DEFAULT)) until the provider refuses a request and tells another.
+/// *The model* decides most of it. A name that [`Models::builtin`](crate::models::Models::builtin) knows brings the
+/// window and the reserve of the model's budget, its token counter, its prices, and the profile of its provider.
+/// [`RunSettings::with_model_row`] gives these figures for a model that the table lacks. An option that is set beside
+/// the model wins, in any order of the calls. Without a model, and for an unknown name, a run counts with the estimator
+/// and follows the rules of Chat Completions. It takes the window to be 128,000 tokens
+/// ([`WINDOW_DEFAULT`](epitome_core::WINDOW_DEFAULT)) until the provider refuses a request and reports another one.
 ///
 /// ```
 /// use epitome_core::Profile;
@@ -74,11 +76,12 @@ pub struct RunSettings {
     pub tools: Vec<Tool>,
     /// Its providers.
     pub providers: Providers,
-    /// Whether and when its runs compact; not at all by default.
+    /// The compaction of its runs; none by default.
     pub compaction: Option<AutoCompaction>,
-    /// When its runs store.
+    /// The time at which its runs store messages.
     pub persistence: Persistence,
-    /// Whether the model has a tool to read what a compaction has hidden: see [`RecallTool`](super::RecallTool); no by default.
+    /// Whether the model has a tool to read messages that a compaction has hidden: see
+    /// [`RecallTool`](super::RecallTool); no by default.
     pub recall: bool,
     /// The most tokens of a tool result that requests hold: see [`with_tool_result_limit`](Self::with_tool_result_limit); no limit by
     /// default.
@@ -94,11 +97,11 @@ pub struct RunSettings {
     own_counter: Option<Arc<dyn TokenCounter + Send + Sync>>,
     /// The counter of the model, or the estimator.
     model_counter: Arc<dyn TokenCounter + Send + Sync>,
-    /// Names sessions and runs; by default random UUIDs.
+    /// The source of ids for sessions and runs; by default random UUIDs.
     pub ids: Arc<dyn IdSource>,
-    /// The clock that tells how long a session was idle: by default the system's, as in
-    /// [`History::with_clock`](crate::history::History::with_clock). It is read for models whose provider says how long it caches a
-    /// request.
+    /// The clock that measures the idle time of a session. The default is the system's, as in
+    /// [`History::with_clock`](crate::history::History::with_clock). It is read for models whose provider publishes how
+    /// long it caches a request.
     pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
 }
 
@@ -165,17 +168,18 @@ impl RunSettings {
         self
     }
 
-    /// Compacts automatically.
+    /// Sets the compaction of the runs.
     #[must_use]
     pub fn with_compaction(mut self, compaction: AutoCompaction) -> Self {
         self.compaction = Some(compaction);
         self
     }
 
-    /// Gives the model a tool that reads what compactions have hidden or shortened: see [`RecallTool`](super::RecallTool).
-    /// [`Agent`](crate::agent::Agent) answers its calls; in a [`Run`](super::Run) call [`run_own_calls`](super::Run::run_own_calls).
+    /// Gives the model a tool that reads messages which compactions have hidden or shortened: see
+    /// [`RecallTool`](super::RecallTool). [`Agent`](crate::agent::Agent) answers its calls; in a [`Run`](super::Run)
+    /// call [`run_own_calls`](super::Run::run_own_calls).
     ///
-    /// A tool of the caller's with the same name stays the caller's.
+    /// A tool of the caller with the same name takes precedence.
     #[must_use]
     pub const fn with_recall(mut self) -> Self {
         self.recall = true;
@@ -186,13 +190,14 @@ impl RunSettings {
     /// between them lines that report an error or name something that no other line names; JSON stays JSON. The history stores the whole
     /// result. With [`with_recall`](Self::with_recall) the note of the cut names the message, and the model can read the rest.
     ///
-    /// A compaction shortens old results when the history is large. This limit is for the single result that would fill the window,
-    /// or is paid for with every request: 8,000 tokens are some 800 lines of source code. Pinned results stay whole, and so do results
-    /// that are large for their media alone. The run tells of it:
+    /// A compaction shortens old results when the history is large. This limit is for the single result that would fill
+    /// the window, or is paid for with every request: 8,000 tokens are some 800 lines of source code. Pinned results
+    /// stay whole, and so do results that are large for their media alone. The run reports the shortened results:
     /// [`RunEvent::ResultsShortened`](super::RunEvent::ResultsShortened).
     ///
-    /// A limit below [`ELIDED_TOKENS_MAX`](epitome_core::ELIDED_TOKENS_MAX), the size of a note, counts as that; with
-    /// [`with_recall`](Self::with_recall), a limit below [`RecallTool::TOKENS_MAX`](super::RecallTool::TOKENS_MAX) counts as that.
+    /// A limit below [`ELIDED_TOKENS_MAX`](epitome_core::ELIDED_TOKENS_MAX), the size of a note, counts as that size.
+    /// With [`with_recall`](Self::with_recall), a limit below [`RecallTool::TOKENS_MAX`](super::RecallTool::TOKENS_MAX)
+    /// counts as that one.
     ///
     /// ```
     /// use epitome_core::Tokens;
@@ -207,11 +212,13 @@ impl RunSettings {
         self
     }
 
-    /// Refuses each request that is larger than its limit, the window without the reserve for the answer, with
-    /// [`RunError::OverLimit`](super::RunError::OverLimit). The runs compact before each request, also if
-    /// [`RunPoints`](crate::compaction::RunPoints) names other points and if another trigger is set. A request is refused if it is still too
-    /// large then: what is protected is larger, the run has no compaction or one that failed or that a hook refused, or a service keeps the
-    /// history. The limit is that of [`budget`](Self::budget); the window of an unknown model counts as 128,000 tokens.
+    /// Refuses each request that is larger than its limit, with [`RunError::OverLimit`](super::RunError::OverLimit).
+    /// The limit is the window without the reserve for the answer.
+    ///
+    /// The runs compact before each request, also if [`RunPoints`](crate::compaction::RunPoints) names other points and
+    /// if another trigger is set. A request that is still too large then is refused: the protected messages are larger,
+    /// the run has no compaction or a failed one, a hook refused it, or a service keeps the history. The limit is that
+    /// of [`budget`](Self::budget); the window of an unknown model counts as 128,000 tokens.
     ///
     /// Without this setting such a request is sent, and the run reports it: [`RunEvent::OverLimit`](super::RunEvent::OverLimit).
     /// The size is an estimate until the provider has reported the usage of a request, so that the provider may accept a refused request.
@@ -243,7 +250,7 @@ impl RunSettings {
         self
     }
 
-    /// Sets when messages are stored.
+    /// Sets the time at which messages are stored.
     #[must_use]
     pub const fn with_persistence(mut self, persistence: Persistence) -> Self {
         self.persistence = persistence;
@@ -304,17 +311,18 @@ impl fmt::Debug for RunSettings {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RunOptions {
-    /// Whether it compacts; by default as the agent does.
+    /// The compaction of the run; by default that of the agent.
     pub compaction: Compaction,
     /// Tools of this run, behind the agent's.
     pub tools: Vec<Tool>,
-    /// Options for the client and for providers to look at. `store: true` says that the service keeps the history. What `max_tokens`,
-    /// `max_completion_tokens` or `max_output_tokens` gives to the answer stays free of the window.
+    /// Options for the client; providers can read them. `store: true` asks the service to keep the history. The number
+    /// of tokens in `max_tokens`, `max_completion_tokens` or `max_output_tokens` stays free in the window for the
+    /// answer.
     pub options: Map<String, Value>,
-    /// Names the run; by default it gets a new id. A run that is tried again gets the name that it had, so that nothing is
-    /// stored twice.
+    /// The idempotency token of the run; by default a new id. A run that is repeated gets the token that it had, so
+    /// that nothing is stored twice.
     pub run_token: Option<Str>,
-    /// When it stores; by default as the agent does.
+    /// The time at which the run stores messages; by default that of the agent.
     pub persistence: Option<Persistence>,
 }
 
@@ -340,7 +348,7 @@ impl RunOptions {
         self
     }
 
-    /// Whether the service is asked to keep the history.
+    /// Sets whether the service is asked to keep the history.
     #[must_use]
     pub fn with_store(self, store: bool) -> Self {
         self.with_option("store", store)
@@ -353,7 +361,7 @@ impl RunOptions {
         self
     }
 
-    /// Sets when messages are stored.
+    /// Sets the time at which messages are stored.
     #[must_use]
     pub const fn with_persistence(mut self, persistence: Persistence) -> Self {
         self.persistence = Some(persistence);

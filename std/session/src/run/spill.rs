@@ -11,11 +11,11 @@ use crate::message::Str;
 use crate::session::SessionError;
 
 impl Run<'_> {
-    /// Has each tool result of more tokens than the settings allow shown shortened: see
+    /// Shortens each tool result with more tokens than the settings allow: see
     /// [`RunSettings::with_tool_result_limit`](super::RunSettings::with_tool_result_limit).
     pub(super) async fn shorten_results(&mut self) {
         let Some(limit) = self.settings.tool_result_limit.filter(|_| !self.served.is_kept()) else { return };
-        // What the model reads again is not shortened again.
+        // An answer of the recall tool is not shortened again.
         let recalled = if self.settings.recall { Tokens(RecallTool::TOKENS_MAX) } else { Tokens::ZERO };
         let limit = limit.max(ELIDED_TOKENS_MAX).max(recalled);
         let options = self.compaction.as_ref().map(|auto| &auto.options);
@@ -36,7 +36,7 @@ impl Run<'_> {
         }
     }
 
-    /// The number of results that are shown shortened now and were not before, and by how many tokens together.
+    /// Returns the number of results that are newly shortened, and the number of tokens that this saves in all.
     async fn shorten_results_to(
         &mut self,
         limit: Tokens,
@@ -52,7 +52,7 @@ impl Run<'_> {
         let strategy = self.working.strategy_or(STRATEGY);
         scratch::adopt(&mut self.working, &copy, &strategy)?;
         if is_unsent {
-            // What was sent is as it was: its size, and what a compactor has begun over it, hold.
+            // The messages that were sent are unchanged: their size and early work over them stay valid.
             self.working.hold_at(revision);
         }
         Ok(Some((u32::try_from(results).unwrap_or(u32::MAX), freed)))
@@ -87,8 +87,8 @@ fn record(history: &History, limit: Tokens) -> CompactionRecord {
     record
 }
 
-/// Whether a part is a result whose text has more than `limit` tokens. Pinned groups and summaries stay, and so does a result that is large
-/// for its media: no text can stand for them.
+/// Whether a part is a result whose text has more than `limit` tokens. Pinned groups and summaries stay. A result that
+/// is large because of its media stays too: no text can stand for them.
 fn is_too_long(
     index: Index<'_>,
     live: &[Live],

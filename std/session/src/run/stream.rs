@@ -15,7 +15,7 @@ impl Run<'_> {
         self.check_idle()?;
         self.check_handle(&handle)?;
         self.partial = Some(handle);
-        // If this run is dropped from now on, the session has what it takes to store it.
+        // If this run is dropped from now on, the session has the data to store it.
         self.session.left = Some(Box::new(Left::new(&self.context, &self.providers)));
         Ok(())
     }
@@ -32,7 +32,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Ends the answer: it is whole. Of several reports the last one counts, and one that has no input completes the one before it.
+    /// Ends the answer: it is complete. Of several usage reports the last one counts; a report without input completes
+    /// the one before it.
     ///
     /// # Errors
     /// [`RunError::Misuse`] if no answer has begun; otherwise as [`Run::record`].
@@ -44,18 +45,18 @@ impl Run<'_> {
         self.record(handle, arrived.finish()).await
     }
 
-    /// Records a whole answer in place of what has arrived piece by piece.
+    /// Records a whole answer in place of the pieces that have arrived.
     pub(crate) async fn replace_response(&mut self, response: ModelResponse) -> Result<(), RunError> {
         let (handle, _) = self.take_partial().ok_or(NO_ANSWER)?;
         self.record(handle, response).await
     }
 
-    /// The handle of a request whose answer has begun and was none.
+    /// Takes back the handle of a request whose answer has begun without content.
     pub(crate) fn unanswered(&mut self) -> Option<RequestHandle> {
         self.take_partial().map(|(handle, _)| handle)
     }
 
-    /// The answer that is arriving, if one is; the session has no part in it any more.
+    /// Takes the answer that is arriving, if there is one. The session no longer holds it.
     pub(super) fn take_partial(&mut self) -> Option<(RequestHandle, Arrived)> {
         let handle = self.partial.take()?;
         Some((handle, self.session.left.take()?.arrived))

@@ -1,4 +1,4 @@
-//! All that a run sends, in one index.
+//! All messages that a run sends, in one index.
 
 mod numbers;
 mod undone;
@@ -18,21 +18,22 @@ use crate::message::{Message, Part, Str, ToolCall};
 use crate::provider::RunPlace;
 use crate::session::{SessionContext, SessionError, SessionErrorKind};
 
-/// All that a run sends: instructions, context by source, input, and what was said in the run. The history stands at its
-/// provider's place, in the groups that it was stored in.
+/// All messages that a run sends: instructions, context by source, input, and the messages of the run. The history
+/// stands at its provider's place, in the groups that it was stored in.
 ///
-/// Messages have numbers of their own here. Those of the history are its sequence numbers, moved by what stands before
-/// it; the others are counted on.
+/// Messages have numbers of their own here. The numbers of the history are its sequence numbers, moved by the number of
+/// messages before it; the other numbers continue the count.
 pub(super) struct Working {
     visible: VisibleIndex,
     counter: Arc<dyn TokenCounter + Send + Sync>,
     places: Places,
-    /// Messages outside the history, all of them as they came, by their numbers.
+    /// Messages outside the history, in their original form, by their numbers.
     own: Vec<(Seq, Entry)>,
-    /// The size of what of that answers no call that is known here, and has no place in the index.
+    /// Size of those messages that answer no known call, and have no place in the index.
     orphan_tokens: u64,
-    /// Changes that the stored history does not know yet: the summaries that were made in this run, the messages that it hides, and those
-    /// that it has shortened, with the stand-ins of their parts that the stored history knows.
+    /// Changes that the stored history does not know yet: the summaries that were made in this run, the messages that
+    /// it hides, and the messages that it has shortened. Each of these has the stand-ins of its parts that the stored
+    /// history knows.
     made: Vec<Seq>,
     hidden: Vec<SeqRange>,
     edited: BTreeMap<Seq, Vec<PartStandIn>>,
@@ -42,13 +43,13 @@ pub(super) struct Working {
 /// Messages to be sent after a compaction, in the run's numbers.
 #[derive(Default)]
 pub(super) struct Compacted {
-    /// All that is visible.
+    /// All visible messages.
     pub(super) live: Vec<Live>,
     /// The messages that it has hidden.
     pub(super) hidden: Vec<SeqRange>,
     /// The summaries that it has made.
     pub(super) made: Vec<Seq>,
-    /// The messages that it has shortened, and what stood in place of their parts before.
+    /// The messages that it has shortened, with the earlier stand-ins of their parts.
     pub(super) edited: Vec<(Seq, Vec<PartStandIn>)>,
     pub(super) strategy: Str,
 }
@@ -60,9 +61,9 @@ struct Places {
     instructs: bool,
     /// The first number of each source, in the order of sources.
     sources: Vec<u64>,
-    /// The numbers of the history that is compacted, and the turn before it.
+    /// The first number of the history that is compacted, and the number after its last. `turn` is the turn before it.
     stored: Option<(u64, u64)>,
-    /// The numbers in that history of what the run had stored before this was made.
+    /// The numbers in that history of the messages that the run had stored before this index was made.
     logged: Vec<Seq>,
     turn: Turn,
     input: u64,
@@ -70,7 +71,7 @@ struct Places {
 }
 
 impl Working {
-    /// Nothing yet.
+    /// An empty index.
     pub(super) fn empty(counter: Arc<dyn TokenCounter + Send + Sync>) -> Self {
         let (made, hidden, edited) = (Vec::new(), Vec::new(), BTreeMap::new());
         let (visible, places, strategy) = (VisibleIndex::default(), Places::default(), Str::default());
@@ -124,7 +125,7 @@ impl Working {
         Ok(working)
     }
 
-    /// Adds what is said.
+    /// Adds messages to the run.
     pub(super) fn push(&mut self, messages: Vec<Message>) {
         if messages.is_empty() {
             return;
@@ -168,13 +169,13 @@ impl Working {
         first.map(|live| &live.entry.message)
     }
 
-    /// The size of what was said in the run, or for it, in answer to calls that only a service has.
+    /// Size of the messages that answer calls which only a service has.
     pub(super) const fn orphan_tokens(&self) -> u64 {
         self.orphan_tokens
     }
 
-    /// Whether a message of the input says something beside an answer to no call, or to one that a compaction has hidden: nobody
-    /// is sent that.
+    /// Whether a message of the input has other content beside an answer to no call, or to a call that a compaction has
+    /// hidden: that content would not be sent.
     pub(super) fn loses_input(&self) -> bool {
         let is_sent = |seq: &Seq| self.visible.live().binary_search_by_key(seq, |live| live.key).is_ok();
         let mut input =
@@ -202,7 +203,7 @@ impl Working {
         open.iter().filter_map(|(id, call)| self.call(id, *call)).collect()
     }
 
-    /// The messages from the answer on that makes the call `id`. Of several open calls of this id the first counts.
+    /// The messages from the answer with the call `id` on. Of several open calls of this id the first counts.
     pub(super) fn since_call(&self, id: &str) -> impl Iterator<Item = (Seq, &Message)> {
         let mut anchor = None::<Seq>;
         self.visible.for_each_open_call(&mut |open, call| {
@@ -221,7 +222,7 @@ impl Working {
         live.iter().skip(first).map(|live| (live.key, &live.entry.message))
     }
 
-    /// Whether this is the number of a message that was there before the run.
+    /// Whether a message with this number was there before the run.
     pub(super) const fn is_before_input(&self, number: Seq) -> bool {
         number.0 < self.places.input
     }
@@ -236,23 +237,24 @@ impl Working {
         calls.find(|call| call.id.as_bytes() == id).cloned()
     }
 
-    /// Whether the message of this position, and all behind it, are the run's own: no request has held them as they are.
+    /// Whether the message at this position and all after it are the run's own: no request has held them in their
+    /// current form.
     pub(super) fn is_unsent(&self, position: Seq) -> bool {
         let live = usize::try_from(position.0).ok().and_then(|at| self.visible.live().get(at));
         live.is_some_and(|live| live.key.0 >= self.places.input)
     }
 
-    /// Takes what is shown for that of `revision`.
+    /// Sets the revision of the visible messages.
     pub(super) const fn hold_at(&mut self, revision: Revision) {
         self.visible.set_revision(revision);
     }
 
-    /// The name of the strategy of what was compacted in this run, or if nothing was, this one.
+    /// The name of the strategy that compacted in this run; `name` if none did.
     pub(super) fn strategy_or(&self, name: &str) -> Str {
         if self.strategy.is_empty() { Str::from(name) } else { self.strategy.clone() }
     }
 
-    /// Shows what a compaction has left.
+    /// Shows the messages that a compaction has left.
     pub(super) fn adopt(&mut self, left: Compacted) -> Result<(), SessionError> {
         let Compacted { live, hidden, made, edited, strategy } = left;
         let is_hidden = |seq: Seq| hidden.iter().any(|range| range.contains(seq));
@@ -261,7 +263,7 @@ impl Working {
         };
         let mut unanswered = self.visible.unanswered().to_vec();
         unanswered.extend(self.visible.unanswered_where(hides));
-        // What a new summary was written with is news to none.
+        // A late answer that a new summary contains is no longer news.
         let is_told = |anchor: Seq| {
             let new = live.iter().filter(|live| made.contains(&live.key));
             new.flat_map(|live| &live.covers).any(|range| range.contains(anchor))
@@ -277,15 +279,16 @@ impl Working {
         self.made.extend(made);
         self.hidden = joined(self.hidden.iter().copied().chain(hidden).collect());
         for (number, stood) in edited {
-            // Shortened again, it is still the first of them that is known elsewhere.
+            // If a message is shortened again, the stored history still knows the first of its stand-ins.
             self.edited.entry(number).or_insert(stood);
         }
         self.strategy = strategy;
         Ok(())
     }
 
-    /// Changes that the compactions of this run make to the stored history, in its numbers. `logged` knows the numbers of the messages that
-    /// the run itself has stored. Messages that are not stored are left out: they were hidden or shortened for this run only.
+    /// Changes that the compactions of this run make to the stored history, in its numbers. `logged` has the numbers of
+    /// the messages that the run itself has stored. Messages that are not stored are left out: they were hidden or
+    /// shortened for this run only.
     pub(super) fn pending(&self, logged: &BTreeMap<Seq, Seq>) -> PendingRecord {
         let made = self.visible.live().iter().filter(|live| self.made.contains(&live.key));
         let summaries = made.filter_map(|live| {
@@ -317,14 +320,14 @@ impl Working {
         Some(PendingEdit { seq: at.first()?.first, seen: seen.to_vec(), stand_ins, count })
     }
 
-    /// Records that the stored history knows of the compactions.
+    /// Records that the stored history has the compactions.
     pub(super) fn committed(&mut self) {
         self.hidden.clear();
         self.made.clear();
         self.edited.clear();
     }
 
-    /// Whether there are compactions that the stored history does not know of.
+    /// Whether there are compactions that the stored history does not have.
     pub(super) fn is_ahead(&self) -> bool {
         !self.hidden.is_empty() || !self.edited.is_empty()
     }
@@ -337,7 +340,7 @@ impl Working {
             RunPlace::Said(at) => Some(number(self.places.said, at)),
             RunPlace::Context { source, at } => {
                 let first = *self.places.sources.get(source)?;
-                // What a history has loaded is numbered by the history.
+                // The history numbers the messages that it has loaded.
                 (self.places.stored.is_none_or(|(base, _)| base != first)).then(|| number(first, at))
             }
         }
@@ -357,7 +360,8 @@ impl Working {
         }
     }
 
-    /// The answers that are news to the summaries that are visible, by their positions. `stored` is the history.
+    /// The answers that the visible summaries do not contain yet, by the positions of the summaries. `stored` is the
+    /// history.
     pub(super) async fn late_answers(&self, stored: Option<&History>) -> Result<Beside, SessionError> {
         let mut beside = Beside::new();
         for (position, live) in
@@ -370,7 +374,7 @@ impl Working {
             }
             let own = |late: &&Entry| live.covers.iter().any(|range| range.contains(late.anchor));
             for late in self.visible.late().iter().filter(own) {
-                // Where the history was read again since, it is known by now.
+                // If the history was read again since, it contains this answer by now.
                 if exchanges.iter().any(|known: &Exchange| known.last() == Some(&late.message)) {
                     continue;
                 }

@@ -16,13 +16,13 @@ use crate::history::{MemoryStore, SessionId, Timestamp};
 use crate::message::Message;
 use crate::run::Left;
 
-/// The state of providers: a JSON object. That of a session holds one value for each provider, under its source id; that of
-/// a provider holds what it likes.
+/// The state of providers: a JSON object. The state of a session holds one value for each provider, under its source
+/// id. The state of a provider holds any values.
 ///
-/// JSON has no NaN and no infinities: `serde_json` makes `null` of them before they come here.
+/// JSON has no NaN and no infinities: `serde_json` turns them into `null` before.
 pub type State = Map<String, Value>;
 
-/// A session: its ids, and what the agent's providers remember of it. It holds no provider and no client.
+/// A session: its ids, and the state of the agent's providers. It holds no provider and no client.
 ///
 /// ```
 /// use epitome_std::session::{AgentSession, ServiceSessionId};
@@ -39,21 +39,21 @@ pub struct AgentSession {
     pub(super) tally: Tally,
     ledger: Option<Known>,
     context_size: Option<Size>,
-    /// When to stop trying to compact, by requests.
+    /// The pacing of compactions, counted in requests.
     pub(crate) pacing: Pacing,
     pub(crate) requests: u32,
-    /// The time of its last request, if the provider says how long it caches that.
+    /// The time of its last request, if the provider publishes how long it caches a request.
     pub(crate) requested: Option<Timestamp>,
-    /// Messages that a service has left of the session that it keeps under this id. The next run begins a new session with them: the run
-    /// that asked for it has had no answer.
+    /// Messages that a compaction of the service has left of the session with this id. The next run begins a new
+    /// session with them, if the run that asked for the compaction got no answer.
     pub(crate) renewed: Option<(ServiceSessionId, Vec<Message>)>,
     /// Work that its compactor has begun before it is due.
     pub(crate) begun: Begun,
     /// Costs of compactions that the ledger does not know yet.
     pub(crate) costs: Costs,
-    /// The window of a model, if a provider has told a smaller one than was known.
+    /// The window of a model, if a provider has reported a smaller one than was known.
     pub(crate) window_told: Option<(ModelKey, u64)>,
-    /// The largest tenth of the limit that the model was told the conversation has reached, since the latest compaction.
+    /// The largest tenth of the limit that was reported to the model since the latest compaction.
     pub(crate) tenth_told: u64,
     /// The counter of the latest run, for histories that have none of their own.
     pub(crate) counter: Option<Arc<dyn TokenCounter + Send + Sync>>,
@@ -61,9 +61,9 @@ pub struct AgentSession {
     pub(crate) left: Option<Box<Left>>,
     /// Histories of this session that in-memory history providers keep, by source id.
     pub(super) histories: BTreeMap<String, Arc<MemoryStore>>,
-    /// The session's states that the stores have, as far as the session knows.
+    /// The states of the session that the stores have, as far as the session knows.
     pub(crate) known_states: KnownStates,
-    /// Whether labels of messages that it has from elsewhere have a meaning.
+    /// Whether labels of messages from elsewhere take effect.
     trusts_markers: bool,
     /// Fields of a session that was read, which this release does not know.
     pub(super) unknown: State,
@@ -77,8 +77,8 @@ enum Known {
     Saved(SavedUsageLedger),
 }
 
-/// For how many requests no pass is tried after [`Pacing::FAILURES_MAX`] failures in a row: as many as
-/// [`Pacing::REST_TURNS`], as a run may have many.
+/// Number of requests without a pass after [`Pacing::FAILURES_MAX`] failures in a row: as many as
+/// [`Pacing::REST_TURNS`], because a run may have many requests.
 const REQUESTS_REST: u32 = Pacing::REST_TURNS;
 
 /// The id that the service gives a session whose history it keeps itself: a text, or an object of its own.
@@ -95,7 +95,7 @@ const REQUESTS_REST: u32 = Pacing::REST_TURNS;
 pub enum ServiceSessionId {
     /// A text, never empty.
     Text(Box<str>),
-    /// The form of some services.
+    /// An object, as some services use it.
     Object(Map<String, Value>),
 }
 
@@ -157,7 +157,7 @@ impl AgentSession {
             tally: Tally::default(),
             ledger: None,
             context_size: None,
-            // Counted in requests. Each compaction says what spacing it has.
+            // Counted in requests. Each compaction sets its own spacing.
             pacing: Pacing::new(Pacing::SPACING_TURNS, Pacing::FAILURES_MAX, REQUESTS_REST),
             requests: 0,
             requested: None,
@@ -208,8 +208,8 @@ impl AgentSession {
         self.service_session_id.as_ref()
     }
 
-    /// The state of the providers, by source id. During a hook the state of the hook's own provider is not in it: the hook
-    /// has it.
+    /// The state of the providers, by source id. During a hook it lacks the state of the hook's own provider, which the
+    /// hook holds.
     #[must_use]
     pub const fn state(&self) -> &State {
         &self.state
@@ -233,19 +233,19 @@ impl AgentSession {
         self.tally.usage()
     }
 
-    /// The size of the latest request, as it was computed before it was sent, and how it is known: what triggers look at. The answer to it
-    /// is not in it. `None` before the first run.
+    /// The size of the latest request, as it was computed before it was sent, and the basis of the size. Triggers check
+    /// this size. It does not include the answer. `None` before the first run.
     #[must_use]
     pub const fn context_size(&self) -> Option<Size> {
         self.context_size
     }
 
-    /// Records a response's usage; `None` is ignored. Of a stream, it is told the last one.
+    /// Records the usage of a response; `None` is ignored. For a stream, record the last report.
     pub const fn record_usage(&mut self, usage: Option<&Usage>) {
         self.tally.record(usage);
     }
 
-    /// Records a compaction: the latest report says nothing of what is left.
+    /// Records a compaction: the latest report no longer describes the history.
     pub const fn note_compaction(&mut self) {
         self.tally.compacted();
         self.tenth_told = 0;
@@ -256,7 +256,7 @@ impl AgentSession {
         self.context_size = Some(size);
     }
 
-    /// The ledger of the session, for this model and budget. What it has learned of another model is forgotten.
+    /// The ledger of the session, for this model and budget. It forgets the data of another model.
     pub fn ledger_for(&mut self, model: ModelKey, budget: Budget) -> &mut UsageLedger {
         let live = match self.ledger.take() {
             None => UsageLedger::new(model, budget),
@@ -276,8 +276,8 @@ impl AgentSession {
         }
     }
 
-    /// The ledger of the session; `None` before the first run, and of a session that was read before its next one. What was
-    /// paid for a compaction that nobody waits for any more is in it from the session's next request on.
+    /// The ledger of the session; `None` before the first run, and for a session that was read, before its next run.
+    /// The costs of a compaction whose future was dropped are in it from the session's next request on.
     #[must_use]
     pub const fn ledger(&self) -> Option<&UsageLedger> {
         match &self.ledger {
@@ -304,8 +304,9 @@ impl AgentSession {
         };
     }
 
-    /// The window that the provider of a model has told when it refused a request, in tokens; `None` if none has, or a larger request
-    /// was answered since. It counts for runs with that model, and is written with the session.
+    /// The window that the provider of a model has reported when it refused a request, in tokens. `None` if no provider
+    /// has reported one, or if a larger request was answered since. It holds for runs with that model, and is written
+    /// with the session.
     #[must_use]
     pub const fn window_told(&self) -> Option<u64> {
         match self.window_told {
@@ -316,7 +317,7 @@ impl AgentSession {
 
     /// The history that the session itself keeps for the in-memory provider `source_id`.
     ///
-    /// `state` is that provider's: a list of messages in it takes the place of what was kept before.
+    /// `state` is the state of that provider: a list of messages in it replaces the history that was kept before.
     pub(crate) async fn memory_store(
         &mut self,
         source_id: &str,
@@ -329,7 +330,7 @@ impl AgentSession {
         Ok(Arc::clone(self.histories.entry(source_id.to_owned()).or_default()))
     }
 
-    /// Whether the provider `source_id` keeps something of this session in it.
+    /// Whether the provider `source_id` keeps data in this session.
     pub(crate) fn has_state(&self, source_id: &str) -> bool {
         self.histories.contains_key(source_id) || self.state.contains_key(source_id)
     }
@@ -352,7 +353,7 @@ impl AgentSession {
 
 impl fmt::Debug for AgentSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // State may hold what was said.
+        // The state may contain message text.
         let sources: Vec<&String> = self.state.keys().collect();
         f.debug_struct("AgentSession")
             .field("session_id", &self.session_id)

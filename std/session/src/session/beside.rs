@@ -1,4 +1,4 @@
-//! Additions to a session's own fields, which their shape has no room for.
+//! Additional data of a session, for which the format of Agent Framework has no field.
 
 use epitome_core::{ModelKey, SavedUsageLedger, Tally};
 use serde::{Deserialize, Serialize};
@@ -17,10 +17,10 @@ struct Beside {
     /// Corrections and sizes from the reports on requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ledger: Option<SavedUsageLedger>,
-    /// When the last request was made, in milliseconds since 1970.
+    /// The time of the last request, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     requested: Option<u64>,
-    /// The window that the provider of a model has told, if it is smaller than was known.
+    /// The window that the provider of a model has reported, if it is smaller than was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     window: Option<(ModelKey, u64)>,
     /// A run that was left in the middle of an answer, and is still to be stored.
@@ -45,11 +45,11 @@ pub(super) fn write(session: &AgentSession) -> Result<Option<Value>, SessionErro
     Ok(Some(written.map_err(|error| SessionError::invalid("the usage").with_source(error))?))
 }
 
-/// Takes over what stands beside. Returns whether it was understood: what is of a newer release or not ours is not, and is
-/// to be kept as it is.
+/// Reads the additional data into the session. Returns whether the data was understood. The caller keeps data of a
+/// newer release or of another program as it is.
 pub(super) fn read(session: &mut AgentSession, value: &Value) -> bool {
     let Ok(beside) = Beside::deserialize(value) else { return false };
-    // What would not be written as it was read is not ours either.
+    // Data that would be written in another form was not written by this release.
     if beside.v != VERSION || serde_json::to_value(&beside).as_ref().ok() != Some(value) {
         return false;
     }

@@ -17,10 +17,10 @@ mod left;
 
 pub(crate) use left::KeptRun;
 
-/// The context of one run: made for the run, filled by the providers in their order, looked at by them afterwards.
+/// The context of one run: made for the run, filled by the providers in their order, and read by them afterwards.
 ///
-/// The request is: the instructions as one system text, the context by source in the order in which sources first added
-/// something, the input.
+/// The request consists of the instructions as one system text, the context by source, and the input. The sources stand
+/// in the order of their first additions.
 ///
 /// ```
 /// use epitome_std::message::Message;
@@ -51,18 +51,18 @@ pub struct SessionContext {
     histories: Vec<(Str, History)>,
     /// Progress of each history provider in storing the run, by source id.
     progress: Vec<(Str, Progress)>,
-    /// Whether it was read with its session: the run may have gone on after that was written.
+    /// Whether the run was read with its session: it may have gone on after the session was written.
     was_read: bool,
-    /// Why a history provider has not kept the session's state, by source id.
+    /// The history providers that have not kept the session's state, by source id, with the reason.
     states_not_kept: Vec<(Str, SessionErrorKind)>,
 }
 
 /// Progress of one history provider in storing a run.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Progress {
-    /// The sequence numbers of what is stored, in order.
+    /// The sequence numbers of the stored messages, in order.
     seqs: Vec<Seq>,
-    /// Up to where an append went whose answer never came. It is repeated as it was, before anything else.
+    /// The end of an append that got no answer. The append is repeated as it was, before anything else.
     attempted: Option<usize>,
 }
 
@@ -82,7 +82,7 @@ impl Progress {
         self.attempted = None;
     }
 
-    /// The sequence numbers of what is stored, in order.
+    /// The sequence numbers of the stored messages, in order.
     pub(crate) fn seqs(&self) -> &[Seq] {
         &self.seqs
     }
@@ -100,7 +100,7 @@ pub struct ContextMessages {
     pub loaded: bool,
 }
 
-/// Instructions for this run, and who gave them.
+/// Instructions for this run, and their source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Instruction {
@@ -111,8 +111,8 @@ pub struct Instruction {
 }
 
 impl SessionContext {
-    /// The context of a run of `session` on `input`. `run_token` names the run: two runs of a session never have the same
-    /// one, and a run that is tried again has the same, so that nothing is stored twice.
+    /// The context of a run of `session` on `input`. `run_token` is the idempotency token of the run. Two runs of a
+    /// session never have the same one. A repeated run has the same one, so that nothing is stored twice.
     #[must_use]
     pub fn new(session: &AgentSession, run_token: impl Into<Str>, input: Vec<Message>) -> Self {
         Self {
@@ -154,10 +154,10 @@ impl SessionContext {
         self
     }
 
-    /// Adds messages after what this source has added before.
+    /// Adds messages after the earlier messages of this source.
     ///
     /// A message that names no source gets this one, as context. Instructions in the context (system and developer
-    /// messages) that say nothing of how long they stay are ephemeral: they come again with the next run.
+    /// messages) without a retention become ephemeral: they come again with the next run.
     pub fn extend_messages(
         &mut self,
         source_id: impl Into<Str>,
@@ -176,9 +176,9 @@ impl SessionContext {
         place.messages.extend(messages);
     }
 
-    /// Takes a history that was loaded when the run had begun, in the place that its source has, or in one before what the
-    /// sources `behind` have added: the service no longer keeps it. Providers are not told of its messages, as in a run that the
-    /// service keeps the history of.
+    /// Adds a history that was loaded after the run had begun, because the service no longer keeps it. It takes the
+    /// place of its source, or the place before the sources `behind`. Providers do not see its messages, as in a run
+    /// whose history the service keeps.
     pub(crate) fn load_late(&mut self, source_id: &str, history: History, behind: &[&str]) {
         self.service_session_id = None;
         self.put_history(source_id, history);
@@ -203,8 +203,8 @@ impl SessionContext {
         self.instructions.extend(texts.into_iter().map(instruction));
     }
 
-    /// Adds tools; each notes who added it in `metadata` under [`CONTEXT_SOURCE`]. The caller's own tools stay as they are:
-    /// give a copy.
+    /// Adds tools. The `metadata` of each gets the source id under [`CONTEXT_SOURCE`]. The caller's own tools stay as
+    /// they are: give a copy.
     pub fn extend_tools(&mut self, source_id: &str, tools: impl IntoIterator<Item = Tool>) {
         self.tools.extend(tools.into_iter().map(|mut tool| {
             tool.metadata.insert(CONTEXT_SOURCE.to_owned(), Value::from(source_id));
@@ -212,14 +212,14 @@ impl SessionContext {
         }));
     }
 
-    /// Sets the answer of the model, for callers that run it themselves.
+    /// Sets the answer of the model, for callers that call the model themselves.
     #[must_use]
     pub fn with_response(mut self, response: AgentResponse) -> Self {
         self.response = Some(response);
         self
     }
 
-    /// The response as it is told so far; begun, if there is none.
+    /// The response so far. Begins an empty one if there is none.
     pub(crate) fn response_mut(&mut self) -> &mut AgentResponse {
         self.response.get_or_insert_default()
     }
@@ -235,8 +235,8 @@ impl SessionContext {
         &mut self.progress[at].1
     }
 
-    /// The history providers that have not kept the session's state in this run, and why: `Conflict` where another state was
-    /// kept since the session was loaded, `Invalid` where the store keeps none.
+    /// The history providers that have not kept the session's state in this run, with the reason: `Conflict` if another
+    /// state was kept since the session was loaded, `Invalid` if the store keeps no states.
     #[must_use]
     pub fn states_not_kept(&self) -> &[(Str, SessionErrorKind)] {
         &self.states_not_kept
@@ -249,35 +249,35 @@ impl SessionContext {
         }
     }
 
-    /// Keeps a history that was opened for this run, so that it need not be loaded again to store what was said.
+    /// Keeps a history that was opened for this run, so that it need not be loaded again to store messages.
     pub fn put_history(&mut self, source_id: impl Into<Str>, history: History) {
         let source_id = source_id.into();
         self.histories.retain(|(kept, _)| *kept != source_id);
         self.histories.push((source_id, history));
     }
 
-    /// Takes the history that this source has opened, if it has.
+    /// Takes the history that this source has opened, if there is one.
     pub fn take_history(&mut self, source_id: &str) -> Option<History> {
         let at = self.histories.iter().position(|(kept, _)| *kept == *source_id)?;
         Some(self.histories.swap_remove(at).1)
     }
 
-    /// The history that this source has opened, if it has.
+    /// The history that this source has opened, if there is one.
     #[must_use]
     pub fn history(&self, source_id: &str) -> Option<&History> {
         let kept = self.histories.iter().find(|(kept, _)| *kept == *source_id);
-        // What was opened to be appended to shows nothing.
+        // A history that was opened only to append shows no messages.
         kept.map(|(_, history)| history).filter(|history| history.is_whole())
     }
 
-    /// Replaces what a history provider has loaded, after a compaction of its history. Its place stays.
+    /// Replaces the messages that a history provider has loaded, after a compaction of its history. Its place stays.
     pub fn reload(&mut self, source_id: &str, messages: Vec<Message>) {
         if let Some(place) = self.context.iter_mut().find(|it| it.source_id == *source_id) {
             place.messages = messages;
         }
     }
 
-    /// The chosen messages: context in provider order, then input, then response.
+    /// The messages that `filter` selects: context in provider order, then input, then response.
     #[must_use]
     pub fn get_messages(&self, filter: &MessageFilter) -> Vec<&Message> {
         let context =
@@ -312,7 +312,7 @@ impl SessionContext {
         self.service_session_id.as_ref()
     }
 
-    /// Names the run.
+    /// The idempotency token of the run.
     #[must_use]
     pub fn run_token(&self) -> &str {
         &self.run_token
@@ -348,7 +348,7 @@ impl SessionContext {
         self.response.as_ref()
     }
 
-    /// The options of the run: for reflection, providers cannot change them.
+    /// The options of the run. Providers can read them and cannot change them.
     #[must_use]
     pub const fn options(&self) -> &Map<String, Value> {
         &self.options
@@ -378,7 +378,7 @@ impl fmt::Debug for SessionContext {
     }
 }
 
-/// `message` as context of `source_id`, unless it says where it is from.
+/// `message` as context of `source_id`, unless it names a source.
 fn of_source(message: Message, source_id: &Str) -> Message {
     let mut attribution = message.attribution().clone();
     if attribution.source_id.is_empty() && attribution.source == SourceKind::Caller {

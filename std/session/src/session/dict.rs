@@ -12,12 +12,15 @@ impl AgentSession {
     /// The session as a JSON object: `{"type": "session", "session_id", "service_session_id", "state"}`, as Microsoft Agent
     /// Framework writes it and reads it.
     ///
-    /// What an in-memory history provider has kept stands in `state[source_id].messages`, in their shape: the whole log,
-    /// with the marks of their framework on what is hidden here, and in it the summaries and shortened messages that are shown
-    /// instead: their provider with `skip_excluded=True`, and any of their compaction strategies, sends what is sent here. Beside it, under `epitome`, stands what their shape has no room for, and beside the
-    /// session's own fields, under the same key, its usage, what the reports on it have taught, and what is still to be
-    /// stored of a run that was dropped in the middle of an answer; they ignore both. Unknown fields of a session that was read are
-    /// written again.
+    /// The messages of an in-memory history provider stand in `state[source_id].messages`, in the format of Agent
+    /// Framework. The list is the whole log, with the marks of Agent Framework on hidden messages. It also contains the
+    /// summaries and the shortened messages that are shown instead. A provider of Agent Framework with
+    /// `skip_excluded=True`, and any of its compaction strategies, therefore sends the same messages as this crate.
+    ///
+    /// The key `epitome` beside the list has the data for which that format has no field. The same key beside the
+    /// session's own fields has its usage, the corrections from usage reports, and the messages that are still to be
+    /// stored of a run that was dropped in the middle of an answer. Agent Framework ignores both. Unknown fields of a
+    /// session that was read are written again.
     ///
     /// ```
     /// use epitome_std::session::AgentSession;
@@ -39,7 +42,7 @@ impl AgentSession {
         dict.insert("session_id".to_owned(), Value::from(self.session_id().as_str()));
         dict.insert("service_session_id".to_owned(), service_id(self.service_session_id()));
         dict.insert("state".to_owned(), Value::Object(state));
-        // What a newer release has written there is not ours to replace.
+        // The data of a newer release stays there.
         if !dict.contains_key(BESIDE)
             && let Some(beside) = beside::write(self)?
         {
@@ -80,7 +83,7 @@ impl AgentSession {
                     "the session's state of {source_id:?} is not an object: replace it by one, or remove it"
                 )));
             };
-            // A list that somebody has put there is still to be taken over: it is newer.
+            // A list that was put there from outside is newer, and still to be taken over.
             if !place.contains_key(kept::MESSAGES) {
                 kept::write(store, self.session_id(), place)?;
             }
@@ -88,7 +91,7 @@ impl AgentSession {
         Ok(state)
     }
 
-    /// The session that `dict` says; its state is kept as it is until a provider wants it.
+    /// Reads the session in `dict`. The state is kept as it is until a provider uses it.
     ///
     /// # Errors
     /// `Invalid` if `dict` is not an object, its type is not `session`, `session_id` is missing or not a text,
@@ -137,12 +140,12 @@ impl AgentSession {
         Ok(self.to_dict()?.to_string())
     }
 
-    /// The session that a JSON text says; see [`AgentSession::from_dict`].
+    /// Reads the session in a JSON text; see [`AgentSession::from_dict`].
     ///
-    /// An integer beyond 64 bits is read as the nearest floating-point number, the one thing that does not survive.
+    /// An integer beyond 64 bits is read as the nearest floating-point number. This is the only value that changes.
     ///
     /// # Errors
-    /// As [`AgentSession::from_dict`]; `Corrupt` if the text is not JSON; `Invalid` if it would be, but for a NaN or an
+    /// As [`AgentSession::from_dict`]; `Corrupt` if the text is not JSON; `Invalid` if the fault is a NaN or an
     /// infinity, which Python writes and JSON does not have.
     pub fn from_json(text: &str) -> Result<Self, SessionError> {
         let value = serde_json::from_str(text).map_err(|error| not_json(text, &error))?;
@@ -162,7 +165,7 @@ fn not_json(text: &str, error: &serde_json::Error) -> SessionError {
     let (line, column) = (error.line(), error.column());
     let before = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum::<usize>();
     let at = before.saturating_add(column);
-    // The column is that of the first character that fits nothing, or of the one before.
+    // The column is at the first character that fits no JSON, or at the one before.
     let number = |back: usize| text.get(at.checked_sub(back)?..);
     let non_finite = [2, 1, 0]
         .into_iter()
@@ -172,7 +175,7 @@ fn not_json(text: &str, error: &serde_json::Error) -> SessionError {
         Some(name) => SessionError::invalid(format!(
             "line {line}, column {column}: {name} is not JSON: write null or a finite number"
         )),
-        // The error's own words can quote the text.
+        // The text of the error can quote the session.
         None => SessionError::new(
             SessionErrorKind::Corrupt,
             format!("line {line}, column {column}: the session is not JSON"),

@@ -25,22 +25,22 @@ pub struct SessionError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SessionErrorKind {
-    /// There is no such thing: correct the id.
+    /// The object does not exist: correct the id.
     NotFound,
-    /// Somebody else was there first: load again and retry.
+    /// Another writer was first: load again and retry.
     Conflict,
     /// The request itself is wrong: do not repeat it as it is.
     Invalid,
     /// The stored data cannot be read: restore it from a backup.
     Corrupt,
-    /// Something cannot be reached: repeat later.
+    /// A store or service cannot be reached: retry later.
     Unavailable,
-    /// The protected messages alone are more than fits: raise the window, or remove pins.
+    /// The protected messages alone exceed the limit: raise the window, or remove pins.
     Infeasible,
 }
 
 impl SessionError {
-    /// An error of this kind; `context` says what was tried and with which result, without any message text.
+    /// An error of this kind; `context` names the operation and its result, without any message text.
     #[must_use]
     pub fn new(kind: SessionErrorKind, context: impl Into<String>) -> Self {
         Self { kind, context: context.into(), source: None }

@@ -1,8 +1,8 @@
 //! The marks that compactions of Microsoft Agent Framework leave in messages.
 //!
-//! There a message that a compaction excludes stays in the list, with `_excluded` in its `additional_properties`; what stands
-//! in its place is another message of the list. Here it is hidden by a record, as far as it may be: open work, pins,
-//! instructions, the first and the last request and the newest step stay, and of a group all or nothing is hidden.
+//! Agent Framework keeps an excluded message in the list, with `_excluded` in its `additional_properties`. Its stand-in
+//! is another message of the list. Here a record hides the message, as far as it may be hidden: open work, pins,
+//! instructions, the first and the last request and the newest step stay. A group is hidden whole or not at all.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::history::{History, HistoryStore, Live, MemoryStore, SessionId};
 use crate::wire::WireError;
 use crate::wire::agent_framework::read_messages;
 
-/// Names it in records.
+/// The name of the strategy in records.
 const NAME: &str = "agent-framework";
 
 /// Excluded messages: of the log, and stand-ins for others, by their numbers.
@@ -34,7 +34,7 @@ impl Marked {
         self.log.is_empty() && self.stand_ins.is_empty()
     }
 
-    /// Whether what is shown here is marked: a summary by the message that stands for it in the list.
+    /// Whether a visible message is marked. The mark of a summary is on the message that stands for it in the list.
     fn has(&self, live: &Live) -> bool {
         let in_log = || self.log.iter().any(|range| range.contains(live.key));
         self.stand_ins.contains(&live.key) || live.covers.is_empty() && in_log()
@@ -63,7 +63,7 @@ pub(super) fn marked(log: &[Value], stand_ins: &[(Seq, Value)], rest: &[Value]) 
     Ok(Marked { log: joined(ranges), stand_ins })
 }
 
-/// Hides what is marked in the history that `store` has of `session`. Nobody else has the store yet.
+/// Hides the marked messages in the history of `session` in `store`. The store is not shared yet.
 pub(super) async fn hide(
     store: Arc<MemoryStore>,
     session: &SessionId,
@@ -79,7 +79,7 @@ pub(super) async fn hide(
     if leaders.is_empty() {
         return Ok(());
     }
-    // All that is marked goes, however little it frees, and however large the rest is.
+    // All marked messages are hidden, however little that frees, and however large the rest is.
     let budget = Budget::builder().window(u64::MAX).reserve(0).min_reclaim(0).without_goal().build();
     let budget = budget.map_err(|_| SessionError::invalid("no budget to hide messages in"))?;
     let hidden = history.compact(&budget, Pass::Manual, &DropGroups { leaders, name: NAME }).await;

@@ -1,7 +1,7 @@
-//! Which messages of a run somebody wants to see.
+//! Selection of the messages of a run.
 
-/// Chooses messages of a [`SessionContext`](super::SessionContext). The default is the context of all sources, without
-/// input and response. A source that nobody has heard of chooses nothing.
+/// Selects messages of a [`SessionContext`](super::SessionContext). The default is the context of all sources, without
+/// input and response. An unknown source selects nothing.
 ///
 /// ```
 /// use epitome_std::message::Message;
@@ -29,28 +29,28 @@ impl MessageFilter {
         Self::default()
     }
 
-    /// Only context of these sources; of none, no context at all.
+    /// Limits the context to these sources; an empty list selects no context at all.
     #[must_use]
     pub fn sources<S: Into<String>>(mut self, sources: impl IntoIterator<Item = S>) -> Self {
         self.sources = Some(sources.into_iter().map(Into::into).collect());
         self
     }
 
-    /// No context of these sources, also if [`MessageFilter::sources`] names them.
+    /// Excludes the context of these sources, also if [`MessageFilter::sources`] names them.
     #[must_use]
     pub fn exclude_sources<S: Into<String>>(mut self, sources: impl IntoIterator<Item = S>) -> Self {
         self.exclude_sources = sources.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The run's input too, after the context.
+    /// Adds the run's input, after the context.
     #[must_use]
     pub const fn include_input(mut self) -> Self {
         self.include_input = true;
         self
     }
 
-    /// The response too, after everything else.
+    /// Adds the response, after everything else.
     #[must_use]
     pub const fn include_response(mut self) -> Self {
         self.include_response = true;

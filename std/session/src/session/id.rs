@@ -2,12 +2,12 @@
 
 use core::fmt;
 
-/// Makes ids that nobody has used before: of sessions, and of runs.
+/// Makes new and unique ids of sessions and of runs.
 ///
-/// A test injects one that counts, so that what it produces is the same every time.
+/// A test injects a source that counts, so that its results are the same every time.
 ///
-/// *For implementers*: two calls never give the same id, also not in two processes that share a store: a repeated run id
-/// would be taken for the repetition of a run, and its messages for stored.
+/// *For implementers*: two calls never return the same id, also not in two processes that share a store. A run with an
+/// id that was used before would count as a repetition, and its messages as stored.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,13 +1,14 @@
-//! The history that a session keeps itself, as it stands in the session's state.
+//! The history that a session keeps itself, in the JSON of the session's state.
 //!
 //! ```text
 //! state[source_id].messages    the log, in the shape of Microsoft Agent Framework
 //! state[source_id].epitome     what that shape has no room for: groups, sizes, tokens of appends, compaction records
 //! ```
 //!
-//! The messages alone are enough: a list that their framework has written, or has changed, is taken as it is, grouped and
-//! counted anew. If it has only added to ours, ours stays as it was and the rest is appended. Either way, what they have
-//! marked as excluded is hidden; and what is hidden here is marked in the list, in which summaries stand too ([`list`]).
+//! The messages alone are enough: a list that Agent Framework has written or changed is read as it is, grouped and
+//! counted anew. If it has only added messages, the known history stays as it was and the new messages are appended. In
+//! both cases, messages that Agent Framework has marked as excluded are hidden. Messages that are hidden here are
+//! marked in the list, which also contains summaries ([`list`]).
 
 mod list;
 
@@ -29,9 +30,9 @@ use crate::wire::agent_framework::{read_messages, trust_marker, write_with_sourc
 
 pub(super) use self::list::is_excluded;
 
-/// The key of the list of messages, as their framework names it.
+/// The key of the list of messages, as Agent Framework names it.
 pub(super) const MESSAGES: &str = "messages";
-/// The key of what stands beside it, and of what stands beside a session's own fields.
+/// The key of the additional data beside the list, and beside a session's own fields.
 pub(super) const BESIDE: &str = "epitome";
 /// The version that this release writes, and the highest that it reads.
 pub(super) const VERSION: u64 = 1;
@@ -50,15 +51,16 @@ struct Beside {
     /// Other changes that have moved the revision.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     steps: Vec<Step>,
-    /// Which values of the list stand for others, and the numbers of what they show.
+    /// Positions of the values that stand for other messages, and the numbers of the messages that they show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     stand_ins: Vec<(usize, u64)>,
-    /// Stored forms of the messages of those values that do not say them whole, by number among those that stand for no other.
+    /// Stored forms of the messages whose values do not hold them whole, by the position of the value among those of
+    /// the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     exact: Vec<(usize, Vec<String>)>,
 }
 
-/// Anchor, turn, tokens, how they are known, by whose count, flags, and the tokens of the parts.
+/// Anchor, turn, tokens, basis of the count, name of the counter, flags, and the tokens of the parts.
 #[derive(Serialize, Deserialize)]
 struct KeptEntry(
     u64,
@@ -73,7 +75,7 @@ struct KeptEntry(
 const LATE: u8 = 1;
 const ORPHAN: u8 = 2;
 
-/// Writes what `store` has of `session` into `state`.
+/// Writes the history of `session` in `store` into `state`.
 pub(super) fn write(store: &MemoryStore, session: &SessionId, state: &mut State) -> Result<(), SessionError> {
     let Some(snapshot) = store.snapshot(session) else { return Ok(()) };
     let messages: Vec<Message> = snapshot.entries.iter().map(|entry| entry.message.clone()).collect();
@@ -133,7 +135,7 @@ pub(super) async fn take(
     }
     let marked = excluded::marked(&known.log, &known.stand_ins, rest).map_err(unreadable)?;
     if !messages.is_empty() {
-        // The store is new and only ours: its answers do not wait.
+        // The store is new and not shared: its answers do not wait.
         let shared: Arc<dyn HistoryStore> = Arc::<MemoryStore>::clone(&store);
         let mut history = History::open(shared, session.clone(), Arc::clone(&counter)).await?;
         let token = AppendToken::new(format!("found {}..{}", known.values, values.len()));
@@ -147,18 +149,18 @@ pub(super) async fn take(
     Ok(Some(store))
 }
 
-/// Knowledge of a list that its values do not hold.
+/// Data about a list that its values do not hold.
 #[derive(Default)]
 struct Known {
-    /// Number of the list's values that it describes.
+    /// Number of the list's values that the data describes.
     values: usize,
     /// The values that are the log, without our marks.
     log: Vec<Value>,
-    /// The others, with the numbers of what they show.
+    /// The values that stand for other messages, with the numbers of the messages that they show.
     stand_ins: Vec<(Seq, Value)>,
 }
 
-/// Restores what `beside` says of `values`: nothing, if they were changed since.
+/// Restores the history from `values` and the data `beside` them. Restores nothing if the values were changed since.
 fn restore(
     store: &MemoryStore,
     session: &SessionId,
@@ -240,7 +242,8 @@ fn entry(message: Message, kept: &KeptEntry) -> Entry {
     entry
 }
 
-/// Names what the messages say, whatever notes others have made beside: in hexadecimal, 16 bytes of a SHA-256.
+/// Digest of the roles and contents of the messages, without notes of other programs: in hexadecimal, 16 bytes of a
+/// SHA-256.
 fn digest(values: &[Value]) -> String {
     let mut hash = Sha256::new();
     for value in values {

@@ -1,4 +1,4 @@
-//! Which of a session's states the stores have.
+//! The states of a session that the stores have.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::history::{KeptState, StateRevision};
 
-/// For each history that keeps the session's state, by source id: the state that it has as this session knows.
+/// The stored state of the session in each history that keeps it, by source id, as far as this session knows.
 #[derive(Debug, Default)]
 pub(crate) struct KnownStates(BTreeMap<Box<str>, Known>);
 
@@ -20,12 +20,12 @@ struct Known {
 }
 
 impl KnownStates {
-    /// The revision of the state that this session was made from, or has made last.
+    /// The revision of the state that this session was loaded from, or has stored last.
     pub(crate) fn revision(&self, source_id: &str) -> StateRevision {
         self.0.get(source_id).map(|known| known.revision).unwrap_or_default()
     }
 
-    /// Whether that state is this text.
+    /// Whether the text of that state is `text`.
     pub(crate) fn is(&self, source_id: &str, text: &str) -> bool {
         self.0.get(source_id).is_some_and(|known| known.digest == digest(text))
     }
@@ -38,7 +38,7 @@ impl KnownStates {
         }
     }
 
-    /// Whether `kept` is what this session has sent, although no answer came.
+    /// Whether `kept` is a state that this session has sent, although no answer came.
     pub(crate) fn has_sent(&self, source_id: &str, kept: &KeptState) -> bool {
         let sent = |known: &Known| {
             kept.revision == known.revision.next() && known.sent.contains(&digest(&kept.text))
@@ -46,14 +46,14 @@ impl KnownStates {
         self.0.get(source_id).is_some_and(sent)
     }
 
-    /// Records that one of the texts that were sent is kept, as this revision.
+    /// Records that one of the texts that were sent is stored, with this revision.
     pub(crate) fn found(&mut self, source_id: &str, revision: StateRevision) {
         if let Some(known) = self.0.get_mut(source_id) {
             known.revision = revision;
         }
     }
 
-    /// Records that `text` is kept, as this revision.
+    /// Records that `text` is stored, with this revision.
     pub(crate) fn kept(&mut self, source_id: &str, revision: StateRevision, text: &str) {
         self.0.insert(source_id.into(), Known { revision, digest: digest(text), sent: Vec::new() });
     }

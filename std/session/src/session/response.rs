@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::history::Timestamp;
 use crate::message::{Message, Str};
 
-/// The answer of a run: for a run with tools, all messages of it, the tools' results included.
+/// The answer of a run: for a run with tools, all of its messages, tool results included.
 ///
 /// ```
 /// use epitome_core::Usage;
@@ -20,7 +20,7 @@ use crate::message::{Message, Str};
 /// assert_eq!((response.messages.len(), response.text().as_str()), (1, "Hello."));
 /// ```
 ///
-/// Providers have a run's context only lent. They see the response and the options of the run, and change neither:
+/// Providers borrow the context of a run. They read the response and the options of the run, and change neither:
 ///
 /// ```compile_fail,E0507
 /// # use epitome_std::session::{AgentResponse, SessionContext};
@@ -35,13 +35,13 @@ pub struct AgentResponse {
     pub messages: Vec<Message>,
     /// The provider's id of the latest response.
     pub response_id: Option<Str>,
-    /// Which agent answered.
+    /// The id of the agent that answered.
     pub agent_id: Option<Str>,
     /// The usage that the provider reported; of a stream, the last report.
     pub usage_details: Option<Usage>,
-    /// Why the model has stopped in the latest response, in the provider's word.
+    /// The reason why the model has stopped in the latest response, in the provider's word.
     pub finish_reason: Option<Str>,
-    /// When the latest response was made, by the provider's clock.
+    /// The time of the latest response, by the provider's clock.
     pub created_at: Option<Timestamp>,
     /// The latest response as the provider sent it, if the client gives it. It is not stored.
     pub raw_response: Option<Arc<Value>>,

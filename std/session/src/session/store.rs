@@ -15,16 +15,16 @@ use super::{AgentSession, SessionError, SessionErrorKind};
 use crate::history::SessionId;
 use crate::history::files::{self, hex};
 
-/// Keeps sessions whole: their ids, their state, and the histories that they keep themselves. Histories that are in a
-/// [`HistoryStore`](crate::history::HistoryStore) are not in here.
+/// Stores whole sessions: their ids, their state, and the histories that they keep themselves. Histories in a
+/// [`HistoryStore`](crate::history::HistoryStore) are not included.
 ///
 /// Each session has a file of its own: `ROOT/sessions/session-1.json` for the session `session-1`. An id that is no
 /// plain name (lower-case letters, digits, `-` and `_`, at most 128 of them) has a file whose name ends in its digest.
 ///
-/// A file is what [`AgentSession::to_json`] says, with a last field `sha256`: the checksum of all before it. A file that is not
-/// what its checksum says, or no JSON is moved aside on loading, to
-/// `session-1.json.corrupt-1`, so that it can be looked at and a new session begun; one that is JSON, but not of a session,
-/// or of a kind that this release does not know, or without a checksum, as an older release wrote it, stays where it is.
+/// A file has the text of [`AgentSession::to_json`], with a last field `sha256`: the checksum of all before it. A file
+/// with a wrong checksum, or without JSON, is moved aside on loading, to `session-1.json.corrupt-1`, so that it can be
+/// examined and a new session can begin. These files stay where they are: JSON that is no session, a session of a kind
+/// that this release does not know, and a session without a checksum, as an older release wrote it.
 ///
 /// ```
 /// use epitome_std::session::{AgentSession, FileSessionStore};
@@ -40,11 +40,12 @@ use crate::history::files::{self, hex};
 /// # }).unwrap();
 /// ```
 ///
-/// *Durability*: what has been saved survives a crash of the program and of the machine, as far as the disk keeps its word.
+/// *Durability*: a saved session survives a crash of the program and of the machine, if the disk keeps the data that it
+/// has confirmed.
 ///
 /// *Concurrency*: any number of handles and processes. Files are read and written on threads of their own, under any
-/// executor. A session that was loaded is a copy; what is done to it is kept when it is saved. Of two that save one
-/// session, the last one wins, whole: run one session in one place at a time.
+/// executor. A loaded session is a copy: its changes are stored when it is saved. If two callers save one session, the
+/// last save wins as a whole: run one session in one place at a time.
 ///
 /// *Cancel safety*: dropping a future leaves the whole old or the whole new session.
 #[derive(Debug, Clone)]
@@ -68,7 +69,7 @@ impl FileSessionStore {
         self.folder.join(format!("{}{END}", files::file_stem(id.as_str())))
     }
 
-    /// Keeps a session, in place of what was kept under its id.
+    /// Stores a session, in place of the stored session with its id.
     ///
     /// # Errors
     /// As [`AgentSession::to_dict`]; `Unavailable` if it cannot be written now.
@@ -85,7 +86,8 @@ impl FileSessionStore {
     /// Loads a session.
     ///
     /// # Errors
-    /// `NotFound` if there is none; `Corrupt` if what is kept cannot be read; `Invalid` if it is no session.
+    /// `NotFound` if the session is not stored; `Corrupt` if the file cannot be read as a session or holds another one;
+    /// `Invalid` if it is no session or has no checksum; `Unavailable` if the file cannot be read now.
     pub async fn load(&self, id: &SessionId) -> Result<AgentSession, SessionError> {
         let (path, span) = (self.path(id), debug_span!("load_session", session = id.as_str()));
         let session = files::off_thread(move || load(&path)).instrument(span).await;
@@ -147,7 +149,7 @@ fn load(path: &Path) -> Result<AgentSession, SessionError> {
 
 fn read(path: &Path, text: &str) -> Result<AgentSession, SessionError> {
     if let Some((body, said)) = split_sum(text) {
-        // A brace has gone to the end.
+        // The closing brace stands after the checksum in the file.
         let body = format!("{body}}}");
         if sum(&body) != said {
             return Err(SessionError::new(
@@ -188,7 +190,7 @@ fn sum(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes()))
 }
 
-/// Moves a file aside that cannot be read.
+/// Moves a file that cannot be read aside.
 fn quarantine(path: &Path, why: SessionError) -> SessionError {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let asides = (1_u32..).map(|number| path.with_file_name(format!("{name}.corrupt-{number}")));
@@ -201,7 +203,7 @@ fn quarantine(path: &Path, why: SessionError) -> SessionError {
     SessionError::new(SessionErrorKind::Corrupt, what).with_source(why)
 }
 
-/// The ids are in the files: not every name is an id.
+/// The ids are read from the files, because not every file name is an id.
 fn list(folder: &Path) -> io::Result<Vec<SessionId>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,

@@ -1,13 +1,13 @@
-//! Tools, as a model is told of them.
+//! Descriptions of tools for a model.
 
 use serde_json::{Map, Value};
 
 use crate::message::Str;
 
-/// The key of [`Tool::metadata`] under which the source id of the provider that added the tool stands.
+/// The key of [`Tool::metadata`] for the source id of the provider that added the tool.
 pub const CONTEXT_SOURCE: &str = "context_source";
 
-/// The description of a tool for a model. It does not say who runs the tool.
+/// The description of a tool for a model. It does not contain the function that runs the tool.
 ///
 /// ```
 /// use epitome_std::session::{AgentSession, SessionContext, Tool};
@@ -39,7 +39,7 @@ impl Tool {
         Self { name: name.into(), description: description.into(), parameters, metadata: Map::new() }
     }
 
-    /// The source id of the provider that added it to a run, if one did.
+    /// The source id of the provider that added the tool to a run, if one did.
     #[must_use]
     pub fn context_source(&self) -> Option<&str> {
         self.metadata.get(CONTEXT_SOURCE)?.as_str()

@@ -14,15 +14,15 @@ use crate::{WireError, usage};
 #[derive(Debug, Default)]
 pub(super) struct Head {
     invocation: Str,
-    /// When it was, in nanoseconds.
+    /// The time of the event, in nanoseconds.
     at: Option<u64>,
-    /// From when to when it summarizes the events.
+    /// The range of time that the event summarizes.
     pub(super) compacts: Option<(u64, u64)>,
-    /// The invocation before which it goes back.
+    /// The invocation before which the event rewinds.
     rewinds: Option<Str>,
 }
 
-/// The value of the first of these keys, of which the second is the older spelling.
+/// The value of the first of these keys, or else of the second, which is the older spelling.
 fn either<'a>(object: &'a str, names: &[&'static str; 2]) -> Result<Option<&'a str>, WireError> {
     let [camel, snake] = json::fields(object, names)?;
     Ok(camel.or(snake).filter(|value| *value != "null"))
@@ -61,7 +61,7 @@ impl Head {
     }
 }
 
-/// Seconds as they are written, in nanoseconds: digits behind those are left out.
+/// Converts written seconds to nanoseconds. Further digits are cut.
 fn nanoseconds(raw: &str) -> Option<u64> {
     let (seconds, fraction) = raw.split_once('.').unwrap_or((raw, ""));
     let fraction = fraction.get(..fraction.len().min(9))?;
@@ -69,11 +69,11 @@ fn nanoseconds(raw: &str) -> Option<u64> {
     seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(digits.parse().ok()?)
 }
 
-/// The fate of an event.
+/// The reason why the model sees an event or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Seen,
-    /// In the range of a compaction behind it.
+    /// In the range of a later compaction.
     Compacted,
     /// Taken out by a rewind, or the rewind itself.
     Rewound,
@@ -95,7 +95,7 @@ pub(super) fn fates(heads: &[Head]) -> Vec<Fate> {
         }
         rewound = None;
         if let Some(invocation) = &head.rewinds {
-            // A rewind to what is not there goes back over nothing.
+            // A rewind to an unknown invocation removes nothing.
             rewound = first_of.get(&**invocation).copied().filter(|first| *first < at);
             *fate = Fate::Rewound;
             continue;
@@ -114,7 +114,7 @@ pub(super) fn fates(heads: &[Head]) -> Vec<Fate> {
     fates
 }
 
-/// Ranges of time that do not touch each other: where each begins, and its end.
+/// Ranges of time that do not touch each other: the end of each by its beginning.
 #[derive(Debug, Default)]
 struct Ranges(BTreeMap<u64, u64>);
 
@@ -130,13 +130,13 @@ impl Ranges {
         self.0.insert(from, until);
     }
 
-    /// Whether one of them covers all of this range.
+    /// Whether one of the ranges covers this range.
     fn cover(&self, (from, until): (u64, u64)) -> bool {
         self.0.range(..=from).next_back().is_some_and(|(_, last)| *last >= until)
     }
 }
 
-/// The content that the model sees of an event, and its path; none if it sees none.
+/// The content of an event that the model sees, and its path; none if it sees none.
 pub(super) fn content(raw: &str) -> Result<Option<(&'static str, &str)>, WireError> {
     expect_object(raw, "an event")?;
     let [content, actions, partial] = json::fields(raw, &["content", "actions", "partial"])?;
@@ -158,7 +158,7 @@ pub(super) fn content(raw: &str) -> Result<Option<(&'static str, &str)>, WireErr
     Ok(Some(("/content", content)))
 }
 
-/// Whether parts are there and begin with something, and none is a question of ADK's own.
+/// Whether there are parts, the first one is not empty, and none is a question of ADK itself.
 fn is_said(parts: &str) -> Result<bool, WireError> {
     let (mut count, mut said) = (0_usize, true);
     json::items(parts, |part| {
@@ -181,7 +181,7 @@ fn is_said(parts: &str) -> Result<bool, WireError> {
 /// The usage that the provider reported with an event.
 pub(super) fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
     let report = object(either(raw, &["usageMetadata", "usage_metadata"])?);
-    // A report that cannot be read is none: the messages are what counts.
+    // An unreadable report is ignored: the messages are more important.
     Ok(report.and_then(|report| usage::of(report).ok()))
 }
 

@@ -1,4 +1,4 @@
-//! Sessions, told, read and written.
+//! Recognises, reads and writes sessions.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Insertion, ToolCompaction, Transcript, UsageEntry};
 use crate::{Format, WireError};
 
-/// The row of ADK.
+/// The row of ADK in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::Adk),
     keys: &["events", "id", "app_name", "appName"],
@@ -107,15 +107,15 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// The messages of an event; none, if the model sees none.
+/// The messages of an event; none if the model sees none.
 fn messages(source: &Arc<str>, raw: &str, ids: &mut Ids) -> Result<Option<Vec<Message>>, WireError> {
     let Some((path, content)) = content(raw)? else { return Ok(None) };
     let messages = json::nested(raw, content, path, |content| gemini::messages(source, content, ids))?;
     Ok(Some(messages).filter(|messages| !messages.is_empty()))
 }
 
-/// The event of a new message, which is a text. ADK hides events by their time and their invocation: the event has those of the event beside
-/// it. It has no id: ADK gives one to an event without.
+/// Writes the event of a new message, which is a text. ADK hides events by their time and their invocation, so the
+/// event has those of the adjacent event. It has no id: ADK assigns one.
 fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
     only_text(&[message])?;
     let content =

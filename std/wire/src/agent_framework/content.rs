@@ -1,4 +1,4 @@
-//! The contents of a message: their `Content`, our part.
+//! Converts between the framework's `Content` and parts.
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ use crate::openai_chat::split_data_url;
 /// Finds a call by its id.
 pub(super) type Calls<'a> = &'a dyn Fn(&str) -> Option<&'a ToolCall>;
 
-/// The part that a slice of `whole` says, of which all has been found that stands under [`NAMES`].
+/// Reads a part from a content of `whole` whose members under [`NAMES`] are known.
 pub(super) fn read(whole: &Arc<str>, found: &Found<'_>) -> Result<Part, WireError> {
     read_within(whole, found, NESTING_MAX)
 }
 
-/// Reads a content with results up to `levels` deep; a deeper one stays as it is written.
+/// Reads a content with results up to `levels` deep. A deeper result stays unchanged.
 fn read_within(whole: &Arc<str>, found: &Found<'_>, levels: usize) -> Result<Part, WireError> {
     let raw = found.object();
-    // Their constructor takes a bare text for a text content.
+    // The framework's constructor accepts a bare text as a text content.
     if ValueKind::of(raw) == ValueKind::Text {
         return Ok(Part::Text(share(whole, &json::decode(raw))));
     }
@@ -55,7 +55,7 @@ fn read_within(whole: &Arc<str>, found: &Found<'_>, levels: usize) -> Result<Par
     })
 }
 
-/// The parts that a list of contents within a result says; results among them stay as they are written.
+/// The parts of a list of contents within a result. Nested results stay unchanged.
 pub(super) fn read_list(whole: &Arc<str>, list: &str) -> Result<Vec<Part>, WireError> {
     let mut parts = Vec::new();
     json::known::items_and_members(list, &NAMES, |item| {
@@ -68,7 +68,7 @@ pub(super) fn read_list(whole: &Arc<str>, list: &str) -> Result<Vec<Part>, WireE
 /// The known members of a content.
 pub(super) type Found<'a> = json::known::Members<'a, { NAMES.len() }>;
 
-/// The keys of a content that are read: one look at it, which may be long.
+/// The keys of a content that are read, in a single scan, because a content may be long.
 pub(super) const NAMES: [&str; 15] = [
     "type",
     "text",
@@ -94,7 +94,7 @@ struct Content<'a> {
 }
 
 impl Content<'_> {
-    /// The text of a member, if it is one.
+    /// The text of a member, if it is a text.
     fn optional(&self, key: &'static str) -> Result<Option<Str>, WireError> {
         let value = self.found.get(key)?.filter(|value| ValueKind::of(value) == ValueKind::Text);
         Ok(value.map(|value| share(self.whole, &json::decode(value))))
@@ -111,7 +111,7 @@ impl Content<'_> {
         Ok(reasoning)
     }
 
-    /// The text of a member that may be any value: none for null.
+    /// The text of a member with any value; none for null.
     fn any(&self, key: &'static str) -> Result<Option<Str>, WireError> {
         let value = self.found.get(key)?.filter(|value| *value != "null");
         Ok(value.map(|value| match ValueKind::of(value) {
@@ -173,7 +173,8 @@ impl Content<'_> {
     }
 }
 
-/// The content that says `part`; `None` if none of theirs does. `calls` finds a call by its id.
+/// Writes `part` as a content; `None` if no content type of the framework represents it. `calls` finds a call by its
+/// id.
 pub(super) fn write(part: &Part, calls: Calls<'_>) -> Option<Value> {
     let mut content = match part {
         Part::Text(text) => serde_json::json!({"type": "text", "text": text.as_str()}),
@@ -230,14 +231,14 @@ fn write_result(result: &ToolResult, calls: Calls<'_>) -> Value {
         "type": "function_result", "call_id": result.call_id.as_str(), "result": text, "items": items,
     });
     if let (true, Value::Object(content)) = (result.is_error, &mut content) {
-        // What their own `to_dict` puts in place of any failure's text.
+        // The framework's own `to_dict` replaces the text of every failure by this one.
         content.insert("exception".to_owned(), Value::from("FunctionInvocationError"));
     }
     content
 }
 
 fn write_media(media: &Media) -> Value {
-    // Theirs must have a type; `application/octet-stream` is what RFC 2046 gives to bytes of unknown kind.
+    // The framework requires a type. RFC 2046 defines `application/octet-stream` for bytes of unknown kind.
     let mime = match media.likely_mime() {
         "" => "application/octet-stream",
         mime => mime,
@@ -250,7 +251,7 @@ fn write_media(media: &Media) -> Value {
     }
 }
 
-/// The call that an approval is about: ours knows its id only, theirs has it whole.
+/// The call of an approval. Our approval has only the id of the call, the framework's has the whole call.
 fn called(approval: &Approval, calls: Calls<'_>) -> Value {
     let call = calls(&approval.call_id);
     let mut call =

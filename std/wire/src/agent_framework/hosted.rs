@@ -1,4 +1,4 @@
-//! Calls and results of tools that are no functions: those of the provider, and the computer, which the caller runs.
+//! Calls and results of tools that are no functions: tools of the provider, and the computer, which the caller runs.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::WireError;
 use crate::expect::share;
 use crate::json::{self, ValueKind, patch, quote};
 
-/// One kind of tool: the types of its contents, its name where a call has none, where a call has its input and a result its output,
-/// and who runs it.
+/// A kind of tool: the types of its contents, its default name, the keys of the input of a call and of the output of a
+/// result, and the side that runs it.
 struct Tool {
     call: &'static str,
     result: &'static str,
@@ -32,7 +32,7 @@ impl Tool {
     }
 }
 
-/// The tools whose calls and results name each other.
+/// The tools whose calls and results are linked by an id.
 const TOOLS: [Tool; 5] = [
     Tool {
         call: "computer_tool_call",
@@ -52,7 +52,7 @@ const TOOLS: [Tool; 5] = [
     Tool::hosted(["shell_tool_call", "shell_tool_result", "shell"], "commands", "outputs"),
 ];
 
-/// The part that the content `raw` of this type is; `None` if it is none of these, or names no call.
+/// Reads the content `raw` of this type. `None` if it is no such content, or has no id of a call.
 pub(super) fn part(whole: &Arc<str>, raw: &str, kind: &str) -> Result<Option<Part>, WireError> {
     let Some(tool) = TOOLS.iter().find(|tool| kind == tool.call || kind == tool.result) else {
         return Ok(None);
@@ -74,13 +74,13 @@ pub(super) fn part(whole: &Arc<str>, raw: &str, kind: &str) -> Result<Option<Par
         call.kind = tool.kind;
         return Ok(Some(Part::ToolCall(call)));
     }
-    // Their items say more than their text.
+    // The items have more information than the text.
     let items = items.filter(|items| tool.output == "result" && ValueKind::of(items) == ValueKind::Array);
     let parts = items.or(value).map_or(Ok(Vec::new()), |value| returned(whole, value))?;
     Ok(Some(Part::ToolResult(ToolResult::new(id, parts))))
 }
 
-/// The output of a tool: a text, a content, a list of them, or a value that is no content.
+/// The output of a tool: a text, a content, a list of contents, or a value that is no content.
 fn returned(whole: &Arc<str>, value: &str) -> Result<Vec<Part>, WireError> {
     match ValueKind::of(value) {
         ValueKind::Text => Ok(vec![Part::Text(share(whole, &json::decode(value)))]),
@@ -90,7 +90,7 @@ fn returned(whole: &Arc<str>, value: &str) -> Result<Vec<Part>, WireError> {
     }
 }
 
-/// The content that was `raw` and says `part` now; `None` if it was of no such tool, or is another call's.
+/// The content `raw` changed to `part`. `None` if it is no content of such a tool, or belongs to another call.
 pub(super) fn patched(raw: &str, part: &Part) -> Result<Option<String>, WireError> {
     let Some(kind) = json::field(raw, "type")?.filter(|kind| ValueKind::of(kind) == ValueKind::Text) else {
         return Ok(None);
@@ -121,7 +121,7 @@ pub(super) fn patched(raw: &str, part: &Part) -> Result<Option<String>, WireErro
     }
 }
 
-/// A text in place of what a tool returned. A computer answers with a picture: one of a single pixel.
+/// A text in the place of a tool's output. The output of a computer is a picture: here one of a single pixel.
 fn output(tool: &Tool, raw: &str, result: &ToolResult) -> Result<Option<String>, WireError> {
     let texts =
         result.parts.iter().map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None });

@@ -1,4 +1,4 @@
-//! One message, as the messages that it is: each of its pieces answers at most one call.
+//! Reads one message as one or more messages, each of which answers at most one call.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::json::known::Value;
 use crate::json::{self, ValueKind};
 use crate::{WireError, WireErrorKind};
 
-/// A content, and its own text.
+/// A part of a content, and the text of the content.
 pub(super) type Item<'a> = (Part, &'a str);
 
-/// The messages that `raw`, a slice of `whole`, is.
+/// The messages of `raw`, a slice of `whole`.
 pub(super) fn pieces<'a>(whole: &Arc<str>, message: impl Into<Value<'a>>) -> Result<Vec<Message>, WireError> {
     let message = message.into();
     expect_object(message.text(), "a message")?;
@@ -58,7 +58,7 @@ pub(super) fn items<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<Item<'a>>,
     Ok(found)
 }
 
-/// Visits the contents of the message `raw`, which stand in this list of it.
+/// Visits the contents of a message, from the list `contents`.
 fn for_each_item<'a>(
     whole: &Arc<str>,
     message: Value<'a>,
@@ -80,7 +80,7 @@ fn for_each_item<'a>(
     })
 }
 
-/// The role: a text, or, in older releases of theirs, an object.
+/// The role: a text, or, in older releases of the framework, an object.
 pub(super) fn role(raw: Option<&str>) -> Result<Role, WireError> {
     let value = match raw {
         Some(role) if ValueKind::of(role) == ValueKind::Object => json::known::field(role, "value")?,
@@ -124,8 +124,9 @@ fn attribution(role: Role, properties: Option<&str>) -> Result<Attribution, Wire
     })
 }
 
-/// Number of parts of each piece of a message, and its role: a piece answers at most one call. A tool's other contents stay with the answer
-/// before them; a person's, and the model's, are a piece of their own. The answer to a call in the model's own message is a tool's.
+/// Number of parts of each piece of a message, and its role. A piece answers at most one call. Other contents of a tool
+/// stay with the answer before them. Contents of a person or of the model are a piece of their own. The answer to a
+/// call in the model's own message is a tool's.
 fn lengths(role: Role, parts: &[Part]) -> Vec<(usize, Role)> {
     let own = AnsweredCalls::of(role, parts.iter());
     let mut lengths = vec![(0_usize, role)];

@@ -1,4 +1,4 @@
-//! Reading messages.
+//! Reads messages.
 
 use std::sync::Arc;
 
@@ -9,11 +9,12 @@ use super::PIECE;
 use super::write::write_alone;
 use crate::{Format, WireError};
 
-/// Reads messages. One that answers several calls is split, so that each answers one; it is put together again when it is
-/// written.
+/// Reads messages. A message that answers several calls is split into one message for each answer, and the writer joins
+/// them again.
 ///
-/// A message that a context provider of theirs has added says so in its `_attribution`: it is read as context of that source, of retrieved
-/// authority. Other members of `additional_properties` are data, an `attribution` too: [`trust_marker`] gives it a meaning.
+/// A message from a context provider of the framework has its source in `_attribution`: it is read as context of that
+/// source, with retrieved authority. Other members of `additional_properties` are data, including an `attribution`:
+/// [`trust_marker`] gives it a meaning.
 ///
 /// # Errors
 /// [`WireError`] with the place, a JSON pointer into the list.
@@ -26,9 +27,10 @@ pub fn read_messages(values: &[Value]) -> Result<Vec<Message>, WireError> {
     Ok(messages)
 }
 
-/// `message` with the label that stands in its `additional_properties` under `attribution`, and with what the label says:
-/// `important` pins it, and `ephemeral` makes it ephemeral. For messages of somebody whom the caller trusts to say so; without
-/// this a label is data.
+/// Applies the label of a message: the text under `attribution` in its `additional_properties`.
+///
+/// The label `important` pins the message, and `ephemeral` makes it ephemeral. Use it for messages whose author the
+/// caller trusts to set labels. Without this function a label is data.
 ///
 /// ```
 /// use epitome_core::attribution::Retention;
@@ -63,7 +65,7 @@ fn read_one(value: &Value) -> Result<Vec<Message>, WireError> {
     let piece = |(at, message): (usize, Message)| {
         let contents: Vec<Value> = contents.by_ref().take(message.parts().len()).cloned().collect();
         let wire = if count == 1 { value.clone() } else { piece_of(object, contents, at, count) };
-        // What would be written anyhow need not be kept twice.
+        // A text that the writer would produce anyway is not stored twice.
         if write_alone(&message) == wire {
             return message;
         }

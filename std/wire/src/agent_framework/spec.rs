@@ -1,4 +1,4 @@
-//! Lists of messages and serialized sessions, told, read and written.
+//! Recognises, reads and writes lists of messages and serialized sessions.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
-/// The row of Agent Framework.
+/// The row of Agent Framework in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::AgentFramework),
     keys: &["type", "session_id", "state", "messages"],
@@ -48,7 +48,7 @@ fn is_session(body: &Body<'_>) -> bool {
         && body.field("state").is_some_and(|state| ValueKind::of(state) == ValueKind::Object)
 }
 
-/// Whether it has a role and a list of contents; Gemini's contents have parts.
+/// Whether the message has a role and a list of contents. Gemini's contents have parts.
 fn is_message(message: &str) -> bool {
     let found = if ValueKind::of(message) == ValueKind::Object {
         json::fields(message, &["role", "contents", "content", "parts"]).ok()
@@ -91,7 +91,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// The messages that each source keeps in a session are a conversation; that of the first goes on.
+/// Reads the messages of each source of a session as a conversation. The first one is active.
 fn read_state(transcript: &mut Transcript, body: &Body<'_>, state: &str) -> Result<(), WireError> {
     let mut sources: Vec<(Str, &str, &str)> = Vec::new();
     json::members(state, |source, own| {
@@ -131,7 +131,7 @@ fn read_element(source: &Arc<str>, text: Value<'_>) -> Result<(Vec<Message>, Opt
     Ok((messages, None))
 }
 
-/// The message that a text is, if it is one and has no pieces.
+/// Reads a text as one message, if it is a message without pieces.
 #[must_use]
 pub fn read_alone(text: &str) -> Option<Message> {
     json::check(text).ok()?;
@@ -140,7 +140,7 @@ pub fn read_alone(text: &str) -> Option<Message> {
     messages.pop().filter(|_| messages.is_empty())
 }
 
-/// The message `source` with these pieces in it, or a new one.
+/// Writes the message `source` with these pieces, or a new message.
 fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
     let wanted: Vec<Part> = messages.iter().flat_map(|message| message.parts()).cloned().collect();
     let Some(source) = source else {
@@ -160,7 +160,7 @@ fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<St
     patch(source, &[("contents", Some(contents))]).map(Some)
 }
 
-/// The identity of a content, which stays when the content changes: the call that it makes or answers.
+/// The identity of a content, which stays when the content changes: the id of the call that it makes or answers.
 fn key(part: &Part) -> Option<(bool, &str)> {
     match part {
         Part::ToolCall(call) => Some((true, &call.id)),
@@ -176,7 +176,7 @@ fn fresh(part: &Part) -> Result<String, WireError> {
     Ok(content.to_string())
 }
 
-/// A call or a result that says something else; what else it has stays.
+/// Writes a changed call or result. Its other members stay.
 fn patched(raw: &str, part: &Part) -> Result<String, WireError> {
     if let Some(patched) = hosted::patched(raw, part)? {
         return Ok(patched);

@@ -1,4 +1,4 @@
-//! Writing messages.
+//! Writes messages.
 
 use std::collections::HashMap;
 
@@ -10,8 +10,8 @@ use super::content::{self, Calls};
 use super::hosted;
 use super::{FORMAT, PIECE};
 
-/// Writes messages. An unchanged message of this format is written as it was, and pieces of one message that follow each other are put
-/// together again.
+/// Writes messages. An unchanged message of this format is written unchanged, and successive pieces of one message are
+/// joined again.
 #[must_use]
 pub fn write_messages(messages: &[Message]) -> Vec<Value> {
     write_with_sources(messages).into_iter().map(|(value, _)| value).collect()
@@ -36,7 +36,7 @@ pub fn write_with_sources(messages: &[Message]) -> Vec<(Value, usize)> {
     written
 }
 
-/// `message` without a look at others: what an approval is about is then not known.
+/// Writes `message` without its neighbours: the call of an approval is then unknown.
 pub(super) fn write_alone(message: &Message) -> Value {
     write_one(message, &|_| None)
 }
@@ -44,7 +44,7 @@ pub(super) fn write_alone(message: &Message) -> Value {
 fn write_one(message: &Message, calls: Calls<'_>) -> Value {
     let Some((mut object, touched)) = theirs(message) else { return Value::Object(made(message, calls)) };
     object.remove(PIECE);
-    // A piece of a message of the model may be a tool's.
+    // A piece of a message of the model may be a tool message.
     if object.get("role").and_then(Value::as_str).is_some_and(|role| role != message.role().as_str()) {
         object.insert("role".to_owned(), Value::from(message.role().as_str()));
     }
@@ -61,7 +61,7 @@ fn write_one(message: &Message, calls: Calls<'_>) -> Value {
     Value::Object(object)
 }
 
-/// The contents of a message that name a call, by it: those of tools that are no functions are patched.
+/// The contents of tools that are no functions, by the id of their call: they are patched.
 struct Tools<'a>(HashMap<&'a str, Vec<&'a Value>>);
 
 impl<'a> Tools<'a> {
@@ -114,16 +114,17 @@ fn made(message: &Message, calls: Calls<'_>) -> Map<String, Value> {
     object
 }
 
-/// The message's source text as an object, and whether the message was changed since; `None` if it is from elsewhere.
+/// The message's source text as an object, and whether the message was changed since. `None` if it comes from another
+/// format.
 fn theirs(message: &Message) -> Option<(Map<String, Value>, bool)> {
     let wire = message.wire().filter(|wire| wire.format == FORMAT)?;
     Some((serde_json::from_str(&wire.text).ok()?, wire.touched))
 }
 
-/// The message whose pieces, unchanged and all of them, `messages` begins with, and how many they are.
+/// The message whose unchanged and complete pieces are at the beginning of `messages`, and the number of the pieces.
 fn joined(messages: &[Message]) -> Option<(Value, usize)> {
     let first = messages.first()?;
-    // A look without parsing: nearly no message is a piece.
+    // A search without parsing: hardly any message is a piece.
     if !first.wire()?.text.contains(PIECE) {
         return None;
     }
@@ -134,7 +135,7 @@ fn joined(messages: &[Message]) -> Option<(Value, usize)> {
         let (mut piece, touched) = theirs(message)?;
         let same = piece.remove(PIECE).and_then(|piece| piece_of(&piece, at)) == Some(count);
         let Some(Value::Array(part)) = piece.remove("contents") else { return None };
-        // Pieces of one message are equal but for their contents.
+        // Pieces of one message differ only in their contents.
         if touched || !same || piece.iter().any(|(key, value)| whole.get(key) != Some(value)) {
             return None;
         }
@@ -144,7 +145,7 @@ fn joined(messages: &[Message]) -> Option<(Value, usize)> {
     Some((Value::Object(whole), count))
 }
 
-/// Number of the pieces of its message, if `piece` says that it is number `at`.
+/// Number of the pieces of the message, if `piece` has the number `at`.
 fn piece_of(piece: &Value, at: usize) -> Option<usize> {
     let number = |index: usize| piece.get(index)?.as_u64().and_then(|number| usize::try_from(number).ok());
     (number(0)? == at).then(|| number(1)).flatten()

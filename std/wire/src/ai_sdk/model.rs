@@ -1,4 +1,4 @@
-//! Messages as they are sent: calls in messages of the model, results in messages of role `tool`.
+//! Messages in the form in which they are sent: calls in messages of the model, results in messages of role `tool`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::json::known::Members;
 use crate::json::{self, ValueKind};
 use crate::slots::{RecordMessage, RecordMessages, RecordPart, SlotForm, blocks};
 
-/// The messages of a message with a list of parts under `content`.
+/// The messages from a message with a list of parts under `content`.
 pub(super) fn pieces<'a>(
     whole: &Arc<str>,
     raw: &'a str,
     role: Role,
     content: &'a str,
 ) -> Result<Vec<RecordMessage<'a>>, WireError> {
-    // A person answers beside the results of tools.
+    // A message of role `tool` may have answers of a person next to the results.
     let mut pieces = RecordMessages::new(if role == Role::Tool { Role::User } else { role });
     let mut hosted = HashSet::new();
     json::nested(raw, content, "/content", |list| {
@@ -80,7 +80,8 @@ fn approval<const N: usize>(whole: &Arc<str>, found: &Members<'_, N>) -> Result<
     Ok(Approval::new(found.text(whole, "approvalId")?, found.text(whole, "toolCallId")?))
 }
 
-/// A result: of version 5 and later `output`, which names its form; before, `result` with any value.
+/// Reads a result. Version 5 and later have `output` with the name of its form, earlier versions `result` with any
+/// value.
 fn result<'a, const N: usize>(whole: &Arc<str>, found: &Members<'a, N>) -> Result<RecordPart<'a>, WireError> {
     let id = found.text(whole, "toolCallId")?;
     let Some(outcome) = found.get("output")?.filter(|outcome| ValueKind::of(outcome) == ValueKind::Object)
@@ -127,7 +128,7 @@ fn content<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<RecordPart<'a>
     Ok(Some(media(whole, block)?.unwrap_or_else(|| unknown(whole, kind, block))))
 }
 
-/// Media in any of the forms of the SDK; none, if they are only named for one provider, or are no text.
+/// Media in any of the forms of the SDK. `None` if only one provider knows their name, or if the value is no text.
 fn media<'a>(whole: &Arc<str>, block: &'a str) -> Result<Option<RecordPart<'a>>, WireError> {
     let found = Members::of(block, &["type", "image", "data", "url", "mediaType", "mimeType"]);
     let is_image = found.text(whole, "type")?.starts_with("image");

@@ -1,4 +1,4 @@
-//! Lists of messages, told and read.
+//! Recognises and reads lists of messages.
 
 use core::hash::{Hash, Hasher};
 use std::hash::DefaultHasher;
@@ -18,7 +18,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
-/// The row of the Vercel AI SDK.
+/// The row of the Vercel AI SDK in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::AiSdk),
     keys: &["messages", "id"],
@@ -47,7 +47,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// A message of the kind of the one beside it: with `parts` and an id, or with `content`.
+/// Writes a message of the same kind as the adjacent one: with `parts` and an id, or with `content`.
 fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
     let (role, text) = slots::fresh_text(message, &[Role::User, Role::Assistant, Role::System])?;
     let [parts, id] = json::fields(like.unwrap_or("{}"), &["parts", "id"])?;
@@ -66,7 +66,7 @@ fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
     slots::fresh(like, &[new, gone].concat())
 }
 
-/// The messages that an element is.
+/// The messages of an element.
 fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "a message")?;
     let found = Members::of(raw, &["role", "content", "parts", "toolInvocations"]);
@@ -75,7 +75,7 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, 
         "assistant" => Role::Assistant,
         "system" => Role::System,
         "tool" => Role::Tool,
-        // Version 3 kept data of the application among the messages.
+        // Version 3 stored data of the application among the messages.
         "data" => return Ok(Vec::new()),
         _ => return Err(WireError::shape("expected a `role` of `user`, `assistant`, `system` or `tool`")),
     };

@@ -13,7 +13,7 @@ use crate::json::known::Members;
 use crate::json::{self, ValueKind};
 use crate::slots::{RecordMessage, RecordMessages, RecordPart, SlotForm, blocks};
 
-/// The messages of a message with `parts`; version 4 repeats their text under `content`.
+/// The messages from a message with `parts`. Version 4 repeats their text under `content`.
 pub(super) fn pieces<'a>(
     whole: &Arc<str>,
     raw: &'a str,
@@ -47,7 +47,7 @@ pub(super) fn pieces<'a>(
     Ok(pieces.into_list())
 }
 
-/// The messages of a message with a text, and beside it the tool invocations of version 3.
+/// The messages from a message with a text and the tool invocations of version 3.
 pub(super) fn plain<'a>(
     whole: &Arc<str>,
     raw: &'a str,
@@ -67,13 +67,13 @@ pub(super) fn plain<'a>(
     Ok(steps.end().into_list())
 }
 
-/// The parts of a step of the model, and after them the results of the step.
+/// The parts of a step of the model, followed by the results of the step.
 struct Steps<'a> {
     pieces: RecordMessages<'a>,
     results: Vec<(&'a str, RecordPart<'a>)>,
-    /// Whether a tool invocation of version 4 is in the step: there the next text begins another step.
+    /// Whether the step has a tool invocation of version 4: then the next text begins another step.
     has_invocation: bool,
-    /// Copies of results that version 4 writes beside the parts, by call.
+    /// Copies of results that version 4 writes in addition to the parts, by call.
     copies: HashMap<Str, &'a str>,
 }
 
@@ -137,7 +137,7 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    /// The call of a tool of this name, or the one that it says, and its result.
+    /// Adds the call of a tool with its result. The name is `name`, or else the one in the part.
     fn tool(
         &mut self,
         whole: &Arc<str>,
@@ -195,7 +195,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// The result of a call that failed, or that a person did not allow.
+/// The result of a call that failed, or that a person rejected.
 fn failed<'a>(whole: &Arc<str>, id: Str, reason: Option<&'a str>) -> RecordPart<'a> {
     let mut failed = RecordPart::tool_result(whole, id, reason);
     if let Part::ToolResult(result) = &mut failed.part {
@@ -204,7 +204,7 @@ fn failed<'a>(whole: &Arc<str>, id: Str, reason: Option<&'a str>) -> RecordPart<
     failed
 }
 
-/// Reasoning, sealed if a provider has put its seal beside it; none, if it says nothing.
+/// Reasoning, with the seal of a provider if there is one. `None` if it is empty.
 pub(super) fn reasoning<'a>(
     whole: &Arc<str>,
     block: &'a str,
@@ -233,7 +233,7 @@ pub(super) fn reasoning<'a>(
     ))
 }
 
-/// A file that a `url` names or holds.
+/// A file that a `url` names or contains.
 fn file<'a, const N: usize>(
     whole: &Arc<str>,
     block: &'a str,

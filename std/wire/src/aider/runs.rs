@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// The speaker of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speaker {
-    /// Nobody: a run of aider begins.
+    /// No speaker: a run of aider begins.
     Start,
     User,
     /// aider itself.
@@ -22,16 +22,16 @@ pub(super) struct Run {
     pub(super) range: Range<usize>,
 }
 
-/// The signs by which the lines of a history are told apart.
+/// The signs that identify the speaker of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marks {
-    /// The lines of the user end in two spaces, as aider writes them.
+    /// The lines of the user end in two spaces, in aider's form.
     Spaced,
-    /// No line that begins as one of the user does ends in two spaces.
+    /// No line with the beginning of a user's line ends in two spaces.
     Bare,
 }
 
-/// Whether `text` begins as a history of aider does.
+/// Whether `text` begins like a history of aider.
 pub(crate) fn is_history(text: &str) -> bool {
     text.trim_start().starts_with(Speaker::Start.mark())
 }
@@ -99,7 +99,7 @@ impl Speaker {
         }
     }
 
-    /// The text that the speaker says in a run.
+    /// The text of the speaker in a run.
     pub(super) fn said(self, run: &str) -> Cow<'_, str> {
         if self == Self::Assistant {
             let text = run.trim();
@@ -120,14 +120,14 @@ impl Speaker {
         }
     }
 
-    /// The lines in which the speaker says `text`, in the place of `run` if there is one.
+    /// The lines of the speaker with `text`, in the place of `run` if there is one.
     pub(super) fn lines(self, text: &str, run: Option<&str>) -> String {
         let line_break = if run.is_some_and(|run| run.contains("\r\n")) { "\r\n" } else { "\n" };
         let has_end = run.is_none_or(|run| run.lines().any(|line| line.ends_with(END)));
         let line = |line: &str| match (self, has_end) {
             (Self::Assistant, _) => line.to_owned(),
             (_, true) => format!("{}{line}{END}", self.mark()),
-            // Spaces at the end of one line of the user would make headings of all others.
+            // If one line of the user ended in spaces, all others would become headings.
             (_, false) => format!("{}{}", self.mark(), line.trim_end()),
         };
         let text = if self == Self::Assistant { text.trim() } else { text };
@@ -135,7 +135,7 @@ impl Speaker {
     }
 }
 
-/// Whether a line begins as one of the user does.
+/// Whether a line begins like a line of the user.
 pub(super) fn is_marked(line: &str) -> bool {
     line.starts_with(Speaker::User.mark())
 }

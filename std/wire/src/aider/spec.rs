@@ -1,4 +1,4 @@
-//! Histories, told, read and written.
+//! Recognises, reads and writes histories.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Insertion, SourceRecordId, Transcript};
 use crate::{Format, WireError, WireErrorKind};
 
-/// The row of aider.
+/// The row of aider in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::Aider),
     keys: &[],
@@ -46,7 +46,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
         return Err(WireError::shape(what).with_offset(0));
     }
     let mut conversation = Conversation::new(Format::Aider, "");
-    // A new line of the user has the spaces that the others have lost.
+    // A new line of the user would end in spaces, which the other lines have lost.
     if marks == Marks::Bare && runs.iter().any(|run| run.speaker == Speaker::User) {
         conversation.insertion = Insertion::Nowhere;
     }
@@ -70,7 +70,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
 /// A run of aider while its lines are read.
 #[derive(Debug, Default)]
 struct Session {
-    /// The line that it begins with, unless that is the first of the file.
+    /// The line that begins the run, unless it is the first line of the file.
     start: Option<usize>,
     is_later: bool,
     /// The last message so far.
@@ -84,7 +84,7 @@ impl Session {
         self.is_later = true;
     }
 
-    /// Has its first line left out with its last message; without one, with the last message before it.
+    /// Hides the run's first line together with its last message, or, without one, with the last message before it.
     fn end(&mut self, transcript: &mut Transcript, list: u32) {
         if let (Some(start), Some(last)) = (self.start.take(), self.last) {
             transcript.hide(list, start, last);
@@ -92,7 +92,7 @@ impl Session {
     }
 }
 
-/// The message that a run is; none, if it says nothing.
+/// The message of a run; none if its text is empty.
 pub(super) fn message(source: &Arc<str>, speaker: Speaker, run: &str) -> Option<Message> {
     let said = speaker.said(run);
     if said.trim().is_empty() {
@@ -115,7 +115,7 @@ pub(super) fn message(source: &Arc<str>, speaker: Speaker, run: &str) -> Option<
     })
 }
 
-/// Whether a text of the user is a command to aider, of which a model gets no request; or nothing at all.
+/// Whether a text of the user is a command to aider that sends no request to a model, or is empty.
 fn is_command(said: &str) -> bool {
     let said = said.trim();
     if said == "<blank>" || said.starts_with('!') {
@@ -123,12 +123,12 @@ fn is_command(said: &str) -> bool {
     }
     let Some(command) = said.strip_prefix('/') else { return false };
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
-    // aider takes the beginning of a command for the whole.
+    // aider accepts the beginning of a command's name.
     let is_asked = !rest.trim().is_empty() && REQUESTS.iter().any(|request| request.starts_with(name));
     name != "ok" && !is_asked
 }
 
-/// An empty output of the program, as aider writes it: no message, and what stands before and behind it is not one text.
+/// An empty output of the program, in aider's form. It is no message, and separates the texts before and behind it.
 const APART: &str = ">  ";
 
 /// Commands whose text goes to a model.
@@ -152,7 +152,7 @@ fn write(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireE
         return Err(form("a message without a word"));
     }
     if speaker == Speaker::Assistant {
-        // Where the text that was read has a heading, the lines of the user end in spaces.
+        // If the text that was read has a heading, the lines of the user end in spaces.
         let has_heading = record.is_some_and(|record| record.lines().any(is_marked));
         let marks = if has_heading { Marks::Spaced } else { Marks::Bare };
         if text.lines().any(|line| marks.speaker(line) != Speaker::Assistant) {

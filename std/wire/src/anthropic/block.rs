@@ -14,7 +14,7 @@ use crate::expect::{expect_object, expect_text, new_media, optional_text, presen
 use crate::json::known::Value;
 use crate::json::{self, ValueKind};
 
-/// The parts that `content`, a text or a list of blocks, is; each with the block's own text. Empty texts are no parts.
+/// The parts of `content`, a text or a list of blocks, each with the text of its block. Empty texts are no parts.
 pub(super) fn parts<'a>(
     whole: &Arc<str>,
     content: impl Into<Value<'a>>,
@@ -22,8 +22,8 @@ pub(super) fn parts<'a>(
     parts_in(whole, content.into(), Where::Message)
 }
 
-/// The place of a block. A result within a result is no block of the format: it is kept as it is written, so that no text makes the reader
-/// recurse.
+/// The place of a block. A result within a result is no block of the format: it stays unchanged, so that no text makes
+/// the reader recurse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Where {
     Message,
@@ -56,7 +56,7 @@ fn parts_in<'a>(
     }
 }
 
-/// The members of a block that are read, as they are written: one look at a block, which may be long.
+/// The members of a block that are read, unchanged, in a single scan, because a block may be long.
 struct Fields<'a> {
     kind: Option<&'a str>,
     text: Option<&'a str>,
@@ -96,7 +96,7 @@ const FIELDS: [&str; 12] = [
     "source",
 ];
 
-/// The part that the block `raw` is; none for an empty text.
+/// Reads the block `raw` as a part; none for an empty text.
 fn part<'a>(
     whole: &Arc<str>,
     block: Value<'a>,
@@ -121,7 +121,7 @@ fn part<'a>(
         }
         "tool_use" => call(whole, raw, &fields, CallKind::Function)?,
         "server_tool_use" | "mcp_tool_use" => call(whole, raw, &fields, CallKind::Hosted)?,
-        // One that is not known yet.
+        // A type that is not known yet.
         other if other.ends_with("_tool_use") && fields.name.is_some() => {
             call(whole, raw, &fields, CallKind::Hosted)?
         }
@@ -157,7 +157,8 @@ fn call(whole: &Arc<str>, raw: &str, fields: &Fields<'_>, kind: CallKind) -> Res
     Ok(Part::ToolCall(call))
 }
 
-/// A result. A result of the provider's own tools is read where it is text, and else kept as it is written, block by block.
+/// Reads a result. A result of the provider's own tools is read if it is text. Otherwise it stays unchanged, block by
+/// block.
 fn result<'a>(whole: &Arc<str>, block: Value<'a>, fields: &Fields<'a>) -> Result<Part, WireError> {
     let raw = block.text();
     let id = optional_text(raw, fields.answers, "tool_use_id")?.unwrap_or_default();
@@ -181,7 +182,7 @@ fn result<'a>(whole: &Arc<str>, block: Value<'a>, fields: &Fields<'a>) -> Result
     Ok(Part::ToolResult(result))
 }
 
-/// Media whose source is known; `None` for another, for example a document that is a list of blocks.
+/// Media with a known source; `None` for another source, for example a document that is a list of blocks.
 fn media(
     whole: &Arc<str>,
     raw: &str,
@@ -207,8 +208,9 @@ fn media(
     Ok(found.flatten().map(|(mime, place)| new_media(kind, mime, place)))
 }
 
-/// The part of a compaction block: its text can be read, all else (`encrypted_content`, `signature`, `tool_changes`, `cache_control`) can
-/// only be sent back. Sealed content alone is the opaque part itself; with others beside it, an object of them as they are written.
+/// Reads a compaction block: its text is readable, and all other members (`encrypted_content`, `signature`,
+/// `tool_changes`, `cache_control`) can only be sent back. If sealed content is the only other member, it is the opaque
+/// part itself. Otherwise the opaque part is an object of these members, unchanged.
 fn compaction(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
     let [content] = json::known::fields(raw, &["content"])?;
     let text = optional_text(raw, content, "content")?.unwrap_or_default();
@@ -240,7 +242,7 @@ fn needed<'a>(raw: &str, value: Option<&'a str>, key: &'static str) -> Result<Co
     })
 }
 
-/// The id of redacted reasoning, as Pydantic AI names it: without it a signature belongs to a text that is not shown.
+/// The id of redacted reasoning, as in Pydantic AI. Without it a signature belongs to a text that is not shown.
 pub(super) static REDACTED: LazyLock<Str> = LazyLock::new(|| Str::from("redacted_thinking"));
 
 /// The format's name, shared by all messages.

@@ -10,14 +10,14 @@ use super::{FORMAT, PROVIDER};
 use crate::WireError;
 use crate::json::{self, ValueKind, push_quoted, quote};
 
-/// `content` of these parts: one text as itself, anything else as a list.
+/// Writes `content` with these parts: a single text as a JSON string, otherwise a list.
 pub(super) fn content(parts: &[Part]) -> Result<String, WireError> {
     let mut out = String::new();
     push_content(&mut out, parts)?;
     Ok(out)
 }
 
-/// Writes the `content` of these parts behind `out`, so that texts are copied once.
+/// Appends the `content` of these parts to `out`, so that texts are copied once.
 pub(super) fn push_content<'p>(
     out: &mut String,
     parts: impl IntoIterator<Item = &'p Part>,
@@ -78,7 +78,7 @@ fn small_block(part: &Part) -> Result<String, WireError> {
     }
 }
 
-/// Redacted reasoning is sealed data; a signature belongs to a text, which can be empty.
+/// Redacted reasoning is sealed data. A signature belongs to a text, which can be empty.
 fn thinking(reasoning: &Reasoning) -> String {
     match (&*reasoning.text, reasoning.opaque.as_deref()) {
         ("", Some(data)) if reasoning.id.as_ref() == Some(&*REDACTED) => {
@@ -100,7 +100,7 @@ fn tool_use(call: &ToolCall) -> Result<String, WireError> {
     Ok(format!(r#"{{"type":"{kind}","id":{id},"name":{name},"input":{input}}}"#))
 }
 
-/// The arguments, which the format wants as an object. A call without any says `{}`.
+/// The arguments as a JSON object, which the format requires. A call without arguments has `{}`.
 pub(super) fn input(call: &ToolCall) -> Result<&str, WireError> {
     let arguments = json::trim(&call.arguments);
     match arguments {
@@ -157,7 +157,7 @@ fn compaction(compaction: &CompactionPart) -> Result<String, WireError> {
     Ok(format!(r#"{{"type":"compaction","content":{content}{sealed}}}"#))
 }
 
-/// The error for what the format cannot say.
+/// The error for content that the format cannot represent.
 pub(super) fn unsupported(what: &str) -> WireError {
     WireError::unsupported(format!("Anthropic's Messages have no form for {what}"))
 }

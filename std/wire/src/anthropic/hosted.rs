@@ -1,4 +1,4 @@
-//! Outputs of Anthropic's own tools that are objects: the text in them, and its replacement.
+//! Outputs of Anthropic's own tools that are objects: their texts, and the replacement of the texts.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::json::{self, ValueKind, patch, quote};
 
 /// An object whose text is known.
 enum Returned<'a> {
-    /// The printed texts of a program: one for the output and one for errors. Files stay in the result, and the result with them.
+    /// The printed texts of a program: one for the output and one for errors. A result with files stays unchanged.
     Printed([Option<&'a str>; 2]),
-    /// A view of a file.
+    /// The text of a viewed file.
     Viewed(&'a str),
     /// A page, a document with its source.
     Fetched { document: &'a str, source: &'a str, data: &'a str },
@@ -48,7 +48,7 @@ impl<'a> Returned<'a> {
     }
 }
 
-/// The texts of what a tool returned as the object `raw`; `None` if it is not one whose text is known.
+/// The texts of a tool's output, the object `raw`; `None` if its kind is unknown.
 pub(super) fn texts(whole: &Arc<str>, raw: &str) -> Result<Option<Vec<Part>>, WireError> {
     let texts = match Returned::of(raw)? {
         Some(Returned::Printed(texts)) => texts,
@@ -59,8 +59,8 @@ pub(super) fn texts(whole: &Arc<str>, raw: &str) -> Result<Option<Vec<Part>>, Wi
     Ok(Some(texts.map(|text| Part::Text(share(whole, &text))).collect()))
 }
 
-/// The new `content` of a block of the type `kind`, in place of the object or list `content`, if the API does not take every content: it
-/// takes pages that were found only with what it has encrypted in them, or none.
+/// The new `content` of a block of the type `kind`, in the place of the object or list `content`, if the API restricts
+/// the content. The API accepts found pages only with their encrypted content, or no pages.
 pub(super) fn patched(kind: &str, content: &str, parts: &[Part]) -> Result<Option<String>, WireError> {
     let texts = parts.iter().map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None });
     let Some(texts) = texts.collect::<Option<Vec<_>>>() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! One message of the wire, as the messages that it is.
+//! Reads one message of the wire as one or more messages.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::json::known::Value;
 use crate::json::{self, ValueKind};
 use crate::{WireError, WireErrorKind};
 
-/// The messages that the object `text`, a slice of `whole`, is: one, or several if it mixes results with other blocks.
+/// The messages in the object `text`, a slice of `whole`: one, or several if it mixes results with other blocks.
 pub(crate) fn messages<'a>(whole: &Arc<str>, text: impl Into<Value<'a>>) -> Result<Vec<Message>, WireError> {
     messages_and_usage(whole, text.into()).map(|(messages, _)| messages)
 }
 
-/// The messages of the object, and its report as it is written: one look at a message, which may be long.
+/// The messages in the object, and its report of usage as JSON, from a single scan, because a message may be long.
 pub(crate) fn messages_and_usage<'a>(
     whole: &Arc<str>,
     text: Value<'a>,
@@ -52,7 +52,7 @@ fn of_fields<'a>(
     let role = runs.first().map_or(role, |run| run.role);
     let parts = blocks.into_iter().filter_map(|(part, _)| part).collect();
     let mut message = Message::new(role, parts);
-    // A response is its message, and its id names both.
+    // A response and its message have the same id.
     if let Some(id) = optional_text(text, id, "id")?.filter(|_| role == Role::Assistant) {
         let id = share(whole, &id);
         message = message.with_id(id.clone()).with_response_id(id);
@@ -60,7 +60,7 @@ fn of_fields<'a>(
     Ok(vec![message.with_wire(WireText::new(NAME.clone(), share(whole, text)))])
 }
 
-/// The system message that `system`, a text or a list of blocks, is.
+/// The system message in `system`, a text or a list of blocks.
 pub(super) fn instructions(whole: &Arc<str>, system: &str) -> Result<Message, WireError> {
     let parts = block::parts(whole, system)?.into_iter().filter_map(|(part, _)| part).collect();
     Ok(Message::new(Role::System, parts).with_wire(WireText::new(NAME.clone(), share(whole, system))))
@@ -73,7 +73,8 @@ pub(super) struct Run {
     pub(super) end: usize,
 }
 
-/// The runs of blocks of a message of this role: each result of a call of the caller's alone, others between them together.
+/// The runs of blocks of a message of this role: each result of a function call alone, and the blocks between results
+/// together.
 pub(super) fn runs(role: Role, blocks: &[(Option<Part>, &str)]) -> Vec<Run> {
     let answered = AnsweredCalls::of(role, blocks.iter().filter_map(|(part, _)| part.as_ref()));
     let is_result = |at: usize| match blocks.get(at) {
@@ -93,7 +94,7 @@ pub(super) fn runs(role: Role, blocks: &[(Option<Part>, &str)]) -> Vec<Run> {
     runs
 }
 
-/// The messages of several runs. The text of each is what its blocks take in the list.
+/// The messages of several runs. The text of each is the range of its blocks in the list.
 fn split(
     whole: &Arc<str>,
     text: &str,
@@ -131,7 +132,7 @@ fn role(raw: &str) -> Result<Role, WireError> {
     }
 }
 
-/// The content of a record: of a message, or of instructions, which are nothing else.
+/// The content of a record: that of a message, or the instructions themselves.
 pub(super) fn content(record: &str) -> Result<&str, WireError> {
     match ValueKind::of(record) {
         ValueKind::Object => Ok(json::known::field(record, "content")?.unwrap_or("[]")),

@@ -15,7 +15,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError, cline};
 
-/// The row of Anthropic's Messages.
+/// The row of Anthropic's Messages in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::Anthropic),
     keys: &["messages", "system"],
@@ -29,7 +29,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 
 fn sign(body: &Body<'_>) -> Fit {
     if body.value().is_some_and(document::is_message) {
-        // One message alone is a response, or nothing that anybody writes to a file.
+        // A single message is a response, with a certain sign. Files hold no other single messages.
         return body.value().map(sign_of).filter(|fit| matches!(fit, Fit::Certain(_))).unwrap_or(Fit::No);
     }
     let Some(sample) = body.sample("messages").filter(|_| cline::sign_of(body).is_none()) else {
@@ -135,7 +135,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     }
 }
 
-/// A response, or another message that stands alone.
+/// Reads a response, or another single message.
 fn read_one(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     let text = body.value().unwrap_or_default();
     let messages = messages(body.source, text)?;
@@ -168,7 +168,7 @@ fn read_messages(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), Wir
     Ok(())
 }
 
-/// The messages that an element is; a request reports nothing.
+/// The messages of an element. A request has no report of usage.
 fn read_element(source: &Arc<str>, text: Value<'_>) -> Result<(Vec<Message>, Option<Usage>), WireError> {
     Ok((messages(source, text)?, None))
 }

@@ -1,4 +1,4 @@
-//! Records written anew, or patched.
+//! Writes new records, and patches old ones.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::WireError;
 use crate::json::{self, ValueKind, patch, quote};
 use crate::patch_parts::Elements;
 
-/// The record `source` with these messages in it, or a new one.
+/// Writes the record `source` with these messages, or a new record.
 pub(crate) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
     let Some(source) = source else { return fresh(messages).map(Some) };
     let parts: Vec<Part> = messages.iter().flat_map(|message| message.parts()).cloned().collect();
@@ -37,8 +37,8 @@ fn fresh(messages: &[&Message]) -> Result<String, WireError> {
     Ok(record)
 }
 
-/// `content` with these parts: blocks that say the same keep their text, those that answer or make the same call are
-/// patched.
+/// Writes `content` with these parts. Unchanged blocks keep their text, and blocks with the id of a call or a result
+/// are patched.
 fn patched_content(content: &str, parts: &[Part]) -> Result<String, WireError> {
     let whole: Arc<str> = Arc::from("");
     let known = block::parts(&whole, content)?;
@@ -57,7 +57,7 @@ fn patched_content(content: &str, parts: &[Part]) -> Result<String, WireError> {
 
 const BLOCKS: Elements<Part> = Elements { key, fresh: encode::block, patched: patched_block };
 
-/// The identity of a block, which stays when its content changes: the call that it makes or answers.
+/// The identity of a block, which stays when its content changes: the id of the call that it makes or answers.
 fn key(part: &Part) -> Option<(bool, &str)> {
     match part {
         Part::ToolCall(ToolCall { id, .. }) => Some((true, id)),

@@ -12,7 +12,7 @@ use crate::json::known::Members;
 use crate::json::{self, ValueKind};
 use crate::slots::{RecordPart, SlotForm, blocks};
 
-/// The part that a block is, and whether it is of a tool that the service ran.
+/// The part of a block, and whether it belongs to a tool that the service ran.
 pub(super) fn part<'a>(
     whole: &Arc<str>,
     block: &'a str,
@@ -46,7 +46,7 @@ pub(super) fn part<'a>(
     Ok((Some(media(whole, block, &found)?.unwrap_or_else(|| unknown(whole, block))), false))
 }
 
-/// A part of a kind that is not known: its first key names it.
+/// A part of an unknown kind. Its kind is its first key.
 fn unknown<'a>(whole: &Arc<str>, block: &'a str) -> RecordPart<'a> {
     let mut kind = Str::default();
     let _ = json::members(block, |key, _| {
@@ -107,7 +107,7 @@ fn reasoning<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Option<RecordPart<'a>
     let found = Members::of(raw, &["reasoningText", "redactedContent"]);
     let Some(said) = found.get("reasoningText")?.filter(|said| ValueKind::of(said) == ValueKind::Object)
     else {
-        // Bytes are a text in base64; a program that serializes them otherwise keeps them as they are written.
+        // Bytes are a text in base64. Another form, from a program that serializes them differently, stays unchanged.
         let mut sealed = Reasoning::new("");
         sealed.opaque = found.get("redactedContent")?.map(|raw| match ValueKind::of(raw) {
             ValueKind::Text => share(whole, &json::decode(raw)),
@@ -125,7 +125,7 @@ fn reasoning<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Option<RecordPart<'a>
     Ok(Some(RecordPart::new(Part::Reasoning(reasoning)).with_slot(slot, SlotForm::Text)))
 }
 
-/// An image, a document, a video or a sound with its bytes or its place.
+/// An image, a document, a video or a sound, with its bytes or its location.
 fn media<'a, const N: usize>(
     whole: &Arc<str>,
     block: &'a str,
@@ -159,7 +159,7 @@ fn media<'a, const N: usize>(
 /// A note in the place of a block.
 const TEXT_BLOCK: SlotForm = SlotForm::Around(r#"{"text":"#, "}");
 
-/// The keys of media, and how their type begins.
+/// The keys of media, and the beginning of their MIME type.
 const MEDIA: [(&str, &str); 4] =
     [("image", "image"), ("document", "application"), ("video", "video"), ("audio", "audio")];
 

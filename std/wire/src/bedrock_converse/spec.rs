@@ -1,4 +1,4 @@
-//! Requests, answers and lists of messages, told and read.
+//! Recognises and reads requests, responses and lists of messages.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript, UsageEntry};
 use crate::{Format, WireError, usage};
 
-/// The row of Converse.
+/// The row of Converse in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::BedrockConverse),
     keys: &["messages", "system", "output", "usage"],
@@ -39,7 +39,7 @@ fn sign(body: &Body<'_>) -> Fit {
     }
 }
 
-/// The message of an answer.
+/// The message of a response.
 fn answer<'a>(body: &Body<'a>) -> Result<Option<&'a str>, WireError> {
     match body.field("output").filter(|output| ValueKind::of(output) == ValueKind::Object) {
         Some(output) => json::nested(body.text(), output, "/output", |output| json::field(output, "message")),
@@ -66,7 +66,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// A message that stands alone, at a place in the body.
+/// Reads a single message at a place in the body.
 fn read_one(
     transcript: &mut Transcript,
     body: &Body<'_>,
@@ -95,11 +95,11 @@ fn fresh(message: &Message, _like: Option<&str>) -> Result<String, WireError> {
     Ok(format!(r#"{{"role":{role},"content":[{{"text":{text}}}]}}"#))
 }
 
-/// The messages that a record is: a message, or the list of instructions beside the messages.
+/// The messages of a record: a message, or the list of instructions, a field next to the messages.
 fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     match ValueKind::of(raw) {
         ValueKind::Array => return slots::list(whole, (raw, raw), ("", Role::System), part),
-        // Some libraries take a text.
+        // Some libraries accept a text.
         ValueKind::Text => {
             let mut pieces = RecordMessages::new(Role::System);
             pieces.extend(raw, RecordPart::text(whole, Some(raw)));

@@ -1,4 +1,4 @@
-//! The messages of a conversation.
+//! Reads the messages of a conversation.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::json::{self, ValueKind, quote};
 #[derive(Debug)]
 pub(super) struct Said {
     role: Role,
-    /// The name of the tool that is called.
+    /// The name of the called tool.
     called: Option<Str>,
     parts: Vec<Part>,
-    /// Whether ChatGPT wrote it in the place of the user.
+    /// Whether ChatGPT wrote the content in the place of the user.
     is_context: bool,
 }
 
-/// The role of a message among the calls around it.
+/// The role of a message in the sequence of calls and results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speech {
     Nothing,
@@ -55,7 +55,7 @@ impl Said {
             Some(content) => json::nested(raw, content, "/content", |content| parts(source, content))?,
             None => (Str::default(), Vec::new()),
         };
-        // What ChatGPT knows of the user, and what the model has noted of them.
+        // ChatGPT's knowledge of the user, and the model's notes about the user.
         let is_context = matches!(&*kind, "user_editable_context" | "model_editable_context");
         Ok(Self { role, called: is_call.then(|| tool_name(recipient)), parts, is_context })
     }
@@ -69,7 +69,7 @@ impl Said {
         }
     }
 
-    /// The message of this name, which answers `call` if it is a result; none, if it says nothing.
+    /// The message with this id. A result answers `call`. None if there is no content.
     pub(super) fn message(&self, name: &Str, call: Option<Str>, is_answered: bool) -> Option<Message> {
         let parts = self.parts.clone();
         let outside = |kind| Attribution::new(FORMAT, kind, Authority::Retrieved);
@@ -96,7 +96,7 @@ impl Said {
     }
 }
 
-/// The name of a tool as providers allow it: `web.run` is `web_run`.
+/// The name of a tool with allowed characters only: `web.run` becomes `web_run`.
 fn tool_name(recipient: Str) -> Str {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     match recipient.chars().all(is_allowed) {
@@ -105,7 +105,7 @@ fn tool_name(recipient: Str) -> Str {
     }
 }
 
-/// The arguments of a call: its texts, if they are a JSON object, or one that holds them.
+/// The arguments of a call: its text, if it is a JSON object, otherwise an object with its texts.
 fn arguments(parts: &[Part]) -> Str {
     let texts: Vec<_> =
         parts.iter().filter_map(|part| if let Part::Text(text) = part { Some(text) } else { None }).collect();
@@ -126,7 +126,7 @@ fn parts(source: &Arc<str>, content: &str) -> Result<(Str, Vec<Part>), WireError
     let kind = found.text(source, "content_type")?;
     let mut parts = Vec::new();
     match &*kind {
-        // How long it thought, for people.
+        // The duration of the model's reasoning, for people.
         "reasoning_recap" => return Ok((kind, parts)),
         "thoughts" => {
             each(content, (found.get("thoughts")?, "thoughts"), |thought| {
@@ -152,7 +152,7 @@ fn parts(source: &Arc<str>, content: &str) -> Result<(Str, Vec<Part>), WireError
         let said = found.get(key)?.filter(|said| ValueKind::of(said) == ValueKind::Text && *said != "\"\"");
         parts.extend(said.map(|said| Part::Text(share(source, &json::decode(said)))));
     }
-    // A kind of content that is new.
+    // An unknown kind of content.
     if parts.is_empty()
         && found.get("parts")?.is_none()
         && TEXTS.iter().all(|key| matches!(found.get(key), Ok(None)))
@@ -162,7 +162,7 @@ fn parts(source: &Arc<str>, content: &str) -> Result<(Str, Vec<Part>), WireError
     Ok((kind, parts))
 }
 
-/// The part that an element of `parts` is: a text; pictures and sounds are in other files, and are unknown parts.
+/// The part of an element of `parts`: a text. Pictures and sounds are in other files, and are unknown parts.
 fn one(source: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
     match ValueKind::of(raw) {
         ValueKind::Text => {
@@ -191,7 +191,7 @@ fn each<'a>(
     json::nested(raw, list, format_args!("/{key}"), |list| crate::slots::blocks(list, &mut visit))
 }
 
-/// The keys of content that are texts to the model.
+/// The keys of content with texts for the model.
 const TEXTS: [&str; 5] = ["user_profile", "user_instructions", "model_set_context", "text", "result"];
 
 const CONTENT: [&str; 8] = [

@@ -1,4 +1,4 @@
-//! Exports, told and read.
+//! Recognises and reads exports.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::Transcript;
 use crate::{Format, WireError, WireErrorKind};
 
-/// The row of ChatGPT.
+/// The row of ChatGPT in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::ChatGpt),
     keys: &["mapping", "current_node", "title"],
@@ -34,7 +34,7 @@ fn sign(body: &Body<'_>) -> Fit {
     })
 }
 
-/// Whether the members of `mapping` are nodes, and one of them has a message; `None` if they are none.
+/// Whether the members of `mapping` are nodes and one of them has a message. `None` if one of them is no node.
 fn is_mapping(mapping: &str) -> Option<bool> {
     let (mut all, mut any) = (true, false);
     let scanned = json::raw_members(mapping, |_, node| {
@@ -60,11 +60,11 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
 /// A node of a conversation.
 struct Node<'a> {
     name: Str,
-    /// The message, and what it says.
+    /// The message and its content.
     message: Option<(&'a str, Said)>,
 }
 
-/// Adds the conversation `raw`, which stands at `path`, and its branches. Whether `leaf` is its id, or that of one of its
+/// Adds the conversation `raw` at `path`, and its branches. Returns whether `leaf` is its id, or the id of one of its
 /// messages.
 fn conversation(
     transcript: &mut Transcript,
@@ -97,7 +97,7 @@ fn conversation(
     Ok(branches.add_to(transcript, (Format::ChatGpt, path), (id, label), (leaf, current)))
 }
 
-/// The nodes of a mapping, each behind its parent, which is a number among them.
+/// The nodes of a mapping, each behind its parent, with the number of the parent.
 fn nodes<'a>(source: &Arc<str>, mapping: &'a str) -> Result<Vec<Ordered<Node<'a>>>, WireError> {
     let mut found = Vec::new();
     json::members(mapping, |key, node| {
@@ -124,10 +124,11 @@ fn nodes<'a>(source: &Arc<str>, mapping: &'a str) -> Result<Vec<Ordered<Node<'a>
     parents_first(found.into_iter().map(|(parent, node)| (number(parent), node)).collect())
 }
 
-/// For each node that is a result, the node of its call: the last on the way to it, if on every way behind the call one result answers it.
+/// For each node with a result, the node of its call: the last call on the path to it, if exactly one result answers
+/// the call on every path behind the call.
 fn answers(nodes: &[Ordered<Node<'_>>]) -> Vec<Option<usize>> {
     let parents: HashSet<_> = nodes.iter().filter_map(|node| node.parent).collect();
-    // The call that waits for a result at each node.
+    // The open call at each node.
     let mut open: Vec<Option<usize>> = Vec::with_capacity(nodes.len());
     let (mut answers, mut left_open) = (Vec::with_capacity(nodes.len()), HashSet::new());
     for (at, Ordered { parent, node, .. }) in nodes.iter().enumerate() {

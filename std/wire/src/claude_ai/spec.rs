@@ -1,4 +1,4 @@
-//! Exports, told and read.
+//! Recognises and reads exports.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::Transcript;
 use crate::{Format, WireError, WireErrorKind};
 
-/// The row of claude.ai.
+/// The row of claude.ai in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::ClaudeAi),
     keys: &["chat_messages"],
@@ -48,7 +48,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     })
 }
 
-/// Adds the conversation `raw`, which stands at `path`, and its branches. Whether `leaf` is its id, or that of one of its
+/// Adds the conversation `raw` at `path`, and its branches. Returns whether `leaf` is its id, or the id of one of its
 /// messages.
 fn conversation(
     transcript: &mut Transcript,
@@ -76,7 +76,7 @@ fn conversation(
         return Err(WireError::new(WireErrorKind::DuplicateKey, "two messages have the same `uuid`"));
     }
     let nodes = found.iter().enumerate().map(|(at, (_, parent, ..))| {
-        // In exports without parents, each message is behind the one before it.
+        // In exports without parents, the message before a message is its parent.
         if has_parents { known(parent) } else { at.checked_sub(1) }
     });
     let parents: Vec<_> = nodes.collect();
@@ -91,7 +91,7 @@ fn conversation(
     Ok(branches.add_to(transcript, (Format::ClaudeAi, path), (id, label), (leaf, current)))
 }
 
-/// The messages that an element of `chat_messages` is.
+/// The messages of an element of `chat_messages`.
 fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "a message")?;
     let found = Members::of(raw, &["sender", "text", "content", "attachments", "files"]);
@@ -111,7 +111,7 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, 
                     |kind| RecordPart::new(Part::Unknown(UnknownPart::new(FORMAT, kind, share(whole, raw))));
                 let part = match block(whole, raw)? {
                     Ok(part) => part,
-                    // How much room the model had, as claude.ai counts.
+                    // The token budget of the model, as claude.ai counts it.
                     Err(kind) if kind == "token_budget" => None,
                     Err(kind) => Some(unknown(kind)),
                 };
@@ -120,7 +120,7 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, 
             })
         })?;
     }
-    // Beside blocks that are no text it is a note for people who cannot see them.
+    // In a message with blocks that are no text, the text is a note for people who cannot see the blocks.
     if said.is_empty() {
         said.extend(RecordPart::text(whole, found.get("text")?).map(|text| (raw, text)));
     }
@@ -144,7 +144,7 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, 
     Ok(spoken(role, said))
 }
 
-/// The messages that these parts are: a call that is answered among them, and its result as a tool's.
+/// The messages of these parts. A call with a result among them is a function call, and its result is a tool message.
 fn spoken<'a>(role: Role, said: Vec<(&'a str, RecordPart<'a>)>) -> Vec<RecordMessage<'a>> {
     let id = |part: &Part, is_call: bool| match part {
         Part::ToolCall(call) if is_call => Some(call.id.clone()),

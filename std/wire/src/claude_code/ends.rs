@@ -1,41 +1,43 @@
-//! All conversations of a tree of lines in one walk over it: most of them begin alike, and none is looked at by itself.
+//! Finds all conversations of a tree of lines in a single walk, because most conversations have a common beginning.
 //!
-//! A conversation is the way to its end. Lines of one response that hang together belong to every way over one of them. Beside
-//! the way it has *spurs*: answers that hang on the line of their call, while the way goes on elsewhere. The latest answer to
-//! a call is its spur, and the way has it unless something on it answers that call again.
+//! A conversation is the path to its end. All linked lines of one response belong to each path over one of them. In
+//! addition to the path it has *spurs*: answers whose parent is the line of their call, while the path continues
+//! elsewhere. The latest answer to a call is its spur. The conversation has the spur unless a line of the path answers
+//! the call again.
 
 use std::collections::{HashMap, HashSet};
 
 use super::tree::Tree;
 use crate::forest::{Key, KeyMap, NONE, narrow, wide};
 
-/// The ends of the conversations of a file, and how many messages there are up to each line.
+/// The ends of the conversations of a file, and the number of messages up to each line.
 #[derive(Debug, Default)]
 pub(super) struct Ends {
-    /// The one that goes on, and then the others in the order of the file.
+    /// The end of the active conversation, and then the other ends in the order of the file.
     pub(super) lines: Vec<usize>,
-    /// By lines: how many messages a conversation has that ends there.
+    /// For each line, the number of messages of a conversation that ends there.
     counts: Vec<u32>,
-    /// By lines: how many conversations have it.
+    /// For each line, the number of conversations that have it.
     pub(super) holders: Vec<u32>,
-    /// The spurs, those of one line one after the other, and by lines where its own begin.
+    /// The spurs, grouped by line, and for each line the range of its spurs.
     spurs: Vec<u32>,
     first: HashMap<usize, (u32, u32)>,
 }
 
-/// The state of a walk over a tree, at its line.
+/// The state of a walk over a tree, at its current line.
 struct Walk<'t> {
     tree: &'t Tree,
     ends: Ends,
-    /// By lines: whether it is the last of a conversation.
+    /// For each line, whether a conversation ends there.
     is_end: Vec<bool>,
-    /// Number of messages of the conversation that ends here.
+    /// Number of messages of a conversation that would end here.
     messages: u32,
-    /// Number of ends that were passed.
+    /// Number of ends that the walk has passed.
     passed: u32,
-    /// The calls on the way, each with the lines that make it; and with the spur of each.
+    /// The calls on the path, each with the spurs of the lines that make it.
     calls: KeyMap<Vec<u32>>,
-    /// By spurs: how often the way answers it, since when it is not answered, and how many conversations had it until then.
+    /// For each spur: the number of answers on the path, the ends passed when it was last unanswered, and the number of
+    /// conversations with it until then.
     states: HashMap<u32, State>,
 }
 
@@ -47,7 +49,7 @@ struct State {
 }
 
 impl Ends {
-    /// The ends of the conversations of `tree`, of which the one that ends with `active` goes on.
+    /// The ends of the conversations of `tree`. The conversation that ends with `active` is the active one.
     pub(super) fn of(tree: &Tree, active: usize) -> Self {
         let (spurs, first) = spurs(tree);
         let is_spur: HashSet<u32> = spurs.iter().copied().collect();
@@ -55,7 +57,7 @@ impl Ends {
         for (line, is_end) in is_end.iter_mut().enumerate() {
             *is_end &= !is_spur.contains(&narrow(line));
         }
-        // A line without a message ends with the message before it.
+        // If a line has no message, the message before it is the end.
         let own = tree.top(tree.forest.up(active).find(|line| tree.holds(*line)).unwrap_or(active));
         if let Some(is_end) = is_end.get_mut(own) {
             *is_end = true;
@@ -84,7 +86,7 @@ impl Ends {
         self.counts.get(tree.top(line)).copied().unwrap_or_default()
     }
 
-    /// The lines of the conversation that ends with `end`, in its order.
+    /// The lines of the conversation that ends with `end`, in order.
     pub(super) fn lines(&self, tree: &Tree, end: usize) -> Vec<usize> {
         let mut tops: Vec<_> = tree.forest.up(end).map(|line| tree.top(line)).collect();
         tops.dedup();
@@ -130,7 +132,7 @@ fn calls_of(tree: &Tree, answers: u32) -> impl Iterator<Item = Key> {
     tree.answers(answers as usize).unwrap_or_default().iter().copied()
 }
 
-/// By the first lines of responses: whether it holds a message, and nothing that follows does.
+/// For the first line of each response, whether it has a message and no later line has one.
 fn leaves(tree: &Tree) -> Vec<bool> {
     let (mut holds, mut below) = (vec![false; tree.len()], vec![false; tree.len()]);
     for line in (0..tree.len()).rev() {
@@ -152,8 +154,8 @@ fn leaves(tree: &Tree) -> Vec<bool> {
     holds.iter().zip(below).map(|(holds, below)| *holds && !below).collect()
 }
 
-/// The spurs of a tree: of the lines that hang on a line and answer nothing but its calls, those that are the latest to answer
-/// each of theirs.
+/// The spurs of a tree. Candidates are the children of a line that only answer its calls. A spur is the latest answer
+/// to each of its calls.
 fn spurs(tree: &Tree) -> (Vec<u32>, HashMap<usize, (u32, u32)>) {
     let (mut spurs, mut first) = (Vec::new(), HashMap::new());
     for line in (0..tree.len()).filter(|line| !tree.calls(*line).is_empty()) {
@@ -206,7 +208,7 @@ impl Walk<'_> {
 
     fn enter(&mut self, top: usize) {
         let tree = self.tree;
-        // What it answers first: it does not answer its own calls.
+        // The answers come first: a line does not answer its own calls.
         self.answers(top, true);
         for line in tree.response_lines(top) {
             self.messages = self.messages.saturating_add(tree.messages(line));
@@ -227,7 +229,7 @@ impl Walk<'_> {
         if self.is_end.get(top) == Some(&true) {
             self.passed = self.passed.saturating_add(1);
         }
-        // Until it is left: how many ends were passed before it.
+        // Until the line is left, its value is the number of ends that were passed before it.
         if let Some(holders) = self.ends.holders.get_mut(top) {
             *holders = self.passed.saturating_sub(u32::from(self.is_end.get(top) == Some(&true)));
         }
@@ -258,8 +260,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Counts the conversations that have these spurs of the response `top`. Where some are in none, the latest of them is the
-    /// end of one, which has the others too.
+    /// Counts the conversations that have these spurs of the response `top`. If some spurs are in none, the latest of
+    /// them is the end of a conversation, which has the others too.
     fn list_spurs(&mut self, top: usize, mut spurs: Vec<u32>) {
         spurs.sort_unstable();
         let held = |walk: &Self, spur: u32| {
@@ -287,10 +289,10 @@ impl Walk<'_> {
         }
     }
 
-    /// Enters or leaves a line on the way that answers calls.
+    /// Enters or leaves a line of the path that answers calls.
     fn answers(&mut self, top: usize, is_entered: bool) {
         let Some(calls) = self.tree.answers(top) else { return };
-        // A spur is on the way in its own place.
+        // A spur on the path is in its own place.
         if self.states.contains_key(&narrow(top)) {
             return self.answer(narrow(top), is_entered);
         }
@@ -300,7 +302,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Enters or leaves an answer on the way to the call of a spur: the spur goes, or comes back.
+    /// Enters or leaves an answer on the path to the call of a spur: the spur is removed or restored.
     fn answer(&mut self, spur: u32, is_entered: bool) {
         let Some(state) = self.states.get_mut(&spur) else { return };
         let messages = self.tree.messages(spur as usize);

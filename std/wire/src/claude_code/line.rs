@@ -1,4 +1,4 @@
-//! The members of a line beside its message.
+//! The members of a line outside of its message.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use crate::WireError;
 use crate::expect::{expect_object, number, optional_text};
 use crate::json::{self, Spans, ValueKind};
 
-/// A line, as far as the forest needs it.
+/// The members of a line that the forest needs.
 #[derive(Debug, Default)]
 pub(super) struct Line<'a> {
     pub(super) uuid: Option<Cow<'a, str>>,
@@ -14,7 +14,7 @@ pub(super) struct Line<'a> {
     /// The last line before a compaction.
     pub(super) logical: Option<Cow<'a, str>>,
     pub(super) is_side: bool,
-    /// The message, if a model is to see it.
+    /// The message, if a model sees it.
     pub(super) message: Option<&'a str>,
     pub(super) boundary: Option<Boundary<'a>>,
     pub(super) is_summary: bool,
@@ -22,7 +22,7 @@ pub(super) struct Line<'a> {
     pub(super) title: Option<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
-/// A boundary at which the tool compacted.
+/// A boundary of a compaction by the tool.
 #[derive(Debug, Default)]
 pub(super) struct Boundary<'a> {
     pub(super) trigger: Cow<'a, str>,

@@ -11,12 +11,12 @@ use crate::WireError;
 use crate::json::Spans;
 use crate::outline::{Outline, OutlinedConversation, Outliner, Place, TreeLines};
 
-/// The lines of a file that have a place in its tree.
+/// The lines of a file with a place in its tree.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     tree: Tree,
     lines: TreeLines,
-    /// The long values of the line that is read.
+    /// The long values of the current line.
     spans: Spans,
 }
 
@@ -52,7 +52,7 @@ impl Outliner for Lines {
 }
 
 impl Lines {
-    /// Says where the messages of these lines stand, and what was reported of them.
+    /// Adds the places of the messages of these lines, and their reports of usage.
     fn place(&self, lines: &[usize], outline: &mut Outline) {
         let (mut reports, mut count) = (Reports::new(), 0_usize);
         for line in lines {

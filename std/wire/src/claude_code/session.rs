@@ -1,4 +1,4 @@
-//! The lines of a file as conversations.
+//! Reads the lines of a file as conversations.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use crate::json::{self, Spans};
 use crate::transcript::{Conversation, Stage, Stages, Transcript, TranscriptEntry, UsageEntry};
 use crate::{Format, WireError, anthropic, injected, usage as reports};
 
-/// All lines that have a name and a place in a tree, and what they say.
+/// All lines with an id and a place in the tree, and their contents.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     tree: Tree,
     ends: Ends,
     entries: Vec<TranscriptEntry>,
-    /// By lines: what was reported of its response.
+    /// For each line, the usage of its response.
     reports: HashMap<usize, Usage>,
 }
 
 impl Session {
-    /// Reads the lines `text`, a slice of the source of `transcript`, and gives the names of those that have one.
+    /// Reads the lines `text`, a slice of the source of `transcript`, and returns the ids of the lines in the tree.
     pub(super) fn read(transcript: &mut Transcript, text: &str) -> Result<(Self, Vec<Str>), WireError> {
         let (mut session, mut names) = (Self::default(), Vec::new());
         let source = Arc::clone(&transcript.source);
@@ -41,7 +41,8 @@ impl Session {
                 if said.is_summary {
                     transcript.begin_with(record);
                 }
-                // Where no line says so beside it, the conversation would begin with what was before.
+                // Without this line, and without another line that marks the cut, the conversation would begin with the
+                // messages before it.
                 if session.tree.is_cut(names.len().saturating_sub(1)) {
                     transcript.must_stay(record);
                 }
@@ -55,8 +56,8 @@ impl Session {
         Ok((session, names))
     }
 
-    /// All conversations: the one that goes on, or that ends with the line `leaf`, first, at the place `base` of the list
-    /// that they are for.
+    /// All conversations. The first one is the active conversation, or the one that ends with the line `leaf`. `base`
+    /// is its index in the final list.
     pub(super) fn conversations(
         mut self,
         names: &[Str],
@@ -124,16 +125,16 @@ impl Stages for Session {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Said {
     uuid: Str,
-    /// Whether there is a message in it that a model is to see.
+    /// Whether the line has a message that a model sees.
     holds: bool,
-    /// Whether a compaction has written it.
+    /// Whether a compaction has written the line.
     is_summary: bool,
     pub(super) messages: Vec<Message>,
     pub(super) usage: Option<Box<Usage>>,
 }
 
-/// Reads the line `raw`, a slice of `source`, and adds it to `tree`; `None` if it has no place there. The notes in `spans` are of no
-/// other line.
+/// Reads the line `raw`, a slice of `source`, and adds it to `tree`. `None` if it has no place there. `spans` gets the
+/// notes of this line only.
 pub(super) fn said(
     (tree, spans): (&mut Tree, &mut Spans),
     source: &Arc<str>,
@@ -155,7 +156,8 @@ pub(super) fn said(
             let unnamed = core::mem::replace(first, Message::new(first.role(), Vec::new()));
             *first = unnamed.with_id(said.uuid.clone());
         }
-        // A report that cannot be read is none: the messages are what counts. One of nothing is of no response of a model.
+        // An unreadable report is ignored: the messages are more important. A report without tokens does not belong to
+        // a response of a model.
         let usage = usage.and_then(|raw| reports::of(raw).ok()).filter(|_| !said.messages.is_empty());
         let usage = usage.filter(|usage| usage.total.is_none_or(|total| total > 0));
         said.usage = usage.map(Box::new);
@@ -164,7 +166,7 @@ pub(super) fn said(
     Ok(Some(said))
 }
 
-/// One report for each response: every line of it repeats the report, and the last is complete.
+/// One report for each response. Every line of a response repeats the report, and the last one is complete.
 #[derive(Debug)]
 pub(super) struct Reports<R> {
     pub(super) entries: Vec<R>,

@@ -1,4 +1,4 @@
-//! Session files, read and written.
+//! Recognises, reads and writes session files.
 
 use epitome_core::message::Role;
 use epitome_message::Message;
@@ -13,7 +13,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Chain, NewRecord, NewRecords, Transcript, uuid};
 use crate::{Format, WireError};
 
-/// The row of Claude Code.
+/// The row of Claude Code in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::ClaudeCode),
     keys: &[],
@@ -69,8 +69,8 @@ fn write_record(record: Option<&str>, messages: &[&Message]) -> Result<Option<St
 const COMMON: [&str; 8] =
     ["isSidechain", "userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "timestamp"];
 
-/// The line of a new message, which is a text. One of the model is like those that Claude Code writes in the model's place: of the model
-/// `<synthetic>`, without usage.
+/// Writes the line of a new message, which is a text. A message of the model has the form of the messages that Claude
+/// Code writes in the model's place: with the model `<synthetic>` and without usage.
 fn new_line(new: &NewRecord<'_>) -> Result<String, WireError> {
     let (message, text) = only_text(&[new.message])?;
     let name = quote(new.name.unwrap_or_default());

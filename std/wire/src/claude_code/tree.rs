@@ -1,4 +1,4 @@
-//! The lines of each conversation, and their order, without their contents.
+//! The lines of each conversation and their order, without their contents.
 
 use core::ops::Range;
 use std::collections::HashMap;
@@ -12,16 +12,16 @@ use crate::forest::{self, Forest, Key, KeyMap, NONE, Names, narrow, wide};
 use crate::json;
 use crate::transcript::{CompactionTree, Relation, ToolCompaction, ToolCompactions};
 
-/// All lines that have a name and a place in a tree: some eighty bytes for each.
+/// All lines with an id and a place in the tree, some eighty bytes each.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) forest: Forest,
     nodes: Vec<Node>,
     names: Names,
-    /// The calls of each line, and then what it answers.
+    /// The calls of each line, followed by the calls that it answers.
     ids: Vec<Key>,
     cuts: HashMap<usize, Cut>,
-    /// By the name of a conversation's last line.
+    /// The titles by the id of a conversation's last line.
     titles: KeyMap<Str>,
     /// Names of sub-agents' tasks, by their prompts.
     tasks: KeyMap<Str>,
@@ -32,31 +32,32 @@ pub(super) struct Tree {
 /// A line.
 #[derive(Debug, Clone, Copy)]
 struct Node {
-    /// The response that it is a line of.
+    /// The response of the line.
     response: Option<Key>,
-    /// Index of its first id, number of its calls, and number of its answers.
+    /// Index of the first id, number of calls, and number of answers.
     ids: u32,
     calls: u32,
     answers: u32,
     messages: u32,
-    /// Number of messages that were read before it.
+    /// Number of messages of the lines before it.
     entry: u32,
-    /// The first line of its response that it hangs on by lines of the same; itself, if there is none.
+    /// The first line of its response, on the path back over lines of the same response; the line itself if there is
+    /// none.
     top: u32,
-    /// The line of its response after it, of those that hang together; [`NONE`] if there is none.
+    /// The next linked line of its response; [`NONE`] if there is none.
     next: u32,
-    /// The first line of its way.
+    /// The first line of its path.
     root: u32,
-    /// The first line of its way that says something; [`NONE`] if there is none.
+    /// The first line of its path with a message; [`NONE`] if there is none.
     speaker: u32,
-    /// Whether it answers calls, and does nothing else.
+    /// Whether the line only answers calls.
     only_answers: bool,
     is_side: bool,
-    /// Whether there is a message in it that a model is to see.
+    /// Whether the line has a message that a model sees.
     holds: bool,
 }
 
-/// A new beginning of the conversation: its cause, and the line that it went on from before.
+/// A new beginning of the conversation: its cause, and the line before it.
 #[derive(Debug)]
 struct Cut {
     before: Option<usize>,
@@ -65,7 +66,7 @@ struct Cut {
 }
 
 impl Tree {
-    /// Whether a line has a place in the tree. A title is noted, and a copy of an earlier line passed over.
+    /// Whether a line has a place in the tree. A title is stored, and a copy of an earlier line skipped.
     pub(super) fn takes(&mut self, line: &Line<'_>) -> bool {
         if let Some((title, leaf)) = &line.title {
             self.titles.insert(self.names.key(leaf), Str::from(&**title));
@@ -74,7 +75,7 @@ impl Tree {
         line.uuid.as_ref().is_some_and(|uuid| self.names.find(uuid).is_none())
     }
 
-    /// Adds a line that has a place and holds these messages, and gives its number: lines are counted from 0.
+    /// Adds a line that has a place and these messages, and returns its number, from 0.
     pub(super) fn push(&mut self, line: &Line<'_>, messages: &[Message]) -> usize {
         let find = |name: &Option<_>| name.as_deref().and_then(|name| self.names.find(name));
         let (parent, logical) = (find(&line.parent), find(&line.logical));
@@ -102,12 +103,12 @@ impl Tree {
         number
     }
 
-    /// Whether the conversation begins anew with a line.
+    /// Whether the conversation begins anew with this line.
     pub(super) fn is_cut(&self, line: usize) -> bool {
         self.cuts.contains_key(&line)
     }
 
-    /// Says what the line with this number has of the one before it.
+    /// Sets the values that the line with this number inherits from its parent.
     fn hang(&mut self, node: &mut Node, number: usize) {
         let own = narrow(number);
         let before = self.nodes.last().map_or(0, |last| last.entry.saturating_add(last.messages));
@@ -122,7 +123,7 @@ impl Tree {
             node.speaker = own;
         }
         if node.top != own {
-            // The order within a response is that of the file: it is sorted where it is asked for.
+            // The list has no order: its users sort it into the order of the file.
             let top = self.nodes.get_mut(node.top as usize);
             if let Some(top) = top {
                 node.next = core::mem::replace(&mut top.next, own);
@@ -168,28 +169,28 @@ impl Tree {
         }
     }
 
-    /// The line that `leaf` names; without a name the one that the file goes on with.
+    /// The line with the id `leaf`, or without one the end of the active conversation.
     pub(super) fn end(&self, leaf: Option<&str>) -> Result<Option<usize>, WireError> {
         if let Some(leaf) = leaf {
             return forest::named(&self.names, leaf, ("line", "uuid")).map(Some);
         }
         let last = |side: bool| self.nodes.iter().rposition(|node| node.holds && (side || !node.is_side));
-        // The file of a sub-agent has nothing but its thread.
+        // The file of a sub-agent has only its thread.
         Ok(last(false).or_else(|| last(true)))
     }
 
-    /// The lines of a response that hang together, the first of which is `top`.
+    /// The linked lines of a response, the first of which is `top`.
     pub(super) fn response_lines(&self, top: usize) -> impl Iterator<Item = usize> {
         let next = |line: &usize| self.nodes.get(*line).and_then(|node| wide(node.next));
         core::iter::successors(Some(top), next)
     }
 
-    /// The first line of the response that a line hangs on.
+    /// The first line of the response of a line.
     pub(super) fn top(&self, line: usize) -> usize {
         self.nodes.get(line).map_or(line, |node| node.top as usize)
     }
 
-    /// The lines of the file in the order of the conversation: the lines of a response before the answers to its calls.
+    /// The lines in the order of the conversation: the lines of a response before the answers to its calls.
     pub(super) fn in_order(&self, nodes: &[usize]) -> Vec<usize> {
         let mut ordered: Vec<usize> = Vec::with_capacity(nodes.len());
         let (mut response, mut answers) = (None, Vec::new());
@@ -208,8 +209,8 @@ impl Tree {
         ordered
     }
 
-    /// The tool's compactions on the way to an end, by that end. All are before the first message. `count` gives the number of messages of
-    /// the conversation that ends with a line.
+    /// The tool's compactions on the path to an end. All are before the first message. `count` returns the number of
+    /// messages of the conversation that ends with a line.
     pub(super) fn compactions(&self, count: impl Fn(usize) -> u64) -> impl Fn(usize) -> ToolCompactions {
         let mut cuts: Vec<_> = self.cuts.iter().collect();
         cuts.sort_unstable_by_key(|(line, _)| **line);
@@ -226,12 +227,12 @@ impl Tree {
         move |end| lists(numbers.get(&end).copied())
     }
 
-    /// The first line on the way to a line.
+    /// The first line on the path to a line.
     pub(super) fn root(&self, line: usize) -> usize {
         self.nodes.get(line).map_or(line, |node| node.root as usize)
     }
 
-    /// The relation of the conversation that ends with `leaf` to the one at the place `base`.
+    /// The relation of the conversation that ends with `leaf` to the conversation with the index `base`.
     pub(super) fn relation(&self, leaf: usize, base: usize) -> Relation {
         match self.nodes.get(leaf).is_some_and(|node| node.is_side) {
             true => Relation::SideChain(base),
@@ -239,8 +240,8 @@ impl Tree {
         }
     }
 
-    /// Names of the conversations by their ends, where they are not the one that goes on: a side chain without a title has the name of the
-    /// task that it was begun for.
+    /// The labels of all conversations except the active one, by their ends. A side chain without a title has the name
+    /// of its task.
     pub(super) fn labels(&self) -> impl Fn(usize) -> Str {
         let titles = self.titles();
         move |end| match titles(end) {
@@ -253,11 +254,11 @@ impl Tree {
         }
     }
 
-    /// The titles of the conversations by their ends: the nearest on the way; empty if there is none.
+    /// The titles of the conversations by their ends: the nearest title on the path; empty if there is none.
     pub(super) fn titles(&self) -> impl Fn(usize) -> Str {
         let own = self.titles.iter().filter_map(|(key, title)| Some((self.names.known(*key)?, title)));
         let own: HashMap<usize, &Str> = own.collect();
-        // Of each line the nearest one before it that has a title, itself among them.
+        // For each line, the nearest line with a title on the path to it, the line itself included.
         let mut nearest: Vec<u32> = Vec::new();
         for line in 0..if own.is_empty() { 0 } else { self.nodes.len() } {
             let before = self.forest.parent(line).and_then(|parent| nearest.get(parent).copied());
@@ -269,7 +270,7 @@ impl Tree {
         }
     }
 
-    /// The numbers of the messages that a line holds: messages are counted from 0.
+    /// The numbers of the messages of a line, from 0.
     pub(super) fn entries(&self, line: usize) -> Range<u32> {
         self.nodes.get(line).map_or(0..0, |node| node.entry..node.entry.saturating_add(node.messages))
     }
@@ -288,19 +289,19 @@ impl Tree {
         self.nodes.get(node).is_some_and(|node| node.holds)
     }
 
-    /// The response that it is a line of.
+    /// The response of a line.
     pub(super) fn response(&self, node: usize) -> Option<Key> {
         self.nodes.get(node)?.response
     }
 
-    /// The calls that it makes.
+    /// The calls of a line.
     pub(super) fn calls(&self, node: usize) -> &[Key] {
         let Some(node) = self.nodes.get(node) else { return &[] };
         let first = node.ids as usize;
         self.ids.get(first..first.saturating_add(node.calls as usize)).unwrap_or_default()
     }
 
-    /// The calls that it answers, if that is all that it does.
+    /// The calls that a line answers, if it only answers calls.
     pub(super) fn answers(&self, node: usize) -> Option<&[Key]> {
         let node = self.nodes.get(node).filter(|node| node.only_answers)?;
         let first = (node.ids as usize).saturating_add(node.calls as usize);
@@ -308,7 +309,7 @@ impl Tree {
     }
 }
 
-/// The prompt of a sub-agent, and the name of its task.
+/// The prompt of a sub-agent and the name of its task.
 fn task(arguments: &str, names: &Names) -> Option<(Key, Str)> {
     let [prompt, name] = json::fields(arguments, &["prompt", "description"]).ok()?;
     Some((names.key(&json::decode(prompt?)), Str::from(&*json::decode(name?))))

@@ -1,4 +1,4 @@
-//! Which messages of a list are sent, and which of them a person has written.
+//! Finds the messages of a list that are sent, and recognises the format.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::body::Body;
 use crate::json::known::Members;
 use crate::json::{self, ValueKind};
 
-/// Why `body` is a session of Cline, or a history of Cline or Roo Code, if it is one.
+/// The reason why `body` is a session of Cline, or a history of Cline or Roo Code, if it is one.
 pub(crate) fn sign_of(body: &Body<'_>) -> Option<&'static str> {
     let sample = body.sample("messages")?;
     let [Some(_), time, ..] = sample.first().copied().and_then(fields)? else { return None };
@@ -25,7 +25,7 @@ pub(crate) fn sign_of(body: &Body<'_>) -> Option<&'static str> {
     if time.is_some() && sample.iter().any(|message| is_own(message)) {
         return Some("its messages have `ts`, and tags or marks of Cline or Roo Code");
     }
-    // Cline wrote no times for long.
+    // Earlier versions of Cline wrote no times.
     let is_task = |message: &&str| {
         message.contains(SIGNS[0]) && SIGNS.iter().skip(1).any(|sign| message.contains(sign))
     };
@@ -35,7 +35,7 @@ pub(crate) fn sign_of(body: &Body<'_>) -> Option<&'static str> {
         .then_some("its first message has a `<task>` and `<environment_details>`")
 }
 
-/// Role, time, and the calls and the answered call of a message of Chat Completions.
+/// Role and time, and the calls and the answered call of Chat Completions.
 fn fields(message: &str) -> Option<[Option<&str>; 4]> {
     let is_object = ValueKind::of(message) == ValueKind::Object;
     is_object.then(|| json::fields(message, &["role", "ts", "tool_calls", "tool_call_id"]).ok()).flatten()
@@ -48,20 +48,20 @@ fn is_own(message: &str) -> bool {
     marks.iter().any(Option::is_some) || SIGNS.iter().any(|sign| content.contains(sign))
 }
 
-/// Signs that only these programs write, as they stand in JSON.
+/// Signs that only these programs write, in their JSON form.
 const SIGNS: [&str; 3] = ["<environment_details>", "\"<task>", "\"<user_message>"];
 
-/// Which of the messages of a list are sent.
+/// The messages of a list that are sent.
 pub(super) struct Effective {
-    /// By message, which one says that it is not sent, if one does.
+    /// For each message, the message that hides it, if there is one.
     hidden_by: Vec<Option<usize>>,
     /// The summary with which the conversation begins.
     pub(super) summary: Option<usize>,
 }
 
 impl Effective {
-    /// The effective history of the messages `records`, as Roo Code chooses it: from the last summary on, without messages that a marker of
-    /// a truncation hides.
+    /// The effective history of the messages `records`, by the rules of Roo Code: from the last summary on, without
+    /// messages that a truncation marker hides.
     pub(super) fn of<'a>(
         whole: &Arc<str>,
         records: impl Iterator<Item = &'a str>,

@@ -1,4 +1,4 @@
-//! Histories and sessions, told and read.
+//! Recognises and reads histories and sessions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
 use crate::{Format, WireError, injected};
 
-/// The row of Cline and Roo Code.
+/// The row of Cline and Roo Code in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::Cline),
     keys: &["messages", "sessionId", "system_prompt"],
@@ -101,7 +101,7 @@ fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
     Ok(format!(r#"{{"role":{role},"content":{content}{ts}}}"#))
 }
 
-/// The messages that a record is: a message, or the instructions of a session.
+/// The messages of a record: a message, or the instructions of a session.
 fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     if ValueKind::of(raw) == ValueKind::Text {
         let mut pieces = RecordMessages::new(Role::System);
@@ -150,14 +150,14 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, 
     Ok(pieces.into_list())
 }
 
-/// The usage that a message reports of its request.
+/// The usage of a message's request.
 fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
     let metrics =
         json::known::field(raw, "metrics")?.filter(|metrics| ValueKind::of(metrics) == ValueKind::Object);
     let Some(metrics) = metrics else { return Ok(None) };
     let names = &["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"];
     let [input, output, read, written] = json::known::fields(metrics, names)?.map(number);
-    // The input holds what came from the cache.
+    // The input includes the tokens from the cache.
     let input = input.map(|all| all.saturating_sub(read.unwrap_or(0)).saturating_sub(written.unwrap_or(0)));
     let tokens = AnthropicTokens { input, cache_read: read, cache_creation: written, output };
     Ok(Some(Usage::anthropic(tokens)).filter(|usage| usage.total.is_some_and(|total| total > 0)))

@@ -14,7 +14,7 @@ use crate::transcript::Relation;
 pub(super) struct Lines {
     /// The session, with the offset of the line of each report.
     session: Session<u64>,
-    /// The lines that hold messages: the number of the first message of each, and where the line begins.
+    /// The lines with messages: the number of the first message, and the offset of the line.
     lines: Vec<(u32, u64)>,
     messages: u32,
 }
@@ -55,7 +55,7 @@ impl Outliner for Lines {
 }
 
 impl Lines {
-    /// The places of these messages, each run of one line together.
+    /// The places of these messages. Successive messages of one line share a place.
     fn places(&self, numbers: &[u32]) -> Vec<Place> {
         let line = |number: u32| self.lines.partition_point(|(first, _)| *first <= number).checked_sub(1);
         let runs = numbers.chunk_by(|one, next| one.wrapping_add(1) == *next && line(*one) == line(*next));

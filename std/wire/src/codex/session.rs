@@ -1,4 +1,4 @@
-//! The lines of a file as conversations: one, and what compactions left behind.
+//! Reads the lines of a file as conversations: the active one, and those that compactions left behind.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::openai_responses;
 use crate::transcript::{Conversation, Relation, Report, Stage, Stages, Transcript, TranscriptEntry};
 use crate::{Format, WireError, injected, usage};
 
-/// A session, as far as its file has been read. A report is kept as an `R`.
+/// A session during the reading of its file. A report is stored as an `R`.
 #[derive(Debug)]
 pub(super) struct Session<R> {
     pub(super) thread: Thread<R>,
-    /// The name of the session.
+    /// The id of the session.
     pub(super) id: Str,
-    /// Whether the model sees the rules of a project.
+    /// Whether the model has already seen the rules of a project.
     has_rules: bool,
 }
 
@@ -35,14 +35,14 @@ impl<R> Default for Session<R> {
 #[derive(Debug, Default)]
 pub(super) struct Said {
     pub(super) messages: Vec<Message>,
-    /// Whether the text says something else without them, though they are left out.
+    /// Whether the line must stay without its messages, because the meaning of the text depends on it.
     stays: bool,
-    /// Whether they stand for all messages before them but the user's.
+    /// Whether the messages replace all earlier messages except the user's.
     summarizes: bool,
 }
 
-/// Reads the lines `text`, a slice of the source of `transcript`, and adds their conversations: the one that goes on, and then
-/// what compactions left behind.
+/// Reads the lines `text`, a slice of the source of `transcript`, and adds their conversations: the active one, and
+/// then those that compactions left behind.
 pub(super) fn read(transcript: &mut Transcript, text: &str) -> Result<(), WireError> {
     let source = Arc::clone(&transcript.source);
     let base = transcript.conversations.len();
@@ -101,8 +101,8 @@ pub(super) fn label(compaction: usize) -> Str {
 }
 
 impl<R: Copy> Session<R> {
-    /// Adds the line `raw`, a slice of `source`, and gives its messages; `None` if it is no record of any. `earlier` are
-    /// all messages before it, where they are held. `keep` says what is kept of a report.
+    /// Adds the line `raw`, a slice of `source`, and returns its messages; `None` if it is no record of messages.
+    /// `earlier` are all messages before it, if they are stored. `keep` makes the stored form of a report.
     pub(super) fn push(
         &mut self,
         source: &Arc<str>,
@@ -140,7 +140,7 @@ impl<R: Copy> Session<R> {
         })
     }
 
-    /// Reads the beginning of a session: its name, and the instructions that are sent beside the items.
+    /// Reads the beginning of a session: its id, and the instructions, which are sent in a field next to the items.
     fn begun(
         &mut self,
         source: &Arc<str>,
@@ -167,7 +167,7 @@ impl<R: Copy> Session<R> {
     }
 }
 
-/// The report that an event is, if it is one. One that cannot be read is none: the messages are what counts.
+/// The report in an event, if there is one. An unreadable report is ignored: the messages are more important.
 fn report(kind: Option<&str>, info: Option<&str>) -> Result<Option<Usage>, WireError> {
     let info =
         info.filter(|info| kind == Some("\"token_count\"") && ValueKind::of(info) == ValueKind::Object);
@@ -178,7 +178,7 @@ fn report(kind: Option<&str>, info: Option<&str>) -> Result<Option<Usage>, WireE
     }
 }
 
-/// The report that a line is.
+/// The report in a line.
 pub(crate) fn reported(line: &str) -> Result<Option<Usage>, WireError> {
     let [kind, payload] = json::known::fields(line, &["type", "payload"])?;
     let payload = payload.filter(|payload| ValueKind::of(payload) == ValueKind::Object);
@@ -191,7 +191,7 @@ pub(crate) fn reported(line: &str) -> Result<Option<Usage>, WireError> {
     }
 }
 
-/// The report as Responses writes it, whose details stand in objects.
+/// The report in the form of Responses, with its details in objects.
 fn flat(last: &str) -> Result<String, WireError> {
     let names =
         &["input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens"];
@@ -206,7 +206,7 @@ fn payload_path(line: &str, item: &str) -> &'static str {
     if core::ptr::eq(line, item) { "" } else { "/payload" }
 }
 
-/// The list that a `compacted` line puts in the place of the messages, if it has one.
+/// The list in a `compacted` line that replaces the messages, if it has one.
 pub(super) fn history(payload: &str) -> Result<Option<&str>, WireError> {
     Ok(json::known::field(payload, "replacement_history")?
         .filter(|history| ValueKind::of(history) == ValueKind::Array))
@@ -226,7 +226,7 @@ pub(super) fn instructions(whole: &Arc<str>, payload: &str) -> Result<Option<Mes
     Ok(Some(Message::new(Role::System, vec![Part::Text(text)]).with_wire(wire)))
 }
 
-/// The messages that a `compacted` line is: its history, or the summary.
+/// The messages of a `compacted` line: its history, or the summary.
 pub(super) fn replacement(whole: &Arc<str>, payload: &str) -> Result<Vec<Message>, WireError> {
     let Some(history) = history(payload)? else {
         let summary = json::known::field(payload, "message")?.filter(|message| *message != "\"\"");
@@ -257,7 +257,8 @@ pub(super) fn replacement(whole: &Arc<str>, payload: &str) -> Result<Vec<Message
     Ok(messages)
 }
 
-/// Marks a message of Codex in the user's place as no request. A resumed session has the project's rules again: they are pinned once.
+/// Marks a message that Codex wrote in the user's place as no request. A resumed session repeats the project's rules:
+/// only the first copy is pinned.
 fn told(message: Message, has_rules: &mut bool) -> Message {
     let message = injected::marked(message, Format::Codex);
     if !is_pinned(&message) || !core::mem::replace(has_rules, true) {

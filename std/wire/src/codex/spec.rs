@@ -1,4 +1,4 @@
-//! Rollout files, told and read.
+//! Recognises and reads rollout files.
 
 use super::outline::Lines;
 use super::session;
@@ -11,7 +11,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::Transcript;
 use crate::{Format, WireError};
 
-/// The row of Codex.
+/// The row of Codex in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::Codex),
     keys: &[],
@@ -54,7 +54,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     session::read(transcript, body.text())
 }
 
-/// The item of a line that is one, in either layout; `None` for any other line.
+/// The item in a line of either layout; `None` for a line without one.
 pub(super) fn item_of<'a>(spans: &'a mut Spans, line: &'a str) -> Result<Option<Item<'a>>, WireError> {
     let [kind, payload, state, role] =
         json::noted_fields(spans, line, &["type", "payload", "record_type", "role"])?;
@@ -70,5 +70,5 @@ pub(super) fn item_of<'a>(spans: &'a mut Spans, line: &'a str) -> Result<Option<
     Ok(item.map(|item| Item::of(line.within(item), &openai_responses::FIELDS)).filter(|item| !is_note(item)))
 }
 
-/// An item, and what stands in it under the keys that items are read by.
+/// An item, and its values under the keys that the reader uses.
 pub(super) type Item<'a> = Members<'a, { openai_responses::FIELDS.len() }>;

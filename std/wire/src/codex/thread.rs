@@ -1,4 +1,4 @@
-//! The visible messages of a session and the stages that compactions ended, as places in its file, without contents.
+//! The visible messages of a session and the stages that compactions ended, as places in the file, without contents.
 
 use core::hash::BuildHasher as _;
 use std::collections::HashMap;
@@ -9,10 +9,10 @@ use epitome_message::Message;
 
 use crate::transcript::{CompactionTree, Timeline, ToolCompaction, ToolCompactions, TranscriptEntry};
 
-/// A session while it is read: some sixty bytes for each message. A report is an `R`.
+/// A session during its reading: some sixty bytes for each message. A report is an `R`.
 #[derive(Debug)]
 pub(super) struct Thread<R> {
-    /// Which messages a model sees from when to when. Each compaction begins a stage.
+    /// The stages in which a model sees each message. Each compaction begins a stage.
     pub(super) timeline: Timeline,
     /// The visible messages from before the latest compaction.
     kept: Vec<Slot>,
@@ -20,17 +20,17 @@ pub(super) struct Thread<R> {
     new: Vec<Slot>,
     /// Number of messages of the file.
     messages: u32,
-    /// Number of visible messages with this digest, among those that were digested.
+    /// Number of visible messages with each digest, among the messages with a digest.
     said: HashMap<u64, u32>,
     /// The stages that compactions ended.
     pub(super) left: Vec<Left>,
-    /// Each by its place when it happened.
+    /// The compactions, each with its place at that time.
     compactions: Vec<ToolCompaction>,
-    /// Reports, and how many messages there were when they came.
+    /// Reports without a response so far, each with the number of messages before it.
     open: Vec<Report<R>>,
-    /// Each at the last message of its response.
+    /// The reports, each at the last message of its response.
     pub(super) reports: Vec<Report<R>>,
-    /// For the digests of what is said.
+    /// The secret for the digests of contents.
     secret: RandomState,
 }
 
@@ -44,11 +44,11 @@ pub(super) struct Left {
 /// A report on a response.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Report<R> {
-    /// Its message: by its place in the stage, and once it is known whose report it is, by its number in the file.
+    /// The message: its place in the stage, and, once the response is known, its number in the file.
     pub(super) at: usize,
     pub(super) stage: u32,
     pub(super) report: R,
-    /// The size of its request.
+    /// The size of the response's request.
     input: Option<u64>,
 }
 
@@ -58,9 +58,10 @@ struct Slot {
     entry: u32,
     life: usize,
     role: Role,
-    /// Whether it is the instructions, which every conversation of the file begins with.
+    /// Whether the message is the instructions, with which every conversation of the file begins.
     is_base: bool,
-    /// A digest of its parts. Where the messages are held, it is made only for a compaction that needs it: most files have none.
+    /// A digest of the parts. If the messages are stored, it is made only for a compaction that needs it: most files
+    /// have none.
     said: Option<u64>,
 }
 
@@ -82,7 +83,7 @@ impl<R> Default for Thread<R> {
 }
 
 impl<R: Copy> Thread<R> {
-    /// Adds the messages of a line. `earlier` are all before them, where they are held.
+    /// Adds the messages of a line. `earlier` are all messages before them, if they are stored.
     pub(super) fn push(&mut self, messages: &[Message], earlier: Option<&[TranscriptEntry]>) {
         messages.iter().for_each(|message| self.add(message, false, earlier));
     }
@@ -95,7 +96,7 @@ impl<R: Copy> Thread<R> {
         self.new.push(Slot { entry, life, role: message.role(), is_base, said });
     }
 
-    /// Makes the digest of a message that goes on, and counts it.
+    /// Makes and counts the digest of a visible message.
     fn digest(&mut self, message: &Message) -> u64 {
         let said = self.secret.hash_one(message.parts());
         let count = self.said.entry(said).or_default();
@@ -103,7 +104,7 @@ impl<R: Copy> Thread<R> {
         said
     }
 
-    /// Makes the digests that were not made when the messages came.
+    /// Makes the missing digests of new messages.
     fn digest_new(&mut self, earlier: &[TranscriptEntry]) {
         let mut new = core::mem::take(&mut self.new);
         for slot in new.iter_mut().filter(|slot| slot.said.is_none()) {
@@ -117,7 +118,8 @@ impl<R: Copy> Thread<R> {
         self.kept.len().saturating_add(self.new.len())
     }
 
-    /// Begins with these instructions. A resumed file may say them again: then nothing is done, and the answer is no.
+    /// Begins with these instructions, and returns true. If a resumed file repeats them, it does nothing and returns
+    /// false.
     pub(super) fn begin(&mut self, instructions: &Message, earlier: Option<&[TranscriptEntry]>) -> bool {
         let is_first = self.len() == 0;
         if is_first {
@@ -126,13 +128,13 @@ impl<R: Copy> Thread<R> {
         is_first
     }
 
-    /// Adds a report on a response nearby; `input` is the size of its request.
+    /// Adds a report on an adjacent response. `input` is the size of its request.
     pub(super) fn reported(&mut self, report: R, input: Option<u64>) {
         self.open.push(Report { at: self.len(), stage: self.timeline.now(), report, input });
     }
 
-    /// Puts the messages of a line in the place of all, but for the instructions and, where they are no whole `history`, what
-    /// the users said.
+    /// Replaces all messages by the messages of a line, except the instructions. If the line is no complete `history`,
+    /// the users' messages stay too.
     pub(super) fn compact(
         &mut self,
         messages: &[Message],
@@ -144,12 +146,12 @@ impl<R: Copy> Thread<R> {
             self.digest_new(earlier);
         }
         let before = Left { stage: self.timeline.now(), messages: self.len() };
-        // Messages of the replacement that say what an earlier one said were kept.
+        // Messages of the replacement with the content of an earlier message were kept.
         let is_known = |message: &&Message| self.said.contains_key(&self.secret.hash_one(message.parts()));
         let again = messages.iter().filter(is_known).count();
         let input = self.reports.last().filter(|last| last.stage == before.stage).and_then(|last| last.input);
         self.timeline.advance();
-        // What was kept before is only looked at again where it goes.
+        // The kept messages are only visited if they are removed.
         let mut going = core::mem::take(&mut self.new);
         if is_history {
             going.append(&mut self.kept);
@@ -184,7 +186,7 @@ impl<R: Copy> Thread<R> {
     /// The compactions before each of the stages.
     pub(super) fn compactions(&self) -> impl Fn(u32) -> ToolCompactions + use<R> {
         let mut tree = CompactionTree::default();
-        // What stays of a conversation was said before all compactions but the last.
+        // The messages that stay of a conversation are earlier than all compactions but the last.
         let at_start = |compaction: &ToolCompaction| ToolCompaction { at: 0, ..compaction.clone() };
         let link = |before, compaction| Some(tree.push(before, at_start(compaction)));
         self.compactions.iter().fold(None, link);
@@ -195,14 +197,14 @@ impl<R: Copy> Thread<R> {
         }
     }
 
-    /// Gives the reports to their responses. A report stands behind the items of its response, or, in older files,
-    /// before them.
+    /// Assigns the reports to their responses. A report is behind the items of its response, or, in older files, before
+    /// them.
     pub(super) fn settle(&mut self) {
         let open = core::mem::take(&mut self.open);
         if open.is_empty() {
             return;
         }
-        // Only users and instructions are kept.
+        // Only messages of users and instructions are kept.
         let first = self.kept.len();
         let is_model = |at: usize| {
             at.checked_sub(first)
@@ -225,8 +227,8 @@ impl<R: Copy> Thread<R> {
         }
     }
 
-    /// For each message since the latest compaction, the last place of its run of the model's messages; its own place, if it is none of
-    /// these.
+    /// For each message since the latest compaction, the last place of its run of model messages; for other messages
+    /// their own place.
     fn run_ends(&self) -> Vec<usize> {
         let mut ends: Vec<_> = (0..self.new.len()).collect();
         let mut last = None;

@@ -1,4 +1,4 @@
-//! Lines written anew, or patched.
+//! Writes new lines, and patches old ones.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::json::{self, Spans, patch, quote, rebuild};
 use crate::openai_responses;
 use crate::places::Places;
 
-/// The line `source` with these messages in it, or new ones.
+/// Writes the line `source` with these messages, or new lines.
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
     let Some(source) = source else { return fresh(messages).map(Some) };
     if let Some(item) = item_of(&mut Spans::default(), source)? {
@@ -32,7 +32,7 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
     patch(source, &[("payload", Some(payload))]).map(Some)
 }
 
-/// The first line of a session with other instructions.
+/// Writes the first line of a session with other instructions.
 fn begun(payload: &str, messages: &[&Message]) -> Result<String, WireError> {
     let [message] = messages else {
         return Err(WireError::unsupported("the instructions of a session are one text"));
@@ -83,7 +83,7 @@ fn compacted(payload: &str, messages: &[&Message]) -> Result<String, WireError> 
     patch(payload, &[("replacement_history", Some(history))])
 }
 
-/// Items as lines. Their time is unknown: the clock is not read here.
+/// Writes items as lines. Their time is unknown, because this crate does not read the clock.
 fn fresh(messages: &[&Message]) -> Result<String, WireError> {
     let mut lines = Vec::new();
     for message in messages {

@@ -1,4 +1,4 @@
-//! The messages of an item.
+//! Reads the messages of an item.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMes
     Ok(found)
 }
 
-/// The summary that an item ends with.
+/// The summary at the end of an item.
 pub(super) fn summary<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     let Some(value) = summary_of(raw)? else { return Ok(Vec::new()) };
     let mut piece = RecordMessage::new(Role::System, value);
@@ -78,7 +78,7 @@ pub(super) fn summary<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMe
     Ok(vec![piece])
 }
 
-/// The summary of an item, as it is written.
+/// The summary of an item, as JSON.
 pub(super) fn summary_of(raw: &str) -> Result<Option<&str>, WireError> {
     let value =
         if ValueKind::of(raw) == ValueKind::Object { json::field(raw, "conversationSummary")? } else { None };
@@ -242,7 +242,7 @@ fn calls<'a>(
     Ok(found)
 }
 
-/// The usage that the provider reported of an answer.
+/// The usage that the provider reported for an answer.
 pub(super) fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
     let message = json::field(raw, "message")?.filter(|message| ValueKind::of(message) == ValueKind::Object);
     let usage = json::field(message.unwrap_or("{}"), "usage")?;
@@ -260,6 +260,6 @@ pub(super) fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
     Ok(Some(report).filter(|report| report.total.is_some_and(|total| total > 0)))
 }
 
-/// Forms of a result that is one text.
+/// The form of a result with a single text.
 const ITEMS: SlotForm = SlotForm::Around(r#"[{"name":"Output","description":"","content":"#, "}]");
 const TEXT_PART: SlotForm = SlotForm::Around(r#"{"type":"text","text":"#, "}");

@@ -1,4 +1,4 @@
-//! Sessions, told, read and written.
+//! Recognises, reads and writes sessions.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
 use crate::{Format, WireError};
 
-/// The row of Continue.
+/// The row of Continue in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::Continue),
     keys: &["history", "sessionId", "title"],
@@ -87,7 +87,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Adds the messages of an item, but for a result that was read with its call.
+/// Adds the messages of an item, except a result that was read with its call.
 fn add(
     transcript: &mut Transcript,
     conversation: &mut Conversation,
@@ -117,7 +117,7 @@ fn add(
     Ok(())
 }
 
-/// The call that a tool's message answers.
+/// The id of the call that a tool message answers.
 fn answers(message: &Message) -> Option<&Str> {
     message.parts().iter().find_map(|part| match part {
         Part::ToolResult(result) => Some(&result.call_id),

@@ -1,4 +1,4 @@
-//! Which fields of a record its message does not tell.
+//! Fields of a record that its message does not represent.
 
 use std::collections::BTreeSet;
 
@@ -8,25 +8,25 @@ use crate::json::{self, ValueKind};
 use crate::spec;
 use crate::{Format, WireError};
 
-/// The names of the fields that stand in the text of an unchanged message, and would not if its own format wrote it anew:
-/// nothing of them is in the message, so that no conversion can carry them.
+/// The names of the fields in the text of an unchanged message that its own format would not write for a new message.
+/// The message does not have their values, so no conversion can carry them.
 pub(super) fn untold(message: &Message) -> Vec<String> {
     let Some(wire) = message.wire().filter(|wire| !wire.touched) else { return Vec::new() };
     let spec = Format::by_name(&wire.format).and_then(|format| spec::of(format).ok());
     let fresh = spec.map(|spec| spec.write(None, &[&message.clone().without_wire()]));
-    // What has no fresh form is reported part by part.
+    // Content without a fresh form is reported part by part.
     let Some(Ok(Some(fresh))) = fresh else { return Vec::new() };
     let (source, fresh) = (paths(&wire.text), paths(&fresh));
     let fresh: BTreeSet<_> = fresh.iter().map(|path| in_camel_case(path)).collect();
     let mut lost: Vec<String> = Vec::new();
-    // Those of the lost that the next begins with, the longest last: what begins alike stands together.
+    // The lost paths that are prefixes of the current path, the longest last. Paths with a common prefix are adjacent.
     let mut around: Vec<usize> = Vec::new();
     for path in source.into_iter().filter(|path| !fresh.contains(&in_camel_case(path))) {
         let rest = |at: &usize| lost.get(*at).and_then(|above| path.strip_prefix(above.as_str()));
         while around.last().is_some_and(|last| rest(last).is_none()) {
             around.pop();
         }
-        // The outermost that is missing says it.
+        // Only the outermost missing path is reported.
         if !around.iter().any(|at| rest(at).is_some_and(|rest| rest.starts_with('/'))) {
             around.push(lost.len());
             lost.push(path);
@@ -35,8 +35,8 @@ pub(super) fn untold(message: &Message) -> Vec<String> {
     lost
 }
 
-/// The paths of all members of `text` that say something, without indices. Elements of a list that stand without their
-/// brackets, as a split message has them, count as that list.
+/// The paths of all members of `text` with a value, without indices. Elements of a list without its brackets, as in a
+/// split message, count as that list.
 fn paths(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     if json::check(text).is_ok() {
@@ -44,11 +44,11 @@ fn paths(text: &str) -> BTreeSet<String> {
     } else {
         let _ = collect(&format!("[{text}]"), "", LEVELS, &mut found);
     }
-    // A split message and its fresh record differ in what is around their blocks.
+    // A split message and its fresh record differ in the text around their blocks.
     found.into_iter().filter_map(|path| block_path(&path)).collect()
 }
 
-/// The path as a format that takes two spellings of its fields writes it.
+/// The path in camel case, for formats that accept two spellings of their fields.
 fn in_camel_case(path: &str) -> String {
     let mut written = String::with_capacity(path.len());
     for (at, word) in path.split('_').enumerate() {
@@ -69,7 +69,7 @@ fn block_path(path: &str) -> Option<String> {
     let path = ["data/", "kwargs/"].iter().find_map(|around| path.strip_prefix(around)).unwrap_or(path);
     let inner = ["content/", "parts/"].iter().find_map(|list| path.strip_prefix(list)).unwrap_or(path);
     let around = matches!(path, "role" | "content" | "parts" | "data" | "kwargs" | "lc");
-    // A text alone may stand without a list around it: it is said all the same.
+    // A text alone may have no list around it: its value is not lost.
     let told = matches!(path.rsplit('/').next(), Some("type" | "text"));
     Some(inner.to_owned()).filter(|_| !around && !told)
 }
@@ -97,8 +97,8 @@ fn collect(text: &str, at: &str, levels: usize, found: &mut BTreeSet<String>) ->
     }
 }
 
-/// Members with content of the model or a tool: their keys are no fields of the format.
+/// Members with content of the model or a tool: their keys are not fields of the format.
 const OPAQUE: &[&str] = &["input", "args", "arguments", "response", "result", "action"];
 
-/// Deep enough for a field of a block within a result.
+/// Maximum depth: a field of a block within a result.
 const LEVELS: usize = 6;

@@ -1,4 +1,4 @@
-//! Ids of calls that the target takes.
+//! Ids of calls that the target accepts.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -7,19 +7,19 @@ use epitome_message::Str;
 
 use super::target::Target;
 
-/// The ids that calls have been given.
+/// The ids that calls have in the target.
 #[derive(Debug, Default)]
 pub(super) struct CallIds {
     used: HashSet<Str>,
-    /// Calls that no result has answered yet, by their own id and their group: the id and the name.
+    /// Calls without a result so far, by their own id and their group: the new id and the name.
     open: HashMap<Str, BTreeMap<Seq, VecDeque<(Str, Str)>>>,
     calls: usize,
-    /// The number of the last id that was made up: from that of its call on up to it, all were in use.
+    /// The number of the last id that was made up. All ids from the number of its call up to it were in use.
     made: usize,
 }
 
 impl CallIds {
-    /// The id of the next call, which is `own` where the target takes that and no call before has it.
+    /// Returns the id of the next call: `own`, if the target accepts it and no earlier call has it.
     pub(super) fn call(&mut self, group: Seq, own: &Str, name: &Str, target: &Target) -> Str {
         self.calls = self.calls.saturating_add(1);
         let mut number = self.calls.max(self.made);
@@ -35,8 +35,8 @@ impl CallIds {
         id
     }
 
-    /// The id and the name of the call that the next result to `own` answers: the first that is open of the latest group that
-    /// has one. None if there is no such call.
+    /// Returns the id and the name of the call that the next result to `own` answers: the first open call of the latest
+    /// group with an open call. `None` if there is no such call.
     pub(super) fn answer(&mut self, own: &Str) -> Option<(Str, Str)> {
         let groups = self.open.get_mut(own)?;
         let mut latest = groups.last_entry()?;

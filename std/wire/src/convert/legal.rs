@@ -10,13 +10,13 @@ use super::loss::{ConversionLoss, ConversionLossKind};
 use super::parts::{Prepared, Told};
 use super::target::Target;
 
-/// The messages that the target accepts: what was left out, moved or invented goes to `losses`.
+/// Returns the messages that the target accepts. Messages that are left out, moved or inserted go to `losses`.
 pub(super) fn repaired<'m>(
     mut prepared: Vec<Prepared<'m>>,
     target: &Target,
     losses: &mut Vec<ConversionLoss>,
 ) -> Vec<Told<'m>> {
-    // A file is at rest: nothing of it is still running.
+    // A file is at rest: none of its calls is still running.
     let steps_of = |prepared: &[Prepared<'m>]| {
         repair(target.profile, prepared.iter().map(|prepared| &*prepared.message), Pending::Over)
     };

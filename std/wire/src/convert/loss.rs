@@ -2,15 +2,15 @@
 
 use core::fmt;
 
-/// Something of one message that the target format could not take as it was.
+/// Content of one message that the target format could not take unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConversionLoss {
-    /// Which message, counted from 0.
+    /// The index of the message, from 0.
     pub message: usize,
     /// The kind of the lost content.
     pub kind: ConversionLossKind,
-    /// The name of the field, tool or kind of part; never what a message says. Empty where the kind says it all.
+    /// The name of the field, tool or kind of part, and never the text of a message. It is empty if the kind is enough.
     pub what: String,
 }
 
@@ -20,48 +20,48 @@ pub struct ConversionLoss {
 pub enum ConversionLossKind {
     /// Sealed reasoning was left out: it is signed or encrypted for the vendor that made it.
     SealedReasoning,
-    /// Readable reasoning was left out: the target takes only what it sealed itself.
+    /// Readable reasoning was left out: the target takes only reasoning that it sealed itself.
     Reasoning,
     /// A provider's compaction was left out: only that provider can read it.
     Compaction,
-    /// A provider's compaction became a text: what could be read of it.
+    /// The readable text of a provider's compaction became a text.
     CompactionAsText,
-    /// A call that the provider ran, or what it returned, was left out.
+    /// A call that the provider ran, or its result, was left out.
     HostedTool,
-    /// Media were left out: the target has no form for them there.
+    /// Media were left out: the target has no form for them in this place.
     Media,
-    /// A request for approval, or the answer to one, was left out.
+    /// A request for approval, or its answer, was left out.
     Approval,
     /// A part of a kind that only its own format knows was left out.
     UnknownPart,
-    /// A part was left out of a message of a role that has no such parts: a call that no model made, or what a tool says
-    /// beside its result.
+    /// A part was left out of a message whose role has no such parts: a call that no model made, or content of a tool
+    /// in addition to its result.
     Misplaced,
     /// A field of the message, or of one of its parts, was left out.
     Field,
     /// The speaker's name was left out.
     Name,
-    /// The mark that a tool failed was left out; its text stays.
+    /// The error mark of a result was left out; its text stays.
     ErrorMark,
-    /// A call got another id, and its result with it: the target does not take the old one.
+    /// A call and its result got another id: the target does not accept the old one.
     CallId,
-    /// A tool has another name in the call: the target does not take the old one. A request that defines the tool needs the new
-    /// name too.
+    /// A tool has another name in the call: the target does not accept the old one. A request that defines the tool
+    /// needs the new name too.
     ToolName,
     /// A message was left out, because its turn is white space alone.
     BlankText,
     /// Arguments that are no JSON object were wrapped in one, under `input`.
     Arguments,
-    /// A message was moved: the target wants it elsewhere.
+    /// A message was moved: the target requires another place.
     Moved,
-    /// A message was left out because nothing was left of it, or because it answered no call.
+    /// A message was left out because it was empty, or because it answered no call.
     Message,
-    /// A message was invented, because the target needs one there.
+    /// A message was inserted, because the target requires one in this place.
     Invented,
 }
 
 impl ConversionLossKind {
-    /// Its name, for reports.
+    /// The name of the kind, for reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ impl ConversionLossKind {
         }
     }
 
-    /// Why, in words.
+    /// The reason for the loss, in words.
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {

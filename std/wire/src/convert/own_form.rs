@@ -1,4 +1,5 @@
-//! Calls and results in a form that only their own format has: custom tools, shells, computers, and tools that the provider runs.
+//! Calls and results in a form that only their own format has: custom tools, shells, computers, and tools that the
+//! provider ran.
 
 use epitome_core::message::{CallKind, Role};
 use epitome_message::{Message, Part};
@@ -7,19 +8,20 @@ use super::parts::is_object;
 use crate::json::{self, ValueKind};
 use crate::{Format, WireError, openai_responses};
 
-/// Whether the message calls a tool, or answers a call, in such a form, and in no other.
+/// Whether the message has only calls or results in such a form.
 pub(super) fn is_own(message: &Message) -> bool {
     let Some(wire) = message.wire() else { return false };
     match Format::by_name(&wire.format) {
         Some(Format::OpenaiResponses) => openai_responses::special_call(&wire.text).is_some(),
-        // The text of a piece of a record is that of its blocks.
+        // The text of a piece of a record is the text of its blocks.
         Some(Format::Anthropic) => is_hosted(message) && has_content(&wire.text),
         Some(Format::OpenaiChat) => has_custom_calls(&wire.text).unwrap_or(false),
         _ => false,
     }
 }
 
-/// Whether the provider ran a tool for the message. The call and its result have fields that the message does not tell.
+/// Whether the provider ran a tool for the message. The call and its result have fields that the message does not
+/// represent.
 fn is_hosted(message: &Message) -> bool {
     let is_hosted = |part: &Part| match part {
         Part::ToolCall(call) => call.kind == CallKind::Hosted,
@@ -29,14 +31,14 @@ fn is_hosted(message: &Message) -> bool {
     message.role() == Role::Assistant && message.parts().iter().any(is_hosted)
 }
 
-/// Whether the text is a message, and no block.
+/// Whether the text is a message and not a block.
 fn has_content(text: &str) -> bool {
     ValueKind::of(text) == ValueKind::Object
         && json::fields(text, &["role", "content"])
             .is_ok_and(|[role, content]| role.is_some() && content.is_some())
 }
 
-/// Whether some calls of a message of Chat Completions are of custom tools, and the others have arguments that can stay.
+/// Whether some calls of a Chat Completions message are of custom tools, and the arguments of the others can stay.
 fn has_custom_calls(text: &str) -> Result<bool, WireError> {
     let calls = json::field(text, "tool_calls")?.filter(|calls| ValueKind::of(calls) == ValueKind::Array);
     let (mut custom, mut others) = (false, true);

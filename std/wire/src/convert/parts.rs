@@ -1,4 +1,4 @@
-//! Messages as the target can say them.
+//! Converts messages to parts that the target accepts.
 
 use core::ops::Deref;
 use std::rc::Rc;
@@ -16,8 +16,8 @@ use crate::json::{self, ValueKind, quote};
 use crate::limits::Side;
 use crate::{Format, answers};
 
-/// A message as it was given, where the target can say all of it and nothing is written in another way, or one that was made for
-/// the target. A conversation is long: what stays as it is is not held again.
+/// A message of the caller, if the target accepts all of it unchanged, or a message that was made for the target. A
+/// conversation is long: an unchanged message is not copied.
 #[derive(Debug, Clone)]
 pub(super) enum Told<'m> {
     Given(&'m Message),
@@ -41,7 +41,7 @@ impl Deref for Told<'_> {
     }
 }
 
-/// A message of the target, and which it was.
+/// A message for the target, and the index of its source.
 #[derive(Debug)]
 pub(super) struct Prepared<'m> {
     pub(super) message: Told<'m>,
@@ -54,14 +54,14 @@ impl Prepared<'_> {
     }
 }
 
-/// The messages as the target can say them; what it cannot goes to `losses`.
+/// Converts the messages for the target. Content without a counterpart goes to `losses`.
 pub(super) fn prepare<'m>(
     messages: impl IntoIterator<Item = &'m Message>,
     target: &Target,
     losses: &mut Vec<ConversionLoss>,
 ) -> Vec<Prepared<'m>> {
     let messages = messages.into_iter();
-    // Which result is which call's is a matter of groups.
+    // The groups decide which result answers which call.
     let groups = IndexBuf::<Vec<Span>, OpenCallTree>::default();
     let prepared = Vec::with_capacity(messages.size_hint().0);
     let mut preparing = Preparing { target, ids: CallIds::default(), groups, losses, prepared };
@@ -74,7 +74,7 @@ pub(super) fn prepare<'m>(
     preparing.without_blank_turns()
 }
 
-/// Messages while they are made ready.
+/// The state of the preparation of messages.
 struct Preparing<'a, 'm> {
     target: &'a Target,
     ids: CallIds,
@@ -84,7 +84,7 @@ struct Preparing<'a, 'm> {
 }
 
 impl<'m> Preparing<'_, 'm> {
-    /// The messages without the turns that are white space alone, where the target refuses such a turn.
+    /// Removes the turns of white space alone, if the target refuses such a turn.
     fn without_blank_turns(self) -> Vec<Prepared<'m>> {
         let Self { target, losses, mut prepared, .. } = self;
         if target.limits.takes_text("") {
@@ -108,11 +108,11 @@ impl<'m> Preparing<'_, 'm> {
         prepared
     }
 
-    /// Adds the next message, or a piece of it; `given` is the message where it is whole.
+    /// Adds the next message, or a piece of it. `given` is the message if it is whole.
     fn push(&mut self, at: usize, message: &Message, given: Option<&'m Message>) {
         let Self { target, ids, groups, losses, prepared } = self;
         let target = *target;
-        // A vector and a tree have always room.
+        // A vector and a tree always have room.
         let group = groups.push(message, Tokens::ZERO).map_or(Seq(0), |placed| placed.anchor);
         let exact = target.is_origin(message) && own_form::is_own(message);
         let mut here = Here { target, message, at, group, ids, losses, called: None, within: false, exact };
@@ -137,7 +137,7 @@ impl<'m> Preparing<'_, 'm> {
         if let Some(name) = name {
             made = made.with_name(name);
         }
-        // A writer takes the form of the call, or of its result, from the text.
+        // A writer takes the form of the call or of its result from the text.
         if let Some(wire) = message.wire().filter(|_| exact) {
             let mut wire = wire.clone();
             wire.touched |= made.parts() != message.parts();
@@ -156,8 +156,8 @@ impl<'m> Preparing<'_, 'm> {
     }
 }
 
-/// Whether the next message was an item of the same step as the one before it: Responses has an item for each call, and
-/// calls that were made together stay together.
+/// Whether the next message was an item of the same step as the message before it. Responses has an item for each call,
+/// and calls that were made together stay together.
 fn is_one_step(before: &Prepared<'_>, next: &Message, source: &Message, target: &Target) -> bool {
     let items = source.wire().is_some_and(|wire| wire.format == Format::OpenaiResponses.as_str());
     let both = before.message.role() == Role::Assistant && next.role() == Role::Assistant;
@@ -166,7 +166,7 @@ fn is_one_step(before: &Prepared<'_>, next: &Message, source: &Message, target: 
     items && both && target.format != Format::OpenaiResponses && (calls || thought)
 }
 
-/// One message on its way.
+/// The state of one message during its conversion.
 struct Here<'a> {
     target: &'a Target,
     message: &'a Message,
@@ -174,11 +174,11 @@ struct Here<'a> {
     group: Seq,
     ids: &'a mut CallIds,
     losses: &'a mut Vec<ConversionLoss>,
-    /// The name of the tool whose result the message is.
+    /// The name of the tool whose result the message holds.
     called: Option<Str>,
-    /// Whether its parts are those of a result.
+    /// Whether its parts are the parts of a result.
     within: bool,
-    /// Whether its calls and results are in a form that the target alone has.
+    /// Whether its calls and results have a form that only the target has.
     exact: bool,
 }
 
@@ -187,7 +187,7 @@ impl Here<'_> {
         self.losses.push(ConversionLoss { message: self.at, kind, what: what.into() });
     }
 
-    /// The name to write: of the speaker, or of the tool whose result it is, where the target wants that.
+    /// The name to write: of the speaker, or of the tool of the result if the target requires it.
     fn name(&mut self) -> Option<Str> {
         let own = self.message.name().map(Str::from);
         let is_result = self.message.role() == Role::Tool;
@@ -196,7 +196,7 @@ impl Here<'_> {
         {
             return self.called.take().or(own);
         }
-        // A tool's result is known by its call.
+        // A result is identified by its call.
         let own = own.filter(|_| !is_result)?;
         if self.target.has_names() {
             return Some(own);
@@ -207,7 +207,7 @@ impl Here<'_> {
 
     fn part(&mut self, part: &Part) -> Option<Part> {
         let own = self.target.is_origin(self.message);
-        // A message of a tool is one result, beside parts that only its format knows, and a result holds no other.
+        // A tool message is one result, with parts that only its format knows. A result holds no other result.
         let is_unknown = matches!(part, Part::Unknown(_));
         let is_result = matches!(part, Part::ToolResult(_));
         if self.message.role() == Role::Tool && self.within == is_result && !is_unknown {
@@ -230,7 +230,7 @@ impl Here<'_> {
                 None
             }
             Part::Compaction(left) => self.compaction(left),
-            // An output in its own form keeps all that it holds, and all that stands beside it.
+            // An output in its own form keeps all its content and all other parts of its message.
             Part::Unknown(_) if self.exact && (self.within || self.message.role() == Role::Tool) => {
                 Some(part.clone())
             }
@@ -276,7 +276,8 @@ impl Here<'_> {
             return None;
         }
         if call.kind == CallKind::Hosted {
-            // Gemini's say all that there is to them; those of the others have fields that only the text of the message tells.
+            // Hosted calls of Gemini are complete. Those of the other formats have fields that only the text of the
+            // message holds.
             if self.exact || own && self.target.format == Format::Gemini {
                 return Some(Part::ToolCall(call.clone()));
             }
@@ -311,7 +312,7 @@ impl Here<'_> {
 
     fn result(&mut self, result: &ToolResult, own: bool) -> Option<Part> {
         if self.message.role() == Role::Assistant {
-            // What the provider's own tool returned goes where its call goes.
+            // The result of a hosted call goes to the place of its call.
             if self.exact || own && self.target.format == Format::Gemini {
                 return Some(Part::ToolResult(result.clone()));
             }
@@ -328,7 +329,7 @@ impl Here<'_> {
             None => (result.call_id.clone(), None),
         };
         self.called = name;
-        // With another id it is written anew, as the output of a function.
+        // A result with another id is written anew, as the output of a function.
         self.exact &= id == result.call_id;
         self.within = true;
         let parts = result.parts.iter().filter_map(|part| self.part(part)).collect();

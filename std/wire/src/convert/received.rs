@@ -1,4 +1,4 @@
-//! Messages that a client has put together, as if they had been read from the whole answer of a service.
+//! Adds the form of a service's answer to messages that a client assembled.
 
 use std::rc::Rc;
 
@@ -9,15 +9,18 @@ use super::parts::Told;
 use super::target::Target;
 use crate::{Format, ReadOptions, read};
 
-/// The message that came in pieces from a service of this format, as [`read`] makes it of a whole answer: with its text in the format.
+/// Converts a message that a client assembled from pieces of a streamed answer to the messages that [`read`] makes of a
+/// whole answer: with their text in the format.
 ///
-/// Sealed reasoning (a signature, encrypted content) goes back only to the format that it came from, and a message that a client has put
-/// together does not tell its format: without the text its sealed reasoning is left out of later requests. A call without an id gets one, and
-/// arguments that are empty become `{}`. Responses makes several messages of one: an item is a message.
+/// Sealed reasoning (a signature, encrypted content) goes back only to the format that it came from. An assembled
+/// message does not name its format: without the text, its sealed reasoning is left out of later requests. A call
+/// without an id gets one, and empty arguments become `{}`. Responses makes several messages of one, because an item is
+/// a message.
 ///
-/// The message stays as it is, without a text, if the format has no form for one of its parts or is not one of the
-/// [`CONVERSION_TARGETS`](super::CONVERSION_TARGETS), or if the service would refuse it: Anthropic and Responses take no reasoning that is not
-/// sealed or that nothing follows, and calls of a provider's own tools have fields that the message does not tell.
+/// The message stays unchanged, without a text, in three cases: the format has no form for one of its parts, the format
+/// is not one of the [`CONVERSION_TARGETS`](super::CONVERSION_TARGETS), or the service would refuse the message.
+/// Anthropic and Responses refuse reasoning that is not sealed or that is the last part, and calls of a provider's own
+/// tools have fields that the message does not represent.
 ///
 /// ```
 /// use epitome_core::message::Role;
@@ -41,7 +44,7 @@ pub fn received(message: Message, format: Format) -> Vec<Message> {
     again.unwrap_or_else(|| vec![message])
 }
 
-/// Whether the service takes the message back. An answer that was cut may end in reasoning.
+/// Whether the service accepts the message in a request. An answer that was cut may end in reasoning.
 fn goes_back(message: &Message, format: Format) -> bool {
     if !matches!(format, Format::Anthropic | Format::OpenaiResponses) {
         return true;
@@ -56,7 +59,7 @@ fn goes_back(message: &Message, format: Format) -> bool {
     message.parts().iter().all(is_whole) && !ends_in_reasoning
 }
 
-/// The messages that the text of `message` in the format is read as; `None` if they do not say the same.
+/// Writes `message` in the format and reads the text again. `None` if the content differs.
 fn read_again(message: &Message, format: Format) -> Option<Vec<Message>> {
     let written = Target::of(format).ok()?.write(&[Told::Made(Rc::new(message.clone()))]).ok()?;
     let transcript = read(written, &ReadOptions::default().with_from(format)).ok()?;
@@ -76,7 +79,8 @@ fn read_again(message: &Message, format: Format) -> Option<Vec<Message>> {
     (is_same && again.iter().all(|one| one.wire().is_some())).then_some(again)
 }
 
-/// Whether a part was read as it was. A call without an id gets one, and no arguments are an empty object.
+/// Whether a part has the same content after it was read. A call without an id gets one, and empty arguments become an
+/// empty object.
 fn is_same(own: &Part, read: &Part) -> bool {
     match (own, read) {
         (Part::ToolCall(own), Part::ToolCall(read)) => {

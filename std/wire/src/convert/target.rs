@@ -1,4 +1,4 @@
-//! The forms that each target takes, and the texts that it writes.
+//! The forms that each target accepts, and the texts that it writes.
 
 use std::borrow::Cow;
 
@@ -14,11 +14,11 @@ use crate::openai_responses::CustomCalls;
 use crate::spec::{self, FormatSpec};
 use crate::{Format, WireError, anthropic, openai_responses};
 
-/// A format to convert to.
+/// The target format of a conversion.
 pub(super) struct Target {
     pub(super) format: Format,
     pub(super) profile: Profile,
-    /// The limits of the provider's service; a framework has none.
+    /// The limits of the provider's service. A framework has none.
     pub(super) limits: FieldLimits,
     spec: &'static FormatSpec,
 }
@@ -35,57 +35,57 @@ impl Target {
         Ok(Self { format, profile, limits, spec: spec::of(format)? })
     }
 
-    /// Whether the message was read from this format, so that what only this format has may go back.
+    /// Whether the message was read from this format, so that content of this format alone may go back.
     pub(super) fn is_origin(&self, message: &Message) -> bool {
         message.wire().is_some_and(|wire| wire.format == self.format.as_str())
     }
 
-    /// Whether instructions stand beside the messages.
+    /// Whether instructions are in a field next to the messages.
     pub(super) const fn hoists(&self) -> bool {
         matches!(self.format, Format::Anthropic | Format::Gemini)
     }
 
-    /// Whether a result says which tool it is of.
+    /// Whether a result has the name of its tool.
     pub(super) const fn names_results(&self) -> bool {
         self.profile.names_results() || matches!(self.format, Format::LangChain | Format::SemanticKernel)
     }
 
-    /// Whether it does not write this id: the reader of each answer gives such ids anew.
+    /// Whether the target does not write this id, because the reader of each answer assigns such ids anew.
     pub(super) fn leaves_out_id(&self, id: &str) -> bool {
         self.format == Format::Gemini && is_assigned_id(id)
     }
 
-    /// Whether it has approvals.
+    /// Whether the target has approvals.
     pub(super) const fn takes_approvals(&self) -> bool {
         matches!(self.format, Format::AgentFramework)
     }
 
-    /// Whether it can say that a tool failed.
+    /// Whether the target has an error mark for results.
     pub(super) const fn marks_errors(&self) -> bool {
         self.hoists() || matches!(self.format, Format::AgentFramework | Format::LangChain)
     }
 
-    /// Whether the calls of a message stand behind all else that it says.
+    /// Whether the calls of a message stand behind its other parts.
     pub(super) const fn puts_calls_last(&self) -> bool {
         matches!(self.format, Format::OpenaiChat | Format::LangChain)
     }
 
-    /// Whether it has names of speakers.
+    /// Whether the target has names of speakers.
     pub(super) const fn has_names(&self) -> bool {
         matches!(self.format, Format::OpenaiChat) || is_framework(self.format)
     }
 
-    /// Whether it can ask the model to look at a picture in low detail.
+    /// Whether the target can request a low detail for a picture.
     pub(super) const fn has_detail(&self) -> bool {
         matches!(self.format, Format::OpenaiChat | Format::OpenaiResponses)
     }
 
-    /// Whether it takes readable reasoning that it did not seal.
+    /// Whether the target accepts readable reasoning that it did not seal.
     pub(super) const fn takes_reasoning(&self) -> bool {
         matches!(self.format, Format::OpenaiChat | Format::AgentFramework | Format::LangChain)
     }
 
-    /// Whether it takes these media, in a message of this role or in a result.
+    /// Whether the target accepts these media, in a message of this role or in a result.
     pub(super) fn takes_media(&self, media: &Media, role: Role, own: bool) -> bool {
         let (base64, elsewhere, file_id) = match &media.source {
             MediaSource::Base64(_) => (true, false, false),
@@ -93,7 +93,7 @@ impl Target {
         };
         let image = media.kind == MediaKind::Image;
         let document = media.kind == MediaKind::Document;
-        // A file id names a file of one vendor only.
+        // A file id belongs to one vendor only.
         if file_id && !own || role == Role::Assistant && self.format != Format::Gemini {
             return false;
         }
@@ -113,16 +113,17 @@ impl Target {
         }
     }
 
-    /// Whether a part of unknown kind is its own, and can stand in a message of this role.
+    /// Whether an unknown part belongs to the target's format, and may be in a message of this role.
     pub(super) fn takes_unknown(&self, part: &UnknownPart, role: Role) -> bool {
         let own = part.format == self.format.as_str() && ValueKind::of(&part.raw) == ValueKind::Object;
-        // An item of Responses stands alone, and so not in a result.
+        // An item of Responses stands alone, so it cannot be in a result.
         own && (self.format != Format::OpenaiResponses
             || role != Role::Tool
             || part.kind.starts_with("input_"))
     }
 
-    /// The conversation as an object. Its messages are legal, and hold only what the format can say.
+    /// Writes the conversation as an object. Its messages are legal, and hold only content that the format can
+    /// represent.
     pub(super) fn write(&self, messages: &[Told<'_>]) -> Result<String, WireError> {
         let is_apart =
             |message: &&Message| self.hoists() && matches!(message.role(), Role::System | Role::Developer);
@@ -133,13 +134,13 @@ impl Target {
             Format::Anthropic => (format!(r#"{{{}"messages":["#, anthropic_system(&system)), "]}"),
             Format::Gemini => (format!(r#"{{{}"contents":["#, gemini_system(&system)), "]}"),
             Format::OpenaiChat => (r#"{"messages":["#.to_owned(), "]}"),
-            // A list is what their own functions give and take.
+            // A list is the input and output of the frameworks' own functions.
             _ => ("[".to_owned(), "]"),
         };
-        // A conversation is long: it is held once while it is written.
+        // A conversation is long: only one copy exists while it is written.
         let mut out = before;
         out.reserve(self.written_bytes(&rest));
-        // Its items need no text of their own on the way: what was said is copied once.
+        // The items of Responses go directly to `out`, so that their content is copied only once.
         if self.format == Format::OpenaiResponses {
             let mut calls = CustomCalls::default();
             for message in rest {
@@ -151,7 +152,7 @@ impl Target {
         }
         let mut first = true;
         for group in rest.chunk_by(|one, next| self.joins(one, next)) {
-            // One whose form is the format's own keeps its text.
+            // A message in a form of the target alone keeps its text.
             let source = group.first().and_then(|message| message.wire());
             let source = source.map(|wire| self.sent(&wire.text)).transpose()?;
             let Some(record) = self.spec.write(source.as_deref(), group)? else { continue };
@@ -164,7 +165,8 @@ impl Target {
         Ok(out)
     }
 
-    /// The message of a request that this text of a message is. A response has fields beside it that a request must not have.
+    /// The message for a request, from the text of a message. A response has more fields, which a request must not
+    /// have.
     fn sent<'t>(&self, text: &'t str) -> Result<Cow<'t, str>, WireError> {
         if self.format != Format::Anthropic {
             return Ok(Cow::Borrowed(text));
@@ -181,13 +183,13 @@ impl Target {
         self.hoists() && is_model(one) == is_model(next) && is_fresh
     }
 
-    /// Size of these messages in a request, nearly, in bytes: their content, escaped, and the text around it. If it is more, the text
-    /// grows.
+    /// Approximate size of these messages in a request, in bytes: their escaped content, and the text around it. If the
+    /// actual size exceeds it, the text grows.
     fn written_bytes(&self, messages: &[&Message]) -> usize {
         let around = if self.format == Format::OpenaiResponses { AROUND_ITEM_BYTES } else { AROUND_BYTES };
         let parts = messages.iter().flat_map(|message| message.parts());
         let parts = parts.map(|part| match part {
-            // It is written as it is.
+            // An unknown part is written unchanged.
             Part::Unknown(unknown) => unknown.raw.len().saturating_add(1),
             part => said_bytes(part).saturating_add(around),
         });
@@ -195,7 +197,7 @@ impl Target {
     }
 }
 
-/// Writes the items of a message behind what is there; one whose form is the format's own keeps its text.
+/// Appends the items of a message. A message in a form of the format alone keeps its text.
 fn push_items(out: &mut String, message: &Message) -> Result<(), WireError> {
     let Some(wire) = message.wire() else { return openai_responses::push_items(out, message) };
     if let Some(item) = openai_responses::write_record(Some(&wire.text), &[message])? {
@@ -235,7 +237,8 @@ fn said_bytes(part: &Part) -> usize {
     }
 }
 
-/// Size of the text around a part, in bytes: names of fields. It is least in Responses, which has no wrapper around a call.
+/// Size of the text around a part, in bytes: names of fields. It is smallest in Responses, which has no wrapper around
+/// a call.
 const AROUND_BYTES: usize = 112;
 const AROUND_ITEM_BYTES: usize = 88;
 /// Size of the additional text around a medium, or a part of a result, in bytes.
@@ -271,7 +274,7 @@ fn gemini_system(system: &[&Message]) -> String {
     }
 }
 
-/// The providers whose compactions a format takes back.
+/// The provider whose compactions the format accepts.
 pub(super) fn own_compactions(format: Format) -> &'static str {
     match format {
         Format::Anthropic => anthropic::PROVIDER,
@@ -280,7 +283,7 @@ pub(super) fn own_compactions(format: Format) -> &'static str {
     }
 }
 
-/// The formats that a conversation can be converted to.
+/// The target formats of a conversion.
 pub(super) const TARGETS: [Format; 7] = [
     Format::OpenaiChat,
     Format::OpenaiResponses,
@@ -291,10 +294,10 @@ pub(super) const TARGETS: [Format; 7] = [
     Format::SemanticKernel,
 ];
 
-/// Whether a format is a framework's, and no provider's.
+/// Whether a format is that of a framework, not of a provider.
 const fn is_framework(format: Format) -> bool {
     matches!(format, Format::AgentFramework | Format::LangChain | Format::SemanticKernel)
 }
 
-/// The images that Anthropic documents.
+/// The types of images that Anthropic documents.
 const IMAGES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];

@@ -1,4 +1,4 @@
-//! The messages of a request.
+//! Reads the messages of a request.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ fn by_call(results: Option<&str>) -> Result<HashMap<String, &str>, WireError> {
     Ok(found)
 }
 
-/// The messages of a round: the model's, and the results of its calls.
+/// The messages of a round: the message of the model, and the results of its calls.
 fn round<'a>(
     whole: &Arc<str>,
     round: &'a str,
@@ -116,7 +116,7 @@ fn round<'a>(
     Ok(core::iter::once(piece).chain(answers).collect())
 }
 
-/// A thought, which may be in several texts.
+/// A thought, which may consist of several texts.
 fn thought(thinking: &str) -> Result<String, WireError> {
     let mut found = String::new();
     let mut add = |text: &str| {
@@ -161,7 +161,7 @@ fn returned<'a>(whole: &Arc<str>, raw: &'a str, result: ToolResult) -> Result<Re
     Ok(RecordPart::result(result, inner).with_slot(content, TEXT))
 }
 
-/// The texts of a tree, in their order.
+/// The texts of a tree, in order.
 fn rendered(node: &str) -> Result<String, WireError> {
     let (mut found, mut open) = (String::new(), vec![node]);
     while let Some(node) = open.pop() {
@@ -190,7 +190,7 @@ fn rendered(node: &str) -> Result<String, WireError> {
     Ok(found)
 }
 
-/// The texts of an answer, as they are shown.
+/// The texts of an answer in the form that people see.
 fn shown<'a>(whole: &Arc<str>, list: &'a str) -> Result<Vec<RecordPart<'a>>, WireError> {
     let mut found = Vec::new();
     blocks(list, |part| {
@@ -210,5 +210,5 @@ fn shown<'a>(whole: &Arc<str>, list: &'a str) -> Result<Vec<RecordPart<'a>>, Wir
     Ok(found)
 }
 
-/// Form of a result that is one text.
+/// The form of a result with a single text.
 const TEXT: SlotForm = SlotForm::Around(r#"[{"$mid":21,"value":"#, "}]");

@@ -1,4 +1,4 @@
-//! Sessions, told, read and written.
+//! Recognises, reads and writes sessions.
 
 use super::message::pieces;
 use crate::body::Body;
@@ -8,7 +8,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
-/// The row of VS Code's chats.
+/// The row of VS Code's chats in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::CopilotChat),
     keys: &["requests", "sessionId", "customTitle"],

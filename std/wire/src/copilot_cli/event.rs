@@ -1,4 +1,4 @@
-//! The message that an event is.
+//! Reads events as messages.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks};
 use crate::transcript::{Chain, NewRecord, NewRecords, ToolCompaction, uuid};
 use crate::{Format, WireError};
 
-/// Members by which events name each other.
+/// The members that link events.
 pub(super) const CHAIN: Chain = Chain {
     keys: ["id", "parentId"],
     first_kept: None,
@@ -26,14 +26,14 @@ pub(super) const CHAIN: Chain = Chain {
 #[derive(Debug)]
 pub(super) enum Change {
     None,
-    /// From here on, what is said is not what a compaction stands for.
+    /// The compaction replaces the messages before this event, and not the messages after it.
     CompactionBegins,
     Compacted(ToolCompaction),
     Truncated(ToolCompaction),
     Cleared,
 }
 
-/// The type of an event, as it is written, and its data.
+/// The type of an event as JSON, and its data.
 pub(super) fn body(raw: &str) -> Result<(&str, &str), WireError> {
     expect_object(raw, "an event")?;
     let [kind, data, ephemeral] = json::fields(raw, &["type", "data", "ephemeral"])?;
@@ -41,7 +41,7 @@ pub(super) fn body(raw: &str) -> Result<(&str, &str), WireError> {
     Ok((kind.filter(|_| ephemeral != Some("true")).unwrap_or_default(), data))
 }
 
-/// Which sub-agent an event is of; none of the session's own.
+/// The id of the sub-agent of an event; none for the session's own events.
 pub(super) fn agent(whole: &Arc<str>, raw: &str) -> Result<Option<Str>, WireError> {
     let (_, data) = body(raw)?;
     let agent = member_text(whole, raw, "agentId")?.filter(|agent| !agent.is_empty());
@@ -76,7 +76,7 @@ pub(super) fn change(whole: &Arc<str>, raw: &str) -> Result<Change, WireError> {
     })
 }
 
-/// The message that the event `raw`, a slice of `whole`, is, if it is one.
+/// The message in the event `raw`, a slice of `whole`, if there is one.
 pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     let (kind, data) = body(raw)?;
     let piece = json::nested(raw, data, "/data", |data| {
@@ -101,7 +101,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMes
     Ok(piece.filter(|piece| !piece.parts.is_empty()).into_iter().collect())
 }
 
-/// The piece with the text under `key`.
+/// Adds the text under `key` to the piece.
 fn said<'a>(
     whole: &Arc<str>,
     mut piece: RecordMessage<'a>,
@@ -194,7 +194,7 @@ fn result<'a>(whole: &Arc<str>, raw: &'a str, data: &'a str) -> Result<RecordMes
     Ok(piece)
 }
 
-/// The medium that a tool returned beside its text, if its bytes are in the file.
+/// The medium in a tool's output, if its bytes are in the file.
 fn media(whole: &Arc<str>, file: &str) -> Result<Option<Media>, WireError> {
     expect_object(file, "a file")?;
     let Some(data) = member_text(whole, file, "data")? else { return Ok(None) };
@@ -203,7 +203,7 @@ fn media(whole: &Arc<str>, file: &str) -> Result<Option<Media>, WireError> {
     Ok(Some(new_media(kind, mime, MediaSource::Base64(data))))
 }
 
-/// The event of a new message, which is a text, of the agent that the event beside it is of.
+/// Writes the event of a new message, which is a text. It belongs to the agent of the adjacent event.
 fn new_event(new: &NewRecord<'_>) -> Result<String, WireError> {
     let (message, text) = only_text(&[new.message])?;
     let (_, beside) = body(new.like)?;

@@ -1,4 +1,4 @@
-//! Logs of events, told, read and written.
+//! Recognises, reads and writes logs of events.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Relation, ToolCompaction, Transcript};
 use crate::{Format, WireError};
 
-/// The row of Copilot CLI.
+/// The row of Copilot CLI in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::CopilotCli),
     keys: &[],
@@ -48,13 +48,13 @@ fn sign(body: &Body<'_>) -> Fit {
     }
 }
 
-/// The messages of one agent, as they are read.
+/// The messages of one agent, during their reading.
 struct Thread {
     conversation: Conversation,
     compactions: Vec<ToolCompaction>,
-    /// Number of messages that a begun compaction will stand for.
+    /// Number of messages that a compaction in progress will replace.
     begun: Option<usize>,
-    /// Conversations that were taken out, one for each time.
+    /// The conversations before each removal of messages.
     before: Vec<Conversation>,
 }
 
@@ -63,7 +63,7 @@ impl Thread {
         Self { conversation, compactions: Vec::new(), begun: None, before: Vec::new() }
     }
 
-    /// Takes out the first messages, and says so.
+    /// Takes out the first messages, and records the compaction.
     fn compact(&mut self, count: usize, mut compaction: ToolCompaction) {
         let entries = &mut self.conversation.entries;
         let count = count.min(entries.len());
@@ -165,10 +165,10 @@ fn event(
     Ok(())
 }
 
-/// Maximum number of lines that are looked at for signs of the format.
+/// Maximum number of lines to search for signs of the format.
 const SAMPLE_MAX: usize = 256;
 
-/// Types of events by which the format is known, as they are written.
+/// Types of events that identify the format, as JSON.
 const KINDS: &[&str] = &[
     "\"session.start\"",
     "\"user.message\"",

@@ -1,4 +1,4 @@
-//! Transcripts, told and read.
+//! Recognises and reads transcripts.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
-/// The row of Cursor.
+/// The row of Cursor in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::Cursor),
     keys: &["messages"],
@@ -45,7 +45,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Marks the calls that no result answers as calls that wait for none.
+/// Marks calls without a result as hosted calls, which wait for no result.
 fn unanswered(conversation: &mut Conversation) {
     let parts = conversation.messages().flat_map(Message::parts);
     let answered: HashSet<Str> = parts

@@ -1,4 +1,4 @@
-//! One conversation in a text, and the text with other messages in it.
+//! One conversation in a text. Writes the text with other messages in it.
 
 use core::fmt;
 use core::ops::Range;
@@ -9,7 +9,7 @@ use super::{Document, Origin, Pointer, route};
 use crate::WireError;
 use crate::json::{self, ElementPlaces, ValueKind};
 
-/// A conversation in a text: where its messages are.
+/// A conversation in a text, with the places of its messages.
 #[derive(Clone)]
 pub struct DocumentConversation<'a> {
     whole: &'a str,
@@ -23,27 +23,27 @@ pub struct DocumentConversation<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Layout {
-    /// An array: these bytes of the text, brackets included.
+    /// An array. The range is its bytes in the text, brackets included.
     Array(Range<usize>),
     /// One message per line of the text.
     Lines,
 }
 
-/// A message to write: one that the conversation has, or another.
+/// A message to write: a message of the conversation, or another message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Piece<'p> {
-    /// The message with this index, as it is written.
+    /// The unchanged message with this index.
     Original(usize),
     /// This text, one JSON object.
     New(&'p str),
 }
 
 impl<'a> DocumentConversation<'a> {
-    /// The conversation that `text` is: JSONL, a message on every line that is not blank.
+    /// The conversation in `text`: JSONL with a message on every line that is not blank.
     ///
     /// # Errors
-    /// As [`Line::kind`](super::Line::kind), and `Shape` when a line is a conversation of its own.
+    /// As [`Line::kind`](super::Line::kind), and `Shape` if a line is a conversation of its own.
     pub fn from_lines(text: &'a str) -> Result<Self, WireError> {
         let mut elements = Vec::new();
         for line in lines(text) {
@@ -104,7 +104,7 @@ impl<'a> DocumentConversation<'a> {
         self.elements.len()
     }
 
-    /// Whether it has no messages.
+    /// Whether the conversation has no messages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
@@ -116,37 +116,37 @@ impl<'a> DocumentConversation<'a> {
         self.whole.get(self.elements.get(index)?.clone())
     }
 
-    /// The texts of its messages, in order.
+    /// The texts of the messages, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a str> {
         let whole = self.whole;
         self.elements.iter().map(move |range| whole.get(range.clone()).unwrap_or_default())
     }
 
-    /// The bytes of [`whole`](Self::whole) that each message takes, in order.
+    /// The byte range of each message in [`whole`](Self::whole), in order.
     #[must_use]
     pub fn elements(&self) -> &[Range<usize>] {
         &self.elements
     }
 
-    /// The layout of its messages.
+    /// The layout of the messages.
     #[must_use]
     pub const fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The text that it stands in.
+    /// The text that contains the conversation.
     #[must_use]
     pub const fn whole(&self) -> &'a str {
         self.whole
     }
 
-    /// The place of its messages in the whole text.
+    /// The place of the messages in the whole text.
     #[must_use]
     pub const fn path(&self) -> &Pointer {
         &self.path
     }
 
-    /// `error`, which is about the text of the message with this index, with its place in the whole text.
+    /// Adds the place in the whole text to `error`, which is about the text of the message with this index.
     #[must_use]
     pub fn place(&self, index: usize, error: WireError) -> WireError {
         let start = self.elements.get(index).map_or(0, |range| range.start);
@@ -157,11 +157,11 @@ impl<'a> DocumentConversation<'a> {
         error.positioned(self.whole, self.origin.line).shifted(self.origin.offset)
     }
 
-    /// Writes the whole text with `keep` as the conversation's messages: everything around them, and between two that
-    /// are kept, as it is written. All messages in order give the text itself.
+    /// Writes the whole text with `keep` as the messages of the conversation. The text around the messages, and between
+    /// two adjacent kept messages, is unchanged. All messages in order result in the original text.
     ///
     /// # Errors
-    /// `InvalidInput` for an index that no message has, after part of the text was written; else what `out` says.
+    /// `InvalidInput` for an index without a message, after part of the text was written. Errors of `out`.
     pub fn splice<'p>(
         &self,
         keep: impl IntoIterator<Item = Piece<'p>>,
@@ -177,8 +177,7 @@ impl<'a> DocumentConversation<'a> {
         }
     }
 
-    /// Writes only what holds the messages, the array or the lines, with `keep` in it: for a text with several
-    /// conversations.
+    /// Writes only the array or the lines, with `keep` as the messages. Use it for a text with several conversations.
     ///
     /// # Errors
     /// As [`splice`](Self::splice).
@@ -231,5 +230,5 @@ impl fmt::Debug for DocumentConversation<'_> {
     }
 }
 
-/// The key under which a request, and most stored transcripts, hold their messages.
+/// The key of the messages in a request, and in most stored transcripts.
 pub(super) const MESSAGES: &str = "messages";

@@ -1,21 +1,21 @@
-//! Messages that have a `role` and are no messages of Chat Completions, though they look like some.
+//! Messages with a `role` that only look like messages of Chat Completions.
 
 use super::lines::lines;
 use crate::WireError;
 use crate::json::{self, ValueKind};
 
-/// The form of a message that is none of Chat Completions.
+/// The form of a message that is not a message of Chat Completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Foreign {
     Converse,
     OpenTelemetry,
     AiSdk,
     Cursor,
-    /// The form of Gemini, where Gemini does not have it: one on every line.
+    /// Gemini's form, in a text that Gemini does not define: one message per line.
     Parts,
-    /// A text beside the role.
+    /// A `text` in the place of `content`.
     TextAlone,
-    /// A block of content that does not say what it is.
+    /// A block of content without a type.
     Untyped,
 }
 
@@ -51,7 +51,7 @@ impl Foreign {
         )
     }
 
-    /// Whether some of these messages are of this form, and none has the calls or the results of Chat Completions.
+    /// Whether some of these messages have this form, and none has the calls or the results of Chat Completions.
     pub(crate) fn is_of(self, sample: &[&str]) -> bool {
         let is_chat = |message: &&&str| {
             let found = json::fields(message, &["tool_calls", "tool_call_id"]);
@@ -75,8 +75,8 @@ impl Foreign {
     }
 }
 
-/// The error for the first message of `value`, a list of them or an object with one under `messages`, that has a form which no
-/// format reads. Path and offset are those in `value`.
+/// The error for the first message of `value` in a form that no format reads. `value` is a list of messages, or an
+/// object with a list under `messages`. Path and offset are within `value`.
 pub(crate) fn foreign_in_value(value: &str) -> Option<WireError> {
     let (list, path) = match ValueKind::of(value) {
         ValueKind::Object => (member(value, super::conversation::MESSAGES)?, "/messages"),
@@ -97,7 +97,7 @@ pub(crate) fn foreign_in_value(value: &str) -> Option<WireError> {
     found.map(|(error, (path, offset))| error.inside(path, offset))
 }
 
-/// Does what [`foreign_in_value`] does, for a message on every line.
+/// Works like [`foreign_in_value`], for one message per line.
 pub(crate) fn foreign_in_lines(text: &str) -> Option<WireError> {
     lines(text).find_map(|line| Some(Foreign::of(line.text())?.error()?.inside("", line.offset())))
 }
@@ -121,7 +121,7 @@ fn of_content(content: &str) -> Option<Foreign> {
     found
 }
 
-/// The foreign format of a list under `parts`, where it stands alone or beside a `content`.
+/// The foreign format of a list under `parts`, alone or in addition to a `content`.
 fn of_parts(parts: &str, is_alone: bool) -> Option<Foreign> {
     let mut found = None;
     each_block(parts, |block, kind| {
@@ -140,7 +140,7 @@ fn of_parts(parts: &str, is_alone: bool) -> Option<Foreign> {
     found.or_else(|| Some(Foreign::Parts).filter(|_| is_alone))
 }
 
-/// Calls `visit` with each object of the array `list`, and its type as it is written.
+/// Calls `visit` with each object of the array `list` and its type as JSON.
 fn each_block<'a>(list: &'a str, mut visit: impl FnMut(&'a str, Option<&'a str>)) {
     if ValueKind::of(list) == ValueKind::Array {
         let _ = json::items(list, |block| {
@@ -156,6 +156,6 @@ fn member<'a>(text: &'a str, key: &'static str) -> Option<&'a str> {
     if ValueKind::of(text) == ValueKind::Object { json::field(text, key).ok().flatten() } else { None }
 }
 
-/// The members of which one is a block of Converse.
+/// The members of a block of Converse, which has one of them.
 const CONVERSE: &[&str] =
     &["text", "toolUse", "toolResult", "reasoningContent", "image", "document", "cachePoint"];

@@ -1,4 +1,4 @@
-//! JSONL: a JSON value on every line.
+//! JSONL: one JSON value per line.
 
 use std::io::{BufRead, ErrorKind, Seek};
 
@@ -8,9 +8,10 @@ use super::{BYTE_ORDER_MARK, Document, Origin, route, utf8_error};
 use crate::json::{self, ValueKind};
 use crate::{WireError, WireErrorKind};
 
-/// Whether `text` is JSONL and not JSON: its first line is a whole object or array, and another one begins after it.
+/// Whether `text` is JSONL and not JSON: its first line is a whole object or array, and another object or array begins
+/// after it.
 ///
-/// Give it the beginning of a large file only if that holds the first line and part of the second.
+/// The beginning of a large file is enough if it holds the first line and part of the second.
 #[must_use]
 pub fn looks_like_jsonl(text: &str) -> bool {
     let mut lines = lines(text);
@@ -39,25 +40,25 @@ pub enum LineKind {
 }
 
 impl<'a> Line<'a> {
-    /// Its number, counted from 1; blank lines count.
+    /// The number of the line, counted from 1. Blank lines count.
     #[must_use]
     pub const fn number(&self) -> usize {
         self.number
     }
 
-    /// The offset of its text in the file or text that it was read from.
+    /// The offset of the text of the line in its file or source text.
     #[must_use]
     pub const fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Its text, without the white space around it.
+    /// The text of the line, without surrounding white space.
     #[must_use]
     pub const fn text(&self) -> &'a str {
         self.text
     }
 
-    /// The line as a JSON value; its errors name the line.
+    /// Parses the line as a JSON value. Errors have the number of the line.
     ///
     /// # Errors
     /// As [`Document::parse`].
@@ -65,10 +66,10 @@ impl<'a> Line<'a> {
         Document::parse_at(self.text, Origin { offset: self.offset, line: self.number })
     }
 
-    /// Whether it is a message or a conversation.
+    /// Whether the line is a message or a conversation.
     ///
     /// # Errors
-    /// As [`Document::parse`], and `Shape` when it is neither.
+    /// As [`Document::parse`], and `Shape` if it is neither.
     pub fn kind(&self) -> Result<LineKind, WireError> {
         let document = self.document()?;
         if route::is_message(self.text) {
@@ -126,8 +127,8 @@ impl<'a> Iterator for TextLines<'a> {
     }
 }
 
-/// Maximum length of a line of a file, in bytes, unless a reader sets another: a line is held whole, and more than once while it is read.
-/// The largest that agents write have tens of megabytes, for the images in them.
+/// Default of the maximum length of a line of a file, in bytes. A line is in memory as a whole, and more than once
+/// while it is read. The longest lines of agents have tens of megabytes, because of the images in them.
 pub const LINE_BYTES_MAX: usize = 256 << 20;
 
 /// The lines of a file that are not blank, one in memory at a time.
@@ -150,12 +151,12 @@ pub struct Lines<R> {
     number: usize,
     offset: usize,
     line_bytes_max: usize,
-    /// Whether the reader stands within a line that was refused.
+    /// Whether the reader is within a line that was refused.
     is_within: bool,
 }
 
 impl<R: BufRead> Lines<R> {
-    /// The lines that `reader` gives.
+    /// Creates a reader for the lines of `reader`.
     #[must_use]
     pub const fn new(reader: R) -> Self {
         Self {
@@ -168,7 +169,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Sets the largest number of bytes of a line, the break at its end included. The default is [`LINE_BYTES_MAX`].
+    /// Sets the maximum length of a line in bytes, including the line break. The default is [`LINE_BYTES_MAX`].
     #[must_use]
     pub fn with_line_bytes_max(mut self, line_bytes_max: usize) -> Self {
         self.line_bytes_max = line_bytes_max;
@@ -178,8 +179,8 @@ impl<R: BufRead> Lines<R> {
     /// The next line that is not blank; `None` at the end. The buffer grows to the longest line.
     ///
     /// # Errors
-    /// `TooLarge` when the line is longer than a line may be, or than there is memory for; `Io` when reading fails, `NotUtf8`
-    /// when the line is not UTF-8. The next call goes on with the line after it.
+    /// `TooLarge` if the line exceeds the maximum length or the available memory. `Io` if reading fails. `NotUtf8` if
+    /// the line is not UTF-8. The next call continues with the line after it.
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>, WireError> {
         loop {
             self.pass_over_the_rest()?;
@@ -211,7 +212,7 @@ impl<R: BufRead> Lines<R> {
             let end = memchr(b'\n', here).map(|at| at.saturating_add(1));
             let piece = here.get(..end.unwrap_or(here.len())).unwrap_or_default();
             let is_long = self.buffer.len().saturating_add(piece.len()) > self.line_bytes_max;
-            // A line for which there is no memory is an error too, where to push its bytes would end the process.
+            // A line without enough memory is an error too: without `try_reserve` it would end the process.
             if is_long || self.buffer.try_reserve(piece.len()).is_err() {
                 self.is_within = true;
                 return Err(self.too_long(is_long));
@@ -226,7 +227,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Goes on behind a line that was refused, if the reader stands in one.
+    /// Skips the rest of a refused line, if the reader is within one.
     fn pass_over_the_rest(&mut self) -> Result<(), WireError> {
         if core::mem::take(&mut self.is_within) {
             self.buffer = Vec::new();
@@ -257,13 +258,13 @@ impl<R: BufRead> Lines<R> {
 }
 
 impl<R: BufRead + Seek> Lines<R> {
-    /// Goes to the line that begins at `offset`; its number is not known.
+    /// Goes to the line that begins at `offset`. The number of the line is then unknown.
     pub(crate) fn go_to(&mut self, offset: u64) -> Result<(), WireError> {
         let here = i64::try_from(self.offset).ok();
         let there = i64::try_from(offset).ok();
         let by = there.zip(here).and_then(|(there, here)| there.checked_sub(here));
         let too_far = || std::io::Error::from(ErrorKind::InvalidInput);
-        // What a reader has in its buffer is not read again.
+        // The bytes in the buffer of a reader are not read again.
         by.ok_or_else(too_far).and_then(|by| self.reader.seek_relative(by)).map_err(WireError::io)?;
         self.offset = usize::try_from(offset).unwrap_or(usize::MAX);
         (self.number, self.is_within) = (0, false);

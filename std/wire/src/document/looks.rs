@@ -1,10 +1,10 @@
-//! Words for a value that is no conversation of any known format.
+//! Describes a value that is a conversation of no known format.
 
 use super::Pointer;
 use super::route::{LEVELS, children};
 use crate::json::{self, ValueKind};
 
-/// A description of the value at `at`, if it is something that people try.
+/// A description of the value at `at`, if users often pass such a value.
 pub(super) fn looks_like(at: &Pointer, text: &str) -> Option<String> {
     let (place, count, first) = dialogue(at, text)?;
     let place = if place.is_root() { "this".to_owned() } else { place.to_string() };
@@ -14,7 +14,7 @@ pub(super) fn looks_like(at: &Pointer, text: &str) -> Option<String> {
     ))
 }
 
-/// The nearest list of objects that say something: where, how many, and the first.
+/// The nearest list of objects with texts: its place, its length, and its first element.
 fn dialogue<'a>(at: &Pointer, text: &'a str) -> Option<(Pointer, usize, &'a str)> {
     let mut level = vec![(at.clone(), text)];
     for _ in 0..=LEVELS {
@@ -44,5 +44,5 @@ fn member<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     if ValueKind::of(text) == ValueKind::Object { json::field(text, key).ok().flatten() } else { None }
 }
 
-/// The members under which dialogues have what is said.
+/// The members with the texts of dialogues.
 const SAYS: &[&str] = &["content", "text", "message", "utterance", "query"];

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::error::quoted;
 use crate::{WireError, WireErrorKind};
 
-/// A place in a JSON text: a JSON pointer (RFC 6901), for example `/0/traj`. The empty one is the whole text.
+/// A place in a JSON text: a JSON pointer (RFC 6901), for example `/0/traj`. The empty pointer is the whole text.
 ///
 /// ```
 /// use epitome_wire::document::Pointer;
@@ -22,10 +22,10 @@ pub struct Pointer {
 }
 
 impl Pointer {
-    /// The pointer that `text` spells.
+    /// Parses `text` as a pointer.
     ///
     /// # Errors
-    /// `Pointer` when it does not begin with `/`, or has a `~` that is not `~0` or `~1`.
+    /// `Pointer` if it does not begin with `/`, or has a `~` that is not `~0` or `~1`.
     pub fn parse(text: &str) -> Result<Self, WireError> {
         let malformed = |what| Err(WireError::new(WireErrorKind::Pointer, what));
         if !text.is_empty() && !text.starts_with('/') {
@@ -41,25 +41,25 @@ impl Pointer {
         Ok(Self { text: text.to_owned() })
     }
 
-    /// The pointer to the element or member `key` of what this one points to.
+    /// The pointer to the element or member `key` of the value at this pointer.
     #[must_use]
     pub fn join(&self, key: &str) -> Self {
         Self { text: format!("{}/{}", self.text, key.replace('~', "~0").replace('/', "~1")) }
     }
 
-    /// The pointer as it is spelled.
+    /// The text of the pointer.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether it points to the whole text.
+    /// Whether the pointer is the whole text.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Its keys and indices, from the outside in.
+    /// The keys and indices, from the outside in.
     pub fn keys(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.text.split('/').skip(1).map(|key| match key.contains('~') {
             true => Cow::Owned(key.replace("~1", "/").replace("~0", "~")),
@@ -67,7 +67,7 @@ impl Pointer {
         })
     }
 
-    /// This place, then `inner` below it.
+    /// This pointer, followed by `inner`.
     pub(crate) fn then(&self, inner: &Self) -> Self {
         Self { text: format!("{}{}", self.text, inner.text) }
     }

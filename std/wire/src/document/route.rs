@@ -1,4 +1,4 @@
-//! The place of a conversation, for an error about a place without one.
+//! Finds a conversation near a place without one, for its error.
 
 use super::conversation::MESSAGES;
 use super::looks::looks_like;
@@ -16,11 +16,11 @@ pub(super) fn is_conversation(text: &str) -> bool {
     messages_in(text).is_some()
 }
 
-/// The error for a value that is no conversation: what it is, what was expected, and where to look.
+/// The error for a value that is no conversation: the kind of the value, the expected kind, and a place to look at.
 pub(crate) fn refusal(document: &Document<'_>) -> WireError {
     let (at, text) = (document.path(), document.text());
     let advice = advice(document).or_else(|| looks_like(at, text));
-    // Where nothing else can be said, an array is told by what it holds.
+    // Without advice, the description of an array includes its first element.
     let inside =
         first(document.text()).filter(|item| advice.is_none() && ValueKind::of(item) == ValueKind::Object);
     let inside = inside.map(|item| format!(", the first {}", json::describe(item))).unwrap_or_default();
@@ -35,7 +35,7 @@ pub(crate) fn refusal(document: &Document<'_>) -> WireError {
     })
 }
 
-/// The place of a conversation below this line, one of many, in words, if there is one.
+/// Describes the place of a conversation below this line, which is one of many, if there is one.
 pub(super) fn advice_for_lines(line: &str) -> Option<String> {
     let Route { at, each, messages } = search(line, LEVELS)?;
     let below = if each { Pointer::default().join("0") } else { Pointer::default() };
@@ -43,7 +43,7 @@ pub(super) fn advice_for_lines(line: &str) -> Option<String> {
     Some(format!("{at} in it holds {}: try --each --at {at}", count_of(messages)))
 }
 
-/// The place of a conversation below this value, in words, if there is one.
+/// Describes the place of a conversation below this value, if there is one.
 pub(super) fn advice(document: &Document<'_>) -> Option<String> {
     if is_message(document.text()) {
         return Some("this is a single message".to_owned());
@@ -70,19 +70,19 @@ fn count_of(messages: usize) -> String {
 
 /// A way from a value to a conversation below it.
 struct Route {
-    /// From the value, or from each of its elements.
+    /// The pointer from the value, or from each of its elements.
     at: Pointer,
     each: bool,
     messages: usize,
 }
 
-/// The longest conversation at most `levels` below `text`, the nearest level first.
+/// The longest conversation at most `levels` below `text`. The nearest level with a conversation wins.
 fn search(text: &str, levels: usize) -> Option<Route> {
     let mut level = vec![(Pointer::default(), text)];
     let mut each = false;
     for depth in 0..=levels {
         let here = level.iter().filter_map(|(at, value)| messages_in(value).map(|messages| (at, messages)));
-        // The first of several equally long: `max_by_key` gives the last.
+        // Among equally long conversations the first one wins: `max_by_key` returns the last.
         if let Some((at, messages)) = here.rev().max_by_key(|(_, messages)| *messages) {
             return Some(Route { at: at.clone(), each, messages });
         }
@@ -96,7 +96,7 @@ fn search(text: &str, levels: usize) -> Option<Route> {
     None
 }
 
-/// The members of an object, or the first element of an array: the others are most likely of the same form.
+/// The members of an object, or the first element of an array: the other elements most likely have the same form.
 pub(super) fn children<'a>(at: &Pointer, text: &'a str) -> Vec<(Pointer, &'a str)> {
     let mut found = Vec::new();
     match ValueKind::of(text) {
@@ -141,7 +141,7 @@ fn first(text: &str) -> Option<&str> {
 
 fn has(text: &str, name: &str) -> bool {
     let mut found = false;
-    // The error stops the scan: `role` is often the first key, before much text.
+    // The error stops the scan: `role` is often the first key, before a long text.
     let _ = json::members(text, |key, _| match key == name {
         true => {
             found = true;
@@ -152,8 +152,8 @@ fn has(text: &str, name: &str) -> bool {
     found
 }
 
-/// Maximum depth of a conversation below a place: the history of a run in a list of runs, under a key or two.
+/// Maximum depth of a conversation below a place: the history of a run in a list of runs, under one or two keys.
 pub(super) const LEVELS: usize = 4;
 
-/// Enough keys of one object to look under; a table with thousands of them is not where a conversation is.
+/// Maximum number of keys of one object to search. A table with thousands of keys holds no conversation.
 const CHILDREN_MAX: usize = 64;

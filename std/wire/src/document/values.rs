@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::WireError;
 use crate::json;
 
-/// Calls `visit` with every key, decoded, and value of `object`, in order. Values are as they are written.
+/// Calls `visit` with every decoded key and its value of `object`, in order. Values are unchanged.
 ///
 /// ```
 /// use epitome_wire::document::members;
@@ -20,7 +20,7 @@ use crate::json;
 /// ```
 ///
 /// # Errors
-/// What `visit` says; for what is no object `Empty`, or `Truncated`, `NotJson` or `Shape` with an offset.
+/// Errors of `visit`. For a text that is no object, `Empty`, or `Truncated`, `NotJson` or `Shape` with an offset.
 pub fn members<'a>(
     object: &'a str,
     visit: impl FnMut(Cow<'a, str>, &'a str) -> Result<(), WireError>,
@@ -28,7 +28,7 @@ pub fn members<'a>(
     json::members(object, visit)
 }
 
-/// The values of these keys of `object`, as they are written: one look at a text that may be long.
+/// The unchanged values of these keys of `object`, from a single scan of a text that may be long.
 ///
 /// ```
 /// use epitome_wire::document::fields;
@@ -40,7 +40,7 @@ pub fn members<'a>(
 /// ```
 ///
 /// # Errors
-/// `DuplicateKey` for one of these keys that is there twice; as [`members`] for what is no object.
+/// `DuplicateKey` if one of these keys appears twice. As [`members`] for a text that is no object.
 pub fn fields<'a, const N: usize>(
     object: &'a str,
     names: &[&'static str; N],
@@ -51,8 +51,8 @@ pub fn fields<'a, const N: usize>(
 /// An element of an array, and the values of some of its keys.
 pub type ElementFields<'a, const N: usize> = (&'a str, Result<[Option<&'a str>; N], WireError>);
 
-/// The elements of `array`, as they are written, each with what [`fields`] finds in it: nothing, where it is no object. One
-/// look at all of them.
+/// The unchanged elements of `array`, each with the values that [`fields`] finds in it: none for an element that is no
+/// object. It needs a single scan of the array.
 ///
 /// ```
 /// use epitome_wire::document::elements_and_fields;
@@ -64,7 +64,7 @@ pub type ElementFields<'a, const N: usize> = (&'a str, Result<[Option<&'a str>; 
 /// ```
 ///
 /// # Errors
-/// As [`members`], for what is no array.
+/// As [`members`], for a text that is no array.
 pub fn elements_and_fields<'a, const N: usize>(
     array: &'a str,
     names: &[&'static str; N],

@@ -1,4 +1,4 @@
-//! One content of the wire, as the messages that it is.
+//! Reads one content of the wire as one or more messages.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::json::known::Value;
 use crate::json::{self, ValueKind};
 use crate::{WireError, WireErrorKind};
 
-/// The ids of calls that have none on the wire.
+/// The ids of calls without an id on the wire.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
     step: u64,
-    /// Number of calls that the latest step has had.
+    /// Number of calls of the latest step.
     calls: u64,
-    /// The ids of the calls of the latest step that no response has answered yet, oldest first, by the name of the call.
+    /// The ids of the open calls of the latest step, oldest first, by the name of the call.
     open: HashMap<Str, VecDeque<Str>>,
 }
 
@@ -43,7 +43,7 @@ impl Ids {
     }
 }
 
-/// The messages that the content `text`, a slice of `whole`, is.
+/// The messages of the content `text`, a slice of `whole`.
 pub(crate) fn messages<'a>(
     whole: &Arc<str>,
     text: impl Into<Value<'a>>,
@@ -53,7 +53,7 @@ pub(crate) fn messages<'a>(
     let text = value.text();
     expect_object(text, "a content")?;
     let [role, parts, content] = json::known::fields(value, &["role", "parts", "content"])?;
-    // The writer takes it for a candidate, whose content stands within.
+    // The writer would read it as a candidate, which has an inner content.
     if parts.is_none() && content.is_some() {
         return Err(WireError::shape(format!("expected `parts`, found {}", json::describe(text))));
     }
@@ -93,7 +93,7 @@ pub(crate) fn messages<'a>(
     Ok(messages)
 }
 
-/// The system message that `instruction`, a content or a text, is.
+/// The system message of `instruction`, a content or a text.
 pub(super) fn instructions(whole: &Arc<str>, instruction: &str) -> Result<Message, WireError> {
     let parts = match ValueKind::of(instruction) {
         ValueKind::Text => vec![Part::Text(share(whole, &json::decode(instruction)))],
@@ -124,7 +124,7 @@ fn units_of<'a>(
     let (content, mut units) = (value.text(), Vec::new());
     let Some(list) = parts.filter(|list| *list != "null") else { return Ok(units) };
     if ValueKind::of(list) == ValueKind::Object {
-        // One part without a list around it, which the API takes too.
+        // A single part without a list, which the API accepts too.
         return Ok(vec![(json::nested(content, list, "/parts", |raw| part::unit(whole, raw, id))?, list)]);
     }
     json::nested(content, list, "/parts", |list| {
@@ -137,13 +137,13 @@ fn units_of<'a>(
     Ok(units)
 }
 
-/// Whether it is the response to a call of the caller's.
+/// Whether the unit is the response to a function call of the caller.
 fn is_response(unit: &Unit) -> bool {
     unit.parts.iter().any(|part| matches!(part, Part::ToolResult(_)))
 }
 
-/// The runs of units of a content: each response to a call of the caller's alone, others between them together. With each whether it is
-/// such a response.
+/// The runs of units of a content: each response to a function call of the caller alone, and other units between them
+/// together. The flag marks such a response.
 pub(crate) fn runs(role: Role, units: &[(Unit, &str)]) -> Vec<(core::ops::Range<usize>, bool)> {
     let answered = AnsweredCalls::of(role, units.iter().flat_map(|(unit, _)| &unit.parts));
     let answers = |part| answered.has_result(part);

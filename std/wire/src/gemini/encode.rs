@@ -1,4 +1,4 @@
-//! Parts of messages as parts of the wire, in the shortest form that the format has for them.
+//! Writes parts of messages as parts of the wire, in the shortest form of the format.
 
 use epitome_core::message::{CallKind, Role};
 use epitome_message::{Media, MediaSource, Message, Part, Str, ToolCall, ToolResult, UnknownPart};
@@ -8,8 +8,8 @@ use super::{ASSIGNED, FORMAT};
 use crate::WireError;
 use crate::json::{self, ValueKind, quote};
 
-/// The parts of a message as units: sealed reasoning without a text stands on the part that follows it, except on one of
-/// unknown kind, which has its own signature in it.
+/// The parts of a message as units. Sealed reasoning without a text belongs to the part that follows it, except a part
+/// of unknown kind, which contains its own signature.
 pub(super) fn units(message: &Message) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
     let (mut open, mut ran_code) = (false, false);
@@ -37,7 +37,7 @@ pub(super) fn units(message: &Message) -> Vec<Unit> {
     units
 }
 
-/// The part without an id that only the reader gave it.
+/// The part without an id that the reader assigned.
 fn without_assigned(part: &Part) -> Part {
     match part {
         Part::ToolCall(call) if call.id.starts_with(ASSIGNED) => {
@@ -54,7 +54,7 @@ fn without_assigned(part: &Part) -> Part {
     }
 }
 
-/// One part of the wire.
+/// Writes one part of the wire.
 pub(super) fn unit(unit: &Unit) -> Result<String, WireError> {
     let (mut members, mut signature) = (String::new(), None);
     for part in &unit.parts {
@@ -106,7 +106,7 @@ fn id(id: &str) -> String {
     if id.is_empty() || id.starts_with(ASSIGNED) { String::new() } else { format!(r#""id":{},"#, quote(id)) }
 }
 
-/// The arguments, which the format wants as an object. A call without any says `{}`.
+/// The arguments as a JSON object, which the format requires. A call without arguments has `{}`.
 pub(super) fn args(call: &ToolCall) -> Result<&str, WireError> {
     match json::trim(&call.arguments) {
         "" => Ok("{}"),
@@ -115,7 +115,7 @@ pub(super) fn args(call: &ToolCall) -> Result<&str, WireError> {
     }
 }
 
-/// The call of the provider's own tool, as it was written.
+/// The unchanged call of the provider's own tool.
 fn hosted(name: &str, body: &str) -> Result<String, WireError> {
     match name {
         "executableCode" | "toolCall" if json::check(body).is_ok() => Ok(format!(r#""{name}":{body}"#)),
@@ -150,7 +150,7 @@ pub(super) fn printed(result: &ToolResult) -> Result<String, WireError> {
     Ok(texts.collect::<Result<Vec<_>, _>>()?.join("\n"))
 }
 
-/// The result as an object. A text that is one already stands as itself.
+/// The result as an object. A text that is an object already stays unchanged.
 pub(super) fn response_of(result: &ToolResult, key: Option<&str>) -> Result<String, WireError> {
     let mut texts = Vec::new();
     for part in &result.parts {
@@ -173,12 +173,13 @@ pub(super) fn response_of(result: &ToolResult, key: Option<&str>) -> Result<Stri
     Ok(format!(r#"{{"{key}":{}}}"#, quote(&text)))
 }
 
-/// Whether the text is an object and nothing else: white space around it would not be read again.
+/// Whether the text is an object without surrounding white space, which the reader would not restore.
 fn is_object(text: &str) -> bool {
     text.starts_with('{') && text.ends_with('}') && json::check(text).is_ok()
 }
 
-/// Whether the object `text` is read as itself. One that has a key twice which the reader looks at is not read at all.
+/// Whether the reader would read the object `text` as this text. An object with a repeated key of the reader is an
+/// error.
 fn says(text: &str, is_error: bool) -> Result<bool, WireError> {
     Ok(part::only_text(text)?.is_none() && part::said(text)?.1 == is_error)
 }
@@ -200,7 +201,7 @@ fn media(media: &Media) -> String {
     }
 }
 
-/// The error for what the format cannot say.
+/// The error for content that the format cannot represent.
 pub(super) fn unsupported(what: &str) -> WireError {
     WireError::unsupported(format!("Gemini's contents have no form for {what}"))
 }

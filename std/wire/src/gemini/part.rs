@@ -1,4 +1,4 @@
-//! Parts of the wire as parts of a message.
+//! Reads parts of the wire as parts of a message.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -11,15 +11,15 @@ use crate::WireError;
 use crate::expect::{expect_object, expect_text, kind_of_mime, new_media, optional_text, present, share};
 use crate::json::{self, ValueKind};
 
-/// The content of one part of the wire: a part, or sealed reasoning and a part, or nothing.
+/// The content of one part of the wire: a part, or sealed reasoning and a part, or neither.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Unit {
     pub(crate) parts: Vec<Part>,
-    /// The name of the function whose response it is; [`CODE_RESULT`] of what the provider's own code has printed.
+    /// The name of the function of a response; [`CODE_RESULT`] for the output of the provider's own code.
     pub(crate) name: Option<Str>,
 }
 
-/// The member that holds what the provider's own code has printed.
+/// The member with the output of the provider's own code.
 pub(super) const CODE_RESULT: &str = "codeExecutionResult";
 
 /// The members of a part, in either spelling.
@@ -27,7 +27,7 @@ struct Members<'a> {
     text: Option<&'a str>,
     thought: bool,
     signature: Option<&'a str>,
-    /// The member that says what the part is, and its name in camel case.
+    /// The member with the kind and the content of the part, and its name in camel case.
     body: Option<(&'static str, &'a str)>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// The unit of the part `raw`. `id` gives the id of a call or response of this name that the wire has none for.
+/// The unit of the part `raw`. `id` returns the id of a call or response with this name, if the wire has none.
 pub(crate) fn unit(
     whole: &Arc<str>,
     raw: &str,
@@ -91,7 +91,7 @@ pub(super) fn unit_of(
         (None, None) if signature.is_some() => None,
         (None, None) => Some(unknown(whole, "", raw)),
     };
-    // A part of unknown kind is kept as it was written, and its signature within it.
+    // A part of unknown kind stays unchanged, and contains its signature.
     if let Some(signature) = signature.filter(|_| !matches!(part, Some(Part::Unknown(_)))) {
         let mut sealed = Reasoning::new(Str::default());
         sealed.opaque = Some(signature);
@@ -177,7 +177,7 @@ fn response(
     }
     if let Some(parts) = parts.filter(|parts| ValueKind::of(parts) == ValueKind::Array) {
         json::known::items(parts, |part| {
-            // Only media are known there; a response within a response would make the reader recurse.
+            // Only media are known there: a response within a response would make the reader recurse.
             let members = Members::of(part)?;
             let media = match members.body {
                 Some(("inlineData" | "fileData", body)) => media(whole, body)?.map(Part::Media),
@@ -202,7 +202,7 @@ pub(super) fn said(response: &str) -> Result<(Cow<'_, str>, bool), WireError> {
     }
 }
 
-/// The one member of a response that is a text, if it is called as such members are.
+/// The text of a response's only member, with its key, if the key is one for texts.
 pub(super) fn only_text(response: &str) -> Result<Option<(&'static str, Cow<'_, str>)>, WireError> {
     if ValueKind::of(response) != ValueKind::Object {
         return Ok(None);
@@ -246,8 +246,8 @@ fn given(whole: &Arc<str>, raw: &str, value: Option<&str>, key: &str) -> Result<
     Ok(optional_text(raw, value, key)?.map(|text| share(whole, &text)).unwrap_or_default())
 }
 
-/// The members of a part that are read. From [`BODY`] on, those that say what it is, each in camel case and then in snake
-/// case.
+/// The members of a part that are read. From [`BODY`] on, the members with the kind of the part, each in camel case and
+/// then in snake case.
 pub(super) const MEMBERS: [&str; 20] = [
     "text",
     "thought",
@@ -271,7 +271,7 @@ pub(super) const MEMBERS: [&str; 20] = [
     "tool_response",
 ];
 
-/// Number of [`MEMBERS`] that do not tell the kind of a part.
+/// Number of [`MEMBERS`] that do not determine the kind of a part.
 const BODY: usize = 4;
 
 /// The format's name, shared by all messages.

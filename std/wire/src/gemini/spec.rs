@@ -12,7 +12,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Relation, Transcript};
 use crate::{Format, WireError};
 
-/// The row of Gemini.
+/// The row of Gemini in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::Gemini),
     keys: &["contents", "candidates", "systemInstruction", "system_instruction", "responseId"],
@@ -48,7 +48,7 @@ fn is_content(content: &str) -> bool {
     ValueKind::of(content) == ValueKind::Object
         && json::fields(content, &["parts", "content", "info", "kind"])
             .is_ok_and(|[parts, others @ ..]: [Option<&str>; 4]| parts.is_some() && others == [None; 3])
-        // Others have `parts` too, which say of which type they are.
+        // Other formats have `parts` too, with a type in each.
         && matches!(Foreign::of(content), None | Some(Foreign::Parts))
 }
 
@@ -85,7 +85,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// A response: each candidate is a conversation of its own, and the first of them goes on.
+/// Reads a response: each candidate is a conversation of its own, and the first one is active.
 fn read_candidates(transcript: &mut Transcript, body: &Body<'_>, list: &str) -> Result<(), WireError> {
     let whole = body.value().unwrap_or_default();
     let id = optional_text(whole, body.field("responseId"), "responseId")?.map(|id| share(body.source, &id));

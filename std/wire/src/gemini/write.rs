@@ -1,4 +1,4 @@
-//! Contents written anew, or patched.
+//! Writes new contents, and patches old ones.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::WireError;
 use crate::json::{self, ValueKind, patch, quote};
 use crate::patch_parts::Elements;
 
-/// The content `source` with these messages in it, or a new one.
+/// Writes the content `source` with these messages, or a new content.
 pub(crate) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
     let wanted: Vec<Unit> = messages.iter().flat_map(|message| encode::units(message)).collect();
     let Some(source) = source else { return fresh(messages, &wanted).map(Some) };
@@ -38,7 +38,7 @@ fn fresh(messages: &[&Message], wanted: &[Unit]) -> Result<String, WireError> {
     Ok(format!(r#"{{"role":"{role}","parts":{}}}"#, list(wanted)?))
 }
 
-/// A list of these units.
+/// Writes a list of these units.
 pub(super) fn list(units: &[Unit]) -> Result<String, WireError> {
     let parts = units.iter().map(encode::unit).collect::<Result<Vec<_>, _>>()?;
     Ok(format!("[{}]", parts.join(",")))
@@ -69,7 +69,8 @@ fn patched(source: &str, wanted: &[Unit]) -> Result<String, WireError> {
     patch(source, &[("parts", Some(units.patch(parts, &known, wanted)?))])
 }
 
-/// The identity of a part, which stays when its content changes: the call that it makes or answers, by id or by name.
+/// The identity of a part, which stays when its content changes: the id or the name of the call that it makes or
+/// answers.
 fn key(unit: &Unit) -> Option<(bool, &str)> {
     unit.parts.iter().find_map(|part| match part {
         Part::ToolCall(call) if call.kind == CallKind::Function => {
@@ -126,7 +127,7 @@ fn patched_unit(raw: &str, unit: &Unit) -> Result<String, WireError> {
     patch(raw, &[(body_key, Some(patch(body, &changes)?))])
 }
 
-/// The part of the provider's own code with another printed text; its outcome stays.
+/// Writes the result of the provider's own code with another output; its outcome stays.
 fn patched_code(raw: &str, result: &ToolResult) -> Result<String, WireError> {
     for key in [CODE_RESULT, "code_execution_result"] {
         let Some(body) = json::field(raw, key)?.filter(|body| ValueKind::of(body) == ValueKind::Object)

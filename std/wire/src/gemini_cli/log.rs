@@ -1,4 +1,4 @@
-//! Newer session files: a log of records that are only added.
+//! Newer session files: a log of records that only grows.
 
 use core::ops::Range;
 use std::borrow::Cow;
@@ -25,14 +25,14 @@ pub(super) struct Log<'a> {
     timeline: Timeline,
     entries: Vec<TranscriptEntry>,
     reports: Vec<Report>,
-    /// The records that go on, in their order, and their places in this list by their names.
+    /// The present records in order, and their places in this list by their ids.
     now: Vec<Kept>,
     places: HashMap<Cow<'a, str>, usize>,
-    /// Every record that was read, and the one before it when it was.
+    /// Every record that was read, with the record before it at that time.
     read: Vec<Read<'a>>,
-    /// Calls that records of users answer.
+    /// Calls that are answered in records of users.
     answers: HashMap<Str, Answer>,
-    /// Number of messages that go on.
+    /// Number of messages of the present records.
     messages: usize,
     /// Conversations that a rewind or a checkpoint ended, the oldest first.
     before: Vec<Before>,
@@ -42,16 +42,16 @@ pub(super) struct Log<'a> {
     label: Str,
 }
 
-/// A record that goes on.
+/// A present record.
 #[derive(Debug, Clone)]
 struct Kept {
-    /// Its number among all that were read.
+    /// Its number among all records that were read.
     read: usize,
-    /// Its messages: the first of its lives, which are one behind the other.
+    /// The lives of its messages, which are consecutive.
     lives: Range<usize>,
-    /// Number of them that are shown whatever is answered.
+    /// Number of messages that no answer elsewhere hides.
     shown: usize,
-    /// Ids of its own calls that have a result in it.
+    /// Ids of its own calls with a result in the record.
     own: Vec<Str>,
     /// Ids of the calls that it answers as the record of a user.
     told: Vec<Str>,
@@ -64,7 +64,7 @@ struct Read<'a> {
     before: Option<usize>,
 }
 
-/// Whether a call is answered by the record of a user, and how many records say with the call what it returned.
+/// The number of users' records that answer a call, and the number of records with its result in the call.
 #[derive(Debug)]
 struct Answer {
     users: usize,
@@ -72,7 +72,7 @@ struct Answer {
     hiding: u32,
 }
 
-/// The records before some of them were taken out.
+/// The state before some records were taken out.
 #[derive(Debug)]
 struct Before {
     /// The last record; `None` if there was none.
@@ -80,7 +80,7 @@ struct Before {
     stage: u32,
     messages: usize,
     label: Str,
-    /// The last compaction before it.
+    /// The last compaction before this state.
     compaction: Option<u32>,
 }
 
@@ -170,7 +170,7 @@ impl<'a> Log<'a> {
         })
     }
 
-    /// Adds a record, or puts it in the place of an earlier one of its name.
+    /// Adds a record, or replaces an earlier record with the same id.
     fn push(&mut self, transcript: &mut Transcript, id: Cow<'a, str>, raw: &str) -> Result<(), WireError> {
         let found = record(&transcript.source, raw)?;
         let place = self.places.get(&id).copied();
@@ -193,7 +193,7 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    /// Adds the messages of a record from now on.
+    /// Adds the messages of a record from the current stage on.
     fn begin(&mut self, transcript: &mut Transcript, found: Record, raw: &str, slot: usize) -> Kept {
         let is_model = found.messages.first().is_some_and(|first| first.role() == Role::Assistant);
         let (first, slot) = (self.entries.len(), narrow(slot));
@@ -208,7 +208,7 @@ impl<'a> Log<'a> {
             if !is_model {
                 kept.told.extend(results(&message).cloned());
             }
-            // Newer versions keep what a tool returned twice: with its call, and in a record of the user's behind it.
+            // Newer versions store the output of a tool twice: with its call, and in a user's record behind it.
             let hiding = id.clone().filter(|_| is_model).map(|id| self.answer(&id).hiding);
             let life = self.timeline.begin_hidden_by(entry, slot, hiding.unwrap_or(NEVER));
             let from = if piece == 0 { life } else { kept.lives.start };
@@ -241,7 +241,7 @@ impl<'a> Log<'a> {
         self.answers.entry(id.clone()).or_insert(Answer { users: 0, own: 0, hiding: NEVER })
     }
 
-    /// Counts the messages of a record that begins or ends, and those that it hides or shows.
+    /// Counts the messages of a record that begins or ends, and the messages that it hides or shows.
     fn count(&mut self, kept: &Kept, is_begun: bool) {
         let change = |count: &mut usize, by: usize| {
             *count = if is_begun { count.saturating_add(by) } else { count.saturating_sub(by) };
@@ -260,7 +260,7 @@ impl<'a> Log<'a> {
             if (was == 0) != (answer.users == 0) {
                 let (own, hiding) = (answer.own, answer.hiding);
                 self.timeline.toggle(hiding);
-                // What a user's record answers is not told by the call any more.
+                // A result in a user's record replaces the result in the call.
                 self.messages = if is_begun {
                     self.messages.saturating_sub(own)
                 } else {
@@ -270,7 +270,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Keeps the present conversation, and begins the next stage.
+    /// Stores the present conversation, and begins the next stage.
     fn leave(&mut self, label: Str) {
         let (last, stage) = (self.now.last().map(|last| last.read), self.timeline.now());
         let (messages, compaction) = (self.messages, self.last_compaction);
@@ -278,7 +278,8 @@ impl<'a> Log<'a> {
         self.timeline.advance();
     }
 
-    /// Takes out the record of this name and what is behind it; if there is none, everything, as Gemini CLI does.
+    /// Takes out the record with this id and the records behind it. If there is none, it takes out all records, as
+    /// Gemini CLI does.
     fn rewind(&mut self, id: &str) {
         if self.now.is_empty() {
             return;
@@ -293,7 +294,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Puts these records in the place of all.
+    /// Replaces all records by these.
     fn checkpoint(&mut self, transcript: &mut Transcript, list: &'a str) -> Result<(), WireError> {
         let mut shown = HashMap::new();
         let tokens = self.now.iter().rev().find_map(|kept| self.reports.get(kept.report?));
@@ -323,8 +324,8 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    /// All conversations: the one that goes on, or that ends with `leaf`, first; then what rewinds and checkpoints left
-    /// behind, where that holds a record which none of the others has.
+    /// Adds all conversations. The first is the active one, or the one that ends with `leaf`. Then come the
+    /// conversations before rewinds and checkpoints, if they hold a record that none of the others has.
     pub(super) fn conversations(
         mut self,
         transcript: &mut Transcript,
@@ -337,7 +338,7 @@ impl<'a> Log<'a> {
             self.up_to(leaf)?;
         }
         let Self { read, before, .. } = &self;
-        // Which names some conversation has, and which records have been looked at.
+        // The ids in any conversation so far, and the records that were visited.
         let (mut listed, mut passed) = (HashSet::new(), vec![false; read.len()]);
         let mut shown = Vec::new();
         for (at, before) in before.iter().enumerate().rev() {
@@ -375,7 +376,7 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    /// Makes the records up to the one of this name, as they were when it was last there, a stage of their own.
+    /// Makes a stage of the records up to the one with this id, in the state of the time when it was last there.
     fn up_to(&mut self, leaf: &str) -> Result<(), WireError> {
         let mut passed = vec![false; self.read.len()];
         let mut found = None;
@@ -397,7 +398,7 @@ impl<'a> Log<'a> {
         let slots = narrow(way.count());
         let lives: Vec<_> = self.timeline.at(stage).into_iter().filter(|life| life.slot < slots).collect();
         let entry = |life: &Life| self.entries.get(life.entry as usize);
-        // Only what a call of the model's own record returned can be hidden.
+        // Only the result of a call in the model's own record can be hidden.
         let of_users = lives.iter().filter(|life| !life.can_be_hidden()).filter_map(entry);
         let told: HashSet<Str> = of_users.flat_map(|entry| results(entry.message())).cloned().collect();
         let is_told = |entry: &TranscriptEntry| results(entry.message()).any(|id| told.contains(id));

@@ -1,4 +1,4 @@
-//! One record, as the messages that it is.
+//! Reads one record as one or more messages.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use crate::{Format, WireError};
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) messages: Vec<Message>,
-    /// Number of parts of all its messages before those of its `content`.
+    /// Number of parts of all messages before the parts of its `content`.
     pub(super) before_content: usize,
-    /// Usage that was reported of it.
+    /// The usage that the record reports.
     pub(super) usage: Option<Usage>,
 }
 
-/// A call of a record, and what it returned.
+/// A call of a record, and its result.
 type Call = (ToolCall, Option<ToolResult>);
 
-/// The messages that the record `raw`, a slice of `whole`, is; none if it is a note.
+/// The messages of the record `raw`, a slice of `whole`; none for a note.
 pub(super) fn record<'a>(whole: &Arc<str>, record: impl Into<Value<'a>>) -> Result<Record, WireError> {
     let record = record.into();
     let raw = record.text();
@@ -62,7 +62,7 @@ pub(super) fn record<'a>(whole: &Arc<str>, record: impl Into<Value<'a>>) -> Resu
     Ok(Record { messages, before_content, usage: reported(tokens)? })
 }
 
-/// The first message of a record has its name.
+/// Sets the id of a record on its first message.
 fn named(message: Message, id: Option<Str>) -> Message {
     match (id, message.role()) {
         (Some(id), Role::Assistant) => message.with_response_id(id.clone()).with_id(id),
@@ -71,7 +71,7 @@ fn named(message: Message, id: Option<Str>) -> Message {
     }
 }
 
-/// Leaves out the results of calls in the model's own record, if `is_told` finds them elsewhere.
+/// Removes the results of calls in the model's own record, if `is_told` returns true: they are in another record.
 pub(super) fn without_results(messages: &mut Vec<Message>, is_told: impl Fn(&Str) -> bool) {
     if messages.first().is_some_and(|first| first.role() == Role::Assistant) {
         messages.retain(|message| !results(message).any(&is_told));
@@ -86,7 +86,7 @@ pub(super) fn results(message: &Message) -> impl Iterator<Item = &Str> {
     })
 }
 
-/// The messages of a user's record: each response to a call is a message of its own.
+/// The messages of a user's record. Each response to a call is a message of its own.
 fn turns(units: Vec<(Unit, &str)>, wire: &WireText) -> Vec<Message> {
     let mut messages = Vec::new();
     let runs = runs(Role::User, &units);
@@ -102,16 +102,16 @@ fn turns(units: Vec<(Unit, &str)>, wire: &WireText) -> Vec<Message> {
     messages
 }
 
-/// The parts of these units, one after the other.
+/// The parts of these units, concatenated.
 fn joined<'a>(units: impl IntoIterator<Item = (Unit, &'a str)>) -> Vec<Part> {
     let mut each = units.into_iter().map(|(unit, _)| unit.parts);
-    // Mostly there is one.
+    // Most contents have a single unit.
     let mut parts = each.next().unwrap_or_default();
     parts.extend(each.flatten());
     parts
 }
 
-/// The message of the model: thoughts, content and calls. Newer content has the calls and thoughts in it.
+/// The message of the model: thoughts, content and calls. Newer content contains the calls and thoughts.
 fn answer(
     whole: &Arc<str>,
     raw: &str,
@@ -164,8 +164,8 @@ fn thought(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
     Ok(Part::Reasoning(Reasoning::new(texts.iter().map(Str::as_str).collect::<Vec<_>>().join("\n"))))
 }
 
-/// The units of a text, a part or a list of both, each with its text. A call without an id is that of the same name among the record's
-/// `calls`.
+/// The units of a text, a part or a list of both, each with its text. A call without an id gets the id of the call with
+/// the same name in the record's `calls`.
 fn said<'c>(whole: &Arc<str>, content: &'c str, calls: &[Call]) -> Result<Vec<(Unit, &'c str)>, WireError> {
     let mut open: Vec<&ToolCall> = calls.iter().map(|(call, _)| call).rev().collect();
     let mut id = |is_call: bool, name: &str| {
@@ -200,7 +200,7 @@ pub(super) fn element(
             Ok(Some(Unit { parts: vec![Part::Text(share(whole, &json::decode(raw)))], name: None }))
         }
         ValueKind::Object => unit(whole, raw, id).map(Some),
-        // A list within the list is none of this format.
+        // The format has no list within a list.
         ValueKind::Array => Err(WireError::shape("expected a text or a part, found an array")),
         _ => Ok(None),
     }
@@ -255,7 +255,7 @@ fn call(
     Ok((call, Some(answer)))
 }
 
-/// The text of a part of a result: `output` of its response, or the response as it is written.
+/// The content of a part of a result: `output` of its response, or the unchanged response.
 fn returned(
     whole: &Arc<str>,
     raw: &str,

@@ -1,4 +1,4 @@
-//! Session files, told and read.
+//! Recognises and reads session files.
 
 use super::log::Log;
 use super::message::record;
@@ -9,7 +9,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{self, Conversation, Transcript};
 use crate::{Format, WireError};
 
-/// The row of Gemini CLI.
+/// The row of Gemini CLI in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::GeminiCli),
     keys: &["messages", "sessionId", "summary"],
@@ -41,7 +41,7 @@ fn sign(body: &Body<'_>) -> Fit {
     }
 }
 
-/// The log that a body is: lines, or the first of them alone, which has no messages yet.
+/// The log in a body: lines, or a single first line, which has no messages yet.
 fn lines<'a>(body: &Body<'a>) -> Option<&'a str> {
     let is_first = |value: &str| body.field("messages").is_none() && !value.contains('\n');
     Some(body.text()).filter(|_| body.value().is_none_or(is_first))

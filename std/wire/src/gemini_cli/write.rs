@@ -1,4 +1,4 @@
-//! Records patched, or written anew.
+//! Patches records, and writes new ones.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ use crate::rewrite::{
     changes, form, loses_thoughts, only_text, text, with_arguments, with_items, within, without_thoughts,
 };
 
-/// The record `source` as its messages are now, or a new one that is a text.
+/// Writes the record `source` with the present messages, or a new record with a text.
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
     match source {
         Some(source) => changed(source, messages, read(source)?).map(Some),
@@ -22,7 +22,7 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
     }
 }
 
-/// Does what [`write_record`] does, in a log: there, a result may be a record of its own.
+/// Works like [`write_record`], in a log: there a result may be a record of its own.
 pub(super) fn write_logged(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
     let Some(source) = source else { return fresh(messages).map(Some) };
     let told: HashSet<&Str> = messages.iter().flat_map(|message| results(message)).collect();
@@ -43,7 +43,7 @@ fn changed(source: &str, messages: &[&Message], mut was: Record) -> Result<Strin
             let parts = message.parts().iter().filter(|part| !matches!(part, Part::Reasoning(_))).cloned();
             *message = Message::new(message.role(), parts.collect());
         }
-        // A text or a call may be signed: that is a thought within its part.
+        // A text or a call may be signed: the signature is a thought within its part.
         let said = |messages: &[Message]| messages.first().map(|message| message.parts().to_vec());
         if said(&read(&unthought)?.messages) != said(&was.messages) {
             return Err(form("a message without its signed thoughts"));
@@ -51,7 +51,7 @@ fn changed(source: &str, messages: &[&Message], mut was: Record) -> Result<Strin
         return changed(&unthought, messages, Record { before_content: 0, ..was });
     }
     let mut record = source.to_owned();
-    // The last one first: a text that is empty now is no part.
+    // From last to first: a text that is empty now is no part.
     for change in changes(&was.messages, messages)?.iter().rev() {
         let before = was.messages.iter().take(change.piece).map(|message| message.parts().len());
         let at = before.sum::<usize>().saturating_add(change.part).checked_sub(was.before_content);
@@ -71,7 +71,7 @@ fn changed(source: &str, messages: &[&Message], mut was: Record) -> Result<Strin
     Ok(record)
 }
 
-/// The record without its thoughts, which may stand in its content too.
+/// Writes the record without its thoughts, which may be in its content too.
 fn unthought(record: &str) -> Result<String, WireError> {
     let whole: Arc<str> = Arc::from("");
     let is_thought = |raw: &str| {
@@ -82,7 +82,7 @@ fn unthought(record: &str) -> Result<String, WireError> {
     without_thoughts(&patch(record, &[("thoughts", None)])?, "content", is_thought)
 }
 
-/// The record with another part in the place `wanted` of its content.
+/// Writes the record with another part in the place `wanted` of its content.
 fn with_part(record: &str, wanted: usize, new: &Part) -> Result<String, WireError> {
     let content = json::field(record, "content")?.unwrap_or("\"\"");
     let (whole, mut before): (Arc<str>, _) = (Arc::from(""), 0_usize);
@@ -98,13 +98,13 @@ fn with_part(record: &str, wanted: usize, new: &Part) -> Result<String, WireErro
     };
     match new {
         _ if wanted < before => patch(record, &[("content", Some(content))]),
-        // It stands in the list of calls alone.
+        // The call is only in the list of calls.
         Part::ToolCall(_) => Ok(record.to_owned()),
         _ => Err(form("this change")),
     }
 }
 
-/// The element `raw` of a content with another part in it.
+/// Writes the element `raw` of a content with another part in it.
 fn with_element(raw: &str, at: usize, new: &Part) -> Result<String, WireError> {
     if let Part::ToolCall(call) = new {
         let is_object =
@@ -137,7 +137,7 @@ fn response(result: &ToolResult, said: &str) -> String {
     format!(r#"{{"{key}":{}}}"#, quote(said))
 }
 
-/// The record with another result of a call.
+/// Writes the record with another result of a call.
 fn with_result(record: &str, result: &ToolResult, new: &str) -> Result<String, WireError> {
     each_call(record, |call| {
         let [own, name] = json::fields(call, &["id", "name"])?;
@@ -153,7 +153,7 @@ fn with_result(record: &str, result: &ToolResult, new: &str) -> Result<String, W
     })
 }
 
-/// The record with the arguments of `call` in its list of calls, where it has the call that was `was`.
+/// Writes the record with the arguments of `call` in its list of calls, if the list has the call `was`.
 fn with_call(record: &str, (was, call): (&ToolCall, &ToolCall)) -> Result<String, WireError> {
     each_call(record, |raw| {
         let [id, name, args] = json::fields(raw, &["id", "name", "args"])?;
@@ -169,7 +169,7 @@ fn with_call(record: &str, (was, call): (&ToolCall, &ToolCall)) -> Result<String
     })
 }
 
-/// The record with other calls.
+/// Writes the record with other calls.
 fn each_call(
     record: &str,
     mut written: impl FnMut(&str) -> Result<String, WireError>,
@@ -187,8 +187,8 @@ fn fresh(messages: &[&Message]) -> Result<String, WireError> {
     Ok(format!(r#"{{"type":"{kind}","content":{}}}"#, quote(text)))
 }
 
-/// The line that puts `records` in the place of all before it. New ones get a name, and what a tool returned that has a
-/// record of its own is no more with its call too.
+/// Writes the line that replaces all earlier records by `records`. New records get an id. A result with a record of its
+/// own is removed from its call.
 pub(super) fn checkpoint(records: &[Cow<'_, str>]) -> Result<String, WireError> {
     let (mut names, mut answered) = (HashSet::new(), HashSet::new());
     for text in records {
@@ -211,7 +211,7 @@ pub(super) fn checkpoint(records: &[Cow<'_, str>]) -> Result<String, WireError> 
     Ok(format!(r#"{{"$set":{{"messages":[{}]}}}}"#, written.join(",")))
 }
 
-/// The record without what its calls returned, where that has a record of its own.
+/// Writes the record without those results of its calls that have a record of their own.
 fn told_once(record: &str, answered: &HashSet<Str>) -> Result<String, WireError> {
     let [kind, calls] = json::fields(record, &["type", "toolCalls"])?;
     if answered.is_empty()

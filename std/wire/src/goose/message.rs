@@ -1,4 +1,4 @@
-//! The messages of a record.
+//! Reads the messages of a record.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub(super) fn seen(raw: &str) -> Result<Seen, WireError> {
     })
 }
 
-/// The part that a block is; none, if no model sees it.
+/// The part of a block; none if no model sees it.
 fn part<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Option<RecordPart<'a>>, WireError> {
     expect_object(raw, "a block")?;
     let text = |key| Ok::<_, WireError>(member_text(whole, raw, key)?.unwrap_or_default());
@@ -102,7 +102,7 @@ fn unknown(whole: &Arc<str>, kind: Str, raw: &str) -> Part {
     Part::Unknown(UnknownPart::new(FORMAT, kind, share(whole, raw)))
 }
 
-/// The call of a block; none if goose could not read what the model wrote.
+/// The call of a block; none if goose could not read the call of the model.
 fn call<'a>(whole: &Arc<str>, raw: &'a str, id: Str) -> Result<Option<RecordPart<'a>>, WireError> {
     let Some(value) = json::field(raw, "toolCall")?.filter(|call| ValueKind::of(call) == ValueKind::Object)
     else {
@@ -118,7 +118,7 @@ fn call<'a>(whole: &Arc<str>, raw: &'a str, id: Str) -> Result<Option<RecordPart
     Ok(Some(RecordPart::new(Part::ToolCall(call)).with_slot(arguments, SlotForm::Arguments)))
 }
 
-/// The result of a block: a list of what the tool returned, in newer files in an object, or why it failed.
+/// The result of a block: a list of outputs, in newer files in an object, or the reason of a failure.
 fn result<'a>(whole: &Arc<str>, raw: &'a str, id: Str) -> Result<RecordPart<'a>, WireError> {
     let mut result = ToolResult::new(id, Vec::new());
     let outcome =

@@ -1,4 +1,4 @@
-//! Session files, told, read and written.
+//! Recognises, reads and writes session files.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript};
 use crate::{Format, WireError};
 
-/// The row of goose.
+/// The row of goose in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::Goose),
     keys: &["conversation", "id", "name"],

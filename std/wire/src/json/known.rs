@@ -1,13 +1,14 @@
-//! The functions of the parent module for a text that has been looked at, with [`check`](super::check) or a function that finds values in
-//! all of it. It is JSON, and of its strings only the ends are looked for. A reader opens a text level by level, so that most of its texts
-//! are known.
+//! The functions of the parent module for a text that is known to be JSON.
+//!
+//! [`check`](super::check) or a function that scans the whole text has checked it, so these functions only look for the
+//! ends of its strings. A reader opens a text level by level, so most of its texts are known.
 
 use std::sync::Arc;
 
 use super::scan::{Known, Spans};
 use crate::WireError;
 
-/// A value of a text that has been looked at, and what is known of where its longest parts end.
+/// A value of a checked text, with the known ends of its longest parts.
 #[derive(Clone, Copy)]
 pub(crate) struct Value<'a> {
     text: &'a str,
@@ -15,7 +16,7 @@ pub(crate) struct Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// The value `text`, which begins at `start` in the whole that the text of `spans` is of.
+    /// The value `text`, which begins at `start` in the whole text. `spans` belong to a part of the whole.
     pub(crate) fn noted(text: &'a str, spans: &'a Spans, start: usize) -> Self {
         Self { text, look: Known::new(spans, start) }
     }
@@ -30,7 +31,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A value of which nothing more is known.
+/// A value without known spans.
 impl<'a> From<&'a str> for Value<'a> {
     fn from(text: &'a str) -> Self {
         Self { text, look: Known::default() }
@@ -43,7 +44,7 @@ impl<'a> From<&'a Arc<str>> for Value<'a> {
     }
 }
 
-/// Does what [`items`](super::items) does.
+/// Works like [`items`](super::items).
 pub(crate) fn items<'a>(
     array: impl Into<Value<'a>>,
     visit: impl FnMut(&'a str) -> Result<(), WireError>,
@@ -52,7 +53,7 @@ pub(crate) fn items<'a>(
     super::items_by(look, known(text), visit)
 }
 
-/// Does what [`items_and_fields`](super::items_and_fields) does.
+/// Works like [`items_and_fields`](super::items_and_fields).
 pub(crate) fn items_and_fields<'a, const N: usize>(
     array: impl Into<Value<'a>>,
     names: &[&'static str; N],
@@ -62,7 +63,7 @@ pub(crate) fn items_and_fields<'a, const N: usize>(
     super::items_and_fields_by(look, known(text), names, visit)
 }
 
-/// Does what [`items_and_fields`] does, for readers to which some keys matter only beside others.
+/// Works like [`items_and_fields`], for readers that use some keys only together with others.
 pub(crate) fn items_and_members<'a, const N: usize>(
     array: impl Into<Value<'a>>,
     names: &'static [&'static str; N],
@@ -74,8 +75,8 @@ pub(crate) fn items_and_members<'a, const N: usize>(
     })
 }
 
-/// The values of some keys of an object, found in one look: none, if the value is no object. A key that is there twice is an error only for
-/// a reader that asks for it.
+/// The values of some keys of an object, found in a single scan. There are none if the value is no object. A repeated
+/// key is an error only for a reader that asks for it.
 pub(crate) struct Members<'a, const N: usize> {
     object: Value<'a>,
     names: &'static [&'static str; N],
@@ -97,7 +98,7 @@ impl<'a, const N: usize> Members<'a, N> {
         self.object.within(part)
     }
 
-    /// The values of all of the keys.
+    /// The values of all keys.
     pub(crate) fn all(&self) -> Result<[Option<&'a str>; N], WireError> {
         match &self.found {
             Ok(found) => Ok(*found),
@@ -116,7 +117,7 @@ impl<'a, const N: usize> Members<'a, N> {
     }
 }
 
-/// Does what [`fields`](super::fields) does.
+/// Works like [`fields`](super::fields).
 pub(crate) fn fields<'a, const N: usize>(
     object: impl Into<Value<'a>>,
     names: &[&'static str; N],
@@ -125,7 +126,7 @@ pub(crate) fn fields<'a, const N: usize>(
     super::fields_by(look, known(text), names)
 }
 
-/// Does what [`field`](super::field) does.
+/// Works like [`field`](super::field).
 pub(crate) fn field<'a>(object: impl Into<Value<'a>>, name: &str) -> Result<Option<&'a str>, WireError> {
     let Value { text, look } = object.into();
     super::field_by(look, known(text), name)
@@ -137,5 +138,5 @@ fn known(text: &str) -> &str {
     text
 }
 
-/// Tests of huge texts are slow enough.
+/// Limit of the assertion in bytes, because tests of huge texts are slow already.
 const ASSERTED_BYTES_MAX: usize = 4 << 10;

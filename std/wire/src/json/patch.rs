@@ -1,4 +1,4 @@
-//! Changing some elements of an array, or some members of an object, and leaving the rest of the text as it is.
+//! Changes some elements of an array, or some members of an object, and leaves the rest of the text unchanged.
 
 use core::convert::Infallible;
 use core::ops::Range;
@@ -6,10 +6,10 @@ use core::ops::Range;
 use super::{offset_of, quote, range_of, raw_members, trim};
 use crate::WireError;
 
-/// The places of a container's elements: where they lie in `text`, and what stands between them.
+/// The places of a container's elements in `text`, and the separator between them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ElementPlaces<'a> {
-    /// The text that all ranges are of.
+    /// The text to which all ranges belong.
     pub(crate) text: &'a str,
     /// The first byte after the opening bracket.
     pub(crate) start: usize,
@@ -17,13 +17,13 @@ pub(crate) struct ElementPlaces<'a> {
     pub(crate) end: usize,
     /// The elements, in order.
     pub(crate) elements: &'a [Range<usize>],
-    /// Separator of two elements where the text has no example of it.
+    /// The separator of two elements, if the text has no example of it.
     pub(crate) separator: &'a str,
 }
 
 impl<'a> ElementPlaces<'a> {
-    /// Gives `emit` what stands between the brackets when the container holds `pieces`: each a text, with the index of
-    /// the element in whose place it stands, if any. A piece is separated from the one before it as that element was.
+    /// Emits the text between the brackets of a container that holds `pieces`. Each piece is a text, with the index of
+    /// the element that it replaces, if any. A piece has the separator that was before this element.
     pub(crate) fn emit<'p, E>(
         &self,
         pieces: impl IntoIterator<Item = (Option<usize>, &'p str)>,
@@ -66,7 +66,7 @@ impl<'a> ElementPlaces<'a> {
     }
 }
 
-/// The container `text`, `[..]` or `{..}`, holding `pieces` instead of `elements`.
+/// The container `text`, `[..]` or `{..}`, with `pieces` instead of `elements`.
 pub(crate) fn rebuild<'p>(
     text: &str,
     elements: &[Range<usize>],
@@ -86,7 +86,8 @@ pub(crate) fn rebuild<'p>(
     out
 }
 
-/// The array `text` with the text that `written` gives for each element, by its place. What stands between the elements stays.
+/// The array `text` with the results of `written` as its elements. `written` gets the index and the text of an element.
+/// The text between the elements stays.
 pub(crate) fn map_items(
     text: &str,
     mut written: impl FnMut(usize, &str) -> Result<String, WireError>,
@@ -103,7 +104,7 @@ pub(crate) fn map_items(
     Ok(out)
 }
 
-/// The array `text` without the elements that `stays` refuses.
+/// The array `text`, with only the elements for which `stays` returns true.
 pub(crate) fn retain_items(
     text: &str,
     mut stays: impl FnMut(&str) -> Result<bool, WireError>,
@@ -119,8 +120,8 @@ pub(crate) fn retain_items(
     Ok(rebuild(text, &elements, kept))
 }
 
-/// The object `text` with other values for some keys: `None` removes a key, a key that it does not have is appended.
-/// Everything else stays as it is written.
+/// The object `text` with other values for some keys. `None` removes a key, and a new key is appended. The rest of the
+/// text stays unchanged.
 pub(crate) fn patch(text: &str, changes: &[(&str, Option<String>)]) -> Result<String, WireError> {
     let mut elements = Vec::new();
     let mut pieces: Vec<(Option<usize>, String)> = Vec::new();

@@ -1,8 +1,8 @@
-//! Finds the ends of values. It tells whether a text is JSON; the reason why it is none is left to `serde_json`.
+//! Finds the ends of values and checks whether a text is JSON. `serde_json` finds the reason for an error.
 //!
-//! A text is looked at several times, once for each level that a reader opens, so that this is most of what reading costs:
-//! long strings are passed over by `memchr`, and nothing is kept but one bit for each open bracket. A first look can note where
-//! strings, arrays and objects end that are long, so that the later ones pass over each of them in one step.
+//! A text is scanned several times, once for each level that a reader opens, so the scan is most of the cost of
+//! reading. `memchr` skips long strings, and the scanner stores only one bit for each open bracket. A first scan can
+//! note the ends of long strings, arrays and objects, so that later scans skip each of them in one step.
 
 mod look;
 
@@ -11,10 +11,10 @@ use core::convert::Infallible;
 pub(crate) use look::Spans;
 pub(super) use look::{Checked, Known, Look, NEAR_BYTES, position};
 
-/// Calls `visit` with every key and value of the object `text`: keys as they are written, quotes included.
+/// Calls `visit` with every key and value of the object `text`. Keys are unchanged, quotes included.
 ///
 /// # Errors
-/// `None` where the text is not JSON, or no object; else what `visit` says.
+/// `None` if the text is not JSON, or no object; otherwise the error of `visit`.
 pub(super) fn members<'a, S: Look, E>(
     look: S,
     text: &'a str,
@@ -40,7 +40,7 @@ pub(super) fn items<'a, S: Look, E>(
     scanner.end().ok_or(None)
 }
 
-/// Does what [`members`] does, and before each value that is an array calls `visit_item` with every element of it.
+/// Works like [`members`], and before each value that is an array calls `visit_item` with every element of it.
 pub(super) fn members_and_items<'a, S: Look, E>(
     look: S,
     text: &'a str,
@@ -63,7 +63,7 @@ pub(super) fn members_and_items<'a, S: Look, E>(
     scanner.end().ok_or(None)
 }
 
-/// Does what [`items`] does, and before each element that is an object calls `visit_member` with every key and value of it.
+/// Works like [`items`], and before each element that is an object calls `visit_member` with every key and value of it.
 pub(super) fn items_and_members<'a, S: Look, E>(
     look: S,
     text: &'a str,
@@ -96,7 +96,7 @@ pub(super) fn is_value_by(look: Checked<'_>, text: &str) -> bool {
     scanner.value().and_then(|()| scanner.end()).is_some()
 }
 
-/// A place in a text. Every step gives `None` where the text is not JSON.
+/// A place in a text. Every step returns `None` if the text is not JSON.
 pub(super) struct Scanner<'a, S> {
     text: &'a str,
     at: usize,
@@ -110,7 +110,7 @@ impl<'a, S: Look> Scanner<'a, S> {
         scanner
     }
 
-    /// A list between these brackets, one `step` for each element.
+    /// Scans a list between these brackets, with one `step` for each element.
     fn list<T, E>(
         &mut self,
         open: u8,
@@ -132,14 +132,14 @@ impl<'a, S: Look> Scanner<'a, S> {
         Ok(())
     }
 
-    /// A member of an object: its key, quotes included, and what `value` passes over.
+    /// A member of an object: its key, quotes included, and its value, which `value` skips.
     fn member(&mut self, value: impl FnOnce(&mut Self) -> Option<()>) -> Option<(&'a str, &'a str)> {
         let key = self.slice(Self::string)?;
         self.colon()?;
         Some((key, self.slice(value)?))
     }
 
-    /// The text that `step` passes over.
+    /// The text that `step` skips.
     fn slice(&mut self, step: impl FnOnce(&mut Self) -> Option<()>) -> Option<&'a str> {
         let start = self.at;
         step(self)?;
@@ -157,7 +157,7 @@ impl<'a, S: Look> Scanner<'a, S> {
         }
     }
 
-    /// A value that holds no others, which begins with `first`.
+    /// Skips a value without nested values, which begins with `first`.
     fn scalar(&mut self, first: u8) -> Option<()> {
         match first {
             b'"' => self.string(),
@@ -202,7 +202,7 @@ impl<'a, S: Look> Scanner<'a, S> {
         Some(())
     }
 
-    /// At least one digit.
+    /// Skips at least one digit.
     fn digits(&mut self) -> Option<()> {
         let rest = self.text.as_bytes().get(self.at..)?;
         let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -216,20 +216,20 @@ impl<'a, S: Look> Scanner<'a, S> {
         rest.starts_with(word.as_bytes()).then_some(())
     }
 
-    /// The end of the text.
+    /// Checks for the end of the text.
     fn end(&mut self) -> Option<()> {
         self.blank();
         if self.at >= self.text.len() { Some(()) } else { None }
     }
 
-    /// This byte and the white space after it.
+    /// Skips this byte and the white space after it.
     fn eat(&mut self, byte: u8) -> Option<()> {
         self.byte(byte)?;
         self.blank();
         Some(())
     }
 
-    /// This byte.
+    /// Skips this byte.
     fn byte(&mut self, byte: u8) -> Option<()> {
         if self.peek()? != byte {
             return None;

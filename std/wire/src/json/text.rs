@@ -1,14 +1,14 @@
-//! JSON strings, decoded and written.
+//! Decodes and writes JSON strings.
 
 use std::borrow::Cow;
 
 use super::scan::{NEAR_BYTES, position};
 
-/// The text of the JSON string `raw`, quotes included: a slice of it where nothing is escaped. `raw` has been checked to
-/// be JSON.
+/// The text of the JSON string `raw`, quotes included: a slice of `raw` if it has no escapes. `raw` has to be checked
+/// JSON.
 ///
-/// Half a surrogate pair, which is what is left when a program cuts a text in the middle of an emoji, becomes U+FFFD:
-/// the message is still readable, and its source text still has it.
+/// Half a surrogate pair becomes U+FFFD. A program leaves it when it cuts a text in the middle of an emoji. The message
+/// is still readable, and its source text still has the half.
 pub fn decode(raw: &str) -> Cow<'_, str> {
     let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
     let mut next = position(b'\\', inner.as_bytes(), NEAR_BYTES);
@@ -36,14 +36,14 @@ pub fn decode(raw: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A JSON string that says `text`.
+/// A JSON string with the text `text`.
 pub(crate) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len().saturating_add(text.len() / 8).saturating_add(2));
     push_quoted(&mut out, text);
     out
 }
 
-/// Writes a JSON string that says `text`, with the escapes that `serde_json` writes.
+/// Writes a JSON string with the text `text`, with the escapes of `serde_json`.
 pub fn push_quoted(out: &mut String, text: &str) {
     out.push('"');
     let mut rest = text;
@@ -73,13 +73,13 @@ pub fn push_quoted(out: &mut String, text: &str) {
 /// Number of bytes that [`push_quoted`] writes.
 pub(crate) fn quoted_bytes(text: &str) -> usize {
     let escaped = text.bytes().filter(|byte| matches!(byte, ..0x20 | b'"' | b'\\')).count();
-    // Those that have no letter of their own, as `\u001b`.
+    // Characters without an escape letter of their own, such as `\u001b`.
     let controls = text.bytes().filter(|byte| matches!(byte, ..8 | 11 | 14..0x20)).count();
     let lengths = [text.len(), escaped, controls.saturating_mul(4), 2];
     lengths.into_iter().fold(0, usize::saturating_add)
 }
 
-/// Number of bytes at the beginning of `text` that a JSON string has as they are: it is looked at eight at a time.
+/// Number of bytes at the beginning of `text` that need no escape. The scan takes eight bytes at a time.
 fn plain_bytes(text: &[u8]) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
@@ -97,7 +97,7 @@ fn plain_bytes(text: &[u8]) -> usize {
     words.saturating_add(rest.iter().take_while(is_plain).count())
 }
 
-/// The character of this letter after a backslash; `None` if it needs more than the letter.
+/// The character for this letter after a backslash; `None` if the escape needs more than the letter.
 pub(super) const fn short(letter: u8) -> Option<char> {
     Some(match letter {
         b'n' => '\n',
@@ -112,7 +112,7 @@ pub(super) const fn short(letter: u8) -> Option<char> {
     })
 }
 
-/// The character that `escape`, which stood after a backslash and is none of the short ones, begins with, and what follows it.
+/// The first character of `escape`, which stood after a backslash and is no short escape, and the rest of `escape`.
 fn unescape(escape: &str) -> (char, &str) {
     let mut characters = escape.chars();
     match characters.next() {
@@ -121,7 +121,7 @@ fn unescape(escape: &str) -> (char, &str) {
     }
 }
 
-/// The character that `digits`, which stood after `\u`, begins with, alone or as a surrogate pair, and what follows.
+/// The first character of `digits`, which stood after `\u`, alone or as a surrogate pair, and the rest.
 fn unescape_units(digits: &str) -> (char, &str) {
     let after = digits.get(4..).unwrap_or_default();
     let Some(first) = unit(digits) else { return (char::REPLACEMENT_CHARACTER, after) };
@@ -135,7 +135,7 @@ fn unescape_units(digits: &str) -> (char, &str) {
     }
 }
 
-/// The code unit that `digits` begins with.
+/// The code unit at the beginning of `digits`.
 fn unit(digits: &str) -> Option<u16> {
     u16::from_str_radix(digits.get(..4)?, 16).ok()
 }

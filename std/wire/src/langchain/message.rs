@@ -1,4 +1,4 @@
-//! One message, in any of the three forms.
+//! Reads one message in any of the three forms.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::json::{self, ValueKind};
 use crate::openai_chat::split_data_url;
 use crate::{Format, WireError, WireErrorKind};
 
-/// The members of a message that are read, as they are written: one look at a message, which may be long.
+/// The members of a message that are read, unchanged, in a single scan, because a message may be long.
 pub(super) struct Fields<'a> {
-    /// The object that says what the message is, and the key that it stands under.
+    /// The object with the content of the message, and its key.
     pub(super) own: &'a str,
     pub(super) key: &'static str,
-    /// Its kind: a word, or the name of a class.
+    /// The kind of the message: a word, or the name of a class.
     kind: Cow<'a, str>,
     name: Option<&'a str>,
     id: Option<&'a str>,
@@ -53,7 +53,7 @@ impl<'a> Fields<'a> {
             "additional_kwargs",
             "usage_metadata",
         ];
-        // The shortest form has all of it in one object, and a message may be long.
+        // The shortest form has all members in one object, and a message may be long.
         let [data, lc, kwargs, outer, class, flat @ ..] = json::known::fields(message, names)?;
         let is_object = |value: &&str| ValueKind::of(value) == ValueKind::Object;
         let (own, key, path) = match (data.filter(is_object), lc.and(kwargs).filter(is_object)) {
@@ -86,12 +86,12 @@ impl<'a> Fields<'a> {
         Ok(Self { own, key, kind, name, id, content, calls, call_id, status, more, usage })
     }
 
-    /// The word for what it is: `ai` of `AIMessageChunk`.
+    /// The word for the kind: `ai` for `AIMessageChunk`.
     fn word(&self) -> String {
         self.kind.trim_end_matches("Chunk").trim_end_matches("Message").to_lowercase()
     }
 
-    /// Whether it is of a type that only this format calls so.
+    /// Whether only this format uses the word of its type.
     pub(super) fn is_own_word(&self) -> bool {
         matches!(self.word().as_str(), "human" | "ai")
     }
@@ -112,7 +112,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Whether the package for OpenAI says that a message of the system is the developer's.
+    /// Whether the package for OpenAI marks a system message as the developer's.
     fn is_of_developer(&self) -> Result<bool, WireError> {
         match self.more.filter(|more| ValueKind::of(more) == ValueKind::Object) {
             Some(more) => Ok(json::known::field(more, "__openai_role__")? == Some("\"developer\"")),
@@ -121,7 +121,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The last name of `id`, which `dumpd` writes: the class of the message.
+/// The last name of `id`, in the form of `dumpd`: the class of the message.
 fn last_name(id: Option<&str>) -> Result<Cow<'_, str>, WireError> {
     let mut class = Cow::Borrowed("");
     if let Some(id) = id.filter(|id| ValueKind::of(id) == ValueKind::Array) {
@@ -133,7 +133,7 @@ fn last_name(id: Option<&str>) -> Result<Cow<'_, str>, WireError> {
     Ok(class)
 }
 
-/// The message that `raw`, a slice of `whole`, is; with these fields.
+/// The message of `raw`, a slice of `whole`, with these fields.
 pub(super) fn message(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Message, WireError> {
     let role = fields.role()?;
     let path = if fields.key.is_empty() { String::new() } else { format!("/{}", fields.key) };
@@ -192,7 +192,7 @@ fn call(whole: &Arc<str>, raw: &str) -> Result<Part, WireError> {
     Ok(Part::ToolCall(ToolCall::new(text(id, "id")?, text(name, "name")?, arguments)))
 }
 
-/// The parts that `content`, a text or a list of blocks, is. Empty texts are none.
+/// The parts of `content`, a text or a list of blocks. Empty texts are no parts.
 fn content(whole: &Arc<str>, content: &str) -> Result<Vec<Part>, WireError> {
     let mut parts = Vec::new();
     match ValueKind::of(content) {
@@ -222,7 +222,7 @@ pub(super) fn block(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireErr
     let kind = text("type")?;
     Ok(match &*kind {
         "text" => said(text("text")?),
-        // The calls stand under `tool_calls`.
+        // The calls are in `tool_calls`.
         kind if COPIES.contains(&kind) => None,
         "thinking" => {
             let mut reasoning = Reasoning::new(text("thinking")?);
@@ -245,7 +245,7 @@ fn unknown(whole: &Arc<str>, kind: &Str, raw: &str) -> Part {
     Part::Unknown(UnknownPart::new(Format::LangChain.shared_name(), kind.clone(), share(whole, raw)))
 }
 
-/// An image as Chat Completions writes it: an object with `url`, or the address itself.
+/// An image in the form of Chat Completions: an object with `url`, or the URL alone.
 fn image_url(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
     let Some(image) = json::known::field(raw, "image_url")? else { return Ok(None) };
     let url = match ValueKind::of(image) {
@@ -263,8 +263,8 @@ fn image_url(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
     }))
 }
 
-/// Media as the standard blocks write them: `base64` (or `data`) or `url`, with `mime_type`; as Anthropic does, in a `source`; as Chat Completions
-/// does, in an `input_audio` or a `file`.
+/// Media in the form of the standard blocks: `base64` (or `data`) or `url`, with `mime_type`. In Anthropic's form they
+/// are in a `source`, in the form of Chat Completions in an `input_audio` or a `file`.
 fn media(whole: &Arc<str>, raw: &str, kind: &str) -> Result<Option<Part>, WireError> {
     let is_object = |value: &&str| ValueKind::of(value) == ValueKind::Object;
     let [source, audio, file] = json::known::fields(raw, &["source", "input_audio", "file"])?;
@@ -300,5 +300,5 @@ fn media(whole: &Arc<str>, raw: &str, kind: &str) -> Result<Option<Part>, WireEr
     Ok(source.map(|source| Part::Media(new_media(kind, mime, source))))
 }
 
-/// Types of blocks that repeat a call of `tool_calls`, as packages for providers write them.
+/// Types of blocks of provider packages that repeat a call of `tool_calls`.
 pub(super) const COPIES: [&str; 4] = ["tool_use", "tool_call", "tool_call_chunk", "function_call"];

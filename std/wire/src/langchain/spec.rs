@@ -1,4 +1,4 @@
-//! Lists of messages and states, told and read.
+//! Recognises and reads lists of messages and states.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
-/// The row of `LangChain`.
+/// The row of `LangChain` in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::LangChain),
     keys: &["values", "messages"],
@@ -46,7 +46,7 @@ fn sign(body: &Body<'_>) -> Fit {
         Content::Value(_) => list(body).and_then(|(list, _)| body::first_of(list)),
     };
     let each = sample.unwrap_or_default().into_iter().map(fit);
-    // A message of another format is none of this; a certain sign in one is one for all.
+    // If one message is of another format, the list is too. A certain sign in one message is enough.
     let best = each.reduce(|one, next| match (one, next) {
         (Fit::No, _) | (_, Fit::No) => Fit::No,
         (_, Fit::Certain(_)) => next,
@@ -68,7 +68,7 @@ fn fit(item: &str) -> Fit {
         ("kwargs", _) => Fit::Certain("its messages have `lc` and `kwargs`"),
         ("data", true) => Fit::Certain("its messages are of type `human` or `ai`, with `data`"),
         (_, true) => Fit::Certain("its messages are of type `human` or `ai`"),
-        // Others call messages `user`, `system` and `tool` too.
+        // Other formats have messages with the types `user`, `system` and `tool` too.
         _ => Fit::Possible("its messages have `type` and `content`"),
     }
 }
@@ -96,7 +96,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// The message that an element is, and the report on it.
+/// The message of an element, and its report of usage.
 fn read_element(source: &Arc<str>, text: Value<'_>) -> Result<([Message; 1], Option<Usage>), WireError> {
     let fields = Fields::of(text)?;
     let message = message(source, text.text(), &fields)?;
@@ -104,7 +104,8 @@ fn read_element(source: &Arc<str>, text: Value<'_>) -> Result<([Message; 1], Opt
     Ok(([message], usage))
 }
 
-/// `usage_metadata`: its input includes what was read from and written to a cache, its output the reasoning.
+/// Reads `usage_metadata`. Its input includes the tokens that were read from and written to a cache, its output the
+/// reasoning.
 fn reported(fields: &Fields<'_>) -> Result<Option<Usage>, WireError> {
     let Some(usage) = fields.usage.filter(|usage| ValueKind::of(usage) == ValueKind::Object) else {
         return Ok(None);

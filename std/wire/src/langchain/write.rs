@@ -1,4 +1,4 @@
-//! Messages patched, or written anew.
+//! Patches messages, and writes new ones.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::rewrite::{
     without_thoughts,
 };
 
-/// The message `source` as it is now, or a new one.
+/// Writes the present message for `source`, or a new message.
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
     let Some(source) = source else { return fresh(messages).map(Some) };
     let whole: Arc<str> = Arc::from(source);
@@ -31,7 +31,7 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
     let calls = was.parts().iter().filter(|part| matches!(part, Part::ToolCall(_))).count();
     let before_content = was.parts().len().saturating_sub(of_content).saturating_sub(calls);
     let mut own = fields.own.to_owned();
-    // The last one first: a text that is empty now is no part.
+    // From last to first: a text that is empty now is no part.
     for change in changes.iter().rev() {
         if let Part::ToolCall(call) = change.new {
             let before = was.parts().iter().take(change.part);
@@ -51,7 +51,7 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
     with_own(source, &fields, own).map(Some)
 }
 
-/// The record with this message in it.
+/// Writes the record with this message in it.
 fn with_own(source: &str, fields: &Fields<'_>, own: String) -> Result<String, WireError> {
     match fields.key {
         "" => Ok(own),
@@ -59,7 +59,7 @@ fn with_own(source: &str, fields: &Fields<'_>, own: String) -> Result<String, Wi
     }
 }
 
-/// The message without its thoughts.
+/// Writes the message without its thoughts.
 fn unthought(own: &str) -> Result<String, WireError> {
     let whole: Arc<str> = Arc::from("");
     let is_thought = |raw: &str| Ok(matches!(message::block(&whole, raw)?, Some(Part::Reasoning(_))));
@@ -67,7 +67,8 @@ fn unthought(own: &str) -> Result<String, WireError> {
     within(&own, &["additional_kwargs"], |more| patch(more, &[("reasoning_content", None)]))
 }
 
-/// The message with other arguments of its call number `wanted`, also where packages for providers keep a copy of the call.
+/// Writes the message with other arguments for the call with the number `wanted`, also in the copies of packages for
+/// providers.
 fn with_call(own: &str, wanted: usize, call: &ToolCall) -> Result<String, WireError> {
     let own = with_items(own, "tool_calls", |at, raw| match at == wanted {
         true => with_quoted_arguments(raw, "args", call),
@@ -81,7 +82,7 @@ fn with_call(own: &str, wanted: usize, call: &ToolCall) -> Result<String, WireEr
     let with_function = |raw: &str| with_quoted_arguments(raw, "arguments", call);
     within(&own, &["additional_kwargs"], |more| {
         let more = with_items(more, "tool_calls", |at, raw| {
-            // Without an id, it is known by its place.
+            // A call without an id is identified by its place.
             let is_it = is_copy(raw, call)? || (at == wanted && members(raw, &["id"])?[0].is_none());
             if is_it { within(raw, &["function"], with_function) } else { Ok(raw.to_owned()) }
         })?;
@@ -93,8 +94,8 @@ fn with_call(own: &str, wanted: usize, call: &ToolCall) -> Result<String, WireEr
     })
 }
 
-/// The object `raw` with the arguments of this call in each member that may have them, if it has the id of the call. Blocks of a model that
-/// streams hold the text of the arguments too.
+/// The object `raw` with the arguments of this call in each member for arguments, if it has the id of the call. Blocks
+/// of a streaming model also hold the text of the arguments.
 fn with_copy(raw: &str, call: &ToolCall) -> Result<String, WireError> {
     let keys: &[&str] =
         if is_copy(raw, call)? { &["input", "args", "arguments", "partial_json"] } else { &[] };
@@ -108,7 +109,7 @@ fn is_copy(raw: &str, call: &ToolCall) -> Result<bool, WireError> {
     Ok(!id.is_empty() && *id == *call.id)
 }
 
-/// Those members of `raw` that are texts; none, if `raw` is no object.
+/// The members of `raw` that are texts; none if `raw` is no object.
 fn members<'a, const N: usize>(
     raw: &'a str,
     keys: &'static [&'static str; N],
@@ -120,7 +121,7 @@ fn members<'a, const N: usize>(
     Ok(json::fields(raw, keys)?.map(|value| value.filter(is_text)))
 }
 
-/// The list of blocks with this text in the place of the part `wanted` of those that it is.
+/// Writes the list of blocks with this text in the place of the part `wanted`.
 fn with_text(list: &str, wanted: usize, new: &str) -> Result<String, WireError> {
     let whole: Arc<str> = Arc::from("");
     let is_part = |raw: &str| Ok(message::block(&whole, raw)?.is_some());
@@ -133,7 +134,7 @@ fn with_text(list: &str, wanted: usize, new: &str) -> Result<String, WireError> 
     })
 }
 
-/// Number of parts that the list of blocks is.
+/// Number of parts in the list of blocks.
 fn count(list: &str) -> Result<usize, WireError> {
     let (whole, mut count): (Arc<str>, _) = (Arc::from(""), 0_usize);
     json::items(list, |raw| {
@@ -150,7 +151,7 @@ fn fresh(messages: &[&Message]) -> Result<String, WireError> {
         Role::Assistant => ("ai", String::new()),
         Role::Tool => ("tool", String::new()),
         Role::System => ("system", String::new()),
-        // As its package for OpenAI says it.
+        // The form of the package for OpenAI.
         Role::Developer => ("system", r#","additional_kwargs":{"__openai_role__":"developer"}"#.to_owned()),
         _ => return Err(form("a new message of this role")),
     };
@@ -198,7 +199,7 @@ fn fresh_call(call: &ToolCall) -> Result<String, WireError> {
     Ok(format!(r#"{{"name":{name},"args":{args},"id":{id},"type":"tool_call"}}"#))
 }
 
-/// A part as a block of content.
+/// Writes a part as a block of content.
 fn new_block(part: &Part) -> Result<String, WireError> {
     match part {
         Part::Text(text) => Ok(format!(r#"{{"type":"text","text":{}}}"#, quote(text))),

@@ -34,11 +34,11 @@ pub(super) struct ChatMedia<'a> {
     pub(super) mime: Cow<'a, str>,
     pub(super) source: ChatSource<'a>,
     pub(super) low_detail: bool,
-    /// Width and height of an image, where its bytes are here.
+    /// Width and height of an image, if the message contains its bytes.
     pub(super) pixels: Option<(u32, u32)>,
 }
 
-/// The bytes of a media part, or their place.
+/// The bytes of a media part, or their location.
 #[derive(Debug, Clone)]
 pub(super) enum ChatSource<'a> {
     Base64(Cow<'a, str>),
@@ -65,7 +65,8 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Calls `visit` with every element of the content list `raw`: its part, unless it is an empty text, and its text.
+/// Calls `visit` with every element of the content list `raw`: its part, unless the element is an empty text, and its
+/// JSON text.
 pub(super) fn for_each_item<'a>(
     raw: &'a str,
     mut visit: impl FnMut(Option<ChatPart<'a>>, &'a str),
@@ -186,7 +187,7 @@ impl<'a> ChatMedia<'a> {
         extent
     }
 
-    /// The size of an image that is in the message, from its first bytes.
+    /// The size of an image in the message, from its first bytes.
     fn pixels_of(kind: MediaKind, source: &ChatSource<'_>) -> Option<(u32, u32)> {
         match (kind, source) {
             (MediaKind::Image, ChatSource::Base64(data)) => pixels_of_base64(data),
@@ -199,11 +200,11 @@ impl<'a> ChatMedia<'a> {
 pub(crate) fn split_data_url(url: &str) -> Option<(&str, &str)> {
     let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
     let mime = head.strip_suffix(";base64")?;
-    // Parameters, such as a charset, would not survive being written again: then it stays a URL.
+    // A URL with parameters, such as a charset, stays a URL, because the writer would lose them.
     if mime.contains(';') { None } else { Some((mime, data)) }
 }
 
-/// The media type that a data URL names; empty for any other URL.
+/// The media type of a data URL; empty for any other URL.
 fn mime_of(url: &str) -> &str {
     let head = url.strip_prefix("data:").and_then(|rest| rest.split(',').next()).unwrap_or_default();
     head.split(';').next().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Parts as JSON, in the shortest form that the format has for them.
+//! Writes parts as JSON, in the shortest form of the format.
 
 use epitome_core::message::{CallKind, MediaKind};
 use epitome_message::{Media, MediaSource, Part, ToolCall, UnknownPart};
@@ -7,7 +7,7 @@ use super::FORMAT;
 use crate::WireError;
 use crate::json::{self, ValueKind, quote};
 
-/// `content` of these parts: one text as itself, anything else as a list.
+/// Writes `content` with these parts: a single text as a JSON string, otherwise a list.
 pub(super) fn content(parts: &[&Part]) -> Result<String, WireError> {
     match parts {
         [] => Ok(quote("")),
@@ -87,7 +87,7 @@ pub(super) fn function(call: &ToolCall) -> Result<String, WireError> {
     Ok(format!(r#"{{"name":{},"arguments":{}}}"#, quote(&call.name), quote(&call.arguments)))
 }
 
-/// The error for what the format cannot say.
+/// The error for content that the format cannot represent.
 pub(super) fn unsupported(what: &str) -> WireError {
     WireError::unsupported(format!("Chat Completions has no form for {what}"))
 }

@@ -9,7 +9,7 @@ use crate::expect::{expect_object, expect_text, optional_text, present};
 use crate::json::{self, ValueKind};
 use crate::{WireError, WireErrorKind};
 
-/// The fields of a message that are read, as they are written.
+/// The fields of a message that are read, unchanged.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a> {
     pub(super) role: Option<&'a str>,
@@ -29,7 +29,7 @@ impl<'a> Fields<'a> {
         json::fields(text, &NAMES).map(Self::new)
     }
 
-    /// The fields with these values of [`NAMES`].
+    /// The fields from the values of [`NAMES`].
     pub(super) fn new(found: [Option<&'a str>; NAMES.len()]) -> Self {
         let [
             role,
@@ -77,7 +77,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// The key that holds the reasoning, and what it says. A value that is no text is not known here, and stays raw.
+    /// The key and the text of the reasoning. A value that is no text has an unknown form, and stays raw.
     pub(super) fn reasoning(&self) -> Option<(&'static str, Cow<'a, str>)> {
         [("reasoning_content", self.reasoning_content), ("reasoning", self.reasoning)]
             .into_iter()
@@ -102,7 +102,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A call, as the assistant wrote it.
+/// A call in the form of the assistant's message.
 #[derive(Debug, Clone)]
 pub(super) struct ChatCall<'a> {
     pub(super) id: Cow<'a, str>,
@@ -175,7 +175,7 @@ impl<'a> ChatCall<'a> {
         })
     }
 
-    /// The call of `text`, an object with `name` and the call's input under `input`.
+    /// The call in `text`, an object with `name` and the call's input under the key `input`.
     fn parse_function(text: &'a str, id: Cow<'a, str>, input: &'static str) -> Result<Self, WireError> {
         expect_object(text, "a call")?;
         let [name, arguments] = json::known::fields(text, &["name", input])?;

@@ -1,4 +1,4 @@
-//! Owned messages that share the text that they were read from.
+//! Owned messages that share their source text.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,7 +13,7 @@ use crate::WireError;
 use crate::expect::share;
 use crate::json::known::Value;
 
-/// The message that `text` is. Its text is copied once, and every part without escapes is a slice of that copy.
+/// Reads `text` as a message. The text is copied once, and every part without escapes is a slice of that copy.
 ///
 /// # Errors
 /// As [`ChatView::parse`].
@@ -22,7 +22,8 @@ pub fn read(text: &str) -> Result<Message, WireError> {
     Ok(ChatView::parse(&whole)?.to_message(&whole))
 }
 
-/// The message that `text` is, a slice of `whole` that is known to be JSON: every part without escapes is a slice of it too.
+/// Reads `text`, a slice of `whole` that is known to be JSON, as a message. Every part without escapes is a slice of
+/// `whole` too.
 pub(crate) fn read_in<'a>(whole: &Arc<str>, text: impl Into<Value<'a>>) -> Result<Message, WireError> {
     Ok(ChatView::of_known(text.into())?.to_message(whole))
 }

@@ -16,7 +16,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Relation, Transcript};
 use crate::{Format, WireError, cline};
 
-/// The row of Chat Completions.
+/// The row of Chat Completions in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::OpenaiChat),
     keys: &["messages", "choices", "id"],
@@ -59,7 +59,7 @@ fn sign(body: &Body<'_>) -> Fit {
     if says_something { fit } else { Fit::No }
 }
 
-/// The fit of one message; `None` if it has no sign at all, as some have among others.
+/// The fit of one message. `None` if it has no sign at all, as some messages among others.
 fn sign_of(message: &str) -> Option<Fit> {
     if Foreign::of(message).is_some() {
         return Some(Fit::No);
@@ -80,7 +80,7 @@ fn sign_of(message: &str) -> Option<Fit> {
     let Some(Ok([Some(role), contents, calls, call, call_id, content, own @ ..])) =
         (ValueKind::of(message) == ValueKind::Object).then(|| json::fields(message, names))
     else {
-        // A message that cannot be read is still one: the reader says what is wrong with it.
+        // An unreadable message is still a message: its reader reports the error.
         return Some(if document::is_message(message) { Fit::Possible("") } else { Fit::No });
     };
     let [refusal, audio, ..] = own;
@@ -161,7 +161,7 @@ fn read_messages(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), Wir
     Ok(())
 }
 
-/// The message that an element is; Chat Completions reports nothing in it.
+/// The message of an element. Chat Completions reports no usage in it.
 pub(crate) fn read_element(
     source: &Arc<str>,
     text: Value<'_>,
@@ -169,7 +169,7 @@ pub(crate) fn read_element(
     Ok(([read_in(source, text)?], None))
 }
 
-/// A response: each choice is a conversation of its own, and the first of them goes on.
+/// Reads a response: each choice is a conversation of its own, and the first one is active.
 fn read_choices(transcript: &mut Transcript, body: &Body<'_>, choices: &str) -> Result<(), WireError> {
     let whole = body.value().unwrap_or_default();
     let id = optional_text(whole, body.field("id"), "id")?.map(|id| share(body.source, &id));

@@ -1,4 +1,4 @@
-//! Writing messages: as they were read, patched, or new.
+//! Writes messages: unchanged, patched, or new.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use crate::places::Places;
 /// A member's new value; `None` removes it.
 type Change = (&'static str, Option<String>);
 
-/// `message` as one JSON object.
+/// Writes `message` as one JSON object.
 ///
-/// A message that was read from this format and not changed is its source text, byte for byte. If it was changed, only
-/// the fields that say something else now are written anew, in their place; parts that it still has keep their own
-/// text. Any other message is compact JSON, `{"role","name","content","reasoning_content","tool_calls"}`.
+/// An unchanged message of this format is its source text, byte for byte. In a changed message only the changed fields
+/// are written anew, in their places, and unchanged parts keep their own text. Any other message is compact JSON,
+/// `{"role","name","content","reasoning_content","tool_calls"}`.
 ///
-/// Chat Completions has a fixed order within a message (reasoning, content, calls), no mark for a failed tool, and no
-/// ids of messages: those are not written. Reasoning that an assistant no longer has takes `reasoning_details`, its
-/// signed form, with it.
+/// Chat Completions has a fixed order within a message (reasoning, content, calls), no error mark for results, and no
+/// ids of messages: the function does not write them. If the reasoning of an assistant was removed,
+/// `reasoning_details`, its signed form, is removed too.
 ///
 /// # Errors
-/// `Unsupported` for what the format cannot say: hosted calls, sealed reasoning, approvals, compaction artefacts, parts
-/// of another format's unknown kinds, media that it does not take, and parts that the role cannot have.
+/// `Unsupported` for content that the format cannot represent: hosted calls, sealed reasoning, approvals, compactions,
+/// unknown parts of another format, media that it does not accept, and parts that the role cannot have.
 pub fn write(message: &Message) -> Result<Cow<'_, str>, WireError> {
     match message.wire() {
         Some(wire) if wire.format == FORMAT && wire.touched => patched(message, &wire.text).map(Cow::Owned),
@@ -38,7 +38,7 @@ pub fn write(message: &Message) -> Result<Cow<'_, str>, WireError> {
     }
 }
 
-/// A message's parts, sorted into the fields that they stand in.
+/// A message's parts, sorted by the fields that hold them.
 struct Body<'m> {
     role: Role,
     reasoning: Option<Cow<'m, str>>,
@@ -87,7 +87,7 @@ impl<'m> Body<'m> {
 
 fn fresh(message: &Message) -> Result<String, WireError> {
     let body = Body::of(message)?;
-    // The older form names the function instead of the call.
+    // The older form has the name of the function instead of the id of the call.
     let legacy = body.call_id == Some("") && message.name().is_some();
     let role = if legacy { "function" } else { message.role().as_str() };
     let mut members = vec![format!(r#""role":{}"#, quote(role))];
@@ -176,7 +176,7 @@ fn content(
     Ok(())
 }
 
-/// The content list `list` with these parts: those that it has keep their text.
+/// Writes the content list `list` with these parts. Known parts keep their text.
 fn content_list(list: &str, parts: &[&Part]) -> Result<String, WireError> {
     let whole: Arc<str> = Arc::from("");
     let (mut items, mut ranges) = (Vec::new(), Vec::new());
@@ -233,7 +233,7 @@ fn calls(
     Ok(())
 }
 
-/// The list of `calls`: those that `old` has keep their text, those whose id it has are patched.
+/// The list of `calls`. Those of `old` keep their text, and calls with an id of `old` are patched.
 fn call_list(
     list: Option<&str>,
     old: &[&ToolCall],

@@ -13,7 +13,7 @@ use crate::json::known::Value;
 use crate::json::{self, ValueKind};
 use crate::openai_chat::split_data_url;
 
-/// The parts that `content`, a text, a list or one object, is; each with its own text. Empty texts are no parts.
+/// The parts of `content`, a text, a list or one object, each with its own text. Empty texts are no parts.
 pub(super) fn parts<'a>(
     whole: &Arc<str>,
     content: impl Into<Value<'a>>,
@@ -40,13 +40,13 @@ pub(super) fn parts<'a>(
     }
 }
 
-/// The part that `raw` is; none for an empty text.
+/// Reads `raw` as a part; none for an empty text.
 pub(super) fn part(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
     expect_object(raw, "a part")?;
     part_of(whole, raw, json::known::fields(raw, &FIELDS))
 }
 
-/// The keys by which most parts are read.
+/// The keys of most parts.
 const FIELDS: [&str; 3] = ["type", "text", "refusal"];
 
 /// The part with these values of [`FIELDS`].

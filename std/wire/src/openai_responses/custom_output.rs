@@ -1,7 +1,8 @@
-//! Results in the form that answers their calls: the output of a custom tool is not that of a function.
+//! Writes results in the form that answers their calls: the output of a custom tool differs from the output of a
+//! function.
 //!
-//! Other calls stay with the output of a function: Codex answers its local shell so, and what a computer or a hosted shell returns is
-//! more than a text.
+//! Other calls have the output of a function: Codex answers its local shell with it, and the output of a computer or a
+//! hosted shell is more than a text.
 
 use std::collections::HashSet;
 
@@ -25,14 +26,14 @@ impl CustomCalls {
         for part in message.parts() {
             match part {
                 Part::ToolCall(call) if is_custom => drop(self.0.insert(call.id.clone())),
-                // The id is that of another call now.
+                // The id belongs to another call now.
                 Part::ToolCall(call) => drop(self.0.remove(&call.id)),
                 _ => {}
             }
         }
     }
 
-    /// A result that is no item yet, in the form that answers its call; `None` for any other message.
+    /// A result without an item, in the form that answers its call; `None` for any other message.
     pub fn answered(&self, message: &Message) -> Option<Message> {
         let [Part::ToolResult(result)] = message.parts() else { return None };
         let is_item = message.wire().is_some_and(|wire| wire.format == FORMAT);
@@ -51,7 +52,7 @@ pub(super) fn form(message: &Message) -> Option<&str> {
     item(message, OUTPUT)
 }
 
-/// The item that a message was read from, if it is of this type.
+/// The item of a message, if it is of this type.
 fn item<'m>(message: &'m Message, kind: &str) -> Option<&'m str> {
     let wire = message.wire().filter(|wire| wire.format == FORMAT)?;
     special_call(&wire.text).is_some_and(|found| found == kind).then_some(wire.text.as_str())

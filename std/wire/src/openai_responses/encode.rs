@@ -1,4 +1,4 @@
-//! Messages as items, in the shortest form that the format has for them.
+//! Writes messages as items, in the shortest form of the format.
 
 use std::sync::Arc;
 
@@ -9,14 +9,15 @@ use super::{FORMAT, PROVIDER, item};
 use crate::WireError;
 use crate::json::{self, ValueKind, push_quoted, quote};
 
-/// One item: parts that are said together, or one that is an item alone.
+/// One item: adjacent parts of a message, or a part that is an item of its own.
 pub(crate) struct Item<'m> {
     role: Role,
     parts: &'m [Part],
     alone: bool,
 }
 
-/// The items of a message: what it says together in one, every call, result and piece of reasoning its own.
+/// The items of a message. Adjacent texts and media are one item; every call, result and piece of reasoning is its own
+/// item.
 pub(crate) fn items(message: &Message) -> Vec<Item<'_>> {
     let (role, parts) = (message.role(), message.parts());
     let mut items: Vec<Item<'_>> = Vec::new();
@@ -32,7 +33,7 @@ pub(crate) fn items(message: &Message) -> Vec<Item<'_>> {
     items
 }
 
-/// Writes the items of a message behind what is there, with commas between them.
+/// Appends the items of a message to `out`, with commas between them.
 pub(crate) fn push_items(out: &mut String, message: &Message) -> Result<(), WireError> {
     for item in items(message) {
         out.push_str(if out.is_empty() || out.ends_with('[') { "" } else { "," });
@@ -50,7 +51,7 @@ fn stands_alone(part: &Part) -> bool {
 }
 
 impl Item<'_> {
-    /// Writes it behind what is there: a conversation is long, and so it is copied once.
+    /// Appends the item to `out`. A conversation is long, so it is copied only once.
     pub(crate) fn push(&self, out: &mut String) -> Result<(), WireError> {
         if let ([part], true) = (self.parts, self.alone) {
             return push_alone(out, part);
@@ -89,7 +90,8 @@ fn push_alone(out: &mut String, part: &Part) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Whether it is an item, and not a part of one: those are called after who sends them, or are no item to a reader.
+/// Whether the unknown part is an item. If its type begins with `input_` or `output_`, or the reader does not read it
+/// as an item, it is a part of an item.
 fn is_item(unknown: &UnknownPart) -> bool {
     let is_part = unknown.kind.starts_with("input_") || unknown.kind.starts_with("output_");
     let whole: Arc<str> = Arc::from(unknown.raw.as_str());
@@ -103,7 +105,7 @@ pub(super) fn part(part: &Part, role: Role) -> Result<String, WireError> {
     Ok(out)
 }
 
-/// Writes the content part behind `out`, so that texts are copied once.
+/// Appends the content part to `out`, so that texts are copied once.
 fn push_part(out: &mut String, part: &Part, role: Role) -> Result<(), WireError> {
     match part {
         Part::Text(text) => {
@@ -117,7 +119,7 @@ fn push_part(out: &mut String, part: &Part, role: Role) -> Result<(), WireError>
     Ok(())
 }
 
-/// A part that is no text.
+/// Writes a part that is no text.
 fn other_part(part: &Part) -> Result<String, WireError> {
     match part {
         Part::Media(media) => self::media(media),
@@ -138,7 +140,7 @@ fn media(media: &Media) -> Result<String, WireError> {
     let at_url = url.contains(':');
     match media.kind {
         MediaKind::Image => {
-            // A message's image has to say it: `ResponseInputImageParam` of openai-python.
+            // An image of a message requires `detail`: `ResponseInputImageParam` of openai-python.
             let detail = if media.extent.low_detail { "low" } else { "auto" };
             let key = if at_url { "image_url" } else { "file_id" };
             Ok(format!(r#"{{"type":"input_image","{key}":{},"detail":"{detail}"}}"#, quote(&url)))
@@ -207,7 +209,7 @@ fn push_output(out: &mut String, result: &ToolResult) -> Result<(), WireError> {
     Ok(())
 }
 
-/// The value of `output`: one text as itself, anything else as a list.
+/// The value of `output`: a single text as a JSON string, otherwise a list.
 pub(super) fn output_of(parts: &[Part]) -> Result<String, WireError> {
     match parts {
         [] => Ok(quote("")),
@@ -220,7 +222,7 @@ pub(super) fn output_of(parts: &[Part]) -> Result<String, WireError> {
     }
 }
 
-/// The error for what the format cannot say.
+/// The error for content that the format cannot represent.
 pub(super) fn unsupported(what: &str) -> WireError {
     WireError::unsupported(format!("Responses has no form for {what}"))
 }

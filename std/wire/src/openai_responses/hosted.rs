@@ -1,4 +1,4 @@
-//! Outputs of tools that are no plain functions, and the shortest form of each that the API still takes.
+//! Outputs of tools that are no plain functions, and the shortest form of each that the API still accepts.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ const RESULTS: [&str; 5] = ["output", "outputs", "results", "result", "error"];
 
 /// The output of a tool that the provider ran, if its item has it.
 ///
-/// Texts are read: the output of an MCP server, the printed text of a program, the findings in files. Other content stays as it is written,
-/// and the result with it as a whole: images, and the additions of a later API.
+/// Texts are read: the output of an MCP server, the printed text of a program, the findings in files. Other content
+/// stays unchanged, and the whole result with it: images, and the additions of a later API.
 pub(super) fn result(whole: &Arc<str>, raw: &str, id: Str) -> Result<Option<Part>, WireError> {
     let found = json::known::fields(raw, &RESULTS)?;
     let mut result = ToolResult::new(id, Vec::new());
@@ -35,7 +35,7 @@ pub(super) fn result(whole: &Arc<str>, raw: &str, id: Str) -> Result<Option<Part
         .filter(|_| found.iter().any(|value| value.is_some_and(|value| value != "null"))))
 }
 
-/// The texts of one of [`RESULTS`]; `None` if not all of it is text.
+/// The texts of one of [`RESULTS`]; `None` if some of its content is no text.
 fn texts<'a>(key: &str, value: &'a str) -> Result<Option<Vec<Cow<'a, str>>>, WireError> {
     let within = match (ValueKind::of(value), key) {
         (ValueKind::Text, key) if key != "result" => return Ok(Some(vec![json::decode(value)])),
@@ -60,8 +60,8 @@ fn texts<'a>(key: &str, value: &'a str) -> Result<Option<Vec<Cow<'a, str>>>, Wir
     Ok(texts)
 }
 
-/// The item `raw` of a call that the provider ran, with these texts in place of what its tool returned. `None` if they are no texts,
-/// or the tool returned nothing.
+/// The item `raw` of a call that the provider ran, with these texts in the place of its output. `None` if the parts are
+/// no texts, or the tool returned no output.
 pub(super) fn patched(raw: &str, parts: &[Part]) -> Result<Option<String>, WireError> {
     let Some(text) = text_of(parts) else { return Ok(None) };
     let found = json::known::fields(raw, &RESULTS)?;
@@ -84,9 +84,10 @@ pub(super) fn patched(raw: &str, parts: &[Part]) -> Result<Option<String>, WireE
     Ok(if changes.is_empty() { None } else { Some(patch(raw, &changes)?) })
 }
 
-/// The new `output` of an item of the type `kind`, in place of the old one; `None` where a list of texts may stand there.
+/// The new `output` of an item of the type `kind`, in the place of the old one; `None` if a list of texts is allowed
+/// there.
 ///
-/// A computer answers with a picture and nothing else: one of a single pixel stands for one that was cleared.
+/// The output of a computer is a picture: a picture of a single pixel replaces a cleared one.
 pub(super) fn output(kind: &str, raw: &str, parts: &[Part]) -> Result<Option<String>, WireError> {
     let Some(text) = text_of(parts) else { return Ok(None) };
     Ok(match kind {

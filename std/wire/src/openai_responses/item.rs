@@ -1,4 +1,4 @@
-//! Items as messages.
+//! Reads items as messages.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::json::known::{Members, Value};
 use crate::json::{self, ValueKind};
 use crate::{WireError, WireErrorKind};
 
-/// The members of an item that most kinds are read by, as they are written: one look at an item, which may be long.
+/// The members of most kinds of items that are read, unchanged, in a single scan, because an item may be long.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a> {
     kind: Option<&'a str>,
@@ -43,7 +43,7 @@ impl<'a> Fields<'a> {
         Ok(Self { kind, role, execution, id, content, call_id, name, output, tools, inputs })
     }
 
-    /// The value under `key`, one of those that calls have their input under.
+    /// The value under `key`, one of the keys for inputs of calls.
     fn input(&self, key: &str) -> Option<&'a str> {
         let inputs = FIELDS.iter().skip(FIELDS.len().saturating_sub(self.inputs.len()));
         inputs.zip(self.inputs).find(|(name, _)| **name == key).and_then(|(_, value)| value)
@@ -69,11 +69,11 @@ pub(crate) const FIELDS: [&str; 15] = [
     "queries",
 ];
 
-/// The kind of an item, as far as its type tells it.
+/// The kind of an item, according to its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemKind {
     Message,
-    /// A call whose input stands under this key.
+    /// A call with its input under this key.
     Call(&'static str, CallKind),
     Output,
     Reasoning,
@@ -110,7 +110,7 @@ impl ItemKind {
             "tool_search_call" if execution == Some("\"client\"") => {
                 Self::Call("arguments", CallKind::Function)
             }
-            // The provider's own output of its own search stands for nothing that a caller ran.
+            // The provider's own output of its own search answers no call of the caller.
             "tool_search_output" if execution != Some("\"client\"") => Self::Other,
             "reasoning" => Self::Reasoning,
             "compaction" | "compaction_summary" => Self::Compaction,
@@ -128,14 +128,14 @@ impl ItemKind {
     }
 }
 
-/// The type of the item `raw`, if it is a call, or the answer to one, that is no plain function's.
+/// The type of the item `raw`, if it is a call or a result of a tool that is no plain function.
 pub(crate) fn special_call(raw: &str) -> Option<Str> {
     let (kind, name) = ItemKind::of(raw).ok()?;
     let is_call = matches!(kind, ItemKind::Call(..) | ItemKind::Output);
     Some(name).filter(|name| is_call && !name.starts_with("function_call"))
 }
 
-/// The message that the item `raw`, a slice of `whole`, is; none for what is no message.
+/// The message of the item `raw`, a slice of `whole`; none if the item is no message.
 pub(crate) fn message<'a>(
     whole: &Arc<str>,
     item: impl Into<Value<'a>>,
@@ -209,7 +209,7 @@ fn role(raw: &str) -> Result<Role, WireError> {
     }
 }
 
-/// A call, and, if the provider ran it, what it returned.
+/// A call, and its result if the provider ran it.
 fn call(
     whole: &Arc<str>,
     raw: &str,
@@ -235,7 +235,7 @@ fn call(
     Ok(parts)
 }
 
-/// The call that an item is, or that it answers.
+/// The id of the call in the item, or of the call that it answers.
 fn called(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Str, WireError> {
     match given(whole, raw, (fields.call_id, "call_id"))? {
         none if none.is_empty() => given(whole, raw, (fields.id, "id")),
@@ -243,8 +243,8 @@ fn called(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Str, WireE
     }
 }
 
-/// The result that an item is, and the tools that a search has found: they stand beside it, because a list of tools is no text that a
-/// compaction could shorten.
+/// The result in an item, and the tools that a search has found. The tools are a separate part, because a compaction
+/// could not shorten a list of tools like a text.
 fn output<'a>(whole: &Arc<str>, item: Value<'a>, fields: &Fields<'a>) -> Result<Vec<Part>, WireError> {
     let raw = item.text();
     let id = called(whole, raw, fields)?;

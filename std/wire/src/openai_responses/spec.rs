@@ -15,7 +15,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
-/// The row of Responses.
+/// The row of Responses in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::OpenaiResponses),
     keys: &["input", "output", "instructions", "id"],
@@ -56,7 +56,8 @@ fn all_items(body: &Body<'_>) -> bool {
     body.sample("input").is_some_and(|sample| sample.iter().all(|item| is_item(item)))
 }
 
-/// Whether it can be an item: something with a type, or a message whose content has no other format's parts.
+/// Whether the value can be an item: an object with a known type, or a message whose content has no parts of another
+/// format.
 fn is_item(item: &str) -> bool {
     if ValueKind::of(item) != ValueKind::Object {
         return false;
@@ -92,7 +93,7 @@ const KNOWN: &[&str] = &[
     "mcp_approval_response",
     "program",
     "additional_tools",
-    // Of the agents of Codex among each other.
+    // Messages between the agents of Codex.
     "agent_message",
 ];
 
@@ -161,7 +162,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// The message that a text alone is.
+/// The message of a single text.
 fn plain(source: &Arc<str>, role: Role, text: &str) -> Result<Message, WireError> {
     let said = share(source, &expect_text(text)?);
     let parts = if said.is_empty() { Vec::new() } else { vec![Part::Text(said)] };

@@ -1,4 +1,4 @@
-//! Items written anew, or patched.
+//! Writes new items, and patches old ones.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::WireError;
 use crate::json::{self, ValueKind, patch, quote};
 use crate::patch_parts::Elements;
 
-/// The item `source` as these messages say, or new ones: several stand with a comma between them.
+/// Writes the item `source` with these messages, or new items, separated by commas.
 pub(crate) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
     let items = write_items(source, messages)?;
     Ok(Some(items.join(",")).filter(|items| !items.is_empty()))
 }
 
-/// The item `source` as these messages say, or new ones, each its own text: what was one item may have become several.
+/// Writes the item `source` with these messages, or new items, each with its own text. One item may become several.
 pub(crate) fn write_items(source: Option<&str>, messages: &[&Message]) -> Result<Vec<String>, WireError> {
     let [message] = messages else {
         return Err(WireError::unsupported("Responses has one message in each item"));
@@ -38,7 +38,7 @@ pub(crate) fn write_items(source: Option<&str>, messages: &[&Message]) -> Result
     encode::items(message).into_iter().map(text).collect()
 }
 
-/// The patched item; `None` if the message is not what the item was.
+/// The patched item; `None` if the message no longer has the form of the item.
 fn patched(source: &str, message: &Message) -> Result<Option<String>, WireError> {
     if ValueKind::of(source) != ValueKind::Object {
         // `instructions`, or an input that is a text.
@@ -96,7 +96,7 @@ fn patched_content(source: &str, parts: &[Part], role: Role) -> Result<String, W
     }
 }
 
-/// The item of a call that the provider ran, with `wanted` in place of what it `had` beside the call.
+/// The item of a call that the provider ran, with `wanted` in the place of `had`, the parts other than the call.
 fn with_result(source: &str, had: &[Part], wanted: &[Part]) -> Result<Option<String>, WireError> {
     match (had, wanted) {
         (had, wanted) if had == wanted => Ok(Some(source.to_owned())),

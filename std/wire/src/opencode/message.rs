@@ -1,4 +1,4 @@
-//! The messages of a record: each step of the model, and the results of its calls.
+//! Reads the messages of a record: each step of the model, and the results of its calls.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ fn is_abort(error: &str) -> Result<bool, WireError> {
     Ok(name == Some("\"MessageAbortedError\""))
 }
 
-/// Whether a message that was stopped is sent: with nothing but thoughts it is not.
+/// Whether a stopped message is sent: not if it has only thoughts.
 fn says_something(parts: &str) -> Result<bool, WireError> {
     let mut found = false;
     json::items(parts, |part| {
@@ -62,14 +62,14 @@ fn says_something(parts: &str) -> Result<bool, WireError> {
     Ok(found)
 }
 
-/// The steps of a message. In each the model speaks once, and then come the results of its calls.
+/// The steps of a message. Each has one message of the model, followed by the results of its calls.
 struct Steps<'a> {
     role: Role,
     done: Vec<RecordMessage<'a>>,
-    /// The message of the step that goes on, and the results of its calls.
+    /// The message of the current step, and the results of its calls.
     said: Option<RecordMessage<'a>>,
     results: Vec<RecordMessage<'a>>,
-    /// Whether OpenCode has written all that the user says.
+    /// Whether OpenCode has written all texts of the user's message.
     is_synthetic: bool,
 }
 
@@ -160,7 +160,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// A thought. Additions of the provider to it, for example a signature, seal it.
+/// A thought. Metadata of the provider, for example a signature, seals it.
 fn thought<'a>(whole: &Arc<str>, block: &'a str) -> Result<RecordPart<'a>, WireError> {
     let [text, metadata] = json::fields(block, &["text", "metadata"])?;
     let said = optional_text(block, text, "text")?.unwrap_or_default();
@@ -175,7 +175,7 @@ fn is_empty(object: &str) -> bool {
     object.bytes().all(|byte| matches!(byte, b'{' | b'}' | b' ' | b'\t' | b'\r' | b'\n'))
 }
 
-/// A file that the user has attached; none where the message has its text too.
+/// A file that the user has attached; none if the message has its text too.
 fn file<'a>(whole: &Arc<str>, block: &'a str, mime: Str) -> Result<Option<RecordPart<'a>>, WireError> {
     let url = member_text(whole, block, "url")?.unwrap_or_default();
     if matches!(&*mime, "text/plain" | "application/x-directory") {
@@ -216,7 +216,7 @@ fn result<'a>(whole: &Arc<str>, state: &'a str, id: Str) -> Result<RecordPart<'a
         _ => {
             result.is_error = true;
             result.parts.push(Part::Text(Str::from(INTERRUPTED)));
-            // To say something else, the state becomes that of a call that has failed.
+            // To change the text, the state becomes that of a failed call.
             let failed = match time {
                 Some(_) => SlotForm::Around(r#""error","error":"#, ""),
                 None => SlotForm::Around(r#""error","time":{"start":0,"end":0},"error":"#, ""),
@@ -249,7 +249,7 @@ fn result<'a>(whole: &Arc<str>, state: &'a str, id: Str) -> Result<RecordPart<'a
         .with_slot(attachments, SlotForm::Gone("[]")))
 }
 
-/// The usage that `info` reports of the last step of a message.
+/// The usage in `info`, which belongs to the last step of a message.
 pub(super) fn reported(info: &str) -> Result<Option<Usage>, WireError> {
     let tokens = json::field(info, "tokens")?.filter(|tokens| ValueKind::of(tokens) == ValueKind::Object);
     let Some(tokens) = tokens else { return Ok(None) };
@@ -260,7 +260,7 @@ pub(super) fn reported(info: &str) -> Result<Option<Usage>, WireError> {
     let (input, output, reasoning) = (number(input), number(output), number(reasoning).unwrap_or_default());
     let with_reasoning = output.map(|output| output.saturating_add(reasoning));
     let all = [input, read, written, with_reasoning].into_iter().flatten().fold(0, u64::saturating_add);
-    // Newer versions count the thoughts beside the output, and have a total to tell by.
+    // Newer versions count the thoughts separately from the output, and have a total to recognize this.
     let output = if number(total) == Some(all) { with_reasoning } else { output };
     let report =
         Usage::anthropic(AnthropicTokens { input, cache_read: read, cache_creation: written, output });

@@ -1,4 +1,4 @@
-//! Exports, told, read and written.
+//! Recognises, reads and writes exports.
 
 use core::ops::Range;
 use std::collections::HashSet;
@@ -18,7 +18,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Insertion, ToolCompaction, Transcript, UsageEntry, fingerprint};
 use crate::{Format, WireError};
 
-/// The row of OpenCode.
+/// The row of OpenCode in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::OpenCode),
     keys: &["info", "messages"],
@@ -51,7 +51,7 @@ fn sign(body: &Body<'_>) -> Fit {
 #[derive(Debug, Default)]
 struct Head {
     id: Str,
-    /// The message that it answers, if it is a summary that is complete.
+    /// The id of the message that it answers, if it is a complete summary.
     summarizes: Option<Str>,
     compaction: Option<CompactionHead>,
 }
@@ -59,7 +59,7 @@ struct Head {
 #[derive(Debug)]
 struct CompactionHead {
     trigger: &'static str,
-    /// The first message that stays, if messages before the compaction do.
+    /// The first message that stays, if messages before the compaction stay.
     tail: Option<Str>,
 }
 
@@ -102,7 +102,7 @@ impl Head {
     }
 }
 
-/// The messages that the model sees, and the compaction that has hidden those before them, with its summary.
+/// The range of messages that the model sees, and the compaction that hides the messages before them, with its summary.
 struct Window {
     seen: Range<usize>,
     compaction: Option<Compacted>,
@@ -138,7 +138,7 @@ impl Window {
         Self { seen: 0..end, compaction: None }
     }
 
-    /// Adds the messages of a record that the model sees.
+    /// Adds the messages of a record, if the model sees them.
     fn add(
         &self,
         transcript: &mut Transcript,
@@ -162,17 +162,17 @@ impl Window {
         conversation.usage.extend(answer);
         let record = transcript.element(list, at, messages.len());
         if first == 0 {
-            // A new message before it would be hidden, or sort behind it.
+            // A new message before it would be hidden, or sorted behind it.
             transcript.begin_with(record);
         }
-        // The first message that stays is named by the compaction.
+        // The compaction names the first message that stays.
         let is_first = at == self.seen.start;
         let is_needed = |compacted: &Compacted| is_first || compacted.at == at || compacted.summary == at;
         let is_needed = self.compaction.as_ref().is_some_and(is_needed);
         if is_needed {
             transcript.must_stay(record);
         }
-        // Without them OpenCode would send the hidden messages again.
+        // Without these messages OpenCode would send the hidden messages again.
         conversation.extend(record, if is_needed { pinned(messages) } else { messages });
         Ok(())
     }
@@ -232,14 +232,15 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// The messages that were not reverted.
+/// The messages that are not reverted.
 struct Kept {
     end: usize,
-    /// Whether the last of them was reverted in part: what stands behind it is not shown.
+    /// Whether a part of the last message is reverted: the messages behind it are not shown.
     is_cut: bool,
 }
 
-/// The messages that were not reverted. The message in which a revert begins is read whole: its first parts may stay.
+/// Finds the messages that are not reverted. The message in which a revert begins is read whole: its first parts may
+/// stay.
 fn end_of(heads: &[Head], info: &str) -> Result<Kept, WireError> {
     let all = Kept { end: heads.len(), is_cut: false };
     let revert = json::field(info, "revert")?.filter(|revert| ValueKind::of(revert) == ValueKind::Object);
@@ -251,8 +252,8 @@ fn end_of(heads: &[Head], info: &str) -> Result<Kept, WireError> {
     Ok(first.map_or(all, |first| Kept { end: first.saturating_add(usize::from(is_cut)), is_cut }))
 }
 
-/// The message that a new text is, with the members that OpenCode demands. OpenCode sorts messages by their time and id: the time is that
-/// of the message before it, and the id goes on from that one's.
+/// Writes the message of a new text, with the members that OpenCode requires. OpenCode sorts messages by their time and
+/// id: the time is that of the message before it, and the id is that message's id with an addition.
 fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
     let (role, text) = slots::fresh_text(message, &[Role::User, Role::Assistant])?;
     let info = object(like.map(|like| json::field(like, "info")).transpose()?.flatten());
@@ -286,8 +287,8 @@ fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
     Ok(format!(r#"{{"info":{info},"parts":[{part}]}}"#))
 }
 
-/// The members of a new message that name its agent and model: those of the message that has this `info`. A message of the user says which
-/// model is asked, one of the model which it is and what it has cost.
+/// The members of a new message for its agent and model, from the message with this `info`. A message of the user has
+/// the requested model, a message of the model has its own model and its cost.
 fn model_of(info: &str, role: Role) -> Result<Vec<(&'static str, Option<String>)>, WireError> {
     let names = &["id", "agent", "mode", "model", "providerID", "modelID", "parentID", "path"];
     let [id, agent, mode, asked, provider, name, parent, path] = json::fields(info, names)?;
@@ -318,5 +319,5 @@ fn object(value: Option<&str>) -> &str {
     value.filter(|value| ValueKind::of(value) == ValueKind::Object).unwrap_or("{}")
 }
 
-/// The usage of a message that no provider has made.
+/// The usage of a message that comes from no provider.
 const NO_TOKENS: &str = r#"{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}}"#;

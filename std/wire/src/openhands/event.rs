@@ -1,4 +1,4 @@
-//! One event, as the message that it is.
+//! Reads one event as a message.
 
 use std::sync::Arc;
 
@@ -17,21 +17,21 @@ pub(super) enum Event {
     /// No message.
     Note,
     Message(Message),
-    /// A call, what the model said beside it, and what the provider reported of the response.
+    /// A call, the text of the model with it, and the usage that the provider reported for the response.
     Call {
         call: Message,
         said: Option<Str>,
         usage: Option<Usage>,
-        /// The number of an action whose call was not recorded: what it causes is its result.
+        /// The number of an action without a recorded call: the event that it causes is its result.
         causes: Option<u64>,
     },
-    /// The effect of an action: the result of a call, or words to the model, if there are any.
+    /// The effect of an action: the result of a call, or a message to the model, if there is any.
     Caused {
         cause: u64,
         result: Message,
         said: Option<Message>,
     },
-    /// The events that are no longer seen, and what stands for them.
+    /// The events that the model no longer sees, and the message that replaces them.
     Condensation {
         first: Option<u64>,
         last: Option<u64>,
@@ -40,7 +40,7 @@ pub(super) enum Event {
     },
 }
 
-/// The members of an event that are read, as they are written: one look at an event, which may be long.
+/// The members of an event that are read, unchanged, in a single scan, because an event may be long.
 pub(super) struct Fields<'a> {
     id: Option<&'a str>,
     cause: Option<&'a str>,
@@ -75,19 +75,19 @@ impl<'a> Fields<'a> {
         Ok(Self { id, cause, source, action, observation, args, content, call, kind, event })
     }
 
-    /// Whether they are those of an event of version 1.
+    /// Whether the fields belong to an event of version 1.
     pub(super) fn are_of_v1(&self) -> bool {
         [self.kind, self.id]
             .iter()
             .all(|value| value.is_some_and(|value| ValueKind::of(value) == ValueKind::Text))
     }
 
-    /// Its number.
+    /// The number of the event.
     pub(super) fn number(&self) -> Option<u64> {
         number(self.id)
     }
 
-    /// The event that they are of, a slice of `whole`.
+    /// Reads the event, a slice of `whole`.
     pub(super) fn read(&self, whole: &Arc<str>) -> Result<Event, WireError> {
         let raw = self.event.text();
         let wire = |message: Message| {
@@ -161,7 +161,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The call that an action is of which no response was recorded: its arguments are all that is known of it.
+/// The call of an action without a recorded response: only its arguments are known.
 fn unrecorded(
     whole: &Arc<str>,
     (id, action): (u64, &str),
@@ -174,7 +174,7 @@ fn unrecorded(
     Ok(Event::Call { call, said, usage: None, causes: Some(id) })
 }
 
-/// The id of a call that has none, by the number of its action.
+/// The id of a call without one, by the number of its action.
 fn call_id(action: u64) -> Str {
     Str::from(format!("event-{action}"))
 }
@@ -207,7 +207,7 @@ fn call(whole: &Arc<str>, raw: &str, wire: impl Fn(Message) -> Message) -> Resul
     if let Some(response) = response {
         let [id_of_it, choices, usage] = json::known::fields(response, &["id", "choices", "usage"])?;
         response_id = optional_text(response, id_of_it, "id")?.map(|id| share(whole, &id));
-        // A report that cannot be read is none: the messages are what counts.
+        // An unreadable report is ignored: the messages are more important.
         report = usage.and_then(|usage| usage::of(usage).ok());
         if let Some(message) = choices.map(first_message).transpose()?.flatten() {
             let [content, calls] = json::known::fields(message, &["content", "tool_calls"])?;
@@ -272,10 +272,10 @@ fn condensation(whole: &Arc<str>, args: &str, wire: impl Fn(Message) -> Message)
     Ok(Event::Condensation { first, last, others, summary })
 }
 
-/// Observations that the model is not told.
+/// Observations that the model does not see.
 const SILENT: &[&str] = &["\"agent_state_changed\"", "\"null\"", "\"recall\"", "\"agent_condensation\""];
 
-/// Actions that run something and are answered by an observation, as they are written.
+/// Actions that run a tool and have an observation as their result, as JSON.
 const CALLS: &[&str] = &[
     "\"run\"",
     "\"run_ipython\"",

@@ -1,4 +1,4 @@
-//! The events of one run as a conversation.
+//! Reads the events of one run as a conversation.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::transcript::{
 };
 use crate::{Format, WireError};
 
-/// Adds the conversations of the list with this number, whose elements stand in `whole` at `path`; for lines, at none.
+/// Adds the conversations of the list with this number. Its elements are in `whole` at `path`; `None` for lines.
 pub(super) fn read(
     transcript: &mut Transcript,
     (whole, number, path): (&str, u32, Option<&str>),
@@ -35,7 +35,7 @@ pub(super) fn read(
             error.inside(path, json::offset_of(whole, raw))
         })?;
     }
-    // An event of version 1 that condenses says behind how many events its summary stands.
+    // A condensation of version 1 holds the number of events before its summary.
     let is_closed = !run.numbers.is_empty() && !run.before.is_empty();
     let insertion = if is_closed { Insertion::Nowhere } else { Insertion::Anywhere };
     let base = transcript.conversations.len();
@@ -64,22 +64,22 @@ struct Run {
     timeline: Timeline,
     entries: Vec<TranscriptEntry>,
     reports: Vec<Report>,
-    /// Number of messages at each place in the order.
+    /// Number of messages at each place of the order.
     order: Counts,
-    /// The messages that are still there, by their events and lives, and the place of each in the order.
+    /// The visible messages by their events and lives, with their places in the order.
     named: BTreeMap<(u64, usize), u32>,
     /// The stages that condensations ended.
     before: Vec<Ended>,
     compactions: CompactionTree,
-    /// The responses whose words have been told.
+    /// The responses whose texts have been read.
     told: HashSet<String>,
-    /// The numbers that events with names of their own were given.
+    /// The numbers that were assigned to events with ids of their own.
     numbers: Numbers,
-    /// The numbers of actions without a recorded call that have caused nothing yet.
+    /// The numbers of actions without a recorded call and without an effect so far.
     unanswered: HashSet<u64>,
 }
 
-/// A message that an event may take out.
+/// A message that a condensation may remove.
 #[derive(Clone, Copy)]
 struct Named {
     slot: u32,
@@ -140,7 +140,7 @@ impl Run {
         Ok(())
     }
 
-    /// Adds a message at a place in the order, and gives its number.
+    /// Adds a message at a place of the order, and returns its number.
     fn add(&mut self, (record, message): (SourceRecordId, Message), slot: u32, id: Option<u64>) -> u32 {
         let entry = narrow(self.entries.len());
         self.entries.push(TranscriptEntry::of(message, record, 0));
@@ -152,7 +152,7 @@ impl Run {
         entry
     }
 
-    /// Takes the messages of these events out of the list of those that are still there.
+    /// Removes the messages of these events from the visible messages, and returns them.
     fn take(&mut self, range: Option<(u64, u64)>, others: Vec<u64>) -> Vec<Named> {
         let mut gone = Vec::new();
         let ranges = range.into_iter().filter(|(first, last)| first <= last);
@@ -171,7 +171,7 @@ impl Run {
         Ended { stage: self.timeline.now(), messages: self.order.all() as usize }
     }
 
-    /// Begins a stage without these messages. The summary stands where the first of them stood.
+    /// Begins a stage without these messages. The summary takes the place of the first of them.
     fn condense(&mut self, gone: &[Named], summary: Option<(SourceRecordId, Message)>, id: Option<u64>) {
         self.before.push(self.ended());
         self.timeline.advance();
@@ -191,7 +191,7 @@ impl Run {
     }
 }
 
-/// Number of messages at each place, and before it: a binary indexed tree.
+/// Number of messages at each place, and before it, as a binary indexed tree.
 #[derive(Default)]
 struct Counts {
     tree: Vec<u32>,
@@ -199,18 +199,18 @@ struct Counts {
 }
 
 impl Counts {
-    /// Adds a place behind the others, and gives its number.
+    /// Adds a place behind the others, and returns its number.
     fn push(&mut self) -> u32 {
         let number = narrow(self.tree.len());
         let at = self.tree.len().saturating_add(1);
-        // What the places hold that the new node stands for.
+        // The number of messages at the places that the new node covers.
         let first = at.saturating_sub(at & at.wrapping_neg());
         let held = self.all.saturating_sub(self.before(narrow(first)));
         self.tree.push(held);
         number
     }
 
-    /// Adds a message at a place, or takes one away.
+    /// Adds a message at a place, or removes one.
     fn change(&mut self, slot: u32, is_more: bool) {
         let by = |count: u32| if is_more { count.saturating_add(1) } else { count.saturating_sub(1) };
         self.all = by(self.all);
@@ -236,7 +236,7 @@ impl Counts {
     }
 }
 
-/// The call, after what the model said beside it.
+/// The call, behind the text of the model.
 fn with_words(call: Message, said: Option<Str>) -> Message {
     let (Some(said), Some(wire)) = (said, call.wire().cloned()) else { return call };
     let mut parts = vec![Part::Text(said)];

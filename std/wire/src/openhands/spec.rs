@@ -1,4 +1,4 @@
-//! Lists of events, told and read.
+//! Recognises and reads lists of events.
 
 use epitome_message::Str;
 
@@ -13,7 +13,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::Transcript;
 use crate::{Format, WireError};
 
-/// The row of OpenHands.
+/// The row of OpenHands in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::OpenHands),
     keys: &["history", "events", "items"],
@@ -54,7 +54,7 @@ fn sign(body: &Body<'_>) -> Fit {
     }
 }
 
-/// The events of a run, if `line` is one.
+/// The events of a run, if `line` is a run.
 fn history(line: &str) -> Option<&str> {
     let object = Some(line).filter(|line| ValueKind::of(line) == ValueKind::Object)?;
     json::field(object, "history").ok()?.filter(|history| ValueKind::of(history) == ValueKind::Array)
@@ -77,7 +77,7 @@ fn is_event(event: &str) -> bool {
     };
     match found {
         Some([Some(_), action, observation, Some(_), _, None]) => action.is_some() != observation.is_some(),
-        // A message that was written into the file has no number: only OpenHands gives them.
+        // A message that this crate added to the file has no number: only OpenHands assigns numbers.
         Some([Some(_), Some("\"message\""), None, None, Some(_), None]) => true,
         _ => false,
     }

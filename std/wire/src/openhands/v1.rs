@@ -1,4 +1,4 @@
-//! Events of the software agent SDK, on which OpenHands runs since its version 1.
+//! Events of the software agent SDK, which OpenHands uses since its version 1.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::slots::{RecordMessage, RecordPart, SlotForm, blocks, messages};
 use crate::transcript::{Chain, NewRecord, NewRecords, uuid};
 use crate::{Format, WireError, WireErrorKind};
 
-/// Members by which events name each other.
+/// The members that link events.
 pub(super) const CHAIN: Chain = Chain {
     keys: ["id", "parent_id"],
     first_kept: None,
@@ -24,10 +24,11 @@ pub(super) const CHAIN: Chain = Chain {
     new: Some(NewRecords { name: uuid, write: new_event, unnamed: false }),
 };
 
-/// The names of the events that were read, by which later ones forget them: each event's number.
+/// The number of each event that was read, by its id. Later events name the ids of forgotten events.
 pub(super) type Numbers = HashMap<Str, u64>;
 
-/// Whether `raw` is an event of this form. One that says twice which it is, is read as such, to be refused.
+/// Whether `raw` is an event of this form. An event with a repeated `kind` or `id` counts, so that its reader refuses
+/// it.
 pub(super) fn is_event(raw: &str) -> bool {
     match ValueKind::of(raw) {
         ValueKind::Object => match json::fields(raw, &["kind", "id"]) {
@@ -78,7 +79,7 @@ pub(super) fn event(
     Ok((Some(number), event))
 }
 
-/// The events that a condensation takes out.
+/// The numbers of the events that a condensation removes.
 fn forgotten(raw: &str, numbers: &Numbers) -> Result<Vec<u64>, WireError> {
     let mut found = Vec::new();
     let ids = json::field(raw, "forgotten_event_ids")?.filter(|ids| ValueKind::of(ids) == ValueKind::Array);
@@ -91,7 +92,7 @@ fn forgotten(raw: &str, numbers: &Numbers) -> Result<Vec<u64>, WireError> {
     Ok(found)
 }
 
-/// The message that the event `raw`, a slice of `whole`, is, if it is one.
+/// The message of the event `raw`, a slice of `whole`, if it has one.
 pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "an event")?;
     let piece = match json::field(raw, "kind")?.unwrap_or_default() {
@@ -124,7 +125,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMes
     Ok(if piece.parts.is_empty() { Vec::new() } else { vec![piece] })
 }
 
-/// The event of a new message, which is a text.
+/// Writes the event of a new message, which is a text.
 fn new_event(new: &NewRecord<'_>) -> Result<String, WireError> {
     let (message, text) = only_text(&[new.message])?;
     let (source, role) = match message.role() {
@@ -133,7 +134,7 @@ fn new_event(new: &NewRecord<'_>) -> Result<String, WireError> {
         _ => return Err(form("a new message of this role")),
     };
     let [time, parent] = json::fields(new.like, &["timestamp", "parent_id"])?;
-    // Events of earlier versions do not name the one before them.
+    // Events of earlier versions do not name the event before them.
     let parent = parent.map(|_| new.parent.map_or_else(|| "null".to_owned(), quote));
     let said = format!(r#"{{"role":"{role}","content":[{{"type":"text","text":{}}}]}}"#, quote(text));
     json::patch(
@@ -186,7 +187,7 @@ fn message<'a>(whole: &Arc<str>, raw: &'a str) -> Result<RecordMessage<'a>, Wire
     Ok(piece)
 }
 
-/// The thoughts of the model. Where the blocks of Anthropic are there, the readable text only repeats them.
+/// The thoughts of the model. If there are Anthropic's blocks, the readable text only repeats them.
 fn thoughts<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordPart<'a>>, WireError> {
     let [said, list, item] =
         json::fields(raw, &["reasoning_content", "thinking_blocks", "responses_reasoning_item"])?;
@@ -241,7 +242,7 @@ fn call<'a>(whole: &Arc<str>, raw: &'a str) -> Result<RecordPart<'a>, WireError>
         Ok::<_, WireError>(text.unwrap_or_default())
     };
     let made = ToolCall::new(text("id")?, text("name")?, text("arguments")?);
-    // `action` beside it is what ran; a request to the model is made of the call.
+    // The `action` member is the action that ran. OpenHands makes a request to the model from the call.
     Ok(RecordPart::new(Part::ToolCall(made)).with_slot(json::field(call, "arguments")?, SlotForm::Text))
 }
 
@@ -262,7 +263,7 @@ fn observed<'a>(whole: &Arc<str>, raw: &'a str) -> Result<RecordPart<'a>, WireEr
     Ok(RecordPart::result(result, inner).with_slot(list, form).with_slot(added, SlotForm::Gone("[]")))
 }
 
-/// A result that is one text.
+/// A result with a single text.
 fn told<'a>(
     whole: &Arc<str>,
     raw: &'a str,
@@ -337,7 +338,7 @@ fn images<'a>(whole: &Arc<str>, list: &'a str, block: &'a str) -> Result<Vec<Rec
 const TEXT_BLOCK: SlotForm = SlotForm::Around(r#"{"type":"text","text":"#, "}");
 const TEXT_BLOCKS: SlotForm = SlotForm::Around(r#"[{"type":"text","text":"#, "}]");
 
-/// Kinds of events by which the form is known, as they are written.
+/// Kinds of events that identify the form, as JSON.
 const KINDS: &[&str] = &[
     "\"MessageEvent\"",
     "\"ActionEvent\"",

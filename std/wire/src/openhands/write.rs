@@ -1,4 +1,4 @@
-//! Events patched, or written anew.
+//! Patches events, and writes new ones.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::json::{self, ValueKind, patch, quote};
 use crate::rewrite::{changes, form, only_text, text, with_items, with_quoted_arguments, within};
 use crate::slots;
 
-/// The event `source` as its message is now, or a new one that is a text.
+/// Writes the event `source` with its present message, or a new event with a text.
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
     let Some(source) = source else { return fresh(messages).map(Some) };
     if v1::is_event(source) {
@@ -22,7 +22,7 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
     let [now] = messages else { return Err(form("several messages in one event")) };
     let was = match Fields::of(&*whole)?.read(&whole)? {
         Event::Message(was) => was,
-        // How it was read, its role says.
+        // The role of the message shows how the event was read.
         Event::Caused { result, .. } if now.role() == Role::Tool => result,
         Event::Caused { said: Some(was), .. } => was,
         Event::Condensation { summary: Some(was), .. } => was,
@@ -56,7 +56,8 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
     Ok(Some(written))
 }
 
-/// The event with another call: a request to the model is made of the response that the event has with it, if that was recorded.
+/// Writes the event with another call. OpenHands makes a request to the model from the recorded response of the event,
+/// if there is one.
 fn with_call(source: &str, was: &ToolCall, new: &ToolCall, is_recorded: bool) -> Result<String, WireError> {
     if was == new {
         return Ok(source.to_owned());
@@ -80,7 +81,7 @@ fn with_call(source: &str, was: &ToolCall, new: &ToolCall, is_recorded: bool) ->
     })
 }
 
-/// The member of `args` that says `old`.
+/// The member of `args` with the text `old`.
 fn said_under(args: &str, old: &str) -> Result<&'static str, WireError> {
     for key in ["content", "final_thought", "thought", "summary"] {
         if json::field(args, key)?

@@ -12,7 +12,7 @@ use crate::json::ValueKind;
 use crate::json::known::Members;
 use crate::slots::{RecordPart, SlotForm};
 
-/// The part that `block` is, and whether it is of a tool that a server ran.
+/// The part of `block`, and whether it belongs to a tool that a server ran.
 pub(super) fn part<'a>(
     whole: &Arc<str>,
     block: &'a str,
@@ -47,7 +47,7 @@ pub(super) fn part<'a>(
     Ok((noted, false))
 }
 
-/// A call, whose arguments stand under `key`: a JSON value, or a text that the model has written.
+/// A call with its arguments under `key`: a JSON value, or a text that the model has written.
 fn call<'a, const N: usize>(
     whole: &Arc<str>,
     found: &Members<'a, N>,

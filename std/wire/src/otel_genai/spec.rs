@@ -1,4 +1,4 @@
-//! Lists of messages and attributes, told and read.
+//! Recognises and reads lists of messages and attributes.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
-/// The row of OpenTelemetry.
+/// The row of OpenTelemetry in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::OtelGenai),
     keys: &["messages", INSTRUCTIONS, INPUT, OUTPUT],
@@ -69,7 +69,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Refuses an attribute that is JSON within a text, or anything else that is no list.
+/// Fails for an attribute that is JSON within a text, or any other value that is no list.
 fn expect_parsed(list: &str) -> Result<(), WireError> {
     match ValueKind::of(list) {
         ValueKind::Array => Ok(()),
@@ -85,7 +85,7 @@ fn fresh(message: &Message, _like: Option<&str>) -> Result<String, WireError> {
     Ok(format!(r#"{{"role":{role},"parts":[{{"type":"text","content":{text}}}]}}"#))
 }
 
-/// The messages that a record is: a message, or the list of instructions beside the messages.
+/// The messages of a record: a message, or the list of instructions, an attribute next to the messages.
 fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     if ValueKind::of(raw) == ValueKind::Array {
         return slots::list(whole, (raw, raw), ("", Role::System), part);

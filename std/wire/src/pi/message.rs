@@ -1,4 +1,4 @@
-//! The message of an entry.
+//! Reads the message of an entry.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::json::known::{Members, Value};
 use crate::json::{self, ValueKind};
 use crate::{Format, WireError};
 
-/// The message that `raw`, a slice of `whole`, is; none if it is of a role that no model sees, or says nothing.
+/// The message of `raw`, a slice of `whole`. None if no model sees its role, or if it is empty.
 pub(super) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, WireError> {
     message_of(whole, &Members::of(raw, &FIELDS))
 }
@@ -20,7 +20,7 @@ pub(super) fn message(whole: &Arc<str>, raw: &str) -> Result<Option<Message>, Wi
 /// The keys of a message that are read.
 pub(super) const FIELDS: [&str; 5] = ["role", "content", "isError", "toolCallId", "usage"];
 
-/// The message whose [`FIELDS`] are known.
+/// The message with known [`FIELDS`].
 pub(super) fn message_of(
     whole: &Arc<str>,
     found: &Members<'_, { FIELDS.len() }>,
@@ -67,11 +67,11 @@ fn content(whole: &Arc<str>, value: Value<'_>) -> Result<Vec<Part>, WireError> {
     Ok(parts)
 }
 
-/// The keys of a block that are read: one look at it, which may be long.
+/// The keys of a block that are read, in a single scan, because a block may be long.
 pub(super) const NAMES: [&str; 9] =
     ["type", "text", "thinking", "thinkingSignature", "arguments", "id", "name", "mimeType", "data"];
 
-/// The part that a block is, of which all has been found that stands under [`NAMES`]; none for an empty text.
+/// The part of a block whose members under [`NAMES`] are known; none for an empty text.
 pub(super) fn block(
     whole: &Arc<str>,
     found: &Members<'_, { NAMES.len() }>,
@@ -106,7 +106,7 @@ pub(super) fn block(
     }))
 }
 
-/// The usage that the message reports, if it reports any.
+/// The usage in the message, if it reports any.
 pub(super) fn reported(found: &Members<'_, { FIELDS.len() }>) -> Result<Option<Usage>, WireError> {
     let Some(usage) = found.get("usage")?.filter(|usage| ValueKind::of(usage) == ValueKind::Object) else {
         return Ok(None);

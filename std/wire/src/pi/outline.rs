@@ -11,12 +11,12 @@ use crate::json::Spans;
 use crate::outline::{Outline, OutlinedConversation, Outliner, Place, TreeLines};
 use crate::transcript::Relation;
 
-/// The entries of a file but the first.
+/// The entries of a file except the first.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     tree: Tree,
     lines: TreeLines,
-    /// The long values of the line that is read.
+    /// The long values of the current line.
     spans: Spans,
 }
 

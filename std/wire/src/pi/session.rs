@@ -1,4 +1,4 @@
-//! The entries of a file as conversations.
+//! Reads the entries of a file as conversations.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::json::{self, Spans};
 use crate::transcript::{Conversation, Relation, Stage, Stages, Transcript, TranscriptEntry, UsageEntry};
 use crate::{Format, WireError};
 
-/// All entries of a file, and what they say.
+/// All entries of a file, and their contents.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     tree: Tree,
     entries: Vec<TranscriptEntry>,
-    /// The reports, each by the number of its message.
+    /// The reports, each with the number of its message.
     reports: Vec<(u32, Usage)>,
-    /// The entry that each conversation ends with.
+    /// The last entry of each conversation.
     ends: Vec<usize>,
 }
 
@@ -35,7 +35,7 @@ impl Session {
             let Some(said) = said((&mut session.tree, &mut spans), &source, raw)? else { return Ok(()) };
             let Some(message) = said.message else { return Ok(()) };
             let record = transcript.element(list, at, 1);
-            // Without its record the entries before a compaction count again.
+            // Without this record the entries before the compaction would be visible again.
             if said.is_compaction {
                 transcript.must_stay(record);
                 transcript.begin_with(record);
@@ -48,8 +48,9 @@ impl Session {
         Ok(session)
     }
 
-    /// All conversations: the one that goes on, or that ends with the entry `leaf`, first, at the place `base` of the list
-    /// that they are for; then other ends, and what was there before each compaction.
+    /// All conversations. The first one is the active conversation, or the one that ends with the entry `leaf`. Then
+    /// come the other ends, and the conversations before each compaction. `base` is the index of the first one in the
+    /// final list.
     pub(super) fn conversations(
         mut self,
         leaf: Option<&str>,
@@ -115,8 +116,8 @@ pub(super) struct Said {
     pub(super) usage: Option<Box<Usage>>,
 }
 
-/// Reads the entry `raw`, a slice of `source`, and adds it to `tree`; `None` for what a file begins with. The notes in `spans` are of no
-/// other entry.
+/// Reads the entry `raw`, a slice of `source`, and adds it to `tree`. `None` for the first entry of a file. `spans`
+/// gets the notes of this entry only.
 pub(super) fn said(
     (tree, spans): (&mut Tree, &mut Spans),
     source: &Arc<str>,
@@ -151,5 +152,5 @@ pub(super) fn said(
     Ok(Some(said))
 }
 
-/// Label of a conversation that a compaction has shortened since.
+/// Label of a conversation that a later compaction has shortened.
 pub(super) const BEFORE: &str = "before a compaction";

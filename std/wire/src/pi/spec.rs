@@ -1,4 +1,4 @@
-//! Session files, told, read and written.
+//! Recognises, reads and writes session files.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Chain, NewRecord, NewRecords, Transcript};
 use crate::{Format, WireError};
 
-/// The row of pi.
+/// The row of pi in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::Pi),
     keys: &[],
@@ -80,7 +80,7 @@ fn write_record(record: Option<&str>, messages: &[&Message]) -> Result<Option<St
         let others = without_thoughts(&said, "content", is_thought)?;
         return write_record(Some(&patch(entry, &[("message", Some(others))])?), messages);
     }
-    // The last one first: a text that is empty now is no part.
+    // From last to first: a text that is empty now is no part.
     for change in changes(&was, messages)?.iter().rev() {
         let content = json::field(&said, "content")?.unwrap_or("\"\"");
         let content = match change.new {
@@ -93,7 +93,7 @@ fn write_record(record: Option<&str>, messages: &[&Message]) -> Result<Option<St
     patch(entry, &[("message", Some(said))]).map(Some)
 }
 
-/// The list of blocks with this part in the place of the part `wanted`.
+/// Writes the list of blocks with this part in the place of the part `wanted`.
 fn with_part(list: &str, wanted: usize, new: &Part) -> Result<String, WireError> {
     let whole: Arc<str> = Arc::from("");
     let is_part = |raw: &str| Ok(block(&whole, &Members::of(raw, &NAMES))?.is_some());
@@ -106,7 +106,7 @@ fn with_part(list: &str, wanted: usize, new: &Part) -> Result<String, WireError>
     })
 }
 
-/// The entry of a new message, which is a text; one of the model without usage.
+/// Writes the entry of a new message, which is a text. An entry of the model has no usage.
 fn new_entry(new: &NewRecord<'_>) -> Result<String, WireError> {
     let (message, text) = only_text(&[new.message])?;
     let [time, beside] = json::fields(new.like, &["timestamp", "message"])?;

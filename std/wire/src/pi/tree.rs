@@ -1,4 +1,4 @@
-//! The entries of each conversation, and their order, without their contents.
+//! The entries of each conversation and their order, without their contents.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -11,10 +11,10 @@ use crate::forest::{self, Forest, NONE, Names, narrow};
 use crate::json::{self, Spans, ValueKind};
 use crate::transcript::{CompactionTree, ToolCompaction, ToolCompactions};
 
-/// An entry, as far as the forest needs it.
+/// The members of an entry that the forest needs.
 #[derive(Debug)]
 pub(super) struct Line<'a> {
-    /// Whether it is what a file begins with.
+    /// Whether it is the first entry of a file.
     pub(super) is_session: bool,
     pub(super) name: Option<Cow<'a, str>>,
     parent: Option<Cow<'a, str>>,
@@ -26,7 +26,7 @@ pub(super) struct Line<'a> {
 pub(super) enum Content<'a> {
     Nothing,
     Message(&'a str),
-    /// A summary in the place of what is before the entry `first`.
+    /// A summary that replaces the messages before the entry `first`.
     Compaction {
         summary: &'a str,
         first: Option<Cow<'a, str>>,
@@ -56,10 +56,10 @@ impl<'a> Line<'a> {
     }
 }
 
-/// All entries of a file but the first: some sixty bytes for each.
+/// All entries of a file except the first, some sixty bytes each.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    /// The name of the session.
+    /// The id of the session.
     pub(super) id: Str,
     forest: Forest,
     nodes: Vec<Node>,
@@ -68,22 +68,22 @@ pub(super) struct Tree {
     compactions: CompactionTree,
 }
 
-/// An entry, and the way to it from the first.
+/// An entry, and the path to it from the first entry.
 #[derive(Debug, Clone, Copy)]
 struct Node {
-    /// Whether it holds a message that a model is to see.
+    /// Whether it has a message that a model sees.
     holds: bool,
-    /// Number of messages on the way, with its own, without summaries.
+    /// Number of messages on the path, its own included, without summaries.
     depth: u32,
-    /// The last of these; [`NONE`] if there is none.
+    /// The last entry on the path with a message; [`NONE`] if there is none.
     last: u32,
-    /// The number of the last compaction on the way, itself if it is one.
+    /// The number of the last compaction on the path, its own included.
     cut: Option<u32>,
-    /// An entry before it, so that a far one is found in a few steps.
+    /// An entry further back on the path, so that a search reaches a far entry in a few steps.
     jump: u32,
-    /// Number of entries on the way.
+    /// Number of entries on the path.
     steps: u32,
-    /// Number of messages that were read before it.
+    /// Number of messages of the entries before it in the file.
     entry: u32,
 }
 
@@ -91,26 +91,27 @@ struct Node {
 #[derive(Debug, Clone, Copy)]
 struct Cut {
     node: usize,
-    /// Number of messages on the way that it has dropped, with those that all before it dropped.
+    /// Number of messages on the path that this compaction and all earlier ones have dropped.
     dropped: u32,
 }
 
-/// The visible entries at some entry: a summary, and the messages behind those that it covers. All of it follows from the entry.
+/// The visible entries at an entry: a summary, and the messages behind the messages that it covers. The entry
+/// determines all of them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Visible {
-    /// The entry that it ends with.
+    /// The last entry.
     pub(super) end: usize,
     /// Whether a compaction came after it.
     pub(super) is_before: bool,
 }
 
 impl Tree {
-    /// Adds an entry. `holds` is whether it holds a message.
+    /// Adds an entry. `holds` is whether it has a message.
     pub(super) fn push(&mut self, line: &Line<'_>, holds: bool) {
         let find = |name: &Option<Cow<'_, str>>| name.as_deref().and_then(|name| self.names.find(name));
         let parent = match line.name {
             Some(_) => find(&line.parent),
-            // Without names every entry follows the one before it.
+            // Without ids every entry follows the one before it.
             None => self.nodes.len().checked_sub(1),
         };
         let cut = match &line.content {
@@ -131,13 +132,13 @@ impl Tree {
         }
     }
 
-    /// An entry behind another, as if it said nothing.
+    /// An entry behind another, without a message.
     fn node_after(&self, parent: Option<usize>) -> Node {
         let entry = self.nodes.last().map_or(0, |last| last.entry.saturating_add(u32::from(last.holds)));
         let Some((number, node)) = parent.and_then(|parent| Some((parent, self.nodes.get(parent)?))) else {
             return Node { holds: false, depth: 0, last: NONE, cut: None, jump: NONE, steps: 0, entry };
         };
-        // Two steps of one length are made one of the double.
+        // Two jumps of equal length are combined to one of the double length.
         let far = |jump: u32| self.nodes.get(jump as usize);
         let double = far(node.jump).and_then(|one| {
             let next = far(one.jump)?;
@@ -147,7 +148,7 @@ impl Tree {
         Node { jump: double.unwrap_or(narrow(number)), steps: node.steps.saturating_add(1), entry, ..*node }
     }
 
-    /// Adds the compaction at `number`, and gives its own number.
+    /// Adds the compaction at `number`, and returns its own number.
     fn cut(
         &mut self,
         number: usize,
@@ -157,7 +158,7 @@ impl Tree {
         let node = parent.and_then(|parent| self.nodes.get(parent));
         let (depth, before) = node.map_or((0, None), |node| (node.depth, node.cut));
         let start = self.start(before);
-        // What it keeps begins with this entry, or, if that is on another way, with the first behind it.
+        // The kept messages begin with this entry, or, if it is on another path, with the first entry behind it.
         let kept = first.map(|first| self.back(parent, |node, _| node < first));
         let kept = kept.map_or(depth, |node| self.depth(node)).max(start);
         let mut compaction = ToolCompaction::new(0);
@@ -168,7 +169,7 @@ impl Tree {
         self.compactions.push(before, compaction)
     }
 
-    /// Number of messages that a compaction and those before it have dropped.
+    /// Number of messages that a compaction and all earlier ones have dropped.
     fn start(&self, cut: Option<u32>) -> u32 {
         cut.and_then(|cut| self.cuts.get(cut as usize)).map_or(0, |cut| cut.dropped)
     }
@@ -177,7 +178,7 @@ impl Tree {
         node.and_then(|node| self.nodes.get(node)).map_or(0, |node| node.depth)
     }
 
-    /// The nearest entry on the way back that `is_there`, as all before it are.
+    /// The nearest entry on the path back for which `is_there` is true. It has to be true for all entries before it.
     fn back(&self, from: Option<usize>, is_there: impl Fn(usize, &Node) -> bool) -> Option<usize> {
         let mut here = from?;
         loop {
@@ -193,7 +194,7 @@ impl Tree {
         }
     }
 
-    /// The entry that `leaf` names; without a name the one that the file goes on with: its last message.
+    /// The entry with the id `leaf`. Without an id, the end of the active conversation: the last message of the file.
     pub(super) fn end(&self, leaf: Option<&str>) -> Result<Option<usize>, WireError> {
         match leaf {
             Some(leaf) => forest::named(&self.names, leaf, ("entry", "id")).map(Some),
@@ -201,13 +202,13 @@ impl Tree {
         }
     }
 
-    /// The beginning of the visible entries at `end`: the summary, and the number of messages on the way that are hidden.
+    /// The beginning of the visible entries at `end`: the summary, and the number of hidden messages on the path.
     fn view(&self, end: usize) -> (Option<usize>, u32) {
         let cut = self.nodes.get(end).and_then(|node| self.cuts.get(node.cut? as usize));
         (cut.map(|cut| cut.node), cut.map_or(0, |cut| cut.dropped))
     }
 
-    /// The entries that a model sees at `end`, in their order.
+    /// The entries that a model sees at `end`, in order.
     pub(super) fn seen(&self, end: usize) -> Vec<usize> {
         let (summary, start) = self.view(end);
         let mut seen = Vec::new();
@@ -231,14 +232,14 @@ impl Tree {
         spoken.saturating_add(usize::from(summary.is_some()))
     }
 
-    /// The last of them.
+    /// The last entry that a model sees at `end`.
     pub(super) fn last(&self, end: usize) -> Option<usize> {
         let (summary, start) = self.view(end);
         let last = self.nodes.get(end).filter(|node| node.depth > start).map(|node| node.last as usize);
         last.or(summary)
     }
 
-    /// The number of the message that an entry holds: messages are counted from 0.
+    /// The number of the message of an entry, from 0.
     pub(super) fn entry(&self, node: usize) -> u32 {
         self.nodes.get(node).map_or(u32::MAX, |node| node.entry)
     }
@@ -249,8 +250,8 @@ impl Tree {
         move |tree, end| lists(tree.nodes.get(end).and_then(|node| node.cut))
     }
 
-    /// All conversations: the one that ends with `active` first; then other ends in the order of the file, and what was there
-    /// before each compaction, where that holds a message which none before it has.
+    /// All conversations. The first one ends with `active`. Then come the other ends in the order of the file, and the
+    /// conversations before each compaction, if they have a message that no earlier one has.
     pub(super) fn conversations(&self, active: usize) -> Vec<Visible> {
         let (mut found, mut listed) = (Vec::new(), Listed::of(self));
         let mut passed = vec![false; self.cuts.len()];
@@ -262,7 +263,7 @@ impl Tree {
                 if is_new || found.is_empty() {
                     found.push(Visible { end: here, is_before });
                 }
-                // Where another way has gone back over this compaction, everything before it was looked at.
+                // If another path has already passed this compaction, everything before it was visited.
                 let cut = self.nodes.get(here).and_then(|node| passed.get_mut(node.cut? as usize));
                 end =
                     cut.is_some_and(|passed| !core::mem::replace(passed, true)).then_some(summary).flatten();
@@ -307,9 +308,9 @@ impl Tree {
     }
 }
 
-/// The messages that some conversation has.
+/// The messages that any conversation has.
 struct Listed {
-    /// For each entry the nearest on the way back, itself among them, that no conversation has.
+    /// For each entry, the nearest entry on the path back that no conversation has, the entry itself included.
     open: Vec<u32>,
     summaries: HashSet<usize>,
 }
@@ -324,7 +325,7 @@ impl Listed {
         Self { open, summaries: HashSet::new() }
     }
 
-    /// Lists what a model sees at `end`; whether something of it was new.
+    /// Lists the messages that a model sees at `end`. Returns whether one of them was new.
     fn add(&mut self, tree: &Tree, end: usize, (summary, start): (Option<usize>, u32)) -> bool {
         let mut is_new = summary.is_some_and(|summary| self.summaries.insert(summary));
         let mut here = self.nearest(end);
@@ -338,7 +339,7 @@ impl Listed {
         is_new
     }
 
-    /// The nearest that is not listed; the steps there are made shorter for those who come after.
+    /// The nearest entry that is not listed. The search shortens the steps for later searches.
     fn nearest(&mut self, from: usize) -> Option<usize> {
         let mut here = from;
         loop {

@@ -1,4 +1,4 @@
-//! The messages of a request or a response.
+//! Reads the messages of a request or a response.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::json::{self, ValueKind};
 use crate::slots::{RecordMessage, RecordMessages, RecordPart, SlotForm, blocks};
 use crate::{Format, WireError};
 
-/// The messages of `raw`, a slice of `whole`, without its instructions.
+/// The messages of `raw`, a slice of `whole`, without instructions.
 pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_object(raw, "a message")?;
     let [kind, parts] = json::fields(raw, &["kind", "parts"])?;
@@ -58,7 +58,7 @@ pub(super) fn pieces_and_instructions<'a>(
     Ok(found)
 }
 
-/// The instructions of a request, as they are written, if it has some.
+/// The instructions of a request as JSON, if it has any.
 pub(super) fn instructions(raw: &str) -> Result<Option<&str>, WireError> {
     let [kind, value] = json::fields(raw, &["kind", "instructions"])?;
     Ok(value.filter(|value| kind == Some("\"request\"") && !matches!(*value, "null" | "\"\"")))
@@ -119,7 +119,7 @@ impl<'a> Block<'_, 'a> {
                 said.into_iter().for_each(|said| pieces.push(Role::User, self.raw, said));
             }
             "tool-return" => pieces.push(Role::Tool, self.raw, self.result()?),
-            // Newer versions have a part of its own for feedback on a response.
+            // Newer versions have a separate part for feedback on a response.
             "retry-prompt" | "retry-feedback" => match json::field(self.raw, "tool_name")? {
                 Some(name) if name != "null" => pieces.push(Role::Tool, self.raw, self.result()?),
                 _ => {
@@ -175,7 +175,7 @@ impl<'a> Block<'_, 'a> {
         Ok(Some(self.element(RecordPart::new(Part::Reasoning(reasoning)).with_slot(said, SlotForm::Text))))
     }
 
-    /// A call, whose arguments are an object or its text.
+    /// A call. Its arguments are an object, or the text of an object.
     fn call(&self, kind: CallKind) -> Result<RecordPart<'a>, WireError> {
         let args = json::field(self.raw, "args")?.filter(|args| *args != "null");
         let (id, name) = (self.text("tool_call_id")?, self.text("tool_name")?);
@@ -237,7 +237,7 @@ impl<'a> Block<'_, 'a> {
         Ok(found)
     }
 
-    /// An item of what the user says; none, if no model sees it.
+    /// An item of the user's prompt; none if no model sees it.
     fn item(&self, item: &'a str) -> Result<Option<RecordPart<'a>>, WireError> {
         if ValueKind::of(item) == ValueKind::Text {
             let said = json_text(self.whole, item);
@@ -264,7 +264,7 @@ impl<'a> Block<'_, 'a> {
     }
 }
 
-/// The text that a value is; of any other value, its JSON.
+/// The text of a value; for any other value, its JSON.
 fn json_text(whole: &Arc<str>, value: &str) -> Str {
     match ValueKind::of(value) {
         ValueKind::Text => share(whole, &json::decode(value)),
@@ -272,7 +272,7 @@ fn json_text(whole: &Arc<str>, value: &str) -> Str {
     }
 }
 
-/// The file that `raw` is, if it is one.
+/// Reads `raw` as a file, if it is one.
 fn media(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
     if ValueKind::of(raw) != ValueKind::Object {
         return Ok(None);
@@ -311,7 +311,7 @@ fn media(whole: &Arc<str>, raw: &str) -> Result<Option<Part>, WireError> {
     Ok(Some(Part::Media(Media::new(kind, share(whole, &mime), MediaSource::Uri(place)))))
 }
 
-/// The usage that a response reports: tokens that were read from and written to the cache are part of the input.
+/// The usage in a response. Its input includes the tokens that were read from and written to the cache.
 pub(super) fn reported(raw: &str) -> Result<Option<Usage>, WireError> {
     let usage = json::field(raw, "usage")?.filter(|usage| ValueKind::of(usage) == ValueKind::Object);
     let Some(usage) = usage else { return Ok(None) };

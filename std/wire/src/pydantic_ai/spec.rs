@@ -1,4 +1,4 @@
-//! Histories, told, read and written.
+//! Recognises, reads and writes histories.
 
 use epitome_core::message::Role;
 use epitome_message::Message;
@@ -12,7 +12,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
-/// The row of Pydantic AI.
+/// The row of Pydantic AI in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::PydanticAi),
     keys: &["messages"],
@@ -69,7 +69,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// A request with a prompt, or a response with a text. The framework puts in the times.
+/// Writes a request with a prompt, or a response with a text. The framework adds the times.
 fn fresh(message: &Message, _like: Option<&str>) -> Result<String, WireError> {
     let (_, text) = slots::fresh_text(message, &[Role::User, Role::Assistant])?;
     let (kind, part) = match message.role() {
@@ -85,7 +85,7 @@ fn write_record(record: Option<&str>, now: &[&Message]) -> Result<Option<String>
     let is_it = |message: &&Message| {
         message.role() == Role::System && message.wire().is_some_and(|wire| *wire.text == *instructions)
     };
-    // A record of nothing but instructions is the one message that it is.
+    // A record with only instructions has only their message.
     let is_alone = pieces(&record.into(), record)?.is_empty();
     match is_alone || now.first().is_some_and(is_it) {
         true => slots::write(Some(record), now, pieces_and_instructions),

@@ -1,4 +1,4 @@
-//! One element of a history, as the messages that it is.
+//! Reads one element of a history as one or more messages.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::json::{self, ValueKind};
 use crate::openai_chat::split_data_url;
 use crate::{Format, WireError, WireErrorKind};
 
-/// The members of an element that are read, as they are written: one look at an element, which may be long.
+/// The members of an element that are read, unchanged, in a single scan, because an element may be long.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a> {
     role: Option<&'a str>,
@@ -86,7 +86,7 @@ fn items_of<'a>(
     })
 }
 
-/// The messages that the element `raw`, a slice of `whole`, is: several, if it has several results.
+/// The messages of the element `raw`, a slice of `whole`: several, if it has several results.
 pub(super) fn messages<'a>(
     whole: &Arc<str>,
     message: impl Into<Value<'a>>,
@@ -125,14 +125,14 @@ pub(super) fn messages<'a>(
     results.into_iter().enumerate().map(of).collect()
 }
 
-/// The call that a message of a tool names in `Metadata`.
+/// The id of the call of a tool message, from `Metadata`.
 fn called(whole: &Arc<str>, fields: &Fields<'_>) -> Result<Str, WireError> {
     let metadata = fields.metadata.filter(|metadata| ValueKind::of(metadata) == ValueKind::Object);
     let id = metadata.map(|metadata| member_text(whole, metadata, "ChatCompletionsToolCall.Id"));
     Ok(id.transpose()?.flatten().unwrap_or_default())
 }
 
-/// The name that a model knows a function by: its plugin's, a hyphen and its own.
+/// The name of a function for a model: the plugin's name, a hyphen and the function's name.
 fn function(whole: &Arc<str>, raw: &str) -> Result<Str, WireError> {
     let [plugin, function] = json::known::fields(raw, &["PluginName", "FunctionName"])?;
     name_of(whole, raw, (plugin, function))
@@ -156,11 +156,11 @@ fn text(whole: &Arc<str>, raw: &str, value: Option<&str>, key: &str) -> Result<S
     Ok(optional_text(raw, value, key)?.map(|text| share(whole, &text)).unwrap_or_default())
 }
 
-/// The keys of an item that are read: one look at it, which may be long.
+/// The keys of an item that are read, in a single scan, because an item may be long.
 const NAMES: [&str; 9] =
     ["$type", "Text", "Arguments", "PluginName", "FunctionName", "Id", "Result", "CallId", "FileId"];
 
-/// The part that the item `raw` is, of which all has been found that stands under [`NAMES`].
+/// The part of the item `raw`, whose members under [`NAMES`] are known.
 fn part(
     whole: &Arc<str>,
     raw: &str,

@@ -1,4 +1,4 @@
-//! Histories, told and read.
+//! Recognises and reads histories.
 
 use epitome_core::{OpenAiTokens, Usage};
 
@@ -11,7 +11,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
-/// The row of Semantic Kernel.
+/// The row of Semantic Kernel in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::SemanticKernel),
     keys: &["Messages"],
@@ -54,7 +54,7 @@ fn read(transcript: &mut Transcript, body: &Body<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// `Usage` of `Metadata`, as OpenAI's client for .NET names it, before its version 2 and since.
+/// Reads `Usage` of `Metadata`, with the keys of OpenAI's client for .NET before its version 2 and since.
 fn reported(fields: &Fields<'_>) -> Result<Option<Usage>, WireError> {
     let object = |text: Option<&str>| text.is_some_and(|text| ValueKind::of(text) == ValueKind::Object);
     let Some(metadata) = fields.metadata.filter(|text| object(Some(text))) else { return Ok(None) };

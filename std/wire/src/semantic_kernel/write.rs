@@ -1,4 +1,4 @@
-//! Elements patched, or written anew.
+//! Patches elements, and writes new ones.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::WireError;
 use crate::json::{self, ValueKind, patch, quote};
 use crate::rewrite::{changes, form, text, with_arguments};
 
-/// The element `source` as its messages are now, or a new one.
+/// Writes the element `source` with its present messages, or a new element.
 pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Result<Option<String>, WireError> {
     let Some(source) = source else { return fresh(messages).map(Some) };
     let whole: Arc<str> = Arc::from(source);
@@ -25,7 +25,7 @@ pub(super) fn write_record(source: Option<&str>, messages: &[&Message]) -> Resul
     for change in changes {
         let old = was.get(change.piece).and_then(|message| message.parts().get(change.part));
         let is_old = |part: &Option<Part>| match (part, old) {
-            // The kind of a call is that of its message.
+            // The message determines the kind of a call.
             (Some(Part::ToolCall(call)), Some(Part::ToolCall(old))) => {
                 (&call.id, &call.name, &call.arguments) == (&old.id, &old.name, &old.arguments)
             }
@@ -105,7 +105,7 @@ fn item(message: &Message, part: &Part) -> Result<String, WireError> {
     }
 }
 
-/// The members that name a function, which models know by its plugin's name, a hyphen and its own.
+/// The members with the name of a function. Models see the plugin's name, a hyphen and the function's name.
 fn function(name: &str) -> String {
     match name.split_once('-').filter(|(plugin, _)| !plugin.is_empty()) {
         Some((plugin, function)) => {

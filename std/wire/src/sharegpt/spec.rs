@@ -1,4 +1,4 @@
-//! Dialogues, told, read and written.
+//! Recognises, reads and writes dialogues.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
-/// The row of ShareGPT.
+/// The row of ShareGPT in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::ShareGpt),
     keys: &["conversations", "system"],
@@ -89,7 +89,7 @@ fn fresh(message: &Message, _like: Option<&str>) -> Result<String, WireError> {
     Ok(format!(r#"{{"from":"{from}","value":{text}}}"#))
 }
 
-/// An observation that answered no call is one still.
+/// Writes a record. An observation without a call stays an observation.
 fn write(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
     if let (Some(record), [message]) = (record, now)
         && message.parts().iter().any(|part| matches!(part, Part::ToolCall(_)))
@@ -100,7 +100,7 @@ fn write(record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireE
     slots::write(record, now, if is_observed { observed } else { pieces })
 }
 
-/// The record with these calls, which are those of its JSON with other arguments.
+/// Writes the record with these calls: the calls of its JSON with other arguments.
 fn with_calls(record: &str, now: &[Part]) -> Result<String, WireError> {
     let said = json::field(record, "value")?.map(json::decode).unwrap_or_default();
     let was = calls(&said);
@@ -119,7 +119,7 @@ fn with_calls(record: &str, now: &[Part]) -> Result<String, WireError> {
     json::patch(record, &[("value", Some(json::quote(&now)))])
 }
 
-/// The message that a record is: an element of the list, or the text of `system` beside it.
+/// The message of a record: an element of the list, or the text of `system`, a field next to the list.
 fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     if ValueKind::of(raw) == ValueKind::Text {
         return Ok(vec![
@@ -144,7 +144,7 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, 
             ));
         }
     };
-    // Checks that it is a text.
+    // Fails if the value is no text.
     let said = found.text(whole, "value")?;
     let calls = if from == "function_call" { calls(&said) } else { Vec::new() };
     let message = RecordMessage::new(role, raw);
@@ -154,7 +154,7 @@ fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, 
     }])
 }
 
-/// The message that an observation is which answers no call.
+/// The message of an observation without a call.
 fn observed<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     let value = Members::of(raw, &["value"]).get("value")?.filter(|value| *value != "null");
     let part = RecordPart::text(whole, value).or_else(|| {
@@ -165,7 +165,7 @@ fn observed<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>
     Ok(vec![RecordMessage::new(Role::User, raw).with_parts(part).with_attribution(from)])
 }
 
-/// The calls that `said` holds as JSON: one, or a list of them; none, if it is anything else.
+/// The calls in `said` as JSON: one call, or a list of calls; none for any other text.
 fn calls(said: &str) -> Vec<ToolCall> {
     if json::check(said).is_err() {
         return Vec::new();
@@ -185,7 +185,7 @@ fn calls(said: &str) -> Vec<ToolCall> {
     all.filter(|_| read.is_ok()).unwrap_or_default()
 }
 
-/// The call that the object `raw` is. Its arguments are an object, or the text of one.
+/// The call in the object `raw`. Its arguments are an object, or the text of an object.
 fn call(raw: &str) -> Option<ToolCall> {
     let object = Some(raw).filter(|raw| ValueKind::of(raw) == ValueKind::Object)?;
     let [name, arguments] = json::fields(object, &["name", "arguments"]).ok()?;
@@ -199,5 +199,5 @@ fn call(raw: &str) -> Option<ToolCall> {
     Some(ToolCall::new(CALL, &*name, &*arguments))
 }
 
-/// The id of every call: a dataset has none.
+/// The id of every call, because a dataset has none.
 const CALL: &str = "call";

@@ -14,7 +14,7 @@ use crate::json::known::Value;
 use crate::json::{self, ValueKind};
 use crate::transcript::{Conversation, Transcript, UsageEntry};
 
-/// The pieces of a message of blocks, of which each result is a tool's message of its own.
+/// The pieces of a message of blocks. Each result is a tool message of its own.
 #[derive(Debug)]
 pub(crate) struct RecordMessages<'a> {
     role: Role,
@@ -22,12 +22,12 @@ pub(crate) struct RecordMessages<'a> {
 }
 
 impl<'a> RecordMessages<'a> {
-    /// Without pieces, for a message of this role.
+    /// Creates an empty list of pieces for a message of this role.
     pub(crate) const fn new(role: Role) -> Self {
         Self { role, list: Vec::new() }
     }
 
-    /// Adds the parts that `block` is: a result as a message of its own.
+    /// Adds the parts of `block`. A result becomes a message of its own.
     pub(crate) fn extend(&mut self, block: &'a str, parts: impl IntoIterator<Item = RecordPart<'a>>) {
         for noted in parts {
             let is_result = matches!(noted.part, Part::ToolResult(_));
@@ -35,25 +35,25 @@ impl<'a> RecordMessages<'a> {
         }
     }
 
-    /// Adds the parts that `block` is to the message that goes on, whatever they are: the provider ran the tool.
+    /// Adds the parts of `block` to the current message, results included: the provider ran the tool.
     pub(crate) fn extend_own(&mut self, block: &'a str, parts: impl IntoIterator<Item = RecordPart<'a>>) {
         parts.into_iter().for_each(|noted| self.push(self.role, block, noted));
     }
 
-    /// Adds a part of `block` that is said in this role.
+    /// Adds a part of `block` with this role.
     pub(crate) fn push(&mut self, role: Role, block: &'a str, noted: RecordPart<'a>) {
         let is_new = self.list.last().is_none_or(|last| last.role != role || last.attribution.is_some());
         if is_new || matches!(noted.part, Part::ToolResult(_)) && role == Role::Tool {
             self.list.push(RecordMessage::new(role, block));
         }
         if let Some(piece) = self.list.last_mut() {
-            // A result is alone in its message, and there may be very many.
+            // A result is alone in its message, and a record may have very many results.
             piece.parts.reserve_exact(usize::from(piece.parts.is_empty()));
             piece.parts.push(noted);
         }
     }
 
-    /// Adds a part of `block` as a message of its own, which comes from elsewhere than the speaker of this role.
+    /// Adds a part of `block` as a message of its own, which does not come from the usual speaker of this role.
     pub(crate) fn push_from(&mut self, role: Role, block: &'a str, noted: RecordPart<'a>, from: Attribution) {
         let mut piece = RecordMessage::new(role, block);
         piece.attribution = Some(from);
@@ -61,7 +61,7 @@ impl<'a> RecordMessages<'a> {
         self.list.push(piece);
     }
 
-    /// The parts so far, to be changed.
+    /// The parts so far, for changes.
     pub(crate) fn parts_mut(&mut self) -> impl Iterator<Item = &mut RecordPart<'a>> {
         self.list.iter_mut().flat_map(|piece| &mut piece.parts)
     }
@@ -71,8 +71,8 @@ impl<'a> RecordMessages<'a> {
     }
 }
 
-/// The pieces of a message of this role in `raw`, whose blocks stand at `path`. `part` gives the part that a block is, and whether the
-/// provider ran its tool.
+/// The pieces of a message of this role in `raw`, whose blocks are at `path`. `part` returns the part of a block, and
+/// whether the provider ran its tool.
 pub(crate) fn list<'a>(
     whole: &Arc<str>,
     (raw, content): (&'a str, &'a str),
@@ -97,7 +97,7 @@ pub(crate) fn list<'a>(
 /// See [`list`].
 type ReadPart<'a> = fn(&Arc<str>, &'a str) -> Result<(Option<RecordPart<'a>>, bool), WireError>;
 
-/// Calls `visit` with each element of the array `list`; an error says which one it is about.
+/// Calls `visit` with each element of the array `list`. An error names the element.
 pub(crate) fn blocks<'a>(
     list: &'a str,
     mut visit: impl FnMut(&'a str) -> Result<(), WireError>,
@@ -110,8 +110,8 @@ pub(crate) fn blocks<'a>(
     })
 }
 
-/// Adds to `conversation` the messages of a list: of the array under `key` in the object that `body` is, of the array that it is, or of
-/// its lines.
+/// Adds the messages of a list to `conversation`: of the array under `key` in the object `body`, of the array itself,
+/// or of the lines.
 pub(crate) fn read_list(
     transcript: &mut Transcript,
     body: &Body<'_>,
@@ -145,7 +145,7 @@ pub(crate) fn read_list(
     Ok(())
 }
 
-/// Adds the message that the text under `key` is, if there is one.
+/// Adds the system message in the text under `key`, if there is one.
 pub(crate) fn read_system(
     transcript: &mut Transcript,
     body: &Body<'_>,
@@ -163,7 +163,7 @@ pub(crate) fn read_system(
     Ok(())
 }
 
-/// The system message that the text `raw` is; none, if it is empty.
+/// The system message in the text `raw`; none if the text is empty.
 pub(crate) fn system<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     expect_text(raw)?;
     let part = RecordPart::text(whole, Some(raw));

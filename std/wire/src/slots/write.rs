@@ -1,4 +1,4 @@
-//! The writer: a record with other values in its slots, and without the parts that are left out.
+//! Writes a record with other values in its slots, and without omitted parts.
 
 use core::ops::Range;
 use std::borrow::Cow;
@@ -13,7 +13,8 @@ use crate::WireError;
 use crate::json::{self, ValueKind, quote};
 use crate::rewrite::{form, only_text};
 
-/// The record when it holds the messages `now`, of those that `read` finds in it; `None`, if it holds none.
+/// Returns the record with the messages `now`, which come from the messages that `read` finds in it. `None` if there
+/// are no messages.
 pub(crate) fn write(
     record: Option<&str>,
     now: &[&Message],
@@ -30,7 +31,7 @@ pub(crate) fn write(
     for piece in &pieces {
         let at = json::offset_of(&whole, piece.text);
         let is_it = |message: &Message| {
-            // Several messages of a record may begin with the same text: the place decides, where it is known.
+            // Several messages of a record may begin with the same text: the place decides, if it is known.
             let is_there = match place_in(text, message) {
                 Some(place) => place == at,
                 None => message.wire().is_some_and(|wire| *wire.text == *piece.text),
@@ -48,19 +49,19 @@ pub(crate) fn write(
     }
 }
 
-/// The offset of the text of a message in its record, if it is a part of this very text.
+/// The offset of the text of a message in its record, if the text is a slice of this very record.
 fn place_in(record: &str, message: &Message) -> Option<usize> {
     let text = message.wire()?.text.as_bytes();
     let is_in = record.as_bytes().as_ptr_range().contains(&text.as_ptr());
     is_in.then(|| (text.as_ptr() as usize).saturating_sub(record.as_ptr() as usize))
 }
 
-/// The record `like` with other values for some keys, or without it a record of those that have one.
+/// The record `like` with other values for some keys. Without `like`, a record of the keys with a value.
 pub(crate) fn fresh(like: Option<&str>, members: &[(&str, Option<String>)]) -> Result<String, WireError> {
     json::patch(like.unwrap_or("{}"), members)
 }
 
-/// The role and the text of a new message, which is a text of one of these roles.
+/// The role and the text of a new message. It has to be a text of one of these roles.
 pub(crate) fn fresh_text(message: &Message, roles: &[Role]) -> Result<(String, String), WireError> {
     let (message, text) = only_text(&[message])?;
     match roles.contains(&message.role()) {
@@ -73,9 +74,9 @@ pub(crate) fn fresh_text(message: &Message, roles: &[Role]) -> Result<(String, S
 #[derive(Debug, Default)]
 struct Edits<'a> {
     values: Vec<(Range<usize>, String)>,
-    /// Elements that are left out, each after its list.
+    /// Omitted elements, each with its list before it.
     left_out: Vec<(&'a str, &'a str)>,
-    /// Offsets of the elements of which a part stays.
+    /// Offsets of the elements with at least one kept part.
     staying: HashSet<usize>,
 }
 
@@ -85,12 +86,13 @@ impl<'a> Edits<'a> {
         Ok(())
     }
 
-    /// Lets a piece hold the parts `now`: each is one of its own, in their order; those without a counterpart are left out.
+    /// Changes a piece to the parts `now`. Each of them has to be one of its own parts, in order. Parts without a
+    /// counterpart are left out.
     fn piece(&mut self, record: &str, piece: &RecordMessage<'a>, now: &[Part]) -> Result<(), WireError> {
         let mut left_out = piece.parts.len().checked_sub(now.len()).ok_or_else(|| form("a new part"))?;
         let mut now = now.iter().peekable();
         for (at, noted) in piece.parts.iter().enumerate() {
-            // What a later part says already, it goes on saying.
+            // If a later part already has this content, the later part stays.
             let later = || piece.parts.iter().skip(at.saturating_add(1)).take(left_out.min(LATER_MAX));
             let is_later = |new: &Part| later().any(|later| later.part == *new);
             let stays = now.peek().is_some_and(|new| {
@@ -140,7 +142,7 @@ impl<'a> Edits<'a> {
         let (mut out, mut done, mut is_cut) = (String::with_capacity(record.len()), 0, false);
         for (range, new) in &self.values {
             if range.start < done {
-                // A value in an element that is left out goes with it.
+                // A value in an omitted element is removed with the element.
                 if is_cut {
                     continue;
                 }
@@ -156,7 +158,7 @@ impl<'a> Edits<'a> {
     }
 }
 
-/// The ranges of `record` without which the array `list` has none of these elements, each with one separator.
+/// The ranges to cut from `record`, so that the array `list` loses these elements, each with one separator.
 fn cuts(record: &str, list: &str, left_out: &[usize]) -> Result<Vec<Range<usize>>, WireError> {
     let mut elements = Vec::new();
     json::items(list, |element| {
@@ -167,7 +169,8 @@ fn cuts(record: &str, list: &str, left_out: &[usize]) -> Result<Vec<Range<usize>
     if elements.iter().filter(|element| !stays(element)).count() != left_out.len() {
         return Err(form("a message without one of its parts: the part is no element of its list"));
     }
-    // The elements before the first one that stays go with the separator behind them, all others with the one before.
+    // Elements before the first kept element are cut with the separator behind them, all others with the one before
+    // them.
     let kept = elements.iter().position(stays).unwrap_or(elements.len());
     let (before, behind) = elements.split_at(kept);
     let end = behind.first().map(|next| next.start).or(before.last().map(|last| last.end));
@@ -180,7 +183,7 @@ fn cuts(record: &str, list: &str, left_out: &[usize]) -> Result<Vec<Range<usize>
 }
 
 impl RecordPart<'_> {
-    /// The change of a record after which the part is `new`.
+    /// Adds the edits of a record that change the part to `new`.
     fn change(&self, record: &str, new: &Part, edits: &mut Edits<'_>) -> Result<(), WireError> {
         if self.part == *new {
             return Ok(());
@@ -201,7 +204,7 @@ impl RecordPart<'_> {
         }
     }
 
-    /// Whether the parts of a result have a form in the slots of the parts that it had.
+    /// Whether the new parts of a result have a form in the slots of its old parts.
     fn takes_inner(&self, new: &ToolResult) -> bool {
         let takes = |(inner, new): (&Self, &Part)| inner.part == *new || inner.takes(new);
         let same = |was: &ToolResult| was.call_id == new.call_id && was.is_error == new.is_error;
@@ -217,7 +220,7 @@ impl RecordPart<'_> {
         // A note takes the place of media.
         let is_note = matches!((&self.part, new), (Part::Media(_), Part::Text(_)));
         let mut forms = self.slots.iter().map(|slot| slot.form);
-        // A value that is the same whatever the part says does not say it.
+        // A value that is the same for all contents does not hold the content of the part.
         let says_it = |form| !matches!(form, SlotForm::Constant(_) | SlotForm::Gone(_));
         forms.clone().any(says_it)
             && (is_same_kind || is_note)
@@ -258,7 +261,7 @@ impl SlotForm {
     }
 }
 
-/// The text that a part says: of a result all of its texts, one on a line.
+/// The text of a part. A result has all of its texts, one per line.
 fn said(part: &Part) -> Result<Cow<'_, str>, WireError> {
     match part {
         Part::Text(text) => Ok(Cow::Borrowed(text)),
@@ -272,5 +275,6 @@ fn said(part: &Part) -> Result<Cow<'_, str>, WireError> {
     }
 }
 
-/// Maximum number of parts behind one in which the text of a changed message is looked for: a message may have very many.
+/// Maximum number of later parts to search for the text of a changed message, because a message may have very many
+/// parts.
 const LATER_MAX: usize = 16;

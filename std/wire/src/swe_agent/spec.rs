@@ -1,4 +1,4 @@
-//! Trajectories, read and written.
+//! Recognises, reads and writes trajectories.
 
 use epitome_message::Message;
 
@@ -9,7 +9,7 @@ use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
-/// The row of SWE-agent.
+/// The row of SWE-agent in the table of formats.
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::SweAgent),
     keys: &["history"],

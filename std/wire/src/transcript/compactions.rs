@@ -1,14 +1,14 @@
-//! The compactions of a tool, in lists that conversations of a file share: what one of them was begins most of the others.
+//! The compactions of a tool, in lists that the conversations of a file share: most lists have a common beginning.
 
 use core::fmt;
 use std::sync::Arc;
 
 use super::ToolCompaction;
 
-/// The compactions of a tool before a conversation was as it is, the oldest first.
+/// The compactions of a tool that led to a conversation, the oldest first.
 ///
-/// Each of the conversations that thousands of compactions left behind has all that came before it. Each compaction is stored
-/// once, with the one before it.
+/// A file with thousands of compactions has as many earlier conversations, each with all compactions before it. Each
+/// compaction is stored only once, with a link to the one before it.
 ///
 /// ```
 /// use epitome_wire::{ToolCompaction, ToolCompactions};
@@ -19,9 +19,9 @@ use super::ToolCompaction;
 #[derive(Clone, Default)]
 pub struct ToolCompactions {
     tree: Arc<[Linked]>,
-    /// The last of them in the tree, and those before it; `None` if there is none.
+    /// The number of the last one in the tree, which links to those before it; `None` if there is none.
     end: Option<u32>,
-    /// The compaction behind these that no other conversation has.
+    /// A compaction behind these that no other conversation has.
     last: Option<Box<ToolCompaction>>,
 }
 
@@ -34,12 +34,12 @@ struct Linked {
     depth: u32,
 }
 
-/// The compactions of a file by their numbers, which are counted from 0. Each follows one of the earlier ones, or none.
+/// The compactions of a file by their numbers, from 0. Each follows one of the earlier ones, or none.
 #[derive(Debug, Default)]
 pub(crate) struct CompactionTree(Vec<Linked>);
 
 impl CompactionTree {
-    /// Adds a compaction behind the one with the number `before`, and gives its number.
+    /// Adds a compaction behind the one with the number `before`, and returns its number.
     pub(crate) fn push(&mut self, before: Option<u32>, compaction: ToolCompaction) -> u32 {
         let parent = before.and_then(|before| self.0.get(before as usize));
         let depth = parent.map_or(0, |parent| parent.depth.saturating_add(1));
@@ -48,7 +48,7 @@ impl CompactionTree {
         u32::try_from(self.0.len().saturating_sub(1)).unwrap_or(u32::MAX)
     }
 
-    /// The lists that end with each of them, or with none.
+    /// Returns a function that makes the list that ends with a given compaction, or with none.
     pub(crate) fn lists(self) -> impl Fn(Option<u32>) -> ToolCompactions {
         let tree: Arc<[Linked]> = self.0.into();
         move |end| ToolCompactions { tree: Arc::clone(&tree), end, last: None }
@@ -56,7 +56,7 @@ impl CompactionTree {
 }
 
 impl ToolCompactions {
-    /// The compactions with this one behind them.
+    /// Sets the compaction behind these.
     pub(crate) fn and(mut self, last: Option<ToolCompaction>) -> Self {
         self.last = last.map(Box::new);
         self
@@ -74,14 +74,14 @@ impl ToolCompactions {
         self.len() == 0
     }
 
-    /// Each of them, the oldest first.
+    /// An iterator over the compactions, the oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &ToolCompaction> + Clone {
         let mut found: Vec<_> = self.back(self.end).map(|linked| &linked.compaction).collect();
         found.reverse();
         found.into_iter().chain(self.last.as_deref())
     }
 
-    /// The one with this number, counted from 0.
+    /// The compaction with this number, from 0.
     #[must_use]
     pub fn get(&self, at: usize) -> Option<&ToolCompaction> {
         match self.shared().checked_sub(at.saturating_add(1)) {
@@ -90,18 +90,18 @@ impl ToolCompactions {
         }
     }
 
-    /// The latest.
+    /// The latest compaction.
     #[must_use]
     pub fn last(&self) -> Option<&ToolCompaction> {
         self.last.as_deref().or_else(|| self.back(self.end).next().map(|linked| &linked.compaction))
     }
 
-    /// Number of its compactions that are in the tree.
+    /// Number of the compactions in the tree.
     fn shared(&self) -> usize {
         self.back(self.end).next().map_or(0, |last| (last.depth as usize).saturating_add(1))
     }
 
-    /// From this one back to the first.
+    /// The compactions from this one back to the first.
     fn back(&self, end: Option<u32>) -> impl Iterator<Item = &Linked> {
         let at = |number: u32| self.tree.get(number as usize);
         core::iter::successors(end.and_then(at), move |linked| at(linked.before?))

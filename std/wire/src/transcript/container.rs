@@ -17,20 +17,21 @@ use crate::json::{self, Spans};
 /// A list in the text: an array, or lines.
 #[derive(Debug, Clone)]
 pub(crate) struct List {
-    /// The text between the brackets; for lines, all of them.
+    /// The text between the brackets; for lines, the whole text.
     pub(crate) inner: Range<usize>,
-    /// Separator of two elements where the text has no example of it.
+    /// The separator of two elements, if the text has no example of it.
     pub(crate) separator: &'static str,
-    /// Whether the order of its elements says nothing of a conversation's, because they name their parents.
+    /// Whether the order of its elements is independent of the conversation's order, because the elements name their
+    /// parents.
     pub(crate) free: bool,
-    /// Everything that stands in it, whether it is a message or not.
+    /// All elements, with and without messages.
     pub(crate) elements: Vec<Range<usize>>,
 }
 
 /// An array of the source whose elements are known.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownArray {
-    /// All of it, brackets included.
+    /// The range of the array, brackets included.
     pub(crate) outer: Range<usize>,
     pub(crate) elements: Vec<Range<usize>>,
 }
@@ -42,24 +43,25 @@ pub(crate) struct Record {
     pub(crate) text: Range<usize>,
     /// Number of messages that were read from it.
     pub(crate) pieces: u32,
-    /// Whether the text says something else without it, though it holds no message any more.
+    /// Whether the record must stay even without messages, because the meaning of the text depends on it.
     pub(crate) stays: bool,
-    /// The record of whose messages it says that this one, which holds none of a conversation, is not sent.
+    /// The record that hides this one, which holds no message of a conversation: it is not sent while the other record
+    /// is there.
     pub(crate) hidden_by: Option<SourceRecordId>,
-    /// Whether the conversation begins with it, whatever stands before it in the text.
+    /// Whether the conversation begins with this record, independent of the records before it.
     pub(crate) begins: bool,
 }
 
 /// The place of a record in the text.
 #[derive(Debug, Clone)]
 pub(crate) enum Place {
-    /// An element of a list: without messages it is left out.
+    /// An element of a list. Without messages it is left out.
     Element { list: u32, at: u32 },
-    /// The value of a member of an object: without messages the member, these bytes and a comma, is left out.
+    /// The value of a member of an object. Without messages the range `cut` is removed: the member and a comma.
     Field { cut: Range<usize> },
-    /// A value that has to be there.
+    /// A value that cannot be left out.
     Value,
-    /// A part of a log that is only added to: it stays.
+    /// A part of a log that only grows: it stays.
     Logged,
 }
 
@@ -75,7 +77,7 @@ impl Transcript {
         }
     }
 
-    /// Adds the array `text`, a slice of the source, and gives its number.
+    /// Adds the array `text`, a slice of the source, and returns its number.
     pub(crate) fn array(&mut self, text: &str) -> Result<u32, WireError> {
         let outer = self.range(json::trim(text));
         let known = self.arrays.iter().position(|known| known.outer == outer);
@@ -90,15 +92,15 @@ impl Transcript {
         Ok(self.push_list(List { inner, separator: ",", free: false, elements }))
     }
 
-    /// Adds the lines of `text`, a slice of the source, and gives the number of the list.
+    /// Adds the lines of `text`, a slice of the source, and returns the number of the list.
     pub(crate) fn lines(&mut self, text: &str) -> u32 {
         let elements: Vec<_> = document::lines(text).map(|line| self.range(line.text())).collect();
         let inner = self.range(text);
         self.push_list(List { inner, separator: "\n", free: false, elements })
     }
 
-    /// Adds the pieces of `text`, a slice of the source, that stand at these ranges in it, and gives the number of the list. The text may
-    /// be no JSON.
+    /// Adds the pieces of `text`, a slice of the source, with these ranges in `text`, and returns the number of the
+    /// list. The text need not be JSON.
     pub(crate) fn texts(
         &mut self,
         text: &str,
@@ -113,7 +115,7 @@ impl Transcript {
         self.push_list(List { inner, separator, free: false, elements })
     }
 
-    /// Adds an array whose order is not that of a conversation, as [`array`](Self::array).
+    /// Adds an array whose order is independent of the conversation's order, like [`array`](Self::array).
     pub(crate) fn free_array(&mut self, text: &str) -> Result<u32, WireError> {
         let number = self.array(text)?;
         if let Some(list) = self.lists.get_mut(number as usize) {
@@ -122,7 +124,7 @@ impl Transcript {
         Ok(number)
     }
 
-    /// Adds lines that name their parents, as [`lines`](Self::lines).
+    /// Adds lines that name their parents, like [`lines`](Self::lines).
     pub(crate) fn forest(&mut self, text: &str) -> u32 {
         let number = self.lines(text);
         if let Some(list) = self.lists.get_mut(number as usize) {
@@ -146,8 +148,8 @@ impl Transcript {
         self.lists.get(list as usize).is_some_and(|list| list.separator == "\n")
     }
 
-    /// The element `text` of a list. An array has been looked at when its elements were found, and `spans` is what was noted then, but
-    /// not each line.
+    /// The element `text` of a list. An array was checked when its elements were found, and `spans` are its notes. A
+    /// line is checked here.
     pub(crate) fn look<'a>(
         &self,
         spans: &'a mut Spans,
@@ -163,8 +165,8 @@ impl Transcript {
         Ok(Value::noted(text, spans, start))
     }
 
-    /// Adds to `conversation` what `read` makes of each element of a list, which stands at `path` in `whole`: its messages,
-    /// and the report on them, which is that of the first.
+    /// Adds to `conversation` the messages that `read` returns for each element of a list, and their report, which
+    /// belongs to the first of them. The list is at `path` in `whole`.
     pub(crate) fn extend<M>(
         &mut self,
         conversation: &mut Conversation,
@@ -210,14 +212,14 @@ impl Transcript {
         number
     }
 
-    /// The record that the element `at` of a list is, for `pieces` messages.
+    /// Adds the record of the element `at` of a list, with `pieces` messages.
     pub(crate) fn element(&mut self, list: u32, at: usize, pieces: usize) -> SourceRecordId {
         let text = self.place(list, at);
         let at = u32::try_from(at).unwrap_or(u32::MAX);
         self.push_record(Place::Element { list, at }, text, pieces)
     }
 
-    /// Says that the element `at` of a list is not sent while the record `by` is there: both are left out together.
+    /// Marks the element `at` of a list as hidden while the record `by` is there. Both are left out together.
     pub(crate) fn hide(&mut self, list: u32, at: usize, by: SourceRecordId) {
         let id = self.element(list, at, 0);
         if let Some(record) = self.records.get_mut(id.0 as usize) {
@@ -225,14 +227,14 @@ impl Transcript {
         }
     }
 
-    /// Says that the conversation begins with a record.
+    /// Marks a record as the beginning of the conversation.
     pub(crate) fn begin_with(&mut self, id: SourceRecordId) {
         if let Some(record) = self.records.get_mut(id.0 as usize) {
             record.begins = true;
         }
     }
 
-    /// The record that the value of the member `key` of an object is, whose members are these slices of the source.
+    /// Adds the record of the value of the member `key` of an object. `members` are slices of the source.
     pub(crate) fn field(
         &mut self,
         members: &[(Cow<'_, str>, &str, &str)],
@@ -244,7 +246,7 @@ impl Transcript {
         let own = at.and_then(range);
         let before = at.and_then(|at| at.checked_sub(1)).and_then(range);
         let next = at.and_then(|at| at.checked_add(1)).and_then(range);
-        // With the comma before it, or, if it is the first, with the one after it.
+        // The range includes the comma before the member, or, for the first member, the comma after it.
         let cut = match (&own, before, next) {
             (Some((_, value)), Some((_, before)), _) => before.end..value.end,
             (Some((name, _)), None, Some((next, _))) => name.start..next.start,
@@ -255,13 +257,13 @@ impl Transcript {
         self.push_record(Place::Field { cut }, text, pieces)
     }
 
-    /// The record that `text`, a slice of the source, is.
+    /// Adds the record of the value `text`, a slice of the source.
     pub(crate) fn value(&mut self, text: &str, pieces: usize) -> SourceRecordId {
         let range = self.range(text);
         self.push_record(Place::Value, range, pieces)
     }
 
-    /// The record of a log that `text`, a slice of the source, is.
+    /// Adds the record `text` of a log, a slice of the source.
     pub(crate) fn logged(&mut self, text: &str, pieces: usize) -> SourceRecordId {
         let range = self.range(text);
         self.push_record(Place::Logged, range, pieces)
@@ -274,7 +276,7 @@ impl Transcript {
         id
     }
 
-    /// Says that a record must not be left out, because it takes away what is before it.
+    /// Marks a record that must not be left out, because it removes the messages before it.
     pub(crate) fn must_stay(&mut self, id: SourceRecordId) {
         if let Some(record) = self.records.get_mut(id.0 as usize) {
             record.stays = true;
@@ -286,7 +288,7 @@ impl Transcript {
         self.conversations.len().saturating_sub(1)
     }
 
-    /// Adds conversations, of which a file may have very many: the list is not made a second time.
+    /// Adds conversations without a copy of the list, because a file may have very many of them.
     pub(crate) fn push_all(&mut self, mut conversations: Vec<Conversation>) {
         match self.conversations.is_empty() {
             true => self.conversations = conversations,
@@ -294,7 +296,7 @@ impl Transcript {
         }
     }
 
-    /// The range of `part`, a slice of the source, in it.
+    /// The range of `part`, a slice of the source, in the source.
     pub(crate) fn range(&self, part: &str) -> Range<usize> {
         json::range_of(&self.source, part)
     }

@@ -1,4 +1,4 @@
-//! The contents of a list of records when it is written back.
+//! The new contents of a list of records.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use super::relink::{Chain, left_out};
 use super::{List, Transcript};
 use crate::WireError;
 
-/// An item of a list: an element of it as it is, or a text in the place of an element, or after one.
+/// An item of a list: an unchanged element, or a text that replaces an element or follows one.
 #[derive(Debug)]
 pub(super) enum Output {
     Kept(usize),
@@ -16,7 +16,7 @@ pub(super) enum Output {
 /// The new contents of a list, with the element before each item.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
-    /// The element, the order behind it, and what stands there.
+    /// The element, the order behind it, and the item.
     rows: Vec<(usize, usize, Output)>,
     /// See [`List::free`].
     free: bool,
@@ -32,7 +32,7 @@ impl Contents {
         lists.entry(list).or_insert_with(|| Self { rows: Vec::new(), free })
     }
 
-    /// Adds what stands in the place of the element `at`, or is new, behind what the conversation had before it.
+    /// Adds the replacement of the element `at`, or a new text, behind the previous item of the conversation.
     pub(super) fn push(
         &mut self,
         cursor: &mut Option<usize>,
@@ -46,7 +46,7 @@ impl Contents {
         if at.is_some() {
             *cursor = Some(key);
         }
-        // What is new stands behind the element that it follows.
+        // A new text stands behind the element that it follows.
         let order = if self.free && at.is_some() { 0 } else { self.rows.len().saturating_add(1) };
         match (at, text) {
             (Some(at), None) => self.rows.push((key, order, Output::Kept(at))),
@@ -55,21 +55,21 @@ impl Contents {
         }
     }
 
-    /// Adds a new text right before the element `at`, in a list whose order is not the conversation's.
+    /// Adds a new text right before the element `at`, in a list with its own order.
     pub(super) fn push_before(&mut self, at: usize, text: String) {
         let place = at.checked_sub(1).map(|before| (before, self.rows.len().saturating_add(1)));
         let (key, order) = place.unwrap_or((0, 0));
         self.rows.push((key, order, Output::Text(None, text)));
     }
 
-    /// Adds the elements that stay as they are.
+    /// Adds the unchanged elements.
     pub(super) fn keep(&mut self, stays: &[bool]) {
         let others = stays.iter().enumerate().filter(|(_, stays)| **stays);
         self.rows.extend(others.map(|(at, _)| (at, 0, Output::Kept(at))));
         self.rows.sort_by_key(|(key, order, _)| (*key, *order));
     }
 
-    /// Lets what stays as it is name what is before it now.
+    /// Links each unchanged element to the element before it now.
     pub(super) fn bridge(
         &mut self,
         transcript: &Transcript,
@@ -102,7 +102,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Whether it differs from what the list holds.
+    /// Whether the new contents differ from the list.
     pub(super) fn changes(&self, list: &List) -> bool {
         let kept = self.rows.iter().map(|(_, _, output)| match output {
             Output::Kept(at) => Some(*at),

@@ -1,10 +1,10 @@
-//! Which records a conversation holds as it was read.
+//! The records that conversations held at the time of reading.
 
 use std::sync::Arc;
 
 use super::{AsRead, SourceRecordId, Stages, Transcript};
 
-/// For each record, the number of the unchanged conversations that have it.
+/// For each record, the number of unchanged conversations with it.
 pub(super) struct Held(Vec<u32>);
 
 impl Held {
@@ -16,7 +16,8 @@ impl Held {
                 *count = u32::try_from(now).unwrap_or(u32::MAX);
             }
         };
-        // What conversations share is counted for all of them at once, and those are taken away that were changed.
+        // Records of shared conversations are counted for all of them at once. Then the changed conversations are
+        // subtracted.
         let mut known: Vec<&Arc<dyn Stages>> = Vec::new();
         for conversation in &transcript.conversations {
             let is_untouched = transcript.is_untouched(conversation);

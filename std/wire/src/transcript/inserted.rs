@@ -1,4 +1,4 @@
-//! New messages in a file whose records name each other: what they stand before, and what is written around them.
+//! New messages in a file whose records name each other: their places, and the links of the records around them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,29 +11,29 @@ use super::{Conversation, Place, SourceRecordId, Transcript, TranscriptEntry};
 use crate::WireError;
 use crate::rewrite::form;
 
-/// The records and messages that conversations of a file have put between its records.
+/// The records and messages that conversations have inserted between the records of a file.
 #[derive(Debug, Default)]
 pub(super) struct Inserted {
-    /// The names of new records.
+    /// The ids of new records.
     names: HashSet<String>,
-    /// The place of each written record: the name of the record before it, and the new messages between them.
+    /// The place of each written record: the id of the record before it, and the new messages between them.
     behind: HashMap<SourceRecordId, (Option<String>, Vec<Message>)>,
 }
 
-/// The new messages of a conversation until it has a record that they stand before.
+/// The new messages of a conversation that wait for the record behind them.
 #[derive(Debug)]
 pub(super) struct Waiting<'t> {
     transcript: &'t Transcript,
     conversation: &'t Conversation,
-    /// `None` where records do not name each other: then nothing here is of use.
+    /// `None` if records do not name each other: then this type does nothing.
     chain: Option<Chain>,
     links: Option<Links<'t>>,
     messages: Vec<Message>,
-    /// The response of the record before them.
+    /// The response id of the record before them.
     response: Option<String>,
 }
 
-/// The text of a record: `None` if it is as it was, and `Some(None)` if nothing of it is left.
+/// The text of a record: `None` if it is unchanged, and `Some(None)` if it is left out.
 type NewText = Option<Option<String>>;
 
 impl<'t> Waiting<'t> {
@@ -53,7 +53,7 @@ impl<'t> Waiting<'t> {
         Ok(Self { transcript, conversation, chain, links, messages: Vec::new(), response: None })
     }
 
-    /// Takes a new message, if the records of its format name each other.
+    /// Takes a new message, if the records of its format name each other. Returns whether it did.
     pub(super) fn takes(&mut self, entry: &TranscriptEntry) -> Result<bool, WireError> {
         let Some(new) = self.chain.and_then(|chain| chain.new) else { return Ok(false) };
         if !new.unnamed && self.links.as_ref().is_some_and(Links::is_unnamed) {
@@ -63,12 +63,13 @@ impl<'t> Waiting<'t> {
         Ok(true)
     }
 
-    /// Fails if new messages stand between those of one record.
+    /// Fails if new messages are between the messages of one record.
     pub(super) fn splits_no_record(&self) -> Result<(), WireError> {
         if self.messages.is_empty() { Ok(()) } else { Err(form("a new message within a record")) }
     }
 
-    /// Goes on to a record, which this conversation is the first to write.
+    /// Continues with a record that this conversation is the first to write. Fails if new messages are within a
+    /// response.
     pub(super) fn meets(
         &mut self,
         inserted: &mut Inserted,
@@ -87,7 +88,8 @@ impl<'t> Waiting<'t> {
         Ok(())
     }
 
-    /// Goes on to a record that another conversation has written, and fails if that has put it behind something else.
+    /// Continues with a record that another conversation has written. Fails if the other conversation put it behind a
+    /// different record or different new messages.
     pub(super) fn agrees(&mut self, inserted: &Inserted, id: SourceRecordId) -> Result<(), WireError> {
         let Some(chain) = self.chain else { return Ok(()) };
         let here = self.behind(chain, id);
@@ -99,7 +101,7 @@ impl<'t> Waiting<'t> {
         Ok(())
     }
 
-    /// The name of what stands before a record now, new messages aside.
+    /// The id of the record that is now before this record, without new messages.
     fn behind(&self, chain: Chain, id: SourceRecordId) -> Option<String> {
         let record = self.transcript.record(id);
         match &self.links {
@@ -108,7 +110,7 @@ impl<'t> Waiting<'t> {
         }
     }
 
-    /// The text of a record, or of one that is as it was, after what is before it now.
+    /// The text of a record, changed or not, with a link to the record that is now before it.
     pub(super) fn relinked(&self, id: Option<SourceRecordId>, text: NewText) -> Result<NewText, WireError> {
         let (Some(links), Some(id)) = (&self.links, id) else { return Ok(text) };
         let new = match &text {
@@ -119,7 +121,8 @@ impl<'t> Waiting<'t> {
         Ok(new.map(Some).or(text))
     }
 
-    /// Puts the messages before a record, the element `at`, and gives its text, which then names the last of them.
+    /// Puts the messages before a record, the element `at`, and returns the record's text, which then names the last of
+    /// the new records.
     pub(super) fn put(
         &mut self,
         contents: &mut Contents,
@@ -144,7 +147,8 @@ impl<'t> Waiting<'t> {
         Ok(linked.map(Some).or(text))
     }
 
-    /// Puts what is left behind the last record that the conversation has in the file, or where its first one was.
+    /// Puts the remaining messages behind the last record of the conversation in the file, or in the place of its first
+    /// record.
     pub(super) fn put_at_end(
         self,
         lists: &mut HashMap<u32, Contents>,
@@ -169,7 +173,7 @@ impl<'t> Waiting<'t> {
             }
             None => links.parent_now(text),
         };
-        // The conversation that goes on is the one that the file ends with.
+        // The active conversation is the one at the end of the file.
         let end = transcript.lists.get(list as usize).map(|list| list.elements.len().saturating_sub(1));
         let mut cursor = if conversation.active { end } else { Some(at as usize) };
         let contents = Contents::of(lists, transcript, list);

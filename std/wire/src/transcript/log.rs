@@ -1,4 +1,4 @@
-//! Logs that are only added to: what has become of a conversation is said in a line behind the others.
+//! Logs that only grow: the new state of a conversation is a line at the end.
 
 use std::borrow::Cow;
 
@@ -8,17 +8,17 @@ use crate::WireError;
 use crate::rewrite::form;
 use crate::spec::WriteRecord;
 
-/// The functions by which a format's log writes the new state of a conversation.
+/// The functions that write the new state of a conversation in a format's log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Log {
-    /// The text of a record that holds these messages, as [`FormatSpec::write`](crate::spec::FormatSpec::write).
+    /// Writes the text of a record with these messages, like [`FormatSpec::write`](crate::spec::FormatSpec::write).
     pub(crate) record: WriteRecord,
-    /// The line that puts these records in the place of all before it.
+    /// Writes the line that replaces all earlier records by these.
     pub(crate) line: fn(&[Cow<'_, str>]) -> Result<String, WireError>,
 }
 
 impl Log {
-    /// The line to add to the source, with its line break; `None` if the conversation says what it said.
+    /// The line to append to the source, with its line break; `None` if the conversation is unchanged.
     pub(super) fn addition(
         self,
         transcript: &Transcript,

@@ -1,4 +1,4 @@
-//! Records that name the record before them, when that one is left out, or another one comes between.
+//! Links of records that name the record before them, if that record is left out, or a new one is inserted before them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,23 +9,23 @@ use crate::WireError;
 use crate::json::{self, ValueKind};
 use crate::rewrite::form;
 
-/// The links between the records of a format, which name each other.
+/// The links between the records of a format that name each other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Chain {
-    /// The members with the name of a record, and with that of the record before it.
+    /// The keys of the record's id and of the id of the record before it.
     pub(crate) keys: [&'static str; 2],
-    /// The member of a compaction that names the first record which it keeps.
+    /// The key of the first record that a compaction keeps, in the record of the compaction.
     pub(crate) first_kept: Option<&'static str>,
-    /// Whether a file goes on with the conversation of its last record.
+    /// Whether the conversation of the last record is the active one.
     pub(crate) by_last: bool,
-    /// The member that is `true` in records with which no conversation of the user goes on.
+    /// The key that is `true` in records of side chains.
     pub(crate) aside: Option<&'static str>,
     /// The functions that write a new record; `None` if a new message is refused.
     pub(crate) new: Option<NewRecords>,
 }
 
 impl Chain {
-    /// The name of a record, and that of the record before it.
+    /// The id of a record, and that of the record before it.
     pub(crate) fn names(&self, raw: &str) -> Option<(String, Option<String>)> {
         let found = Some(raw).filter(|raw| ValueKind::of(raw) == ValueKind::Object)?;
         let [name, parent] = json::fields(found, &self.keys).ok()?;
@@ -35,7 +35,7 @@ impl Chain {
         Some((name?, parent))
     }
 
-    /// Fails if the file would go on with another conversation than before, because the end of this one was left out.
+    /// Fails if another conversation than before would be active, because the end of this one was left out.
     pub(super) fn goes_on(
         &self,
         transcript: &Transcript,
@@ -68,7 +68,8 @@ impl Chain {
         self.aside.is_some_and(|key| matches!(json::field(raw, key), Ok(Some("true"))))
     }
 
-    /// The record `raw` after the record of this name, or after none. One that names no other stays as it is.
+    /// The record `raw`, linked to the record with the id `parent`, or to none. A record without a link stays
+    /// unchanged.
     pub(super) fn linked(&self, raw: &str, parent: Option<&str>) -> Result<String, WireError> {
         let [_, key] = self.keys;
         if json::field(raw, key)?.is_none() {
@@ -78,13 +79,14 @@ impl Chain {
     }
 }
 
-/// The functions by which a format with names writes a new record.
+/// The functions that write a new record in a format with ids.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewRecords {
-    /// A name in the form of the format, of a number that looks random.
+    /// Makes an id in the form of the format, from a number that looks random.
     pub(crate) name: fn(u128) -> String,
     pub(crate) write: fn(&NewRecord<'_>) -> Result<String, WireError>,
-    /// Whether `write` serves conversations whose records have no names, too. Otherwise the writer of the format does.
+    /// Whether `write` also serves conversations whose records have no ids. Otherwise the writer of the format serves
+    /// them.
     pub(crate) unnamed: bool,
 }
 
@@ -92,27 +94,27 @@ pub(crate) struct NewRecords {
 #[derive(Debug)]
 pub(crate) struct NewRecord<'a> {
     pub(crate) message: &'a Message,
-    /// Its own name; `None` where the records of the file have none.
+    /// The id of the record; `None` if the records of the file have none.
     pub(crate) name: Option<&'a str>,
     pub(crate) parent: Option<&'a str>,
-    /// A record beside it, which has what every record of the file says.
+    /// An adjacent record, which has the fields of every record of the file.
     pub(crate) like: &'a str,
 }
 
-/// The records of a conversation, some of which have been left out.
+/// The records of a conversation from which some have been left out.
 #[derive(Debug)]
 pub(super) struct Links<'t> {
     transcript: &'t Transcript,
     chain: Chain,
-    /// Every record of the text by its name.
+    /// Every record of the text by its id.
     records: HashMap<String, Known>,
-    /// By elements: the record before it in the conversation now, and which element that is.
+    /// For an element, the record that is before it in the conversation now, and that record's element.
     before: HashMap<u32, (u32, SourceRecordId)>,
     /// See [`Links::is_cut`].
     cuts: HashSet<u32>,
-    /// Whether some of the messages have names and others follow the record before them.
+    /// Whether some of the messages have ids and others follow the record before them.
     is_mixed: bool,
-    /// Whether none of the messages has a name.
+    /// Whether none of the messages has an id.
     is_unnamed: bool,
 }
 
@@ -120,19 +122,20 @@ pub(super) struct Links<'t> {
 struct Known {
     parent: Option<String>,
     at: u32,
-    /// Whether the conversation still has it; `None` if it never had, because the record holds no message, or those of others.
+    /// Whether the conversation still has the record. `None` if it never had it, because the record holds no message,
+    /// or messages of other conversations.
     is_kept: Option<bool>,
 }
 
 impl<'t> Links<'t> {
-    /// The links of a conversation; `None` if nothing has been left out of it, and nothing is new.
+    /// The links of a conversation; `None` if no message was left out and none is new.
     pub(super) fn of(transcript: &'t Transcript, conversation: &Conversation, chain: Chain) -> Option<Self> {
         let entries = &conversation.entries;
         if entries.len() >= conversation.pieces && entries.iter().all(|entry| entry.record().is_some()) {
             return None;
         }
         let kept: HashSet<SourceRecordId> = entries.iter().filter_map(|entry| entry.record()).collect();
-        // What another conversation holds is not left out of this one.
+        // A record of another conversation is not left out of this one.
         let own: HashSet<SourceRecordId> = conversation.as_read().map(|(id, _)| id).collect();
         let mut holding = HashMap::new();
         for (id, record) in (0_u32..).map(SourceRecordId).zip(&transcript.records) {
@@ -161,7 +164,7 @@ impl<'t> Links<'t> {
         let places: Vec<u32> = conversation.as_read().filter_map(|(id, _)| place(id)).collect();
         let way = way(&records, places.iter().max().copied());
         let mut cuts = cuts(&places);
-        // Where the last record names no other, the order of the file decides.
+        // If the last record names no other, the order of the file decides.
         cuts.retain(|at| way.len() < 2 || way.contains(at));
         let kept = || entries.iter().filter_map(|entry| Some((place(entry.record()?)?, entry.record()?)));
         let before = kept().zip(kept().skip(1)).map(|(before, (at, _))| (at, before));
@@ -170,7 +173,7 @@ impl<'t> Links<'t> {
         Some(Self { transcript, chain, records, before, cuts, is_mixed, is_unnamed })
     }
 
-    /// The record `text`, linked to what is before it now; `None` if that is what it says.
+    /// The record `text`, linked to the record before it now; `None` if this link is already there.
     pub(super) fn relink(&self, text: &str) -> Result<Option<String>, WireError> {
         let Some((name, parent)) = self.chain.names(text) else { return Ok(None) };
         let moved = self.moved(&name, parent.as_deref());
@@ -178,7 +181,8 @@ impl<'t> Links<'t> {
         Ok(self.first_kept(linked.as_deref().unwrap_or(text), &name)?.or(linked))
     }
 
-    /// The compaction `text` with the first record that it still keeps; `None` if it names that, or is no compaction.
+    /// The compaction `text` with the first record that it still keeps. `None` if it names this record already, or is
+    /// no compaction.
     fn first_kept(&self, text: &str, name: &str) -> Result<Option<String>, WireError> {
         let Some(key) = self.chain.first_kept else { return Ok(None) };
         let first = json::field(text, key)?.and_then(|first| self.records.get(&*json::decode(first)));
@@ -191,12 +195,13 @@ impl<'t> Links<'t> {
         next.map(|(name, _)| json::patch(text, &[(key, Some(json::quote(name)))])).transpose()
     }
 
-    /// The name of what stands before the record `name` now, whose parent had this name; `None` if that is still its parent.
+    /// The id of the record that is now before the record `name`, whose parent had the id `parent`. `None` if the
+    /// parent is unchanged.
     fn moved(&self, name: &str, parent: Option<&str>) -> Option<Option<String>> {
         let (mut moved, mut bound) = (None, u32::MAX);
         let mut next = parent.and_then(|name| self.records.get(name));
         while let Some(known) = next {
-            // A record before it stands before it, or the names run in a circle.
+            // A record's parent is earlier in the file, otherwise the ids form a circle.
             if known.at >= bound || known.is_kept == Some(true) {
                 break;
             }
@@ -208,7 +213,7 @@ impl<'t> Links<'t> {
             }
         }
         let (parent, known) = moved?;
-        // Of parallel calls, the other calls and their answers may hang beside the way to that record.
+        // With parallel calls, the other calls and their answers may be off the path to that record.
         let own = self.records.get(name).and_then(|own| self.before.get(&own.at));
         let beside = own.filter(|(at, _)| known.is_none_or(|known| known.at < *at));
         let beside = beside.and_then(|(_, id)| self.chain.names(self.transcript.record(*id)));
@@ -220,19 +225,19 @@ impl<'t> Links<'t> {
         self.is_unnamed
     }
 
-    /// Whether a new record right before this element stands in the file where it stands in the conversation. It does not among the
-    /// answers to several calls at once, nor before what a compaction has kept.
+    /// Whether a new record right before this element has the same place in the file and in the conversation. It has
+    /// not if it is among the answers to several parallel calls, or before the messages that a compaction kept.
     pub(super) fn is_cut(&self, at: u32) -> bool {
         self.cuts.contains(&at)
     }
 
-    /// The name of what stands before the record `text` now; `None` where records have no names.
+    /// The id of the record that is now before the record `text`; `None` if records have no ids.
     pub(super) fn parent_now(&self, text: &str) -> Option<Option<String>> {
         let (name, parent) = self.chain.names(text)?;
         Some(self.moved(&name, parent.as_deref()).unwrap_or(parent))
     }
 
-    /// The name of the record `text`, the element `at`, as of something that stands before another; `None` where records have no names.
+    /// The id of the record `text`, the element `at`, as a parent of another record; `None` if records have no ids.
     pub(super) fn own_name(&self, text: &str, at: u32) -> Result<Option<Option<String>>, WireError> {
         let Some((name, _)) = self.chain.names(text) else { return Ok(None) };
         match self.records.get(&name) {
@@ -241,12 +246,12 @@ impl<'t> Links<'t> {
         }
     }
 
-    /// The record `text` with another before it.
+    /// The record `text`, linked to the record with the id `parent`.
     pub(super) fn linked(&self, text: &str, parent: Option<&str>) -> Result<String, WireError> {
         self.chain.linked(text, parent)
     }
 
-    /// New records behind what `parent` names, each behind the one before it; and then the name of the last.
+    /// New records behind the record `parent`, each linked to the one before it, and the id of the last one.
     pub(super) fn new_records(
         &self,
         messages: &[Message],
@@ -267,7 +272,7 @@ impl<'t> Links<'t> {
         Ok((written, parent))
     }
 
-    /// A name that no record has: the same each time that the same changes are written.
+    /// An id that no record has. The same changes result in the same id.
     fn new_name(
         &self,
         records: NewRecords,
@@ -292,8 +297,8 @@ impl<'t> Links<'t> {
     }
 }
 
-/// The elements from the last of a conversation up to the first, as the records name each other: beside them hang the answers to several
-/// calls at once.
+/// The elements on the path from the last record of a conversation to the first, along the links. The answers to
+/// several parallel calls are off this path.
 fn way(records: &HashMap<String, Known>, last: Option<u32>) -> HashSet<u32> {
     let mut here = records.values().find(|known| Some(known.at) == last);
     let mut way = HashSet::new();
@@ -306,7 +311,7 @@ fn way(records: &HashMap<String, Known>, last: Option<u32>) -> HashSet<u32> {
     way
 }
 
-/// The places with all smaller ones before them and all greater ones behind them, in an order of their own.
+/// The places, in their own order, with all smaller places before them and all greater places behind them.
 fn cuts(places: &[u32]) -> HashSet<u32> {
     let mut least_behind = vec![u32::MAX; places.len()];
     let mut least = u32::MAX;
@@ -316,7 +321,7 @@ fn cuts(places: &[u32]) -> HashSet<u32> {
     }
     let (mut cuts, mut most) = (HashSet::new(), None);
     for (place, behind) in places.iter().zip(least_behind) {
-        // A record of several messages stands at one place.
+        // A record of several messages has one place.
         if Some(*place) > most && *place <= behind {
             cuts.insert(*place);
         }
@@ -330,7 +335,7 @@ fn fnv(hash: u128, text: &str) -> u128 {
     text.bytes().fold(hash, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(FNV_PRIME))
 }
 
-/// A number that looks random, the same for the same text.
+/// A number that looks random. The same text results in the same number.
 pub(crate) fn fingerprint(text: &str) -> u128 {
     fnv(FNV_BASIS, text)
 }
@@ -338,7 +343,7 @@ pub(crate) fn fingerprint(text: &str) -> u128 {
 const FNV_BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 const FNV_PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
-/// A number as a UUID of version 8, which has no meaning but that of its program (RFC 9562).
+/// A number as a UUID of version 8, whose meaning only its program defines (RFC 9562).
 pub(crate) fn uuid(hash: u128) -> String {
     let hash = hash & !(0xf << 76) & !(0x3 << 62) | 0x8 << 76 | 0x2 << 62;
     let hex = format!("{hash:032x}");
@@ -346,18 +351,18 @@ pub(crate) fn uuid(hash: u128) -> String {
     [piece(0, 8), piece(8, 12), piece(12, 16), piece(16, 20), piece(20, 32)].join("-")
 }
 
-/// A record of a list that is left out.
+/// An omitted record of a list.
 #[derive(Debug)]
 pub(super) struct LeftOut {
     pub(super) at: usize,
-    /// The name of the nearest before it that stays.
+    /// The id of the nearest kept record before it.
     pub(super) before: Option<String>,
 }
 
-/// The records that are left out of a list, by their names. A record that holds no message is in no conversation, so that [`Links`] never
-/// meets it.
+/// The omitted records of a list, by their ids. A record without messages is in no conversation, so that [`Links`] does
+/// not contain it.
 ///
-/// `stays` says of each element of the list whether it is still there.
+/// `stays` has a flag for each element of the list: whether it is still there.
 pub(super) fn left_out<'t>(
     chain: Chain,
     elements: impl Iterator<Item = &'t str>,
@@ -369,7 +374,7 @@ pub(super) fn left_out<'t>(
         if !known.insert(name.clone()) || *stays {
             continue;
         }
-        // As in a relink: what stands behind is no record before it.
+        // As in a relink: a record further behind is no record before it.
         let above = parent.as_ref().and_then(|parent| gone.get(parent));
         let before = above.map_or(parent.clone(), |above| above.before.clone());
         gone.insert(name, LeftOut { at, before });

@@ -1,4 +1,4 @@
-//! Lists of the conversations of one file: each conversation says which of the file's messages it has, and none holds them.
+//! Lists of the conversations of one file: the messages are stored once, and each conversation selects its own.
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -6,10 +6,11 @@ use std::sync::{Arc, OnceLock};
 
 use super::{SourceRecordId, TranscriptEntry, UsageEntry};
 
-/// The messages of a file, and the choice of them that each of its conversations has.
+/// The messages of a file, and the selection of each of its conversations.
 ///
-/// A file of thousands of branches or compactions has thousands of conversations, most of which begin alike. The sum of their lengths grows
-/// with the square of the file, so that the list of one is made at its first use.
+/// A file with thousands of branches or compactions has thousands of conversations, most of which have a common
+/// beginning. The sum of their lengths grows with the square of the file, so a conversation's list is made at its first
+/// use.
 pub(crate) trait Stages: fmt::Debug + Send + Sync {
     /// All messages of the file.
     fn entries(&self) -> &[TranscriptEntry];
@@ -23,14 +24,14 @@ pub(crate) trait Stages: fmt::Debug + Send + Sync {
     /// For each message, the number of the conversations that have it.
     fn holders(&self) -> Vec<u32>;
 
-    /// Whether a conversation shows a record because of its place in the file, and not because another record names it: a record that one
-    /// has no more cannot stay for the others then.
+    /// Whether the place of a record in the file decides that a conversation shows it, and not a link from another
+    /// record. Then a record that one conversation has lost cannot stay for the others.
     fn is_by_place(&self) -> bool {
         false
     }
 }
 
-/// A conversation of a file as it was read.
+/// A conversation of a file at the time of reading.
 #[derive(Debug, Clone)]
 pub(crate) struct Stage {
     pub(crate) of: Arc<dyn Stages>,
@@ -54,24 +55,24 @@ impl Stage {
         own.take_while(|entry| entry.record() == Some(id)).cloned().collect()
     }
 
-    /// The records that it was read from, and which message of those each of its messages was.
+    /// The records from which the conversation was read, and the number of each message in its record.
     pub(crate) fn as_read(&self) -> impl Iterator<Item = (SourceRecordId, u32)> {
         let entry = |place| self.entry(place).and_then(TranscriptEntry::place);
         self.places().into_iter().filter_map(entry)
     }
 }
 
-/// The messages of a conversation, or the reports on them: a list that is made when it is first looked at.
+/// A list of the messages of a conversation, or of the reports on them, which is made at its first use.
 ///
-/// It is a `Vec`. [`len`](LazyList::len) and [`iter`](LazyList::iter) of messages do without the list.
+/// It dereferences to a `Vec`. [`len`](LazyList::len) and [`iter`](LazyList::iter) of messages do not make the list.
 #[derive(Clone)]
 pub struct LazyList<T> {
     own: Vec<T>,
-    /// Source of the list until it is changed, its length, and the list, once it is made.
+    /// The source of the list until it is changed, its length, and the list itself once it is made.
     shared: Option<(Stage, usize, OnceLock<Vec<T>>)>,
 }
 
-/// An element of a list that a conversation can have.
+/// An element type of a conversation's list.
 pub(crate) trait Listed: Sized {
     fn list(stage: &Stage) -> Vec<Self>;
 }
@@ -97,7 +98,7 @@ impl<T> LazyList<T> {
         Self { own: Vec::new(), shared: Some((stage, len, OnceLock::new())) }
     }
 
-    /// Whether it is what was read, and no list was made to be changed.
+    /// Whether the list is unchanged: no list was made for changes.
     pub(super) const fn is_shared(&self) -> bool {
         self.shared.is_some()
     }
@@ -110,13 +111,13 @@ impl LazyList<TranscriptEntry> {
         self.shared.as_ref().map_or(self.own.len(), |(_, len, _)| *len)
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Each of them, in order.
+    /// An iterator over the elements, in order.
     pub fn iter(&self) -> TranscriptEntries<'_> {
         TranscriptEntries(match &self.shared {
             Some((stage, _, made)) if made.get().is_none() => {
@@ -196,7 +197,7 @@ impl<T: fmt::Debug> fmt::Debug for LazyList<T> {
     }
 }
 
-/// The messages of a conversation, one after the other.
+/// An iterator over the messages of a conversation.
 #[derive(Debug, Clone)]
 pub struct TranscriptEntries<'a>(Source<'a>);
 

@@ -1,4 +1,4 @@
-//! The messages of a file whose conversations follow each other: each message is there from one of them to another.
+//! The messages of a file whose conversations follow each other: each message is there for a range of them.
 
 use core::fmt;
 
@@ -6,44 +6,45 @@ use epitome_core::Usage;
 
 use super::{Stages, TranscriptEntry, UsageEntry};
 
-/// The times at which each message of a file is part of the conversation that goes on. The conversation between two changes, for example
-/// compactions, is a stage; stages are counted from 0, and the last goes on. It takes some twenty bytes for each message.
+/// The times at which each message of a file is part of the active conversation. A stage is the conversation between
+/// two changes, for example compactions. Stages are counted from 0, and the last one is active. A timeline takes some
+/// twenty bytes for each message.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
-    /// In the order of their beginnings.
+    /// The lives in the order of their beginnings.
     lives: Vec<Life>,
     now: u32,
-    /// Times at which messages are hidden, because another one says the same: for each name since when it is hidden, shown and so on in
-    /// turn.
+    /// The times at which messages are hidden because another message has the same content. For each hiding, the stages
+    /// at which it alternately begins and ends.
     hidings: Vec<Vec<u32>>,
 }
 
-/// The time in which a message is there.
+/// The range of stages of a message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Life {
-    /// Which message it is.
+    /// The index of the message.
     pub(crate) entry: u32,
-    /// Its place among the others: who stands in the place of another has the same.
+    /// The place among the other messages. A replacement has the place of the replaced message.
     pub(crate) slot: u32,
-    /// The first stage that has it, and the first that does not have it any more.
+    /// The first stage with the message, and the first stage without it.
     from: u32,
     until: u32,
-    /// By what it may be hidden; [`NEVER`] if by nothing.
+    /// The hiding that may hide it; [`NEVER`] if there is none.
     hiding: u32,
 }
 
 impl Life {
-    /// Whether something may hide it.
+    /// Whether a hiding may hide it.
     pub(crate) const fn can_be_hidden(&self) -> bool {
         self.hiding != NEVER
     }
 }
 
-/// The end of a message that is still there; the number of no hiding.
+/// The end of a message that is still there, and the number of no hiding.
 pub(crate) const NEVER: u32 = u32::MAX;
 
 impl Timeline {
-    /// The number of the stage that goes on.
+    /// The number of the active stage.
     pub(crate) const fn now(&self) -> u32 {
         self.now
     }
@@ -53,35 +54,35 @@ impl Timeline {
         self.now = self.now.saturating_add(1);
     }
 
-    /// Adds a message from now on, and gives its number.
+    /// Adds a message from the current stage on, and returns the number of its life.
     pub(crate) fn begin(&mut self, entry: u32, slot: u32) -> usize {
         self.begin_hidden_by(entry, slot, NEVER)
     }
 
-    /// Adds a message that is not shown while `hiding` is on, and gives its number.
+    /// Adds a message that is hidden while `hiding` is on, and returns the number of its life.
     pub(crate) fn begin_hidden_by(&mut self, entry: u32, slot: u32, hiding: u32) -> usize {
         self.lives.push(Life { entry, slot, from: self.now, until: NEVER, hiding });
         self.lives.len().saturating_sub(1)
     }
 
-    /// Ends a message: the stage that goes on does not have it.
+    /// Ends a message: the current stage does not have it.
     pub(crate) fn end(&mut self, life: usize) {
         if let Some(life) = self.lives.get_mut(life) {
             life.until = self.now;
         }
     }
 
-    /// Something that messages may be hidden by.
+    /// Creates a hiding, and returns its number.
     pub(crate) fn hiding(&mut self) -> u32 {
         self.hidings.push(Vec::new());
         u32::try_from(self.hidings.len().saturating_sub(1)).unwrap_or(NEVER)
     }
 
-    /// Turns a hiding on, or off.
+    /// Turns a hiding on or off.
     pub(crate) fn toggle(&mut self, hiding: u32) {
         if let Some(times) = self.hidings.get_mut(hiding as usize) {
             match times.last() == Some(&self.now) {
-                // Within a stage, what was turned on and off was not on.
+                // A hiding that begins and ends in the same stage has no effect.
                 true => drop(times.pop()),
                 false => times.push(self.now),
             }
@@ -93,14 +94,14 @@ impl Timeline {
         times.is_some_and(|times| times.partition_point(|time| *time <= stage) % 2 == 1)
     }
 
-    /// The finished timeline, when all of its file is read.
+    /// Finishes the timeline, after the whole file was read.
     pub(crate) fn finish(mut self, entries: Vec<TranscriptEntry>, mut reports: Vec<Report>) -> Stored {
         self.lives.shrink_to_fit();
         reports.sort_by_key(|report| report.entry);
         Stored { latest: Latest::of(&self.lives), timeline: self, entries, reports }
     }
 
-    /// The messages at some stage, in their order, also hidden ones.
+    /// The messages at a stage in order, including hidden ones.
     pub(crate) fn at(&self, stage: u32) -> Vec<Life> {
         let is_there = |life: &&Life| life.from <= stage && stage < life.until;
         let mut lives: Vec<_> = self.lives.iter().filter(is_there).copied().collect();
@@ -109,7 +110,7 @@ impl Timeline {
     }
 }
 
-/// A report on a response: by its last message, for the stages from one to before another.
+/// A report on a response, by its last message, for the stages in a range.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Report {
     pub(crate) entry: u32,
@@ -168,8 +169,8 @@ impl Stages for Stored {
     }
 }
 
-/// The latest end in each stretch of a list of lives, as a binary tree in an array: who was there at some time is found without
-/// a look at all others.
+/// The latest end in each section of a list of lives, as a binary tree in an array. It finds the messages of a stage
+/// without a scan of all lives.
 struct Latest {
     ends: Vec<u32>,
     /// Number of its leaves, a power of two.
@@ -195,7 +196,7 @@ impl Latest {
 
     /// Visits the first `count` lives that end after a stage.
     fn for_each_after(&self, stage: u32, count: usize, visit: &mut impl FnMut(usize)) {
-        // A node of the tree, the first life below it, and how many are below it.
+        // A node of the tree, the first life below it, and the number of lives below it.
         let mut open = vec![(1_usize, 0_usize, self.leaves)];
         while let Some((node, first, width)) = open.pop() {
             if first >= count || self.ends.get(node).is_none_or(|end| *end <= stage) {

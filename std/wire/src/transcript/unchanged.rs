@@ -1,4 +1,4 @@
-//! Which conversations and records of a transcript are as they were read, and which are gone.
+//! Finds unchanged and lost conversations and records of a transcript.
 
 use core::ops::Range;
 use std::collections::HashSet;
@@ -6,12 +6,12 @@ use std::collections::HashSet;
 use super::{AsRead, Conversation, Record, SourceRecordId, Transcript, TranscriptEntry};
 
 impl Transcript {
-    /// Whether nothing was changed: neither which messages there are, nor what they say.
+    /// Whether nothing was changed: neither the list of messages nor their content.
     pub(super) fn is_as_read(&self) -> bool {
         self.conversations.iter().all(|one| self.is_untouched(one))
     }
 
-    /// The records that the conversation which goes on has no more, where it would show each that stays in the file.
+    /// The records that the active conversation has lost, if it would show every record that stays in the file.
     pub(super) fn dropped(&self) -> HashSet<SourceRecordId> {
         let mut dropped = HashSet::new();
         for conversation in self.conversations.iter().filter(|one| one.active && !self.is_untouched(one)) {
@@ -26,7 +26,7 @@ impl Transcript {
         dropped
     }
 
-    /// Whether one conversation was not changed.
+    /// Whether a conversation is unchanged.
     pub(super) fn is_untouched(&self, conversation: &Conversation) -> bool {
         let is_untouched = |entry: &TranscriptEntry| {
             let record = entry.record.and_then(|id| self.records.get(id.0 as usize));
@@ -36,7 +36,7 @@ impl Transcript {
             || (conversation.is_in_order() && conversation.entries.iter().all(is_untouched))
     }
 
-    /// Whether an entry says what was read from this record.
+    /// Whether an entry still has the content that was read from this record.
     fn holds(&self, record: &Record, entry: &TranscriptEntry) -> bool {
         let text = self.slice(record.text.clone()).as_bytes().as_ptr_range();
         let wire = entry.message.wire().filter(|wire| !wire.touched);
@@ -52,8 +52,8 @@ impl Transcript {
         self.records.get(id.0 as usize).map_or(0, |record| record.pieces as usize)
     }
 
-    /// Whether `group` is all that was read from the record, as it was read; of one of which the conversation had only
-    /// some messages, so many.
+    /// Whether `group` has all messages of the record, unchanged. For a record of which the conversation had only some
+    /// messages, `partial` is their number.
     pub(super) fn is_intact(
         &self,
         id: SourceRecordId,

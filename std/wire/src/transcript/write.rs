@@ -1,4 +1,4 @@
-//! Writing a transcript back into the text that it was read from.
+//! Writes a transcript back into its source text.
 
 use core::ops::Range;
 use std::collections::{HashMap, HashSet};
@@ -16,12 +16,12 @@ use crate::rewrite::form;
 use crate::spec::{self, Writer};
 use crate::{WireError, WireErrorKind};
 
-/// Writes the text that `transcript` was read from, with the entries that its conversations have now.
+/// Writes the source text of `transcript` with the present entries of its conversations.
 ///
-/// Unchanged records are the source, byte for byte: a transcript that was only read gives its whole text back. A record whose messages were
-/// changed is patched; one that has none left is taken out, with its separator; an entry that the text did not have stands behind the one
-/// before it. A record of several conversations is written as the first changed one has it, and stays while an unchanged one has it.
-/// Nothing is written before all of it is known to be writable.
+/// Unchanged records stay byte for byte: a transcript without changes results in its whole source text. A record with
+/// changed messages is patched. A record without messages is removed with its separator. A new entry stands behind the
+/// entry before it. A record of several conversations is written in the form of the first changed one, and stays while
+/// an unchanged one has it. Nothing is written until all changes are known to be writable.
 ///
 /// ```
 /// use epitome_wire::{ReadOptions, read, write_back};
@@ -36,7 +36,8 @@ use crate::{WireError, WireErrorKind};
 /// ```
 ///
 /// # Errors
-/// `Unsupported` for content that the format cannot hold, or a value that cannot be left out; `Io` when `out` fails.
+/// `Unsupported` for content that the format cannot represent, or for a value that cannot be left out; `Io` if `out`
+/// fails.
 pub fn write_back(transcript: &Transcript, out: &mut (impl Write + ?Sized)) -> Result<(), WireError> {
     if transcript.is_as_read() {
         return emit(&transcript.source, out);
@@ -79,7 +80,7 @@ impl<'t> Edits<'t> {
         edits.absent(transcript, is_there)?;
         let mut stays: Vec<_> = transcript.lists.iter().map(|list| vec![true; list.elements.len()]).collect();
         for (id, record) in (0_u32..).map(SourceRecordId).zip(&transcript.records) {
-            // One that was read as no message stays.
+            // A record without messages stays.
             if let Place::Element { list, at } = record.place
                 && let Some(stays) = stays.get_mut(list as usize).and_then(|list| list.get_mut(at as usize))
             {
@@ -117,7 +118,7 @@ impl<'t> Edits<'t> {
     ) -> Result<(), WireError> {
         let spec = spec::of(conversation.format)?;
         if matches!(spec.writer, Writer::ReadOnly) {
-            // Also where another branch still has a message that this one has no more.
+            // Also if another branch still has a message that this one has lost.
             written.extend(conversation.entries.iter().filter_map(TranscriptEntry::record));
             return if conversation.says_the_same() { Ok(()) } else { spec.write(None, &[]).map(drop) };
         }
@@ -128,11 +129,11 @@ impl<'t> Edits<'t> {
         }
         let (mut list, mut cursor, mut near) = (conversation.first_list(transcript), None, None);
         let (mut own, mut has_new, mut is_behind_new) = (HashSet::new(), false, false);
-        // The new record before this one: the next one is like it.
+        // The new record before this one: the next new record has its form.
         let mut newest: Option<String> = None;
         let mut waiting = Waiting::of(transcript, conversation, spec.chain)?;
         let partial = conversation.partial(&transcript.records);
-        // A result that the text did not have takes the form that answers its call.
+        // A new result takes the form that answers its call.
         let mut calls =
             conversation.entries.iter().any(|entry| entry.record.is_none()).then(CustomCalls::default);
         for group in groups(&conversation.entries) {
@@ -161,7 +162,7 @@ impl<'t> Edits<'t> {
                 }
                 if !written.insert(id) && !again {
                     waiting.agrees(inserted, id)?;
-                    // Another conversation that has it has said how it is written.
+                    // Another conversation with this record has already written it.
                     if let Some(Place::Element { at, .. }) = record.map(|record| &record.place) {
                         let at = Some(*at as usize);
                         cursor = if list_is_free(transcript, record) { at } else { cursor.max(at) };
@@ -213,7 +214,7 @@ impl<'t> Edits<'t> {
         waiting.put_at_end(lists, inserted)
     }
 
-    /// The records outside of lists that no conversation has any more.
+    /// Removes the records outside of lists that no conversation has any more.
     fn absent(
         &mut self,
         transcript: &Transcript,
@@ -283,8 +284,8 @@ impl Edit<'_> {
 }
 
 impl Transcript {
-    /// The messages of a record: `group` for those of its `pieces`, and for the others those of a conversation that has it
-    /// whole.
+    /// The messages of a record: `group` for its own `pieces`, and the others from a conversation that has the whole
+    /// record.
     fn completed(
         &self,
         id: SourceRecordId,
@@ -295,7 +296,7 @@ impl Transcript {
         let of = |conversation: &Conversation| -> Vec<TranscriptEntry> {
             conversation.entries.iter().filter(|entry| entry.record == Some(id)).cloned().collect()
         };
-        // Where conversations share what was read, all of the record is there.
+        // Conversations that share their messages have the whole record.
         let shared = self.conversations.iter().find_map(|one| match &one.as_read {
             AsRead::Shared(stage) => Some(stage.record(id)).filter(|entries| entries.len() == count),
             AsRead::Own(_) => None,
@@ -314,7 +315,7 @@ impl Transcript {
 }
 
 impl Conversation {
-    /// The first of its records that is an element of a list.
+    /// The first record of the conversation that is an element of a list.
     fn first_element(&self, transcript: &Transcript) -> Option<SourceRecordId> {
         let place = |id: &SourceRecordId| transcript.records.get(id.0 as usize).map(|record| &record.place);
         let is_element = |id: &SourceRecordId| matches!(place(id), Some(Place::Element { .. }));
@@ -326,7 +327,7 @@ impl Conversation {
             Place::Element { list, .. } => Some(list),
             _ => None,
         };
-        // Where none of its messages is left, the list that they were in.
+        // If none of the messages is left, the list that held them.
         let had = || self.as_read().find_map(|(id, _)| list(id));
         match (self.first_element(transcript).and_then(list).or_else(had), transcript.lists.len()) {
             (Some(list), _) => Some(list),
@@ -336,12 +337,12 @@ impl Conversation {
     }
 }
 
-/// The entries in runs that are written together: pieces of one record, in their order; a new message alone.
+/// Splits the entries into groups that are written together: pieces of one record, in order, or one new message.
 pub(super) fn groups(entries: &[TranscriptEntry]) -> impl Iterator<Item = &[TranscriptEntry]> {
     entries.chunk_by(|one, next| one.record.is_some() && one.record == next.record && one.piece < next.piece)
 }
 
-/// The text of a group that is not as it was read; `None` if nothing of it is left.
+/// The text of a changed group; `None` if it is left out.
 fn written_text(
     transcript: &Transcript,
     conversation: &Conversation,
@@ -358,7 +359,7 @@ fn written_text(
     }
 }
 
-/// The text of a group; `None` if its record is as it was, and `Some(None)` if nothing of it is left.
+/// The text of a group. `None` if its record is unchanged, and `Some(None)` if it is left out.
 fn new_text(
     transcript: &Transcript,
     conversation: &Conversation,
@@ -377,7 +378,7 @@ fn new_text(
     written_text(transcript, conversation, id, group).map(Some)
 }
 
-/// The error with the place of the record that could not be written.
+/// Adds the place of the record to an error of its writer.
 fn placed(
     error: WireError,
     transcript: &Transcript,

@@ -1,4 +1,4 @@
-//! Changes of an index by undoings and prunes.
+//! Changes of an index by uncompacts and prunes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,14 @@ use crate::kernel::{Prunable, SummaryPlace, Visible};
 use crate::rules::{self, Restored, Undoing};
 use crate::{CompactionRecord, Entry, Pruned, StoreError};
 
-/// The content that the undoing of a record brings back.
+/// The content that becomes visible again when a record is undone.
 #[derive(Debug)]
 pub(in crate::jsonl) struct Undone {
-    /// The revision that the record made.
+    /// The revision of the undone record.
     pub(in crate::jsonl) made: Revision,
-    /// Stand-ins of the parts of messages after the undoing, if there are any.
+    /// The stand-ins of messages after the uncompact; `None` for a message without stand-ins.
     pub(in crate::jsonl) edits: BTreeMap<Seq, Option<Restored>>,
-    /// The summaries that it had hidden, each with the revision that its record made.
+    /// The summaries that the record had hidden, each with the revision of its own record.
     pub(in crate::jsonl) summaries: Vec<(Revision, Entry)>,
 }
 
@@ -26,7 +26,8 @@ impl Index {
         self.records.iter().filter(|kept| kept.undone_by.is_none())
     }
 
-    /// Whether the record that made `made` may be undone; the revision that has undone it if it was.
+    /// Checks whether the record of revision `made` may be undone. Returns the revision of the uncompact if the record
+    /// is already undone.
     pub(in crate::jsonl) fn check_uncompact(&self, made: Revision) -> Result<Option<Revision>, StoreError> {
         let found = self.record_at(made).map(|kept| kept.undone_by);
         let latest = self.held().next_back().map(|kept| kept.revision);
@@ -41,13 +42,13 @@ impl Index {
         rules::nothing_pruned(record, made, self.is_pruned_since(made))
     }
 
-    /// Whether there was a prune after `made`, through it or a later revision.
+    /// Whether there was a prune after `made`, through `made` or a later revision.
     pub(in crate::jsonl) fn is_pruned_since(&self, made: Revision) -> bool {
         self.prunes.iter().any(|pruned| pruned.revision > made && pruned.through >= made)
     }
 
-    /// The messages whose stand-ins have to be found again to undo `record`: those that it shortened, and shortened ones
-    /// that it hid.
+    /// The messages whose earlier stand-ins are needed to undo `record`: the messages that it shortened, and the
+    /// shortened messages that it hid.
     pub(in crate::jsonl) fn stand_ins_wanted(
         &self,
         made: Revision,
@@ -58,12 +59,12 @@ impl Index {
         hidden.chain(record.edits.iter().map(|edit| edit.seq)).collect()
     }
 
-    /// The summaries that `by` has hidden.
+    /// The summaries that the record of revision `by` has hidden.
     pub(in crate::jsonl) fn summaries_hidden_by(&self, by: Revision) -> impl Iterator<Item = &SummarySlot> {
         self.summaries.iter().filter(move |slot| slot.hidden_by == Some(by))
     }
 
-    /// Takes in an undoing that was written, after it was checked.
+    /// Applies a written uncompact to the index. The uncompact was checked before.
     pub(in crate::jsonl) fn uncompact(
         &mut self,
         undone: Undone,
@@ -92,7 +93,7 @@ impl Index {
                 None => drop(self.shortened.remove(&seq)),
             }
         }
-        // The calls of what is shown are found there.
+        // A visible call is found through its visible message, so it leaves the list.
         let live = &self.live;
         self.unanswered.retain(|(anchor, _), _| !matches!(live.get(anchor), Some(Shown::Message)));
         let at = self.records.binary_search_by_key(&made, |kept| kept.revision).map_err(|_| lost())?;
@@ -114,7 +115,7 @@ impl Index {
         }
     }
 
-    /// Takes in a prune that was written.
+    /// Applies a written prune to the index.
     pub(in crate::jsonl) fn prune(&mut self, pruned: Pruned) {
         let number = u32::try_from(self.prunes.len()).unwrap_or(u32::MAX).saturating_add(1);
         for (seq, slot) in (0..).map(Seq).zip(&mut self.slots) {
@@ -132,7 +133,7 @@ impl Index {
         self.revision = pruned.revision;
     }
 
-    /// Whether a summary is pruned, or would be through `through`.
+    /// Whether a summary is pruned, or a prune through `through` would delete it.
     pub(in crate::jsonl) fn is_gone(&self, made: Revision, key: Seq, through: Revision) -> bool {
         let mut of_record = self.summaries.iter().filter(|slot| slot.made == made);
         of_record.any(|slot| slot.key == key && (slot.pruned || slot.is_prunable(through)))
@@ -144,13 +145,13 @@ impl Index {
         self.prunes.get(from..).unwrap_or_default()
     }
 
-    /// The revision that deleted what a message said.
+    /// The revision of the prune that deleted the text of a message.
     pub(in crate::jsonl) fn pruned_by(&self, slot: &Slot) -> Option<Revision> {
         let at = usize::try_from(slot.pruned.checked_sub(1)?).ok()?;
         self.prunes.get(at).map(|pruned| pruned.revision)
     }
 
-    /// The appends from the one that brought the message `from`.
+    /// The appends, beginning with the one that contains the message `from`.
     pub(in crate::jsonl) fn appends(&self, from: Seq) -> &[AppendSlot] {
         let begin = self.appends.partition_point(|append| append.appended.head <= from);
         self.appends.get(begin..).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Appending.
+//! The decision about an append.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub(super) fn needs<'a>(append: Append<'a>, state: Option<NewState<'_>>) -> Need
     Needs { receipt, anchors, state: state.is_some(), ..Needs::default() }
 }
 
-/// The groups before `head` that entries join: ascending.
+/// The groups before `head` that the entries join, ascending.
 fn joined(head: Head, entries: &[Entry]) -> Vec<Seq> {
     let mut anchors: Vec<Seq> =
         entries.iter().map(|entry| entry.anchor).filter(|anchor| *anchor < head).collect();
@@ -69,10 +69,10 @@ pub(super) fn decide<'a>(
     Ok(Decision::Change(changes, Reply::Appended(appended, outcome)))
 }
 
-/// Entries in the groups that they have at the session's head.
+/// The entries of an append, grouped at the session's head.
 enum Placed<'a> {
     There(Cow<'a, [Entry]>),
-    /// This has to be known to find them.
+    /// The facts that are still needed to group the entries.
     Unknown(Needs<'static>),
 }
 
@@ -91,7 +91,7 @@ fn placed<'a>(append: Append<'a>, before: Counters, facts: &Facts) -> Result<Pla
     };
     let contradicts = |error| corrupt("append: the session cannot be put together").with_source(error);
     let entries = grouped_behind(loaded, append.entries).map_err(contradicts)?;
-    // A result without a call in the last turn may answer one before it.
+    // A result without a call in the last turn may answer a call of an earlier turn.
     if extent == Extent::LastTurn && entries.iter().any(|entry| entry.late || entry.orphan) {
         return ask(Extent::All);
     }
@@ -102,7 +102,7 @@ fn placed<'a>(append: Append<'a>, before: Counters, facts: &Facts) -> Result<Pla
     Ok(Placed::Unknown(Needs { anchors, ..Needs::default() }))
 }
 
-/// The answer to a token that the session knows. Its state may still be one to keep.
+/// The answer to a token that the session already knows. The state of the append may still have to be saved.
 fn again<'a>(
     receipt: Receipt,
     new: Option<NewState<'a>>,
@@ -129,7 +129,7 @@ fn after(before: Counters, count: usize, placement: &rules::Placement, time: Opt
     after
 }
 
-/// The hidden calls that these entries answer: of each the first with its id that is left.
+/// The hidden calls that these entries answer. An entry answers the first remaining call with its id.
 fn answered<'a>(calls: &[UnansweredCall], entries: impl Iterator<Item = &'a Entry>) -> Vec<(Seq, u32)> {
     let mut open: Vec<&UnansweredCall> = calls.iter().collect();
     let answer = |entry: &Entry| {

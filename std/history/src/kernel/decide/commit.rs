@@ -1,4 +1,4 @@
-//! Committing a compaction.
+//! The decision about a commit.
 
 use epitome_core::{Revision, Seq};
 
@@ -52,7 +52,7 @@ pub(super) fn decide<'a>(
     Ok(Decision::Change(changes, Reply::Made(made)))
 }
 
-/// The stand-ins of messages' parts after a record that makes `revision`.
+/// The stand-ins of messages after a record, which makes `revision`.
 fn edits(record: &CompactionRecord, facts: &Facts, revision: Revision) -> Result<Edits, StoreError> {
     let shorten = |edit: &MessageEdit| {
         let lost = || corrupt(format!("commit: the text of message {} is missing", edit.seq));

@@ -1,4 +1,4 @@
-//! Deleting for good what is hidden.
+//! The decision about a prune.
 
 use epitome_core::Revision;
 
@@ -15,7 +15,7 @@ pub(super) fn decide(through: Revision, facts: &Facts) -> Result<Decision<'_>, S
     rules::check_prune(through, before.revision)?;
     let Prunable { messages, summaries, before: pruned_before } = &facts.prunable;
     if messages.is_empty() && summaries.is_empty() {
-        // The answer is that of the latest prune through the same revision, or one that deleted nothing.
+        // The answer is the result of the latest prune through the same revision, or an empty result.
         let nothing = Pruned::new(before.revision, through);
         return Ok(Decision::Answer(Reply::Pruned(pruned_before.unwrap_or(nothing))));
     }

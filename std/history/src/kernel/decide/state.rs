@@ -1,4 +1,4 @@
-//! Keeping a state.
+//! The decision about a state.
 
 use epitome_core::Head;
 
@@ -6,16 +6,16 @@ use super::super::{Changes, Facts, Needs, NewKeptState, Reply};
 use super::{Decision, there};
 use crate::{NewState, StateOutcome, StateRevision, StoreError, StoreErrorKind};
 
-/// The outcome of a new state, and the revision to write it under.
+/// The outcome for a new state, and the revision of the write.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StateStep {
     pub(super) outcome: StateOutcome,
-    /// The revision under which it is to be written, if it is.
+    /// The revision under which the state is written; `None` if it is not written.
     write: Option<StateRevision>,
 }
 
 impl StateStep {
-    /// The state as it is written, at `head`.
+    /// The state to write, with the head of the session.
     pub(super) fn written(self, new: NewState<'_>, head: Head) -> Option<NewKeptState<'_>> {
         self.write.map(|revision| NewKeptState { revision, head, text: new.text })
     }
@@ -36,7 +36,7 @@ pub(super) fn decide<'a>(new: NewState<'a>, facts: &'a Facts) -> Result<Decision
     })
 }
 
-/// Keeps `new` and nothing else, and makes the reply of its outcome.
+/// Decides about `new` alone, and builds the reply from its outcome.
 pub(super) fn keep<'a>(
     new: NewState<'a>,
     facts: &'a Facts,
@@ -50,7 +50,7 @@ pub(super) fn keep<'a>(
     Ok(if changes.state.is_some() { Decision::Change(changes, reply) } else { Decision::Answer(reply) })
 }
 
-/// Decides about `new`. `None` if the text of the stored state has to be known: `more` then asks for it.
+/// Decides about `new`. `None` if the text of the stored state is needed; `more` then requests it.
 pub(super) fn step(new: NewState<'_>, facts: &Facts, more: &mut Needs<'_>) -> Option<StateStep> {
     let next = new.made_from.next();
     if facts.state == new.made_from {
@@ -59,7 +59,7 @@ pub(super) fn step(new: NewState<'_>, facts: &Facts, more: &mut Needs<'_>) -> Op
     if facts.state != next {
         return Some(StateStep { outcome: StateOutcome::Stale, write: None });
     }
-    // Made from the same state: if it has the same text, it is this one.
+    // Both states were made from the same state. If the texts are equal, this is a repetition.
     let Some(text) = &facts.state_text else {
         more.state_text = true;
         return None;

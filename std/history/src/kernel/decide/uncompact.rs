@@ -1,4 +1,4 @@
-//! Undoing a compaction.
+//! The decision about an uncompact.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ pub(super) fn decide(made: Revision, facts: &Facts) -> Result<Decision<'_>, Stor
     let earlier = facts.earlier_edits.iter().flatten().map(|(by, edit)| (*by, edit));
     let mut restored = rules::restored_edits(&edited.iter().copied().collect(), earlier);
     changes.edits = edited.into_iter().map(|seq| (seq, restored.remove(&seq))).collect();
-    // The calls of shown messages are found there.
+    // A visible call is found through its visible message.
     let shown: BTreeSet<Seq> = changes.show.iter().copied().collect();
     let calls = facts.calls.iter().flatten().filter(|call| shown.contains(&call.anchor));
     changes.answered = calls.map(|call| (call.anchor, call.ordinal)).collect();
@@ -49,7 +49,7 @@ pub(super) fn decide(made: Revision, facts: &Facts) -> Result<Decision<'_>, Stor
     Ok(Decision::Change(changes, Reply::Made(revision)))
 }
 
-/// Numbers of visible messages and of their tokens after the undo.
+/// The number of visible messages and their tokens after the uncompact.
 fn live(
     made: Revision,
     hidden: &super::super::Visible,

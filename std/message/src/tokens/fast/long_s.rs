@@ -1,24 +1,27 @@
-//! Contractions with the long s (`it'ſ`), which the crate `tiktoken` does not take for contractions in every text.
+//! Contractions with the long s (`it'ſ`), which the crate `tiktoken` does not recognize in every text.
 //!
-//! The patterns match contractions in either case, and `ſ` (U+017F) is an `s` of another case. The crate reads most words without
-//! its pattern, and there it knows `s` and `S` alone: then its piece goes on with the letters behind the `ſ`, and in the pattern a piece
-//! ends there. The two differ nowhere else. So the text is cut directly behind each such `ſ`, and both sides are counted apart: the
-//! right one begins with a piece, as patterns never look back.
+//! The patterns match contractions in either case, and `ſ` (U+017F) is another case of `s`. The crate splits most
+//! words without its pattern, and then recognizes only `s` and `S`: its piece continues with the letters behind the
+//! `ſ`, where the piece of the pattern ends. There is no other difference. So the text is cut directly behind each
+//! such `ſ`, and both sides are counted separately: the right side begins with a piece, because patterns never look
+//! back.
 //!
-//! *Which are contractions*: those where a `'t` in the place of the `'ſ` is one, for patterns treat all contractions alike. The crate
-//! tells that of a `'t`: the text up to the apostrophe is encoded with [`PROBE`] behind it, whose last token tells where a piece ends.
+//! *Detection*: a `'ſ` is a contraction if a `'t` in its place is one, because patterns treat all contractions
+//! alike. The crate shows this for a `'t`: the text up to the apostrophe is encoded with [`PROBE`] behind it, and
+//! the last token shows the end of a piece.
 //!
-//! *Why the left side counts alike*: in `cl100k_base` a contraction is a piece of its own, which the crate sees too. In `o200k_base`
-//! word and contraction are one piece, and two in the crate. No token reaches over the apostrophe, so that there are as many
-//! tokens in both; only [`JOINED`] is one token where it begins the piece, and saves one.
+//! *Why the left side has equal counts*: in `cl100k_base` a contraction is a separate piece, in the crate too. In
+//! `o200k_base` word and contraction are one piece, and two in the crate. No token crosses the apostrophe, so both
+//! have equally many tokens. The only exception is [`JOINED`], which is one token at the beginning of the piece,
+//! and saves one.
 
 use tiktoken::CoreBpe;
 
 use super::super::cut;
 
-/// The tokens of `text`, as the sum of what `count` says of its parts.
+/// The tokens of `text`, as the sum of `count` for its parts.
 ///
-/// The cost is linear: each `'ſ` leaves a place from which the next one is looked at.
+/// The cost is linear: after each `'ſ` the search for the next one starts from a later place.
 pub(super) fn count(
     encoding: &CoreBpe,
     text: &str,
@@ -35,14 +38,15 @@ pub(super) fn count(
             tokens = tokens.saturating_add(left.saturating_sub(saved));
             (counted, seen) = (end, end);
         } else {
-            // The `ſ` begins a piece, or is the first letter of one: all the same to where that ends.
+            // The `ſ` begins a piece, or is the first letter of one. The end of the piece is the same in both
+            // cases.
             seen = apostrophe.saturating_add(1);
         }
     }
     tokens.saturating_add(count(text.get(counted..).unwrap_or_default()))
 }
 
-/// Whether letters with an apostrophe are a contraction behind `before`, which begins with a piece.
+/// Whether an apostrophe with letters is a contraction behind `before`, which begins with a piece.
 fn is_contraction(encoding: &CoreBpe, before: &str) -> bool {
     let piece = cut::last_cut(before, 0).unwrap_or(0);
     let mut probe = before.get(piece..).unwrap_or_default().to_owned();
@@ -53,13 +57,14 @@ fn is_contraction(encoding: &CoreBpe, before: &str) -> bool {
 
 /// A contraction with the long s.
 pub(super) const LONG_S: &str = "'\u{17f}";
-/// A contraction and more letters. As one piece they are one token in `o200k_base` (in `cl100k_base` no piece begins with both), and so
-/// are the letters alone, behind signs that the apostrophe belongs to. A test reads these tokens from the vocabularies.
+/// A contraction with further letters. As one piece it is one token in `o200k_base` (in `cl100k_base` no piece
+/// begins with both). So are the letters alone, behind signs that include the apostrophe. A test reads these tokens
+/// from the vocabularies.
 const PROBE: &str = "'type";
-/// The last token of [`PROBE`] where a piece ends behind the contraction.
+/// The last token of [`PROBE`] if a piece ends behind the contraction.
 const BEHIND_CONTRACTION: &[u8] = b"ype";
-/// A word that is one token with the apostrophe behind it, in `o200k_base`. No letter stands before the space or behind the `I`, so it is
-/// the whole of its piece.
+/// A word that is one token together with the apostrophe behind it, in `o200k_base`. There is no letter before the
+/// space or behind the `I`, so it is the whole of its piece.
 const JOINED: &str = " I";
 
 #[cfg(all(test, feature = "tiktoken"))]

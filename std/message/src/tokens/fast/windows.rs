@@ -1,42 +1,45 @@
-//! Long runs of letters, signs or white space, counted in windows that fit the memory next to the processor.
+//! Long runs of letters, signs or white space, counted in windows that fit the processor's cache.
 //!
-//! Merging a piece of a megabyte touches tens of megabytes in no order, so that twice the text took three times as long. Each
-//! window begins where the one before has a token begin, and its first token must be that token. Then what the windows say
-//! up to and from those tokens is what a count of the whole says:
+//! A merge of a piece of a megabyte reads tens of megabytes in random order, so that twice the text took three
+//! times as long. Each window begins at the beginning of a token of the window before, and its first token must be
+//! that token. The counts of the windows up to and from these tokens then add up to the count of the whole:
 //!
-//! *Why*: byte pairs are merged in the order of the vocabulary, the leftmost of equals first. As long as nothing is merged
-//! across the two ends of a region, what happens in it depends on the region alone. Say that in the whole text a merge
-//! crosses an end of one of these tokens, and take the first that does. Both tokens beside that end stand in one window (the
-//! shared ones in two). Until then the region of that window's tokens has gone through the same merges in both, so that the
-//! window had made this merge too; but there it is an end of a token.
+//! *Why*: byte pairs are merged in the order of the vocabulary, the leftmost of equals first. As long as no merge
+//! crosses the two ends of a region, the merges in it depend on the region alone. Assume that in the whole text a
+//! merge crosses an end of one of these tokens, and take the first such merge. Both tokens at that end are in one
+//! window (the shared ones in two). Before this merge, the region of that window's tokens has gone through the same
+//! merges in both, so the window must have made this merge too. But in the window, this place is the end of a
+//! token.
 //!
-//! A window must also be *one piece* to the encoding, like the run that it is cut from. So only runs are cut of which any part
-//! is one piece, whatever stands before it, and ends where the whole ends:
+//! A window must also be *one piece* to the encoding, like the run that it is cut from. So only those runs are cut
+//! of which any part is one piece, independent of the text before it, and ends where the whole ends:
 //!
-//! - letters without case and small letters of ASCII. `o200k_base` takes the former for either case, and goes on with a
-//!   capital if no small letter has come before: what follows the run must be no letter, or the run counts to its last small one;
-//! - signs; where newlines follow they belong to the piece, also to that of a part;
-//! - blanks. Before them may stand a newline that is in their piece, because another follows: no token goes on behind a
-//!   newline but to another (a test reads that from the vocabularies), and a window has none;
-//! - newlines, unless white space or a slash follows: whose they are depends on what stands before.
+//! - letters without case and small letters of ASCII. `o200k_base` takes the former for either case, and continues
+//!   with a capital if there was no small letter before. The run must therefore be followed by no letter; otherwise
+//!   it ends with its last small letter;
+//! - signs. Newlines behind them belong to the piece, and also to that of a part;
+//! - blanks. A newline before them may be in their piece, because another one follows: no token continues behind a
+//!   newline except with another newline (a test reads this from the vocabularies), and a window has none;
+//! - newlines, unless white space or a slash follows: their piece then depends on the text before them.
 
 use tiktoken::CoreBpe;
 
 use super::super::cut::{Class, class_of};
 
-/// Sizes of windows in bytes: a window's last tokens, in the overlap before its end, are left to the next.
+/// Sizes of windows in bytes. The last tokens of a window, in the overlap before its end, are counted in the next
+/// window.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     pub(super) window: usize,
-    /// The text after a window changes the tokens before its end; these few are not looked at.
+    /// The text behind a window changes the tokens before its end. These tokens are not used.
     pub(super) overlap: usize,
 }
 
-/// The overlap is twice the longest token: the last ones of a run of blanks are not what they would be if it went on.
+/// The overlap is twice the longest token: the last tokens of a run of blanks would differ if the run continued.
 pub(super) const SIZES: Sizes = Sizes { window: 4_096, overlap: 256 };
 
-/// The tokens of `text`, in which a run goes on `from` bytes in. `None` where there is none that is long, or where
-/// windows do not agree: then only a count of the whole tells.
+/// The tokens of `text`, which has a run at byte `from`. `None` if there is no long run, or if two windows
+/// disagree; the whole must then be counted.
 pub(super) fn count(encoding: &CoreBpe, text: &str, from: usize, sizes: Sizes) -> Option<usize> {
     let run =
         end_of_run(text, from).filter(|end| end.saturating_sub(from) >= sizes.window.saturating_mul(2))?;
@@ -55,13 +58,14 @@ pub(super) fn count(encoding: &CoreBpe, text: &str, from: usize, sizes: Sizes) -
         }
         let (kept, seam) = seam(encoding, &encoded, window, sizes.overlap)?;
         expected = encoded.get(kept).copied();
-        // A window that is one token would be begun for ever, and before the run pieces may end.
+        // A window of one token would begin at the same place for ever, and pieces may end before the run.
         start = start.checked_add(seam).filter(|next| seam > 0 && *next >= inside)?;
         tokens = tokens.saturating_add(kept);
     }
 }
 
-/// The last token of the window that begins a character and has `overlap` bytes from there on: which it is, and where.
+/// The last token of the window that begins a character and has at least `overlap` bytes from there on: its number
+/// in the window, and its place.
 fn seam(encoding: &CoreBpe, tokens: &[u32], window: &str, overlap: usize) -> Option<(usize, usize)> {
     let mut at = window.len();
     for (kept, token) in tokens.iter().enumerate().rev() {
@@ -73,7 +77,7 @@ fn seam(encoding: &CoreBpe, tokens: &[u32], window: &str, overlap: usize) -> Opt
     None
 }
 
-/// Characters of which any number is one piece, or belongs to one.
+/// Characters of which any number is one piece, or part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Run {
     /// Small letters of ASCII, and letters without case.
@@ -94,7 +98,7 @@ impl Run {
         }
     }
 
-    /// The last cut in `run`, with that character after it.
+    /// The last cut in `run` before the character `after`.
     fn end(self, run: &str, after: Option<char>) -> Option<usize> {
         let after = after.map(class_of);
         let is_all = match self {
@@ -104,14 +108,14 @@ impl Run {
         };
         match self {
             _ if is_all => Some(run.len()),
-            // A small letter, after which no capital belongs to the piece.
+            // A small letter: a capital behind it does not belong to the piece.
             Self::Letters => Some(run.rfind(|last: char| last.is_ascii_lowercase())?.saturating_add(1)),
             _ => None,
         }
     }
 }
 
-/// The end of the run that goes through the character `from` bytes in, as far as it may be cut.
+/// The end of the run at byte `from`, as far as the run may be cut.
 fn end_of_run(text: &str, from: usize) -> Option<usize> {
     let from = text.ceil_char_boundary(from);
     let rest = text.get(from..)?;
@@ -121,7 +125,7 @@ fn end_of_run(text: &str, from: usize) -> Option<usize> {
     Some(from.saturating_add(kind.end(run, after.chars().next())?))
 }
 
-/// The first letters of a run may belong to an apostrophe that stands before it: `'ll`.
+/// The first letters of a run may belong to an apostrophe before it: `'ll`.
 const CONTRACTION_BYTES_MAX: usize = 2;
 
 #[cfg(test)]

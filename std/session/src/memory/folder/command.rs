@@ -54,7 +54,7 @@ pub(super) enum Outcome {
 }
 
 impl Command {
-    /// The command that a call has as its arguments. The error is for the model.
+    /// Reads the command in the arguments of a call. The error is for the model.
     pub(crate) fn from_arguments(arguments: &str) -> Result<Self, String> {
         serde_json::from_str(arguments).map_err(|error| {
             format!("Error: The arguments are no command: {}", shown_argument(&error.to_string()))
@@ -79,7 +79,7 @@ impl Command {
     }
 }
 
-/// The most lines that are named where a text occurs in several.
+/// Maximum number of lines that an error names if a text occurs in several lines.
 const LINES_NAMED_MAX: usize = 20;
 
 fn show(files: &Files, path: &str, range: Option<(i64, i64)>) -> Result<String, String> {

@@ -22,7 +22,8 @@ const VERSION: u64 = 1;
 pub(super) struct FolderState {
     #[serde(rename = "memory_files")]
     version: u64,
-    /// Number of messages of the log that the files include. A store that keeps a state in a step of its own may have more.
+    /// Number of messages of the log that the files include. A store that saves the state in a separate step may have
+    /// more messages.
     pub(super) head: u64,
     pub(super) files: Files,
 }
@@ -59,7 +60,7 @@ impl Change {
         read(text).filter(|change: &Self| change.version <= VERSION)
     }
 
-    /// The message of this change: data, whoever reads the log.
+    /// The message of this change. Its attribution marks it as data for every reader of the log.
     pub(super) fn to_message(&self) -> Result<Message, serde_json::Error> {
         let text = serde_json::to_string(self)?;
         let attribution = Attribution::new(source_id::MEMORY_TOOL, SourceKind::Context, Authority::Retrieved);

@@ -1,4 +1,4 @@
-//! The session itself, beside its history.
+//! Storage of the session itself, with its history.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use crate::history::{HistoryStore, NewState, SessionId, StateOutcome, StoreError
 use crate::session::{AgentSession, SessionContext, SessionError, SessionErrorKind, State};
 
 impl HistoryProvider {
-    /// The session `id` as it was last kept: see [`HistoryProvider::keep_state`]. A new one where none was.
+    /// Loads the latest stored state of the session `id`: see [`HistoryProvider::keep_state`]. Returns a new session if
+    /// none is stored.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -38,8 +39,8 @@ impl HistoryProvider {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` if this is a history in the session itself, or its store keeps no states; `Corrupt` if what is kept is not
-    /// this session; otherwise as [`HistoryStore::state`].
+    /// `Invalid` if this is a history in the session itself, or its store keeps no states; `Corrupt` if the stored text
+    /// is not a state of this session; otherwise as [`HistoryStore::state`].
     pub async fn load_session(&self, id: impl Into<Box<str>>) -> Result<AgentSession, SessionError> {
         let id = SessionId::new(id);
         let Backing::Store(store) = &self.backing else {
@@ -59,7 +60,7 @@ impl HistoryProvider {
         Ok(session)
     }
 
-    /// The store in which it keeps states, if it does.
+    /// The store of the session states, if this provider keeps them.
     fn state_store(&self) -> Option<&Arc<dyn HistoryStore>> {
         match &self.backing {
             Backing::Store(store) if self.keep_state => Some(store),
@@ -67,7 +68,8 @@ impl HistoryProvider {
         }
     }
 
-    /// State of the session that is stored with an append. `state` is this provider's own, which the session lacks meanwhile.
+    /// State of the session that is stored with an append. `state` is the state of this provider, which the session
+    /// lacks meanwhile.
     pub(super) fn state_to_keep(
         &self,
         session: &mut AgentSession,
@@ -82,7 +84,7 @@ impl HistoryProvider {
         text.map(Some)
     }
 
-    /// Records the outcome of a state that was sent.
+    /// Handles the outcome of a state that was sent with an append.
     pub(super) async fn state_was(
         &self,
         outcome: StateOutcome,
@@ -103,7 +105,8 @@ impl HistoryProvider {
         }
     }
 
-    /// Keeps what of the session has changed since the run has stored. What fails is noted: what was said is stored.
+    /// Stores the session if it has changed since the run has stored. A failure is only noted, because the messages are
+    /// stored.
     pub(crate) async fn keep_changed_state(&self, session: &mut AgentSession, context: &mut SessionContext) {
         let is_noted = context.states_not_kept().iter().any(|(source_id, _)| **source_id == *self.source_id);
         if self.state_store().is_none() || is_noted {
@@ -122,8 +125,8 @@ impl HistoryProvider {
         }
     }
 
-    /// Keeps a state on its own. One that is in its way may be this session's: sent by a future that was dropped. If there is none, the
-    /// stored session was deleted meanwhile.
+    /// Stores a state without an append. After a conflict, the stored state may be of this session: sent by a future
+    /// that was dropped. If there is no stored state, the stored session was deleted meanwhile.
     async fn save_state(&self, session: &mut AgentSession, text: &str) -> Result<(), SessionError> {
         let Some(store) = self.state_store() else { return Ok(()) };
         let (name, known) = (self.name(session.session_id()), &mut session.known_states);
@@ -138,7 +141,7 @@ impl HistoryProvider {
             }
         }
         match saved {
-            // Nothing was ever stored of the session.
+            // The store has nothing of this session.
             Err(error) if error.kind() == StoreErrorKind::NotFound => {}
             saved => known.kept(&self.source_id, saved?, text),
         }

@@ -39,9 +39,11 @@ impl HistoryProvider {
         from_context.chain(said)
     }
 
-    /// Stores what of the run is not stored yet. It may be called again and again, after a failure or as the run goes on.
+    /// Stores the messages of the run that are not stored yet. It may be called again, after a failure or as the run
+    /// goes on.
     ///
-    /// Of a run that was read with its session, what was stored since then under its name stays: it has gone on elsewhere.
+    /// A run that was read with its session may have gone on elsewhere: messages that were stored since then under its
+    /// token stay, and nothing is added.
     pub(crate) async fn store(
         &self,
         session: &mut AgentSession,
@@ -92,7 +94,7 @@ impl HistoryProvider {
         })
     }
 
-    /// The last message that a run of this token has stored here, in the history that was opened for this one.
+    /// The last message that a run of this token has stored. Reads the history that was opened for the current run.
     pub(crate) async fn last_stored(&self, context: &SessionContext) -> Result<LastStored, SessionError> {
         let Some(history) = context.history(&self.source_id) else { return Ok(LastStored::Nothing) };
         let mut stored = 0_usize;
@@ -113,10 +115,11 @@ impl HistoryProvider {
             .map_or(LastStored::Pruned, |logged| LastStored::Message(Message::clone(&logged.entry.message))))
     }
 
-    /// Appends to a history, wherever its end is by now. The token makes it repeatable.
+    /// Appends messages at the current end of a history. The token is the idempotency key: a repetition stores nothing
+    /// again.
     ///
     /// # Errors
-    /// As [`History::append`]; `Conflict` only if others have come in between again and again.
+    /// As [`History::append`]; `Conflict` only if other appends come in between again and again.
     ///
     /// # Cancel safety
     /// As [`History::append`].
@@ -169,7 +172,7 @@ pub(crate) enum LastStored {
 /// Place of a message in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunPlace {
-    /// In what a provider has added: which one of the sources, and which of its messages.
+    /// In the context: the position of the source, and the position of the message in it.
     Context { source: usize, at: usize },
     /// In the input.
     Input(usize),
@@ -177,16 +180,17 @@ pub(crate) enum RunPlace {
     Said(usize),
 }
 
-/// Maximum number of attempts of an append before its conflict is returned. Only a store that does not group what it appends has conflicts
-/// here: each attempt that fails has seen another append succeed, and has loaded its messages. A writer that never rests has nothing to
-/// load, and so is mostly first; the attempts wait for it, a second and a half in all.
+/// Maximum number of attempts of an append before its conflict is returned. Only a store that does not group its
+/// appends has conflicts here: before each failed attempt another append succeeded, and this one has loaded its
+/// messages. A writer that appends without pause has nothing to load, and so is mostly first. The attempts wait for it,
+/// a second and a half in all.
 const APPEND_ATTEMPTS_MAX: u32 = 100;
 
 fn is_labelled_ephemeral(message: &Message) -> bool {
     message.attribution().label.as_deref() == Some(LABEL_EPHEMERAL)
 }
 
-/// A label is for filters while a run lasts; what it says of the stay has become the retention.
+/// Removes the label, which is for filters while a run lasts. The retention already holds its meaning for storage.
 fn unlabelled(message: &Message) -> Message {
     let mut attribution = message.attribution().clone();
     if attribution.label.take().is_none() {

@@ -74,7 +74,7 @@ impl RunSettings {
         self
     }
 
-    /// The name of the model; empty if none was named. What is learned of one model's counts is not believed of another.
+    /// The name of the model; empty if none was named. Corrections of the counts of one model do not apply to another.
     #[must_use]
     pub fn model(&self) -> &str {
         &self.model
@@ -123,8 +123,8 @@ impl RunSettings {
         }
     }
 
-    /// The budget of a request for which the model has `window` tokens, of which so many stay free, and the request keeps so many for
-    /// its answer.
+    /// The budget of a request to a model with `window` tokens. `reserve` tokens of the window stay free, and the
+    /// request keeps `answer_max` tokens for its answer.
     pub(in crate::run) fn budget_of(
         &self,
         window: u64,
@@ -135,9 +135,9 @@ impl RunSettings {
         let window = window.max(2);
         let row = self.row.as_ref();
         let default = reserve_of(window, row.and_then(|row| row.output_max));
-        // What is over the most that the model takes as a request is not for it.
+        // Tokens above the model's maximum input are not available to a request.
         let beside = row.and_then(|row| row.input_max).map_or(0, |most| window.saturating_sub(most));
-        // An answer that may have nearly all of the window is the caller's mistake: the provider says so.
+        // An answer limit of nearly the whole window is the caller's mistake: the provider reports it.
         let answer = answer_max.map_or(0, |most| most.min(window.saturating_sub(window / 8)));
         let reserve = reserve.unwrap_or(default).min(window / 2).max(beside).max(answer);
         let reserve = reserve.min(window.saturating_sub(1));

@@ -1,4 +1,4 @@
-//! The numbers in the log of what a run sends.
+//! The numbers in the log of the messages of a run.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use crate::history::inner::covered;
 const NOT_STORED_FROM: u64 = 1 << 32;
 
 impl Working {
-    /// The numbers in the log of what the run adds, in the order in which it is stored: those that a part of it has already, then the
-    /// next ones.
+    /// The numbers in the log of the messages that the run adds, in the order of storage. Messages that are stored
+    /// already have their numbers; the others have the next ones.
     pub(in crate::run) fn log_numbers(&self) -> impl Iterator<Item = Seq> {
         self.places.logged.iter().copied().chain((self.stored_len()..).map(Seq))
     }
@@ -37,8 +37,8 @@ impl Working {
         })
     }
 
-    /// The lowest and the highest number in the log of each visible message, or of what it stands for. `logged` are those of what
-    /// stands beside the history.
+    /// The lowest and the highest number in the log of each visible message, or of the messages that it stands for.
+    /// `logged` has the numbers of the messages outside the history.
     pub(in crate::run) fn numbers_of_live(&self, logged: &BTreeMap<Seq, Seq>) -> Vec<Option<SeqRange>> {
         let numbers = |live| {
             let ranges = self.in_history(&covered(live), logged);

@@ -1,4 +1,4 @@
-//! Messages that a run shows after an undoing.
+//! Messages that a run shows after an undo.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use crate::history::{Entry, History, Live, Loaded, UnansweredCall};
 use crate::session::{SessionError, SessionErrorKind};
 
 impl Working {
-    /// Shows what `stored` shows now, and what the run has put beside it as it came: what its compactions have done to that,
-    /// and have not stored, is taken back. `logged` knows the numbers of what the run has stored itself; what others have
-    /// appended meanwhile is not part of it.
+    /// Shows the current messages of `stored`, and the messages of the run in their original form. Compactions of the
+    /// run that are not stored are taken back. `logged` has the numbers of the messages that the run has stored itself.
+    /// Messages that other writers have appended meanwhile are left out.
     pub(in crate::run) fn show_again(
         &mut self,
         stored: &History,
@@ -47,7 +47,7 @@ impl Working {
     }
 }
 
-/// From the numbers of the stored history to those of the run.
+/// Translation from the numbers of the stored history to those of the run.
 struct Numbers<'w> {
     places: &'w Places,
     own: &'w [(Seq, Entry)],
@@ -94,7 +94,7 @@ impl<'w> Numbers<'w> {
         self.own.get(at).map(|(_, entry)| entry)
     }
 
-    /// A visible message or summary of the history; `None` if the run knows nothing of it.
+    /// A visible message or summary of the history; `None` if the run does not know it.
     fn live(&self, stored: &Live) -> Option<Live> {
         if !stored.covers.is_empty() {
             let covers = self.ranges(&stored.covers);
@@ -108,7 +108,7 @@ impl<'w> Numbers<'w> {
         let mut live = stored.clone();
         live.key = number;
         match self.own(number) {
-            // As it came, label and all; but for what stands in place of its parts.
+            // The original message with its label, unless stand-ins replace some of its parts.
             Some(own) if live.stand_ins.is_empty() => live.entry = own.clone(),
             Some(own) => (live.entry.anchor, live.entry.turn) = (own.anchor, own.turn),
             None => {

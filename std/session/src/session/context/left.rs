@@ -24,7 +24,7 @@ pub(crate) struct KeptRun {
 #[derive(Serialize, Deserialize)]
 struct KeptContext(Str, bool, Vec<String>);
 
-/// A history provider, what it has stored, and up to where an append went whose answer never came.
+/// A history provider, the numbers that it has stored, and the end of an append that got no answer.
 #[derive(Serialize, Deserialize)]
 struct KeptProgress(Str, Vec<u64>, Option<usize>);
 
@@ -94,7 +94,7 @@ impl SessionContext {
 }
 
 impl Progress {
-    /// Whether an append was tried whose answer never came.
+    /// Whether an append got no answer.
     pub(crate) const fn is_in_doubt(&self) -> bool {
         self.attempted.is_some()
     }

@@ -1,9 +1,9 @@
-//! The list of messages, as their framework is to show it.
+//! The list of messages for Agent Framework.
 //!
-//! There a list is the log and what stands in place of it: who leaves out what is marked as excluded sends the rest, in its
-//! order. So what is hidden here is marked, and a summary is a message of the list. What is shown in other words than it was
-//! said in, or at another place (a late answer), is marked too, and a copy of it stands in the list. Copies are made of whole
-//! groups: of a call of which a part is not marked, their framework shows all.
+//! In Agent Framework a list holds the log and its stand-ins. A reader that leaves out the messages marked as excluded
+//! sends the rest, in order. Therefore hidden messages are marked, and a summary is a message of the list. A message
+//! that is shown in changed form or at another place (a late answer) is marked too, and a copy of it stands in the
+//! list. Copies are made of whole groups: if a part of a call is not marked, Agent Framework shows all of it.
 
 use core::iter::Enumerate;
 use std::collections::BTreeSet;
@@ -23,15 +23,17 @@ const REASON: &str = "_exclude_reason";
 /// The reason of the marks that are written here.
 const OURS: &str = "epitome";
 
-/// The list, and which of its values stand for others.
+/// The list, and the values of it that stand for other messages.
 #[derive(Debug)]
 pub(super) struct Listed {
     pub(super) values: Vec<Value>,
-    /// Their places, and the numbers of what they show: of a message, or the lowest that a summary covers.
+    /// The positions of these values, and the numbers of the messages that they show. A summary has the lowest number
+    /// that it covers.
     pub(super) stand_ins: Vec<(usize, Seq)>,
 }
 
-/// Lists what was `written` of the log, each with how many messages it is, so that what is not marked is `live`, in its order.
+/// Makes the list from the `written` values of the log, each with its number of messages. The values that are not
+/// marked are the messages of `live`, in their order.
 pub(super) fn listed(written: Vec<(Value, usize)>, snapshot: &Snapshot, live: &[Live]) -> Listed {
     let in_order = live.is_sorted_by_key(|each| each.key);
     if snapshot.records.is_empty() && in_order {
@@ -52,7 +54,7 @@ pub(super) fn listed(written: Vec<(Value, usize)>, snapshot: &Snapshot, live: &[
     merged(values, write_messages(&copies), &items, &log, is_taken_back)
 }
 
-/// Something to be shown.
+/// A message to be shown.
 struct Item<'a> {
     key: u64,
     /// The first message of its group.
@@ -63,7 +65,8 @@ struct Item<'a> {
     copied: bool,
 }
 
-/// Visible messages. A summary that has no form in their contents is left out: the messages that it covers are shown instead.
+/// Visible messages. A summary that has no form in Agent Framework is left out: the messages that it covers are shown
+/// instead.
 fn items<'a>(live: &'a [Live], entries: &'a [Entry]) -> Vec<Item<'a>> {
     let mut items = Vec::with_capacity(live.len());
     for each in live {
@@ -90,7 +93,7 @@ fn is_sayable(message: &Message) -> bool {
     written.iter().any(|value| value["contents"].as_array().is_some_and(|contents| !contents.is_empty()))
 }
 
-/// Marks what is shown before something that was said before it.
+/// Marks messages to be copied that are shown before an earlier message.
 fn copy_what_moved(items: &mut [Item<'_>]) {
     let mut earliest = u64::MAX;
     for item in items.iter_mut().rev().filter(|item| !item.is_summary) {
@@ -99,7 +102,7 @@ fn copy_what_moved(items: &mut [Item<'_>]) {
     }
 }
 
-/// Marks the rest of each group, and of each value of the list, of which something is copied or not shown.
+/// Marks to be copied: all messages of a group with a copied message, and of a value that is not shown whole.
 fn copy_whole(items: &mut [Item<'_>], log: &Log) {
     loop {
         let messages = || items.iter().filter(|item| !item.is_summary);
@@ -122,14 +125,14 @@ fn copy_whole(items: &mut [Item<'_>], log: &Log) {
     }
 }
 
-/// The message in nothing but its own words: a copy is not the message that was read.
+/// The message with its role, parts, attribution and name only: a copy is not the message that was read.
 fn plain(message: &Message) -> Message {
     let copy = Message::new(message.role(), message.parts().to_vec());
     let copy = copy.with_attribution(message.attribution().clone());
     message.name().map_or_else(|| copy.clone(), |name| copy.clone().with_name(name))
 }
 
-/// Which values of the list are which messages of the log.
+/// The assignment of the messages of the log to the values of the list.
 struct Log {
     /// Value of each message.
     values: Vec<usize>,
@@ -167,7 +170,7 @@ impl Log {
     }
 }
 
-/// Puts `copies` between the `values` of the log, and marks those of these that are not shown.
+/// Inserts `copies` between the `values` of the log, and marks the values that are not shown.
 fn merged(
     values: Vec<Value>,
     copies: Vec<Value>,
@@ -198,7 +201,7 @@ fn merged(
     merging.listed
 }
 
-/// The list, as far as it is written.
+/// The list so far, and the values that are still to be listed.
 struct Merging<'a> {
     values: Enumerate<IntoIter<Value>>,
     /// The next of the log's values.
@@ -208,7 +211,7 @@ struct Merging<'a> {
 }
 
 impl Merging<'_> {
-    /// Lists what is not shown, up to this value. What answers nothing is as it was: no compaction has hidden it.
+    /// Lists the values up to `end`, and marks them as hidden. An orphan is not marked: no compaction has hidden it.
     fn hide_to(&mut self, end: usize) {
         while self.next < end {
             let Some((at, mut value)) = self.values.next() else { return };
@@ -220,7 +223,8 @@ impl Merging<'_> {
         }
     }
 
-    /// Lists the next value without our mark, and without theirs where the hiding that came of it was taken back here.
+    /// Lists the next value without our mark, and without the mark of Agent Framework if the hiding by it was taken
+    /// back here.
     fn show(&mut self, taken_back: bool) {
         let Some((_, mut value)) = self.values.next() else { return };
         unmark(&mut value);
@@ -235,7 +239,7 @@ impl Merging<'_> {
     }
 }
 
-/// For each item, the value before which a copy of it has to stand: the next that is shown itself.
+/// For each item, the value that a copy of it has to precede: the next value that is shown itself.
 fn bounds(items: &[Item<'_>], log: &Log) -> Vec<usize> {
     let mut bound = usize::MAX;
     let mut bounds: Vec<usize> = items
@@ -256,7 +260,7 @@ fn properties(value: &Value) -> Option<&Map<String, Value>> {
     value.get("additional_properties").and_then(Value::as_object)
 }
 
-/// Marks a value, if nobody has yet.
+/// Marks a value as excluded, unless it is marked already.
 fn exclude(value: &mut Value) {
     if is_excluded(value) {
         return;
@@ -269,7 +273,7 @@ fn exclude(value: &mut Value) {
     }
 }
 
-/// Whether it is marked as excluded, by anybody.
+/// Whether a value is marked as excluded, by any program.
 pub(in crate::session) fn is_excluded(value: &Value) -> bool {
     properties(value).and_then(|it| it.get(EXCLUDED)).and_then(Value::as_bool).unwrap_or_default()
 }

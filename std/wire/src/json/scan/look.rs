@@ -1,4 +1,4 @@
-//! The ways of passing over a value: with a check, or in a text that is known.
+//! Ways to skip a value: with a check, or in a text that is known to be JSON.
 
 use core::cmp::Ordering;
 
@@ -7,12 +7,12 @@ use memchr::{memchr, memchr2};
 use super::Scanner;
 use crate::json::text::short;
 
-/// A way of passing over values.
+/// A way to skip values.
 pub(in crate::json) trait Look: Sized {
-    /// Length of a string in `rest`, which begins behind the first quote, with its last quote, in bytes.
+    /// Length of a string in bytes, including its last quote. `rest` begins behind the first quote.
     fn string(rest: &[u8]) -> Option<usize>;
 
-    /// Passes over an array or an object.
+    /// Skips an array or an object.
     fn container(scanner: &mut Scanner<'_, Self>) -> Option<()>;
 
     /// The end of the value that begins at `start`, if it is known.
@@ -22,39 +22,39 @@ pub(in crate::json) trait Look: Sized {
     fn note(&mut self, start: usize, end: usize);
 }
 
-/// Every byte is looked at.
+/// Checks every byte.
 #[derive(Default)]
 pub(in crate::json) struct Checked<'n> {
-    /// The long values, for later looks at the text.
+    /// The long values, for later scans of the text.
     spans: Option<&'n mut Vec<(u32, u32)>>,
 }
 
-/// In a text that has been looked at, only the ends of strings, arrays and objects are looked for.
+/// In a text that is known to be JSON, looks only for the ends of strings, arrays and objects.
 #[derive(Default, Clone, Copy)]
 pub(in crate::json) struct Known<'e> {
-    /// The known long values, and the offset of the text in the text around it, to which they belong.
+    /// The known long values, and the offset of the current text in the text to which they belong.
     spans: &'e [(u32, u32)],
     start: usize,
 }
 
-/// The ranges of long strings, arrays and objects, in the order of their beginnings. Arrays and objects are only those near the outermost
-/// of the text.
+/// The ranges of long strings, arrays and objects, in the order of their beginnings. Arrays and objects are noted only
+/// near the top level of the text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Spans {
     places: Vec<(u32, u32)>,
-    /// Offset of their text in the whole.
+    /// Offset of their text in the whole text.
     start: usize,
-    /// Number of them that a reader that goes forward has passed.
+    /// Number of spans that a forward reader has passed.
     passed: usize,
 }
 
 impl Spans {
-    /// The spans of a text that begins at `start` in the whole.
+    /// The spans of a text that begins at `start` in the whole text.
     pub(crate) const fn of_text_at(start: usize) -> Self {
         Self { places: Vec::new(), start, passed: 0 }
     }
 
-    /// Passes what begins before `start` in the whole: values behind it are found from here.
+    /// Passes the spans that begin before `start` in the whole text. Later searches begin here.
     pub(crate) fn pass(&mut self, start: usize) {
         let start = start.saturating_sub(self.start);
         let last = self.passed.checked_sub(1).and_then(|last| self.places.get(last));
@@ -67,22 +67,22 @@ impl Spans {
 }
 
 impl<'n> Checked<'n> {
-    /// A look that notes the long values of `text`, from its beginning.
+    /// A scan of `text` from its beginning that notes the long values.
     pub(in crate::json) fn noting(text: &str, spans: &'n mut Spans) -> Self {
         spans.passed = 0;
         spans.places.clear();
-        // Four bytes for each place: a text that is larger is looked at again.
+        // Each place has four bytes: a larger text is scanned without notes.
         Self { spans: u32::try_from(text.len()).is_ok().then_some(&mut spans.places) }
     }
 
-    /// Begins an array or an object, and gives the place of its note.
+    /// Begins an array or an object, and returns the index of its note.
     fn open(&mut self, start: usize) -> usize {
         let Some(spans) = &mut self.spans else { return 0 };
         spans.push((narrow(start), 0));
         spans.len().saturating_sub(1)
     }
 
-    /// Ends the array or the object with this place. One that is short has nothing long in it.
+    /// Ends the array or the object with this note. A short one contains no long value.
     fn close(&mut self, place: usize, end: usize) {
         let Some(spans) = &mut self.spans else { return };
         match spans.get_mut(place) {
@@ -93,13 +93,13 @@ impl<'n> Checked<'n> {
 }
 
 impl<'e> Known<'e> {
-    /// A text that begins at `start` in the whole.
+    /// A text that begins at `start` in the whole text.
     pub(in crate::json) fn new(spans: &'e Spans, start: usize) -> Self {
         let rest = spans.places.get(spans.passed..).unwrap_or_default();
         Self { spans: rest, start: 0 }.behind(start.saturating_sub(spans.start))
     }
 
-    /// The text that begins at `start` in this one.
+    /// The text that begins at `start` in this text.
     pub(in crate::json) fn behind(self, start: usize) -> Self {
         let start = self.start.saturating_add(start);
         let before = count_before(self.spans, start);
@@ -107,7 +107,7 @@ impl<'e> Known<'e> {
     }
 }
 
-/// Number of spans that begin before `start`, which is mostly near: as many steps as their count has binary digits.
+/// Number of spans that begin before `start`, which is mostly near: the number of steps is logarithmic in the result.
 pub(super) fn count_before(spans: &[(u32, u32)], start: usize) -> usize {
     let is_before = |(begin, _): &(u32, u32)| (*begin as usize) < start;
     let mut reach = NEAR_SPANS;
@@ -138,7 +138,7 @@ impl Look for Checked<'_> {
         }
     }
 
-    /// Without a step into the call stack for what is nested in it.
+    /// Skips nested values without recursion.
     fn container(scanner: &mut Scanner<'_, Self>) -> Option<()> {
         let mut open = Brackets::default();
         let mut notes = [0; NOTED_DEPTH];
@@ -207,7 +207,7 @@ impl Look for Known<'_> {
             let quote = at.saturating_add(position(b'"', rest.get(at..)?, SHORT_BYTES)?);
             let before = rest.get(..quote)?.iter().rev();
             at = quote.saturating_add(1);
-            // An odd number of backslashes escapes it.
+            // An odd number of backslashes escapes the quote.
             if before.take_while(|byte| **byte == b'\\').count().is_multiple_of(2) {
                 return Some(at);
             }
@@ -251,13 +251,13 @@ impl Look for Known<'_> {
     fn note(&mut self, _: usize, _: usize) {}
 }
 
-/// The brackets that are open, one bit for each: whether it is that of an object.
+/// The open brackets, with one bit for each: whether it belongs to an object.
 #[derive(Default)]
 struct Brackets {
-    /// The innermost are the lowest.
+    /// The innermost brackets are in the lowest bits.
     bits: u64,
     count: u32,
-    /// The brackets outside of a word that is full.
+    /// The outer brackets, in full words.
     outer: Vec<u64>,
 }
 
@@ -291,8 +291,8 @@ impl Brackets {
     }
 }
 
-/// Number of bytes before the first quote or backslash; `None` if there is none, or a control character before it, which JSON escapes. Most
-/// strings are short: `memchr` pays behind the first few words.
+/// Number of bytes before the first quote or backslash. `None` if there is none, or if a control character precedes it,
+/// which JSON escapes. Most strings are short: `memchr` is faster only behind the first few words.
 pub(super) fn plain_length(bytes: &[u8]) -> Option<usize> {
     let (mut length, mut rest) = (0_usize, bytes);
     while let Some((word, after)) = rest.split_first_chunk::<8>().filter(|_| length < NEAR_BYTES) {
@@ -315,7 +315,7 @@ const fn special(word: u64) -> u64 {
     (low | backslash) & !word & (EACH_BYTE * 0x80)
 }
 
-/// The first place of `byte`. `memchr` pays behind the first `near` bytes.
+/// The first place of `byte`. `memchr` is faster only behind the first `near` bytes.
 pub(in crate::json) fn position(byte: u8, bytes: &[u8], near: usize) -> Option<usize> {
     let (mut length, mut rest) = (0_usize, bytes);
     while let Some((word, after)) = rest.split_first_chunk::<8>().filter(|_| length < near) {
@@ -333,25 +333,27 @@ pub(in crate::json) fn position(byte: u8, bytes: &[u8], near: usize) -> Option<u
     Some(length.saturating_add(at))
 }
 
-/// Whether one of these bytes is a control character: the lowest of all of them tells, which compilers find sixteen at a time.
+/// Whether one of these bytes is a control character. The minimum of all bytes decides, which compilers compute for
+/// sixteen bytes at a time.
 pub(super) fn has_control(bytes: &[u8]) -> bool {
     bytes.iter().fold(u8::MAX, |lowest, byte| lowest.min(*byte)) < 0x20
 }
 
-/// Minimum length of a value that is noted, in bytes: the end of a shorter one is found as fast.
+/// Minimum length of a noted value, in bytes: the end of a shorter value is found as fast without a note.
 const LONG_BYTES: usize = 64;
 
-/// Number of notes that one value mostly has.
+/// Usual number of notes of one value.
 const NEAR_SPANS: usize = 8;
 
 /// Maximum number of arrays and objects around a noted value: readers open no deeper ones.
 const NOTED_DEPTH: usize = 4;
 
-/// Number of bytes of a string that are looked at eight at a time, up to its end or the next escape: few have more.
+/// Number of bytes of a string that are scanned eight at a time, up to its end or the next escape. Few strings are
+/// longer.
 pub(in crate::json) const NEAR_BYTES: usize = 64;
 
-/// Number of such bytes where only the end is looked for: most keys and names are short.
+/// The same number for a search of the end alone: most keys and names are short.
 const SHORT_BYTES: usize = 16;
 
-/// A word of eight bytes of one.
+/// A word of eight bytes with the value 1.
 const EACH_BYTE: u64 = u64::MAX / 255;
