@@ -1,23 +1,23 @@
 //! A compaction-focused conversation-history engine for LLM agents.
 //!
-//! Epitome stores what was said, knows what every message costs, and decides what the model sees next, so that the next
-//! request fits, is legal for the provider that receives it, and loses nothing that must not be lost.
+//! Epitome stores conversations, counts the tokens of each message, and decides which messages the model sees next. The
+//! next request then fits the window, is legal for the provider that receives it, and keeps all protected messages.
 //!
-//! - [`message`] is one message, [`tokens`] counts it, [`models`] knows the windows and prices of models.
+//! - [`message`] has the type of a message, [`tokens`] counts it, [`models`] has the windows and prices of models.
 //! - [`wire`] reads and writes conversations in the formats of providers and tools.
 //! - [`core`]: groups, sizes, budgets, plans. No heap, no I/O, no clock.
 //! - [`compactors`]: the strategies, summaries, and the engine that a run calls.
 //! - [`history`] keeps sessions: an append-only log, and compactions that hide parts of it.
-//! - [`session`], [`provider`], [`compaction`] and [`run`] are what an agent's exchange with a model is made of; [`agent`] is a loop
-//!   over runs, [`memory`] and [`search`] find again what was said; behind features, providers over services: `mem0`,
-//!   `azure_search`, `redis_search`.
+//! - [`session`], [`provider`], [`compaction`] and [`run`] are the parts of an agent's exchange with a model.
+//! - [`agent`] is a loop over runs; [`memory`] and [`search`] find earlier messages.
+//! - Behind features there are providers over services: `mem0`, `azure_search`, `redis_search`.
 //!
-//! The examples of the documentation name the crates that a type is from. In a program that depends on `epitome` alone, `epitome_core` is
-//! `epitome::core`, `epitome_compactors` is `epitome::compactors`, `epitome_message::Message` is `epitome::message::Message`, `epitome_std::run` is
-//! `epitome::run`, and so on.
+//! The examples of the documentation use the names of the single crates. In a program that depends on `epitome` alone,
+//! `epitome_core` is `epitome::core`, `epitome_compactors` is `epitome::compactors`, `epitome_message::Message` is
+//! `epitome::message::Message`, `epitome_std::run` is `epitome::run`, and so on.
 //!
-//! It is not an agent framework, a vector database or a tokenizer, and it calls a model through your own client only; a
-//! provider that compacts may be asked by a client of ours, behind a feature.
+//! Epitome is not an agent framework, a vector database or a tokenizer. It calls a model only through the client of
+//! your program. One exception is behind a feature: a client of this project can ask a provider that compacts.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "azure-search")]

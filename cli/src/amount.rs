@@ -3,23 +3,23 @@
 use core::fmt;
 use core::str::FromStr;
 
-/// An amount of tokens, or a share of something.
+/// A number of tokens, or a share of a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Amount {
     Tokens(u64),
     Percent(Percent),
 }
 
-/// A share in thousandths of a percent, at most all of it.
+/// A share in thousandths of a percent: at most 100 %.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Percent(u32);
 
-/// For how long, in milliseconds.
+/// A duration in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Age(pub(crate) u64);
 
 impl Amount {
-    /// The tokens it is, as a share of `whole`.
+    /// The number of tokens: a share is taken of `whole`.
     pub(crate) const fn of(self, whole: u64) -> u64 {
         match self {
             Self::Tokens(tokens) => tokens,
@@ -92,7 +92,7 @@ impl fmt::Display for Percent {
 /// Number of thousandths in one percent.
 const PERCENT: u32 = 1_000;
 
-/// A share in percent; the sign may be left out.
+/// A share in percent; the percent sign is optional.
 pub(crate) fn share(text: &str) -> Result<Percent, String> {
     let share = text.trim();
     if share.ends_with('%') { share.parse() } else { format!("{share}%").parse() }
@@ -104,7 +104,7 @@ pub(crate) fn tokens(text: &str) -> Result<u64, String> {
     digits.parse().map_err(|_| "expected a number of tokens, for example 8000".to_owned())
 }
 
-/// A number with its digits in groups of three.
+/// A number with a comma between groups of three digits.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);

@@ -1,4 +1,4 @@
-//! The sessions that can be searched and read: those that agents have left in the user's home, or those of a store.
+//! The sessions for searches and reading: those that agents left in the user's home, or those of a store.
 
 use core::ops::ControlFlow;
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ pub(crate) struct Archive {
     store: Option<Store>,
 }
 
-/// One of them.
+/// A session of the archive.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) id: String,
@@ -42,16 +42,19 @@ enum Place {
         project: String,
     },
     Stored {
-        /// Number of messages that were appended to it.
+        /// Number of appended messages.
         messages: u64,
-        /// Why it cannot be read.
+        /// The reason that the session cannot be read.
         damage: Option<String>,
     },
 }
 
 impl Archive {
+    /// Opens the store of `scope`. Without a store, finds the sessions in the home folders of agents.
+    ///
     /// # Errors
-    /// Also where there is no session.
+    ///
+    /// Also fails if there is no session.
     pub(crate) fn open(scope: &ScopeArgs) -> Result<Self> {
         match scope.store() {
             Some(store) => Self::of_store(&store),
@@ -70,7 +73,8 @@ impl Archive {
             Session { id, place }
         });
         let mut sessions: Vec<_> = sessions.collect();
-        // A session that was continued in another file has its id there too; the name of a file, and its path, are another's less often.
+        // A session that continues in a second file has the same id in both files. Sessions with equal ids are renamed:
+        // to the name of the file, or to its path if the name is not unique either.
         let names: [fn(&Path) -> Option<&OsStr>; 2] = [Path::file_stem, |path| Some(path.as_os_str())];
         for name in names {
             rename_repeated(&mut sessions, name);
@@ -94,12 +98,12 @@ impl Archive {
         }
     }
 
-    /// The store, if these are the sessions of one.
+    /// The store, if the sessions are those of a store.
     pub(crate) const fn store(&self) -> Option<&Store> {
         self.store.as_ref()
     }
 
-    /// The session with this id, or the only one whose id begins so.
+    /// The session with this id, or the only session whose id begins with `wanted`.
     pub(crate) fn named(&self, wanted: &str) -> Result<&Session> {
         if let Some(session) = self.sessions.iter().find(|session| session.id == wanted) {
             return Ok(session);
@@ -116,9 +120,12 @@ impl Archive {
         }
     }
 
-    /// Calls `visit` with each message of a session from the number `first` on and its number, in the order of the log or of the file, until
-    /// it wants no more. Branches, side chains and messages from before a compaction are among them. Returns how many lines could not be read:
-    /// the last one of a session that is being written, for example.
+    /// Calls `visit` with the number of each message and the message, from the number `first` on. The order is that of
+    /// the log or of the file. Branches, side chains and messages from before a compaction are included. Stops when
+    /// `visit` returns [`ControlFlow::Break`].
+    ///
+    /// Returns the number of lines that could not be read, for example the last line of a session that an agent is
+    /// writing.
     pub(crate) fn for_each(
         &self,
         session: &Session,
@@ -136,7 +143,7 @@ impl Archive {
 }
 
 impl Session {
-    /// Description for a reader, beside its id: its agent, its project, the day of the last write.
+    /// Description of a session in a file, besides its id: its agent, its project, the day of the last write.
     pub(crate) fn about(&self) -> Option<[String; 3]> {
         let Place::Home { found, project } = &self.place else { return None };
         let date = rfc3339(found.modified).get(..10).unwrap_or_default().to_owned();
@@ -144,7 +151,7 @@ impl Session {
         Some([found.tool().to_owned(), project.to_owned(), date])
     }
 
-    /// Its file; a session of a store has none.
+    /// The file of the session; a stored session has none.
     pub(crate) const fn file(&self) -> Option<&Found> {
         match &self.place {
             Place::Home { found, .. } => Some(found),
@@ -152,7 +159,7 @@ impl Session {
         }
     }
 
-    /// Number of messages that were appended to it; 0 for a session that is a file.
+    /// Number of messages appended to a stored session; 0 for a session in a file.
     pub(crate) const fn stored(&self) -> u64 {
         match self.place {
             Place::Stored { messages, .. } => messages,
@@ -160,7 +167,7 @@ impl Session {
         }
     }
 
-    /// Why its store cannot read it.
+    /// The reason that the store cannot read the session.
     pub(crate) fn damage(&self) -> Option<&str> {
         match &self.place {
             Place::Stored { damage, .. } => damage.as_deref(),
@@ -168,13 +175,13 @@ impl Session {
         }
     }
 
-    /// Whether it was written at that time or later.
+    /// Whether the session was written at `time` or later; true for a stored session.
     pub(crate) fn is_since(&self, time: SystemTime) -> bool {
         self.file().is_none_or(|found| found.modified >= time)
     }
 }
 
-/// Gives each session whose id another one has too another name, if its file has one.
+/// Renames each session whose id is not unique, if its file has a name.
 fn rename_repeated(sessions: &mut [Session], name: impl Fn(&Path) -> Option<&OsStr>) {
     let mut counts = HashMap::<String, u64>::new();
     for session in &*sessions {

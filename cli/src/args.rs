@@ -125,7 +125,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether it ends only when it is interrupted, or when its standard input ends.
+    /// Whether the command ends only on an interrupt, or at the end of its standard input.
     pub(crate) const fn is_endless(&self) -> bool {
         match self {
             #[cfg(feature = "mcp")]
@@ -137,7 +137,7 @@ impl Command {
         }
     }
 
-    /// Whether it prints a text that may be longer than a screen.
+    /// Whether the command prints a text that may be longer than a screen.
     pub(crate) const fn is_long(&self) -> bool {
         match self {
             Self::Show(args) => !args.follow,
@@ -233,14 +233,14 @@ pub(crate) struct ModelArgs {
 }
 
 impl InputArgs {
-    /// The path as it was given; `-` if none was.
+    /// The path from the command line; `-` if none was given.
     pub(crate) fn path(&self) -> &Path {
         self.file.as_deref().unwrap_or(Path::new("-"))
     }
 }
 
 impl PartArgs {
-    /// Options for a file of this format, wherever it is.
+    /// Options for a file of this format, without a place in the document.
     pub(crate) const fn of_format(format: Format, each: bool) -> Self {
         Self { from: From(Some(format)), at: None, each, leaf: None }
     }

@@ -1,17 +1,17 @@
-//! From options to a budget.
+//! Makes a budget from the options of the command line.
 
 use epitome::core::{Budget, BudgetBuilder, BudgetError, Pass, RESERVE_MAX, WINDOW_DEFAULT};
 
 use crate::args::BudgetArgs;
 use crate::failure::{Failure, Result};
 
-/// A budget, and whether to compact whatever the size is.
+/// A budget, and whether a compaction is due at any size.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked {
     pub(crate) budget: Budget,
-    /// A goal without a trigger means: now.
+    /// True for a goal without a trigger: the compaction is due now.
     pub(crate) now: bool,
-    /// Which figures were not given but taken by default.
+    /// Marks the figures that are defaults.
     pub(crate) defaults: Defaults,
 }
 
@@ -52,7 +52,7 @@ impl Asked {
         Ok(Self { budget, now, defaults })
     }
 
-    /// Whether a conversation of `size` is to be compacted.
+    /// Whether a conversation of `size` tokens is due for a compaction.
     pub(crate) const fn is_due(&self, size: u64) -> bool {
         self.now || self.budget.is_due(size)
     }
@@ -62,9 +62,9 @@ impl Asked {
     }
 }
 
-/// Maximum number of tokens of a request.
+/// Largest size of a request, in tokens: the window less the reserve.
 fn limit(builder: BudgetBuilder) -> Result<u64> {
-    // Without a goal, all that is left to contradict each other is the window and the reserve.
+    // Without a goal, only the window and the reserve can contradict each other.
     let budget = builder.without_goal().build()?;
     let (window, reserve) = (budget.window(), budget.reserve());
     match budget.limit() {
@@ -75,16 +75,17 @@ fn limit(builder: BudgetBuilder) -> Result<u64> {
     }
 }
 
-/// The goal that was asked for, if any.
+/// The goal from the command line, if any.
 fn goal(args: &BudgetArgs, limit: u64, own: u64) -> Result<Option<u64>> {
     let now = args.trigger.is_none();
     match (args.goal.map(|goal| goal.of(limit)), args.keep) {
         (Some(goal), _) if now && goal > limit => Err(Failure::input(format!(
             "the goal ({goal}) is above window - reserve ({limit}): lower --goal, or raise --window"
         ))),
-        // A command line without a trigger gets no error about a goal above it: all that fits is a goal too.
+        // Without a trigger, the trigger is the limit. A goal of the same size is lowered, because a goal must be below
+        // the trigger.
         (Some(goal), _) => Ok(Some(if now { goal.min(limit - 1) } else { goal })),
-        // A share of the transcript that does not fit the window becomes the share that does.
+        // A share of the transcript that does not fit the window is lowered to the largest goal that fits.
         (None, Some(keep)) => Ok(Some(keep.of(own).min(limit - 1))),
         (None, None) => Ok(None),
     }
@@ -106,7 +107,8 @@ fn explain(error: BudgetError, args: &BudgetArgs, window: u64) -> Failure {
     })
 }
 
-/// The window if none is given. A user who only asks to keep a share has no window in mind: it is then no obstacle.
+/// The window, if the command line has none. With `--keep`, the window is at least the size of the transcript plus the
+/// reserve, so that it does not limit the share.
 fn window_for(args: &BudgetArgs, own: u64) -> u64 {
     match args.keep {
         Some(_) => {

@@ -1,4 +1,4 @@
-//! The commands, one room each.
+//! The commands, one module each.
 
 pub(crate) mod bench;
 pub(crate) mod compact;

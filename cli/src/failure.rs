@@ -1,4 +1,4 @@
-//! Failures that end the program before its time, with their exit codes.
+//! Failures that end the program early, with their exit codes.
 
 use core::fmt;
 use std::io;
@@ -15,9 +15,9 @@ use crate::output;
 use crate::redact::Redactor;
 use crate::visible::line;
 
-/// Exit codes: what a script can tell from them.
+/// Exit codes, from which a script can tell the kind of failure.
 pub(crate) mod code {
-    /// The conversation breaks the profile's rules, or a search has found nothing.
+    /// The conversation violates the rules of the profile, or a search found nothing.
     pub(crate) const VIOLATIONS: u8 = 1;
     /// The input or the command line is wrong.
     pub(crate) const INPUT: u8 = 2;
@@ -25,9 +25,9 @@ pub(crate) mod code {
     pub(crate) const INFEASIBLE: u8 = 3;
     /// A file or a store cannot be read or written.
     pub(crate) const IO: u8 = 4;
-    /// The written text reads back as something else than the plan.
+    /// The content of the written text differs from the plan.
     pub(crate) const UNFAITHFUL: u8 = 5;
-    /// The goal was missed, and was required.
+    /// A required goal was missed.
     pub(crate) const MISSED: u8 = 6;
 }
 
@@ -55,12 +55,13 @@ impl From<ExitCode> for process::ExitCode {
     }
 }
 
-/// Why the program ends: an exit code, and a line for the user.
+/// The failure that ends the program: an exit code, and a line for the user.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
     message: String,
-    /// The reader of the transcript has gone away, and knows; the exit code says that it is not whole.
+    /// Whether nothing is printed: the reader of the transcript is gone. The exit code shows that the output is
+    /// incomplete.
     silent: bool,
 }
 
@@ -109,7 +110,7 @@ impl Failure {
         Self::new(code, format!("{}: {error}{hint}", path.display()))
     }
 
-    /// Why there is no plan.
+    /// The failure of a planner.
     pub(crate) fn plan(error: &PlanError, budget: &Budget) -> Self {
         let PlanError::Infeasible(Infeasible { floor, limit, largest, .. }) = error else {
             return Self::new(code::IO, error.to_string());
@@ -140,13 +141,13 @@ impl Failure {
         Self::new(code::MISSED, format!("{tokens} would be left, and the goal is {goal}: {remedy}"))
     }
 
-    /// The failure, with the action that failed in front.
+    /// The failure, with the failed action in front.
     pub(crate) fn during(mut self, what: impl fmt::Display) -> Self {
         self.message = format!("{what}: {}", self.message);
         self
     }
 
-    /// The failure, with advice behind it.
+    /// The failure, followed by advice.
     pub(crate) fn advise(mut self, what: &str) -> Self {
         self.message = format!("{}; {what}", self.message);
         self
@@ -158,7 +159,7 @@ impl Failure {
         self
     }
 
-    /// The failure without secrets, if that is asked for: a message may name a key of the transcript.
+    /// The failure without secrets, if redaction is on: a message may contain a key of the transcript.
     pub(crate) fn redacted(mut self, args: &RedactArgs) -> Self {
         if let Ok(Some(mut redactor)) = Redactor::new(args)
             && let Some(message) = redactor.value(None, &self.message)
@@ -180,7 +181,7 @@ impl Failure {
         if self.silent {
             return ExitCode::from(self.code);
         }
-        // A name of a file or a session may hold anything; the message stays on its line.
+        // The name of a file or a session may contain any character; the message stays on its line.
         output::tell(line(&format!("epitome: {}", self.message)));
         ExitCode::from(self.code)
     }

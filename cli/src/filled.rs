@@ -10,33 +10,33 @@ use epitome::wire::openai_chat;
 
 use crate::failure::{Failure, Result};
 
-/// Effects of a filled plan on messages that stay.
+/// Effects of a filled plan on the messages that stay.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filled {
-    /// The size of the conversation after it.
+    /// Tokens of the conversation after the plan.
     pub(crate) tokens_after: u64,
-    /// By position: the stand-ins of the message's parts.
+    /// For each position, the stand-ins of the message's parts.
     pub(crate) edits: BTreeMap<u32, Vec<PartStandIn>>,
-    /// By the position where each stands.
+    /// The summaries, by position.
     pub(crate) summaries: BTreeMap<u32, WrittenSummary>,
-    /// The parts that stay in fewer tokens.
+    /// The parts that stay with fewer tokens.
     pub(crate) shortened: Vec<ShortenedPart>,
-    /// By leader: tokens of the summary in the place of this group and of those behind it.
+    /// By leader: tokens of the summary that replaces this group and the groups after it.
     replaced: BTreeMap<u32, u64>,
 }
 
-/// A part that stays in fewer tokens.
+/// A part that stays with fewer tokens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ShortenedPart {
     pub(crate) kind: PartKind,
     /// Source of its group.
     pub(crate) source: SourceKind,
     leader: u32,
-    /// Number of tokens that it has less.
+    /// Number of tokens that the part lost.
     pub(crate) freed: u64,
 }
 
-/// A summary, written.
+/// A written summary.
 #[derive(Debug, Clone)]
 pub(crate) struct WrittenSummary {
     /// The summary as a message of Chat Completions.
@@ -76,12 +76,12 @@ impl Filled {
         })
     }
 
-    /// Tokens of the summary in the place of the group and of those behind it.
+    /// Tokens of the summary that replaces the group and the groups after it.
     pub(crate) fn replaced(&self, leader: u32) -> u64 {
         self.replaced.get(&leader).copied().unwrap_or_default()
     }
 
-    /// Number of tokens that each group with shortened parts has less, by leader.
+    /// Number of tokens that each group with shortened parts lost, by leader.
     pub(crate) fn freed(&self) -> BTreeMap<u32, u64> {
         let mut freed = BTreeMap::new();
         for part in &self.shortened {

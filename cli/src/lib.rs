@@ -1,8 +1,8 @@
 //! The program `epitome` as a library: shrink, inspect and store the transcripts of LLM agents.
 //!
-//! [`main`] is the program. [`call`] runs one of its commands within the calling process, on a text in memory: the libraries for
-//! other languages are made from it. A Rust program has more from the crate `epitome`, which has types for messages, budgets,
-//! strategies and stores.
+//! [`main`] is the program. [`call`] runs one of its commands within the calling process, on a text in memory. The
+//! libraries for other languages use it. For Rust programs the crate `epitome` offers more: types for messages,
+//! budgets, strategies and stores.
 
 mod amount;
 mod archive;
@@ -50,7 +50,7 @@ pub fn main() -> process::ExitCode {
     run(std::env::args_os()).into()
 }
 
-/// The results of a command in memory.
+/// The result of a command that ran in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Answer {
@@ -58,9 +58,9 @@ pub struct Answer {
     /// not fit the window, 4 a file or a store failed, 5 the result reads back as something else and was not written, 6 the goal was
     /// missed with `--require-goal`.
     pub exit_code: u8,
-    /// Its standard output.
+    /// The standard output of the command.
     pub output: Vec<u8>,
-    /// Its standard error: warnings and, where the exit code is not 0, the reason.
+    /// The standard error of the command: warnings and, if the exit code is not 0, the reason.
     pub diagnostics: Vec<u8>,
 }
 
@@ -86,7 +86,7 @@ pub fn call<A: Into<OsString>>(arguments: impl IntoIterator<Item = A>, input: im
 
 fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<_> = arguments.collect();
-    // A caller in the same process asks for all that it wants; so does an agent that starts the program.
+    // A caller in the same process gives all options itself; so does an agent that starts the program.
     let agents_command = agents_command(&arguments);
     let is_alone = !streams::is_in_memory() && agents_command.is_none();
     // Exit code 2 of a hook would stop the compaction.
@@ -120,7 +120,7 @@ fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     })
 }
 
-/// The command, if it is one that an agent starts: no setting of the user may change or stop the answer.
+/// The command, if it is one that agents start: no setting of the user may change or stop its answer.
 fn agents_command(arguments: &[OsString]) -> Option<&'static str> {
     let mut words = arguments.iter().skip(1);
     while let Some(word) = words.next() {
@@ -164,7 +164,7 @@ fn done(command: &Command) -> Result<ExitCode> {
     }
 }
 
-/// Says what is wrong with the command line, which ends with this exit code, or the help or version that was asked for.
+/// Prints the error of the command line and returns the exit code `wrong`, or prints the requested help or version.
 fn usage(error: &clap::Error, wrong: u8) -> ExitCode {
     if error.use_stderr() {
         let text = error.to_string();
@@ -173,7 +173,7 @@ fn usage(error: &clap::Error, wrong: u8) -> ExitCode {
         );
         return ExitCode::from(wrong);
     }
-    // Nothing in it comes from elsewhere.
+    // The text contains nothing from outside of the program.
     let said = match streams::is_out_terminal() {
         true => error.print(),
         false => std::io::Write::write_all(&mut Out, error.to_string().as_bytes()),

@@ -1,4 +1,4 @@
-//! Facts that a model's name brings: its window, its counter, its profile.
+//! Facts about a named model: its window, its counter, its profile.
 
 use epitome::models::{Model, ModelCounter, Models};
 
@@ -6,7 +6,7 @@ use crate::args::{BudgetArgs, ModelArgs};
 use crate::failure::{Failure, Result};
 use crate::scan::{self, Counter};
 
-/// The model that was named, if one was.
+/// The named model, if any.
 pub(crate) fn find(args: &ModelArgs) -> Result<Option<Model>> {
     let own = match &args.models {
         Some(path) => {
@@ -24,8 +24,8 @@ pub(crate) fn find(args: &ModelArgs) -> Result<Option<Model>> {
     Ok(Some(model.clone()))
 }
 
-/// The counter that was named; else that of the model; else `default`. With a model, messages and media are framed and
-/// counted as its provider does.
+/// The named counter; else that of the model; else `default`. With a model, the rules of its provider apply to the
+/// framing of messages and to media.
 pub(crate) fn counter(model: Option<&Model>, tokenizer: Option<&str>, default: &str) -> Result<Counter> {
     let name = tokenizer.or(model.map(|model| model.encoding.as_str())).unwrap_or(default);
     let inner = scan::counter(name)?;
@@ -35,7 +35,7 @@ pub(crate) fn counter(model: Option<&Model>, tokenizer: Option<&str>, default: &
     })
 }
 
-/// The budget that was asked for, in the model's window unless another was given.
+/// The budget options, in the model's window unless another was given.
 pub(crate) fn budget(model: Option<&Model>, args: &BudgetArgs) -> BudgetArgs {
     match model {
         Some(model) if args.window.is_none() => BudgetArgs {

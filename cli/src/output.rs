@@ -1,4 +1,4 @@
-//! Saying a report, and writing a file so that it is there whole or not at all.
+//! Prints reports, and writes files atomically: a file exists whole or not at all.
 
 use std::env;
 use std::fs::{self, File, Permissions};
@@ -16,7 +16,7 @@ use crate::streams::{self, Err as Stderr, Out};
 use crate::transcript::Input;
 use crate::visible::{Printable, line};
 
-/// The half-written file, if there is one.
+/// The incomplete file, if there is one.
 static HALF_FILE: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// Text that an interrupt writes to standard error.
@@ -26,16 +26,16 @@ static LAST_WORDS: Mutex<String> = Mutex::new(String::new());
 #[cfg(not(target_family = "wasm"))]
 const INTERRUPTED: i32 = 130;
 
-/// Makes an interrupt (Ctrl-C, a hang-up, a request to end) remove the half-written file, and write the last words.
+/// Makes an interrupt (Ctrl-C, a hang-up, a request to end) remove the incomplete file and print the last words.
 pub(crate) fn end_well_on_interrupt() {
-    // Where no handler can be set, an interrupt leaves a file with a temporary name; the output is whole all the same.
+    // If no handler can be set, an interrupt leaves a file with a temporary name; the output is whole nevertheless.
     #[cfg(not(target_family = "wasm"))]
     let _ = ctrlc::set_handler(|| {
-        // An interrupt is for the pager then, which has the terminal.
+        // A running pager has the terminal, and the interrupt is for it.
         if pager::is_running() {
             return;
         }
-        // Held until the end: no other thread makes a half file, or reports that this one is gone.
+        // The lock is held until the end: no other thread creates an incomplete file, or reports that this one is gone.
         let half = HALF_FILE.lock();
         if let Ok(Some(path)) = half.as_deref() {
             let _ = fs::remove_file(path);
@@ -47,16 +47,16 @@ pub(crate) fn end_well_on_interrupt() {
     });
 }
 
-/// Lets an interrupt say this on standard error, and nothing else that was to be said before.
+/// Sets the text that an interrupt writes to standard error, in the place of an earlier one.
 pub(crate) fn set_last_words(words: String) {
     *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = words;
 }
 
-/// Whether anybody reads what is said.
+/// Whether the output has a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Audience {
     Listening,
-    /// The reader has seen enough, as `head` does: there is no need to say more.
+    /// The reader has closed the output, as `head` does: no more output is needed.
     Gone,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn to_json(report: &(impl Serialize + ?Sized)) -> Result<String> {
     serde_json::to_string_pretty(report).map_err(|error| Failure::new(code::IO, error.to_string()))
 }
 
-/// The reports on conversations as JSON: an array, or the report alone if there is one and the user has not asked for `each`.
+/// The reports on conversations as JSON: an array, or the report alone if there is one and `each` is false.
 pub(crate) fn all_to_json<R: Serialize>(reports: &[R], each: bool) -> Result<String> {
     match reports {
         [only] if !each => to_json(only),
@@ -73,8 +73,8 @@ pub(crate) fn all_to_json<R: Serialize>(reports: &[R], each: bool) -> Result<Str
     }
 }
 
-/// Says a report, or a part of one, on standard output, and ends its line. A reader that stops early is no failure:
-/// what the program did, and its exit code, are the same.
+/// Prints a report, or a part of one, on standard output, and ends its line. A reader that stops early is no failure:
+/// the work of the program and its exit code stay the same.
 pub(crate) fn say(text: impl Into<Printable>) -> Result<Audience> {
     let mut out = Out;
     match out
@@ -88,18 +88,18 @@ pub(crate) fn say(text: impl Into<Printable>) -> Result<Audience> {
     }
 }
 
-/// Says a text on standard error, apart from the output, and ends its line.
+/// Prints a text on standard error, apart from the output, and ends its line.
 pub(crate) fn tell(text: impl Into<Printable>) {
     let text = text.into();
     if pager::is_running() {
         return pager::tell_later(text);
     }
-    // A missing reader is no failure; exit codes say what matters.
+    // A missing reader is no failure; the exit code has the result.
     let _ = writeln!(Stderr, "{}", text.as_str().trim_end_matches('\n'));
 }
 
-/// Writes `path`, or standard output for `-`: beside it first, renamed when it is complete. Until then, whatever goes
-/// wrong, `path` holds what it held. A new file is for its owner only.
+/// Writes `path`, or standard output for `-`. The content goes to a file beside `path`, which is renamed when it is
+/// complete. Until then `path` keeps its content, also after any failure. A new file is for its owner only.
 pub(crate) fn write_private(
     output: Output<'_>,
     content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
@@ -130,7 +130,7 @@ pub(crate) struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// Refuses a file that exists, before the work for it is done.
+    /// Refuses a file that exists and may not be replaced, before the work for it is done.
     pub(crate) fn check(self) -> Result<()> {
         Target::of(self).map(|_| ())
     }
@@ -141,17 +141,17 @@ impl Output<'_> {
     }
 }
 
-/// The names of standard output: a file behind it is the shell's, and is not replaced.
+/// The names of standard output: a file behind it belongs to the shell, and is not replaced.
 const STDOUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
-/// Open files of this process: a file behind one is the shell's too.
+/// Open files of this process: a file behind one belongs to the shell too.
 const DESCRIPTORS: [&str; 3] = ["/dev/fd", "/dev/stderr", "/proc/self/fd"];
 
-/// The mode of a new file, less what the user's mask takes.
+/// The mode of a new file, before the user's mask.
 const MODE: u32 = 0o666;
 const PRIVATE: u32 = 0o600;
 
-/// A file with the content that a path is to have, which can be read before the path has it.
+/// A file with the new content of a path, which can be read before it is published.
 #[derive(Debug)]
 pub(crate) struct Draft {
     /// The path as the user named it.
@@ -159,7 +159,7 @@ pub(crate) struct Draft {
     target: Target,
     half: Half,
     mark: Mark,
-    /// Whether nothing is said of it once it is written.
+    /// Whether nothing is printed when the draft is published.
     is_silent: bool,
 }
 
@@ -174,18 +174,18 @@ enum Half {
 /// Destination of a draft.
 #[derive(Debug)]
 enum Target {
-    /// In this place.
+    /// A file.
     File {
         place: PathBuf,
-        /// Permissions of the file that is there; none if there is no file.
+        /// Permissions of the existing file; `None` if there is no file.
         permissions: Option<Permissions>,
-        /// Whether a file that comes there meanwhile is replaced too.
+        /// Whether a file that appears meanwhile is replaced too.
         force: bool,
     },
-    /// A device or a pipe cannot be replaced.
+    /// A device or a pipe, which cannot be replaced.
     Device,
     Stdout,
-    /// No destination: the draft is thrown away.
+    /// No destination: the draft is discarded.
     Nowhere,
 }
 
@@ -227,7 +227,7 @@ fn end_of_links(path: &Path) -> io::Result<PathBuf> {
 /// Maximum number of links that Linux follows.
 const LINKS_MAX: usize = 40;
 
-/// A file that exists, and may not be replaced.
+/// The failure for a file that exists and may not be replaced.
 fn exists(path: &Path) -> Failure {
     Failure::input(format!("{}: this file exists: --force replaces it", path.display()))
 }
@@ -238,7 +238,7 @@ impl Draft {
         Self::at(output.path, Target::of(output)?, MODE)
     }
 
-    /// A draft of a file that is for its owner only if it is new: its contents come from a store that is.
+    /// A draft of a file that is for its owner only if it is new: its contents come from a private store.
     pub(crate) fn private(output: Output<'_>) -> Result<Self> {
         Self::at(output.path, Target::of(output)?, PRIVATE)
     }
@@ -260,7 +260,7 @@ impl Draft {
         Ok(Self { path: path.to_owned(), target, half, mark: Mark, is_silent: false })
     }
 
-    /// The draft, without a report once it is written: standard error has a report of its own.
+    /// The draft, without a message when it is published: standard error has a report of its own.
     pub(crate) fn silent(mut self) -> Self {
         self.is_silent = true;
         self
@@ -284,7 +284,7 @@ impl Draft {
         }
     }
 
-    /// Reads the content as the input `reader` asks for.
+    /// Reads the content with the options `reader`.
     pub(crate) fn open(&self, reader: &InputArgs) -> Result<Input> {
         match &self.half {
             Half::File(half) => {
@@ -294,7 +294,7 @@ impl Draft {
         }
     }
 
-    /// `message` without the name of the temporary file, which means nothing to anybody.
+    /// `message` without the name of the temporary file, which is meaningless to the user.
     pub(crate) fn without_name(&self, message: &str) -> String {
         match &self.half {
             Half::File(half) => message.replace(&*half.path().to_string_lossy(), "what was written"),
@@ -302,7 +302,7 @@ impl Draft {
         }
     }
 
-    /// Gives the path its content, and says so on standard error.
+    /// Moves the content to the path, and reports it on standard error.
     pub(crate) fn publish(self) -> Result<()> {
         let Self { path, target, half, mark: _mark, is_silent } = self;
         let done = match (target, half) {
@@ -326,7 +326,7 @@ impl Draft {
     }
 }
 
-/// Forgets the half-written file when it is dropped.
+/// Forgets the incomplete file when it is dropped.
 #[derive(Debug)]
 struct Mark;
 
@@ -350,7 +350,7 @@ impl Half {
     }
 }
 
-/// Puts the file in its place. Without `force` a file that has come there meanwhile stays.
+/// Moves the file to its path. Without `force`, a file that appeared there meanwhile stays.
 fn replace(
     half: NamedTempFile,
     path: &Path,
@@ -361,11 +361,11 @@ fn replace(
         half.as_file().set_permissions(permissions)?;
     }
     half.as_file().sync_all()?;
-    // An interrupt must not remove what is in its place.
+    // An interrupt must not remove the file from its path.
     *HALF_FILE.lock().unwrap_or_else(PoisonError::into_inner) = None;
     let placed = match force {
         true => half.persist(path),
-        // Not every file system can do that in one step.
+        // Not every file system can do this in one step.
         false => half.persist_noclobber(path).or_else(|error| match error.error.kind() {
             io::ErrorKind::AlreadyExists => Err(error),
             _ => error.file.persist(path),
@@ -378,7 +378,7 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }
 
-/// A new file in `folder`, remembered for an interrupt before there can be one.
+/// A new file in `folder`, which an interrupt can remove from the start.
 #[cfg_attr(not(unix), expect(unused_variables, reason = "a mode is of Unix"))]
 fn create(folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
     let mut half = tempfile::Builder::new();
@@ -390,7 +390,7 @@ fn create(folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
         io::ErrorKind::NotFound => {
             io::Error::new(error.kind(), format!("there is no folder {}; create it", folder.display()))
         }
-        // Its own words name the half file, which means nothing to anybody.
+        // The message of the error contains the name of the temporary file, which is meaningless to the user.
         kind => io::Error::new(kind, format!("no file can be made in {}: {kind}", folder.display())),
     })?;
     *place = Some(half.path().to_owned());

@@ -8,7 +8,7 @@ pub(crate) const STYLE: &str = include_str!("page/style.css");
 /// Functions for the script of a page: a long list of messages.
 pub(crate) const LIST_SCRIPT: &str = include_str!("page/list.js");
 
-/// The texts that a page executes, and whether it may ask the server that it comes from.
+/// The styles and scripts of a page, and whether it may send requests to its server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Policy<'a> {
     pub(crate) styles: &'a [&'a str],
@@ -17,7 +17,7 @@ pub(crate) struct Policy<'a> {
 }
 
 impl Policy<'_> {
-    /// The value of `Content-Security-Policy`: nothing but these texts, and nothing from anywhere else.
+    /// The value of `Content-Security-Policy`: only these texts, and nothing from any other place.
     pub(crate) fn to_header(self) -> String {
         let hash =
             |text: &str| format!(" 'sha256-{}'", Base64::encode_string(&Sha256::digest(text.as_bytes())));

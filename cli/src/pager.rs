@@ -1,4 +1,4 @@
-//! Long texts on a terminal: a pager shows them. It starts with the first text that is written, so that an error has none.
+//! A pager for long texts on a terminal. It starts with the first text that is written, so that an error has no pager.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::env;
@@ -11,7 +11,7 @@ use crate::settings::Settings;
 use crate::streams;
 use crate::visible::Printable;
 
-/// The pager that has the place of standard output.
+/// The pager that replaces standard output.
 #[derive(Debug)]
 enum Pager {
     None,
@@ -22,15 +22,15 @@ enum Pager {
 
 static PAGER: Mutex<Pager> = Mutex::new(Pager::None);
 
-/// Whether the pager runs; an interrupt asks without a lock.
+/// Whether the pager runs; an interrupt reads it without a lock.
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 
 fn pager() -> MutexGuard<'static, Pager> {
     PAGER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Prepares the pager of `settings`, else of the environment variable `PAGER`, else `less`. None if standard output is no terminal, or if
-/// the command is empty or `cat`.
+/// Prepares the pager of `settings`, else of the environment variable `PAGER`, else `less`. There is none if standard
+/// output is no terminal or a dumb one, or if the command is empty or `cat`.
 pub(crate) fn prepare(settings: &Settings) {
     if !streams::is_out_terminal() || streams::is_dumb() {
         return;
@@ -41,14 +41,14 @@ pub(crate) fn prepare(settings: &Settings) {
     let Some(program) = words.next().filter(|program| *program != "cat") else { return };
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::piped());
-    // End at once if all is on one screen, keep colors, and leave the text on the screen.
+    // Options of `less`: exit at once if all fits on one screen, keep colors, leave the text on the screen.
     if env::var_os("LESS").is_none() {
         command.env("LESS", "FRX");
     }
     *pager() = Pager::Prepared(command);
 }
 
-/// Whether the pager has the terminal, and an interrupt is for it.
+/// Whether the pager has the terminal, so that an interrupt is for it.
 pub(crate) fn is_running() -> bool {
     IS_RUNNING.load(Ordering::Relaxed)
 }
@@ -58,7 +58,7 @@ pub(crate) fn write(bytes: &[u8]) -> Option<io::Result<usize>> {
     let mut pager = pager();
     if let Pager::Prepared(command) = &mut *pager {
         IS_RUNNING.store(true, Ordering::Relaxed);
-        // One that cannot be started shows nothing; the text is on the terminal then.
+        // If the pager cannot be started, the text goes to the terminal.
         *pager = command.spawn().map_or(Pager::None, Pager::Running);
         IS_RUNNING.store(matches!(*pager, Pager::Running(_)), Ordering::Relaxed);
     }
@@ -68,11 +68,11 @@ pub(crate) fn write(bytes: &[u8]) -> Option<io::Result<usize>> {
     }
 }
 
-/// Ends the text, and waits until the user has seen it.
+/// Ends the text, and waits until the user has closed the pager.
 pub(crate) fn end() {
     let pager = core::mem::replace(&mut *pager(), Pager::None);
     if let Pager::Running(mut child) = pager {
-        // Waiting closes its input first.
+        // Waiting closes the input of the pager first.
         let _ = child.wait();
         IS_RUNNING.store(false, Ordering::Relaxed);
         for text in core::mem::take(&mut *said()) {
@@ -81,7 +81,7 @@ pub(crate) fn end() {
     }
 }
 
-/// Says a text on standard error when the pager has ended: now the terminal is the pager's.
+/// Prints a text on standard error when the pager has ended: until then the pager has the terminal.
 pub(crate) fn tell_later(text: Printable) {
     said().push(text);
 }

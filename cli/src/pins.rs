@@ -10,7 +10,7 @@ use epitome::message::Message;
 
 use crate::failure::{Failure, Result};
 
-/// Which messages stay, whatever is asked for.
+/// The messages that one `--pin` protects.
 #[derive(Debug, Clone)]
 pub(crate) struct Pin {
     text: String,
@@ -21,7 +21,7 @@ pub(crate) struct Pin {
 enum Which {
     /// Messages at these positions, counted from 0.
     At(u64, u64),
-    /// Messages that call, answer or are the one with this id.
+    /// Messages of the response with this id, or with a call, a result or an approval of this id.
     Id(String),
     /// Messages that this component added.
     Source(String),
@@ -44,7 +44,7 @@ impl FromStr for Pin {
 }
 
 impl Pin {
-    /// Pins the same in a stored session, by the numbers of its log.
+    /// The same pin for a stored session, by sequence numbers.
     fn pinned_in(&self, pins: history::Pins) -> history::Pins {
         match &self.which {
             Which::At(first, last) => pins.with_messages(SeqRange { first: Seq(*first), last: Seq(*last) }),
@@ -65,7 +65,11 @@ impl Pin {
     }
 }
 
-/// Pins of a stored session, with the visible messages `live`.
+/// The pins for a stored session with the visible messages `live`.
+///
+/// # Errors
+///
+/// A pin matches none of these messages.
 pub(crate) fn in_session(pins: &[Pin], live: &[Live]) -> Result<history::Pins> {
     let mut all = history::Pins::default();
     for pin in pins {
@@ -81,11 +85,12 @@ pub(crate) fn in_session(pins: &[Pin], live: &[Live]) -> Result<history::Pins> {
     Ok(all)
 }
 
-/// The messages that a pin has held.
+/// The messages that a pin has matched so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Met {
     Nothing,
-    /// This message alone, or others like it: it answers no call, and no request can hold it.
+    /// This message answers no call, so that no request can hold it. For an id or a source, all other matches are
+    /// orphans too.
     Orphan(usize),
     Something,
 }
@@ -94,7 +99,7 @@ enum Met {
 #[derive(Debug)]
 pub(crate) struct Pins<'a> {
     pins: &'a [Pin],
-    /// The messages that each of them has held.
+    /// The matches of each pin.
     met: Vec<Met>,
     /// Number of messages so far.
     at: usize,
@@ -105,17 +110,17 @@ impl<'a> Pins<'a> {
         Self { pins, met: vec![Met::Nothing; pins.len()], at: 0 }
     }
 
-    /// The next message, pinned if it was or is now.
+    /// The next message, pinned if it has a pin or a pin matches it.
     pub(crate) fn next<'m, M: MessageView>(&self, message: &'m M) -> Pinned<'m, M> {
         Pinned::new(message, self.pins.iter().any(|pin| pin.holds(self.at, message)))
     }
 
-    /// Records the place of that message.
+    /// Records whether that message is an orphan, and moves to the next one.
     pub(crate) fn placed(&mut self, message: &impl MessageView, is_orphan: bool) {
         for (pin, met) in self.pins.iter().zip(&mut self.met) {
             *met = match (pin.holds(self.at, message), is_orphan, *met) {
                 (false, ..) => *met,
-                // Of an id or a source it may not be the only one; a place names it.
+                // An id or a source may match other messages; a position names this one.
                 (true, true, Met::Something) if !matches!(pin.which, Which::At(..)) => Met::Something,
                 (true, true, Met::Orphan(at)) => Met::Orphan(at),
                 (true, true, _) => Met::Orphan(self.at),
@@ -126,7 +131,7 @@ impl<'a> Pins<'a> {
         self.at += 1;
     }
 
-    /// Each pin has held something that can stay.
+    /// Fails if a pin has matched no message, or an orphan that it names.
     pub(crate) fn check(&self) -> Result<()> {
         for (pin, met) in self.pins.iter().zip(&self.met) {
             let why = match met {
@@ -142,7 +147,7 @@ impl<'a> Pins<'a> {
     }
 }
 
-/// Whether a message is of the response with this id, or has a part with it.
+/// Whether a message belongs to the response with this id, or has a part with this id.
 fn has_id(message: &impl MessageView, id: &str) -> bool {
     message.response_id() == Some(id) || names(message, id)
 }

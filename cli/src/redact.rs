@@ -1,16 +1,17 @@
 //! Takes keys, tokens and passwords out of exported texts.
 //!
-//! Each secret becomes `[redacted:KIND]`, always the same for the same text. Only texts change: of JSON the string
-//! literals that hold something, byte for byte nothing else, so that its structure and its validity stay. A text that is
-//! itself JSON, as the arguments of a call are, is searched in the same way inside. Redacting what was redacted changes
-//! nothing: the brackets of an earlier pass are not searched, and passes are repeated until one finds nothing. Invisible
-//! characters are left out of the search, and are taken out with the secret that they are in.
+//! Each secret becomes `[redacted:KIND]`, always the same for the same text. Only texts change. In JSON these are the
+//! string literals with secrets: all other bytes, the structure and the validity stay the same. A text that is itself
+//! JSON, for example the arguments of a call, is searched in the same way inside.
 //!
-//! Secrets that it cannot find: those that look like any word and stand beside no name for them, those that are cut in two by a
-//! break of a line or between two texts of the JSON, and those in numbers. A value that cannot be searched, because it is
-//! encrypted or an image, is counted and reported to the user.
+//! Redaction is idempotent: the markers of an earlier pass are not searched, and passes are repeated until one finds
+//! nothing. Invisible characters are left out of the search, and are taken out with the secret that contains them.
 //!
-//! Nothing here knows the program: a fuzz target compiles this module without it.
+//! Some secrets cannot be found: those that look like any word and have no name of a secret beside them, those that a
+//! line break or the end of a JSON text cuts in two, and those in numbers. A value that cannot be searched, because it
+//! is encrypted or an image, is counted and reported to the user.
+//!
+//! This module does not depend on the program: a fuzz target compiles it alone.
 
 #[cfg(test)]
 mod alarms;
@@ -43,7 +44,7 @@ use scan::Secret;
 pub(crate) struct Redactor {
     own: Vec<Regex>,
     found: Found,
-    /// The bytes that the rules could have read, which stands for the time that they took.
+    /// Number of bytes that the rules could read: a measure of their time.
     work: u64,
 }
 
@@ -54,11 +55,11 @@ pub(crate) struct Found {
     pub(crate) redacted: BTreeMap<&'static str, u64>,
     /// Values that are base64, encrypted or signed.
     pub(crate) not_searched: u64,
-    /// Their bytes.
+    /// Bytes of these values.
     pub(crate) not_searched_bytes: u64,
 }
 
-/// Kind of the secrets that the user's own list names.
+/// Kind of the secrets in the user's own list.
 const LISTED: &str = "listed";
 
 /// Marker in the place of a secret: nothing in it is searched again.
@@ -69,7 +70,7 @@ static MARKER: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 impl Redactor {
-    /// One that takes out what these patterns find too.
+    /// A redactor that also takes out the matches of these patterns.
     pub(crate) fn with_own(own: Vec<Regex>) -> Self {
         Self { own, ..Self::default() }
     }
@@ -92,7 +93,7 @@ impl Redactor {
         json::Writer::new(self, out)
     }
 
-    /// A text without secrets; `None` if it has none. `key` is the name that it stands under.
+    /// A text without secrets; `None` if it has none. `key` is the name of the value.
     pub(crate) fn value(&mut self, key: Option<&str>, text: &str) -> Option<String> {
         self.nested(key, text, 0)
     }
@@ -113,7 +114,7 @@ impl Redactor {
             return Some(marker(context::ASSIGNMENT));
         }
         let new = new?;
-        // A character that JSON forbids may have gone with a secret: names of values are read as such only now.
+        // A secret may have contained a character that JSON forbids: only now can the names of values be read.
         let is_json = depth < NESTING_MAX && is_json(&new);
         Some(is_json.then(|| self.inner(&new, depth, Literals::Replaced)).flatten().unwrap_or(new))
     }
@@ -126,7 +127,7 @@ impl Redactor {
         String::from_utf8(out).ok().filter(|new| new != text)
     }
 
-    /// A text without secrets, whatever it is; `None` if it has none.
+    /// A text of any form without secrets; `None` if it has none.
     fn text(&mut self, text: &str) -> Option<String> {
         let mut now: Option<String> = None;
         for _ in 0..PASSES_MAX {
@@ -136,7 +137,7 @@ impl Redactor {
         now
     }
 
-    /// Puts markers in the place of all matches of the rules between the markers that there are; `None` if there is none.
+    /// Puts markers in the place of all matches of the rules, outside of existing markers; `None` if there is no match.
     fn pass(&mut self, text: &str) -> Option<String> {
         let plain = Plain::new(text);
         let mut secrets = Vec::new();
@@ -165,17 +166,18 @@ impl Redactor {
     }
 }
 
-/// Texts in texts in texts: every level doubles the escapes, so that nothing real is deeper.
+/// Maximum depth of texts within texts: every level doubles the escapes, so that no real text is deeper.
 const NESTING_MAX: u8 = 8;
 
-/// Maximum number of passes: one may lay bare secrets for the next. The rules of this program settle in two; more are for the user's.
+/// Maximum number of passes: one pass may expose secrets to the next. The rules of this program need two; more are for
+/// the rules of the user.
 const PASSES_MAX: u8 = 8;
 
 fn marker(kind: &str) -> String {
     format!("[redacted:{kind}]")
 }
 
-/// The parts between the markers in `text`.
+/// The parts of `text` between the markers.
 fn segments(text: &str) -> Vec<Range<usize>> {
     let mut segments = Vec::new();
     let mut start = 0;
@@ -207,7 +209,7 @@ fn without(
     left
 }
 
-/// Matches of the user's `pattern` in the part `within` of `text`; a place between two characters cannot be taken out.
+/// Matches of the user's `pattern` in the part `within` of `text`. An empty match cannot be taken out.
 fn listed(pattern: &Regex, text: &str, within: Range<usize>) -> Vec<Secret> {
     let part = text.get(within.clone()).unwrap_or_default();
     let found = pattern.find_iter(part).filter(|found| !found.is_empty());

@@ -1,4 +1,4 @@
-//! Redaction as the program offers it: by its options, of whole messages, and with a report on standard error.
+//! Redaction in the program: by options, of whole messages, with a report on standard error.
 
 mod list;
 mod message;
@@ -12,7 +12,7 @@ use crate::output;
 use crate::redact::{Found, Redactor};
 
 impl Redactor {
-    /// The one that is asked for, if one is.
+    /// The redactor for these options, if redaction is on.
     pub(crate) fn new(args: &RedactArgs) -> Result<Option<Self>> {
         match &args.redact_list {
             Some(path) => Ok(Some(Self::with_own(list::read(path)?))),
@@ -22,12 +22,12 @@ impl Redactor {
 }
 
 impl Found {
-    /// Says on standard error how much was found, and how much was not searched.
+    /// Reports on standard error the number of secrets, and the values that were not searched.
     pub(crate) fn tell(&self) {
         output::tell(self.to_text());
     }
 
-    /// Lets an interrupt say the same about all that was found until then.
+    /// Lets an interrupt print the same report about all findings so far.
     pub(crate) fn tell_on_interrupt(&self) {
         output::set_last_words(self.to_text());
     }

@@ -26,7 +26,7 @@ pub(crate) use rows::{Row, place_of, table};
 /// The report of one conversation. Its fields are the program's JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// Which of many it is, counted from 0.
+    /// The number of the conversation among several, counted from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) conversation: Option<usize>,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -45,19 +45,19 @@ pub(crate) struct Report {
     pub(crate) stable_prefix_tokens: u64,
     pub(crate) budget: Figures,
     pub(crate) goal_missed: bool,
-    /// When it pays, if the prices of the model are known.
+    /// Price and saving of the compaction, if the prices of the model are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pays: Option<Pays>,
     pub(crate) strategies: Vec<String>,
     pub(crate) unchanged_reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) repair: Option<RepairCounts>,
-    /// Hidden and shortened groups, by kind and source: no text of them.
+    /// Hidden and shortened groups, by kind and source, without any text.
     pub(crate) loss: Vec<LossRow>,
-    /// One letter a group: K kept, E kept with shortened parts, D dropped, R replaced by a summary.
+    /// One letter per group: K kept, E kept with shortened parts, D dropped, R replaced by a summary.
     pub(crate) verdicts: String,
     pub(crate) groups_detail: Vec<GroupDetail>,
-    /// Reasons of the verdicts, if they were asked for.
+    /// Reasons of the verdicts, if `--why` is set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) why: Vec<WhyRow>,
     #[serde(skip)]
@@ -80,12 +80,12 @@ pub(crate) struct GroupCounts {
 pub(crate) struct Figures {
     pub(crate) window: u64,
     pub(crate) reserve: u64,
-    /// `None`, in JSON `null`: compact now, whatever the size is.
+    /// `None`, in JSON `null`: compact now, at any size.
     pub(crate) trigger: Option<u64>,
     pub(crate) goal: Option<u64>,
-    /// Size that a pass toward a goal cannot go below.
+    /// The smallest size that a pass toward a goal can reach.
     pub(crate) floor: u64,
-    /// Size that no pass can go below: more than `window - reserve` is infeasible.
+    /// The smallest size that any pass can reach: more than `window - reserve` is infeasible.
     pub(crate) floor_hard: u64,
 }
 
@@ -103,24 +103,24 @@ impl Figures {
     }
 }
 
-/// The steps that made the result legal.
+/// Counts of the repair steps.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct RepairCounts {
     pub(crate) left_out: u64,
     pub(crate) moved: u64,
     pub(crate) aborted: u64,
-    /// Calls without a result, whose result may stand in a message behind them.
+    /// Calls without a result; the result may be in a later message.
     pub(crate) unrecorded: u64,
     pub(crate) merged: u64,
-    /// Messages that the provider's rules ask for where there was none.
+    /// Messages that were inserted because the provider's rules require them.
     pub(crate) put_between: u64,
     pub(crate) without_reasoning: u64,
-    /// Number of rules that are broken all the same.
+    /// Number of violations that are left.
     pub(crate) violations_left: u64,
 }
 
 impl RepairCounts {
-    /// Counts these steps on so many messages.
+    /// Counts the repair steps on `messages` messages.
     pub(crate) fn of(steps: &[Repair], messages: usize) -> Self {
         let (mut counts, mut newest) = (Self { left_out: messages as u64, ..Self::default() }, 0);
         for step in steps {
@@ -143,7 +143,7 @@ impl RepairCounts {
         counts
     }
 
-    /// Whether nothing had to be done.
+    /// Whether no repair step was needed.
     pub(crate) const fn is_none(&self) -> bool {
         let Self { left_out, moved, aborted, unrecorded, merged, put_between, without_reasoning, .. } = *self;
         left_out + moved + aborted + unrecorded + merged + put_between + without_reasoning == 0
@@ -160,7 +160,7 @@ pub(crate) struct GroupDetail {
     pub(crate) verdict: char,
 }
 
-/// Why a group became what it became.
+/// The reason of the verdict on a group.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct WhyRow {
     pub(crate) first: u32,
@@ -172,9 +172,9 @@ pub(crate) struct WhyRow {
 /// Decision about a conversation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Decided<'a> {
-    /// Everything stays as it is, for this reason.
+    /// All messages stay, for this reason.
     Unchanged(&'static str),
-    /// Only results that answer no call go: the rest met the goal, or is protected.
+    /// Only orphans are dropped: the rest meets the goal, or is protected.
     OrphansDropped,
     Planned(&'a Plan<'a>),
 }
@@ -186,7 +186,7 @@ impl<'a> Decided<'a> {
         match outcome {
             None => Self::Unchanged(NOT_DUE),
             Some(Outcome::Planned(plan)) => Self::Planned(plan),
-            // Of a conversation that is nothing else, something has to stay.
+            // If a conversation has only orphans, something must stay.
             Some(_) if misses && (1..own).contains(&index.tokens()) => Self::OrphansDropped,
             Some(Outcome::Unchanged(Unchanged::AtGoal)) if misses => {
                 Self::Unchanged(Unchanged::NothingToDrop.as_str())
@@ -205,7 +205,7 @@ impl<'a> Decided<'a> {
         }
     }
 
-    /// The messages that stay, in their order; `None` if all do.
+    /// The messages that stay, in their order; `None` if all stay.
     pub(crate) fn order(self, index: Index<'_>) -> Option<Vec<u32>> {
         match self {
             Self::Unchanged(_) => None,
@@ -262,12 +262,12 @@ fn counts(details: &[GroupDetail]) -> GroupCounts {
     }
 }
 
-/// Sources of a report.
+/// The inputs of a report.
 #[derive(Debug)]
 pub(crate) struct Facts<'a> {
     pub(crate) index: Index<'a>,
     pub(crate) decided: Decided<'a>,
-    /// The stand-ins of all that the plan shortens.
+    /// The stand-ins of all shortened parts.
     pub(crate) filled: Option<&'a Filled>,
     pub(crate) asked: &'a Asked,
     pub(crate) strategies: &'a Strategies,
@@ -344,7 +344,7 @@ impl Report {
             && self.budget.goal.is_some_and(|goal| self.tokens_after > goal);
     }
 
-    /// When it pays by these prices; `asks` if a model has written what stands in the place of groups.
+    /// Sets price and saving by these prices. `asks` is true if a model has written stand-ins of groups.
     pub(crate) fn set_pays(&mut self, prices: &Prices, asks: bool) {
         if self.messages_before == self.messages_after && self.tokens_before == self.tokens_after {
             return;
@@ -357,7 +357,7 @@ impl Report {
         self.pays = Some(Pays::new(prices, (before, after, self.stable_prefix_tokens), made));
     }
 
-    /// Sets the number of rules that are broken after the repair.
+    /// Sets the number of violations after the repair.
     pub(crate) fn set_violations_left(&mut self, violations: u64) {
         if let Some(repair) = &mut self.repair {
             repair.violations_left = violations;
@@ -375,7 +375,7 @@ pub(crate) fn sum(sizes: &[Tokens]) -> u64 {
     sizes.iter().map(|size| size.as_u64()).sum()
 }
 
-/// `part` of `whole` in percent, for people.
+/// The share of `part` in `whole` in percent, as text.
 pub(crate) fn share(part: u64, whole: u64) -> String {
     match whole {
         0 => "100 %".to_owned(),

@@ -1,4 +1,4 @@
-//! Surroundings of a conversation's messages in a file: the tools of its request, the report on it.
+//! Surroundings of a conversation's messages in a file: the tools of its request, and its usage report.
 
 use epitome::core::{Amount, TokenCounter, Tokens, Usage};
 use epitome::models::measure_tools;
@@ -11,15 +11,15 @@ use crate::transcript::Transcript;
 /// A request, without its messages.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
-    /// `tools`, as they are written.
+    /// `tools`, as in the file.
     tools: Option<String>,
-    /// Usage that the provider reported of it.
+    /// Usage of the request as reported by the provider.
     pub(crate) usage: Option<Usage>,
 }
 
 impl Request {
-    /// Reads the objects that hold the messages: `tools` of the innermost, and the nearest `usage`, beside the messages or in the
-    /// `response` to them.
+    /// Reads the objects around the messages: `tools` of the innermost one, and the nearest `usage`, beside the
+    /// messages or in the `response` to them.
     pub(crate) fn around(transcript: &Transcript<'_>) -> Result<Self> {
         let Transcript::Memory { path, conversation } = transcript else { return Ok(Self::default()) };
         let wire = |error| Failure::wire(path, &error);
@@ -45,7 +45,7 @@ impl Request {
         Ok(request)
     }
 
-    /// Size of the request beside its messages.
+    /// Size of the request without its messages.
     pub(crate) fn overhead(&self, counter: &dyn TokenCounter) -> Result<Amount> {
         let framing = counter.framing();
         let tools = match self.tools.as_deref().filter(|tools| *tools != "null") {

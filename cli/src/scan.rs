@@ -18,13 +18,13 @@ use crate::transcript::Transcript;
 /// The index of a conversation, one position for each message.
 pub(crate) type Index = IndexBuf<Vec<Span>, OpenCallTree, Vec<PartSpan>>;
 
-/// An index without parts, where nothing is planned.
+/// An index without parts, for uses without a plan.
 pub(crate) type Groups = IndexBuf<Vec<Span>, OpenCallTree>;
 
-/// A counter, by the name that was given on the command line.
+/// A token counter that is selected by name.
 pub(crate) type Counter = Box<dyn TokenCounter + Send + Sync>;
 
-/// The counter that is used when none is named.
+/// The name of the default counter.
 pub(crate) const ESTIMATE: &str = "estimate";
 
 /// The counter of this name.
@@ -41,20 +41,20 @@ pub(crate) struct Scan {
     pub(crate) basis: Basis,
     /// The messages that were not counted: their sizes are estimates.
     pub(crate) uncounted: Option<Uncounted>,
-    /// Whether it is to be compacted.
+    /// Whether a compaction is due.
     pub(crate) is_due: bool,
 }
 
-/// Messages that nothing depended on.
+/// Messages that no verdict depends on.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Uncounted {
-    /// Number of them.
+    /// Number of these messages.
     pub(crate) messages: u64,
     /// Lower bound of the whole conversation, in tokens.
     pub(crate) tokens_before_min: u64,
-    /// Upper bound of it.
+    /// Upper bound of the whole conversation, in tokens.
     pub(crate) tokens_before_max: u64,
-    /// Basis of the size after: all that a plan keeps was counted.
+    /// Basis of the size after the compaction: all messages that a plan keeps were counted.
     pub(crate) tokens_after_basis: Basis,
 }
 
@@ -68,7 +68,7 @@ impl Uncounted {
     }
 }
 
-/// Groups and counts a conversation, and asks `asked` for its budget.
+/// Groups and counts a conversation. `asked` makes the budget from the size.
 pub(crate) fn whole(
     transcript: &mut Transcript<'_>,
     counter: &dyn TokenCounter,
@@ -94,9 +94,11 @@ pub(crate) fn whole(
     Ok((Scan { index, sizes, basis, uncounted: None, is_due: asked.is_due(own) }, asked))
 }
 
-/// Groups a conversation and counts of it what the verdicts depend on; the rest has the sizes that `estimator` says.
-/// `None` where that is everything: for strategies that look at more than the total, where something answers no call, because a
-/// report on that needs all sizes, and where results have to be cut to fit.
+/// Groups a conversation, and counts only the messages that verdicts depend on. The sizes of the others come from
+/// `estimator`.
+///
+/// `None` if all messages have to be counted: for strategies that use more than the total, for orphans, because the
+/// report on them needs all sizes, and if results have to be cut to fit.
 pub(crate) fn lazily(
     transcript: &mut Transcript<'_>,
     (counter, estimator): (&dyn TokenCounter, &dyn TokenCounter),
@@ -147,12 +149,12 @@ pub(crate) fn lazily(
     }))
 }
 
-/// Adds a message to an index that nothing is planned from.
+/// Adds a message to an index without plans.
 pub(crate) fn push(index: &mut Groups, message: &impl MessageView, tokens: Tokens) -> Result<()> {
     place(index, message, tokens).map(|_| ())
 }
 
-/// Adds a message to such an index, and returns its place there.
+/// Adds a message to an index without plans, and returns its place there.
 pub(crate) fn place(index: &mut Groups, message: &impl MessageView, tokens: Tokens) -> Result<Placed> {
     placed(index.push(message, tokens))
 }

@@ -1,5 +1,5 @@
-//! The sessions that agents have left in the user's home: see [`AGENTS`] for where each keeps them. Threads of sub-agents that have files of
-//! their own (`agent-ID.jsonl`, files in folders of sessions) are part of a session and not listed.
+//! The sessions of agents in the user's home; [`AGENTS`] has their places. Threads of sub-agents in files of their own
+//! (`agent-ID.jsonl`, files in folders of sessions) are part of a session and are not listed.
 
 mod agents;
 mod latest;
@@ -20,15 +20,15 @@ use agents::{AGENTS, Agent, matches};
 pub(crate) use latest::{LATEST, latest, of_id};
 pub(crate) use project::{Project, Wanted};
 
-/// Number of bytes of a file that are read at a time.
+/// Number of bytes per read.
 pub(crate) const BUFFER_BYTES: usize = 1 << 20;
 
-/// Maximum size of a file without an outline that is read whole for a list or a search. Such sessions have some megabytes;
+/// Maximum size of a file without an outline that a list or a search reads whole. Such sessions have some megabytes;
 /// reading takes three times as much memory.
 pub(crate) const WHOLE_BYTES_MAX: u64 = 256 << 20;
 
-/// Maximum length of a line in a file that is read for a list or a search. The longest of agents have some megabytes, for images;
-/// a line is held while it is read, and a list is to be there in seconds.
+/// Maximum length of a line in a file that a list or a search reads. The longest lines of agents have some megabytes,
+/// because of images. A line is held while it is read, and a list must be ready in seconds.
 pub(crate) const LINE_BYTES_MAX: usize = 32 << 20;
 
 /// A file that holds a session.
@@ -36,10 +36,10 @@ pub(crate) const LINE_BYTES_MAX: usize = 32 << 20;
 pub(crate) struct Found {
     pub(crate) agent: &'static Agent,
     pub(crate) path: PathBuf,
-    /// When it was last written.
+    /// Time of the last write.
     pub(crate) modified: SystemTime,
     pub(crate) bytes: u64,
-    /// Whether it is a regular file: a pipe or a device of that name is listed, and never opened.
+    /// Whether it is a regular file: a pipe or a device with such a name is listed, and never opened.
     pub(crate) is_regular: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// The folders of all agents, by the environment.
+    /// The folders of all agents, from the environment.
     pub(crate) fn all() -> Result<Vec<Self>> {
         let user = env::home_dir().filter(|home| !home.as_os_str().is_empty());
         let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -67,7 +67,7 @@ impl Home {
     }
 }
 
-/// All sessions, the newest first; what cannot be looked into is passed over.
+/// All sessions, the newest first. Folders and files that cannot be read are skipped.
 pub(crate) fn find(homes: &[Home]) -> Vec<Found> {
     let mut found = Vec::new();
     for Home { agent, folder } in homes {
@@ -75,15 +75,16 @@ pub(crate) fn find(homes: &[Home]) -> Vec<Found> {
             walk(agent, folder, sessions, &mut found);
         }
     }
-    // Of two that were written at once, always the same is the first.
+    // The order of sessions with equal times is fixed.
     found.sort_by(|one, other| other.modified.cmp(&one.modified).then_with(|| one.path.cmp(&other.path)));
     found
 }
 
-/// Opens a file of a home. To open a pipe without a writer would wait for ever, and a device may never end.
+/// Opens a file of a home. The opening of a pipe without a writer would wait for ever, and a device may never end.
 ///
 /// # Errors
-/// Also where it is no regular file.
+///
+/// Also fails if it is no regular file.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let regular = |about: fs::Metadata| match about.is_file() {
         true => Ok(()),
@@ -97,10 +98,11 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// All of a file of a home that is read whole.
+/// Reads a whole file of a home.
 ///
 /// # Errors
-/// As [`open`], and where it has more than `bytes_max` bytes.
+///
+/// As [`open`], and if the file has more than `bytes_max` bytes.
 pub(crate) fn read_whole(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -121,7 +123,7 @@ fn walk(agent: &'static Agent, folder: &Path, sessions: &str, found: &mut Vec<Fo
         None => (sessions, None),
     };
     if !pattern.contains('*') {
-        // Nothing else in this folder, which may be the whole home, has to be looked at.
+        // No other entry of this folder, which may be the whole home, has to be read.
         let path = folder.join(pattern);
         match below {
             Some(below) => walk(agent, &path, below, found),
@@ -156,7 +158,7 @@ impl Found {
         self.agent.format
     }
 
-    /// The name of the agent: that of its format.
+    /// The name of the agent, which is that of its format.
     pub(crate) const fn tool(&self) -> &'static str {
         self.format().as_str()
     }

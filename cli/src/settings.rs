@@ -1,4 +1,4 @@
-//! The settings of the user: the environment, and the settings file. Commands that agents start read none.
+//! The settings of the user: the environment, and the settings file. Commands that agents start ignore both.
 
 use core::convert::Infallible;
 use std::env;
@@ -15,10 +15,10 @@ use crate::args::Color;
 use crate::failure::{Failure, Result};
 use crate::streams;
 
-/// The path of the file; an empty one means that there is none.
+/// Environment variable with the path of the file; an empty value means that there is no file.
 const PATH: &str = "EPITOME_CONFIG";
 
-/// The store and the session of `session` commands, if no option names them.
+/// Environment variables of the store and the session of `session` commands, if no option names them.
 const STORE: &str = "EPITOME_STORE";
 const SESSION: &str = "EPITOME_SESSION";
 
@@ -31,12 +31,12 @@ const DELETING: [&str; 3] = ["erase", "prune", "retain"];
 pub(crate) struct Settings {
     /// The store of `session` commands, in the form of `--store`.
     store: Option<String>,
-    /// The file with its key.
+    /// The file with the key of the store.
     key_file: Option<PathBuf>,
     color: Option<Color>,
-    /// The command that shows long texts; an empty one means that none does.
+    /// The command that shows long texts; an empty one means that there is none.
     pub(crate) pager: Option<String>,
-    /// The store and the session in the environment.
+    /// The store and the session from the environment.
     #[serde(skip)]
     named: [Option<String>; 2],
 }
@@ -52,7 +52,7 @@ impl Settings {
         let Some(path) = path() else { return Ok(Self::default()) };
         match fs::read_to_string(&path) {
             Ok(text) => Self::parse(&path, &text),
-            // Only a file that is named must be there.
+            // Only a file that the environment names must exist.
             Err(error) if is_out_of_reach(error.kind()) && env::var_os(PATH).is_none() => Ok(Self::default()),
             Err(error) => Err(Failure::io(&path, &error).during("settings file")),
         }
@@ -64,7 +64,7 @@ impl Settings {
                 .span()
                 .and_then(|span| text.get(..span.start))
                 .map_or(0, |before| before.matches('\n').count());
-            // A value in the wrong place may hold a password.
+            // A value in the wrong place may contain a password.
             let why =
                 if error.message().contains("://") { "not a value of this key" } else { error.message() };
             let path = path.display();
@@ -73,14 +73,14 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The command line with these defaults, and with those of the environment.
+    /// The command line with these settings as defaults, and with those of the environment.
     pub(crate) fn defaults_of(&self, command: Command) -> Command {
         let [store, session] = self.named.clone();
         let store = store.or_else(|| self.store.clone());
         command.mut_subcommand("session", |command| {
             let names: Vec<_> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
             names.into_iter().fold(command, |command, name| {
-                // A command that deletes texts is told which.
+                // A command that deletes texts needs an explicit session.
                 let session = session.clone().filter(|_| !DELETING.contains(&&*name));
                 command.mut_subcommand(name, |one| {
                     with_default(with_default(one, "store", store.clone()), "session", session)
@@ -89,13 +89,13 @@ impl Settings {
         })
     }
 
-    /// The color that is asked for: by an option, else here, unless the environment wants none.
+    /// The color of the option, else of the settings file, unless the environment forbids colors.
     pub(crate) fn color(&self, asked: Color, matches: &ArgMatches) -> Color {
         let is_given = matches.value_source("color") == Some(ValueSource::CommandLine);
         self.color.filter(|_| !is_given && !streams::is_plain()).unwrap_or(asked)
     }
 
-    /// Remembers the key of the store that is named here, for [`key_file_of`].
+    /// Stores the key file of the store in the settings, for [`key_file_of`].
     pub(crate) fn keep_key_file(&self) {
         if let (Some(store), Some(key_file)) = (&self.store, &self.key_file) {
             let Ok(store) = store_url(store);
@@ -112,7 +112,7 @@ pub(crate) fn key_file_of(store: &str) -> Option<&'static Path> {
 /// The store in the settings file, and the file with its key.
 static KEY_FILE: OnceLock<(String, PathBuf)> = OnceLock::new();
 
-/// Whether there is no such file for this user.
+/// Whether the error means that this user has no such file.
 const fn is_out_of_reach(kind: io::ErrorKind) -> bool {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
 
@@ -127,7 +127,7 @@ fn with_default(command: Command, name: &str, value: Option<String>) -> Command 
     }
 }
 
-/// The URL of a store with the user's folder in the place of `~/`, which no shell replaces behind a colon.
+/// The URL of a store, with the user's folder in the place of `~/`, which no shell replaces after a colon.
 pub(crate) fn store_url(url: &str) -> core::result::Result<String, Infallible> {
     Ok(match url.split_once(':') {
         Some((kind @ ("sqlite" | "jsonl"), path)) => format!("{kind}:{}", in_home(path)),
@@ -141,7 +141,7 @@ fn in_home(path: &str) -> String {
     home.map_or_else(|| path.to_owned(), |path| path.to_string_lossy().into_owned())
 }
 
-/// The value of an environment variable; an empty one counts as none.
+/// The value of an environment variable; an empty one counts as not set.
 fn named(name: &str) -> Result<Option<String>> {
     let value = env::var_os(name).filter(|value| !value.is_empty());
     value
@@ -154,7 +154,7 @@ fn path() -> Option<PathBuf> {
     if let Some(path) = named(PATH) {
         return Some(path).filter(|path| !path.as_os_str().is_empty());
     }
-    // A relative one is invalid by the specification of these folders.
+    // The specification of these folders makes a relative path invalid.
     let folder = named("XDG_CONFIG_HOME").filter(|folder| folder.is_absolute());
     let folder =
         folder.or_else(|| env::home_dir().filter(|home| home.is_absolute()).map(|home| home.join(".config")));

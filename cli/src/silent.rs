@@ -1,11 +1,11 @@
-//! Messages without any content that can be read: the program goes on, and says which they are.
+//! Messages without any readable content: the program reports them and goes on.
 
 use epitome::core::message::{MessageView, Role};
 
 use crate::amount::counted;
 use crate::output;
 
-/// The messages of one conversation that have no parts.
+/// The messages of one conversation that have no parts, and their number.
 #[derive(Debug, Default)]
 pub(crate) struct Silent {
     first: Vec<(u64, Role)>,
@@ -13,7 +13,7 @@ pub(crate) struct Silent {
 }
 
 impl Silent {
-    /// Looks at the message with this number.
+    /// Checks the message with this number.
     pub(crate) fn look(&mut self, at: u64, message: &(impl MessageView + ?Sized)) {
         let mut says_nothing = true;
         message.for_each_part(&mut |_| says_nothing = false);
@@ -25,7 +25,8 @@ impl Silent {
         }
     }
 
-    /// Says on standard error which they are, if there are any. `place` is where the conversation stands in its file, or empty.
+    /// Reports these messages on standard error, if there are any. `place` is the place of the conversation in its
+    /// file, or empty.
     pub(crate) fn tell(&self, place: &str) {
         let words = "no content that can be read";
         let at = if place.is_empty() { "" } else { " at " };
@@ -46,5 +47,5 @@ impl Silent {
     }
 }
 
-/// Number of them that are named: enough to look at, and still one line.
+/// Maximum number of messages that are named, so that the report stays one line.
 const NAMED_MAX: usize = 5;

@@ -30,7 +30,7 @@ impl Strategies {
         Ok(Self { names: spec.stages(), spec, made })
     }
 
-    /// The lists that were named, or else `default`, for a command that asks no model.
+    /// The named lists, or else `default`, for a command without a model.
     pub(crate) fn without_model(named: &[String], default: &[&str], command: &str) -> Result<Vec<Self>> {
         let parsed: Vec<_> = match named {
             [] => default.iter().map(|list| Self::parse(list)).collect::<Result<_>>()?,
@@ -45,12 +45,12 @@ impl Strategies {
         }
     }
 
-    /// Each with its parameters.
+    /// The names of the strategies, each with its parameters.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Whether a summarizer has to write something.
+    /// Whether a strategy needs a summarizer.
     pub(crate) fn summarize(&self) -> bool {
         self.spec.summarizes()
     }
@@ -64,12 +64,12 @@ impl Strategies {
         Ok(Self { names: self.names.clone(), spec: self.spec.clone(), made: self.spec.strategy(texts) })
     }
 
-    /// Calls `run` with the first `stages` of them.
+    /// Calls `run` with the first `stages` strategies.
     pub(crate) fn with_first<T>(&self, stages: usize, run: impl FnOnce(&dyn Strategy) -> T) -> T {
         run(&self.made.first(stages))
     }
 
-    /// Calls `run` with all of them as one strategy.
+    /// Calls `run` with all strategies as one.
     pub(crate) fn with<T>(&self, run: impl FnOnce(&dyn Strategy) -> T) -> T {
         run(&self.made)
     }

@@ -17,7 +17,7 @@ struct Streams {
 }
 
 thread_local! {
-    /// The streams of the call that this thread is in; `None` where they are those of the process.
+    /// The streams of the call on this thread; `None` if they are those of the process.
     static STREAMS: RefCell<Option<Streams>> = const { RefCell::new(None) };
 }
 
@@ -39,12 +39,12 @@ pub(crate) fn is_out_colored() -> bool {
     }
 }
 
-/// Whether the environment wants no colors.
+/// Whether the environment forbids colors.
 pub(crate) fn is_plain() -> bool {
     is_dumb() || env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty())
 }
 
-/// Whether the terminal can only print.
+/// Whether the terminal can only print text.
 pub(crate) fn is_dumb() -> bool {
     env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
@@ -52,7 +52,7 @@ pub(crate) fn is_dumb() -> bool {
 /// Runs `call` with `input` as its standard input. Returns its value, its standard output and its standard error.
 pub(crate) fn in_memory<T>(input: Vec<u8>, call: impl FnOnce() -> T) -> (T, Vec<u8>, Vec<u8>) {
     let streams = Streams { input, ..Streams::default() };
-    // Also after a panic the thread has its own streams again, or those of the call around this one.
+    // After a panic too, the thread has its own streams again, or those of the outer call.
     let guard = Restore(STREAMS.replace(Some(streams)));
     let value = call();
     let Streams { out, err, .. } = STREAMS.take().unwrap_or_default();
@@ -60,7 +60,7 @@ pub(crate) fn in_memory<T>(input: Vec<u8>, call: impl FnOnce() -> T) -> (T, Vec<
     (value, out, err)
 }
 
-/// Gives a thread the streams back that it had.
+/// Restores the previous streams of a thread.
 struct Restore(Option<Streams>);
 
 impl Drop for Restore {

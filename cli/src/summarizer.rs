@@ -1,4 +1,4 @@
-//! The model that writes summaries: an endpoint that speaks Chat Completions.
+//! The model that writes summaries, at an endpoint of Chat Completions.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::args::SummaryArgs;
 use crate::failure::{Failure, Result, code};
 use crate::strategy::Strategies;
 
-/// Environment variable of the key. It has a name of its own, so that no key is sent to an address that it is not for.
+/// Environment variable of the key. It has a name of its own, so that no other key is sent to this address.
 const KEY: &str = "EPITOME_SUMMARIZER_KEY";
 
 /// The model that writes summaries, and the subject that they should attend to most.
@@ -61,8 +61,8 @@ pub(crate) fn check(strategies: &Strategies, summarizer: Option<&Prompted>) -> R
     }
 }
 
-/// Has the summaries and digests of a plan written, in its order. `messages` are those of its index, by position;
-/// `late` knows the answers that are news to the summaries in a span.
+/// Writes the summaries and digests of a plan, in its order. `messages` are those of its index, by position. `late`
+/// returns the answers that are new to the summaries in a gap.
 pub(crate) fn write(
     plan: &Plan<'_>,
     messages: &[&Message],
@@ -81,7 +81,7 @@ pub(crate) fn write(
     written.collect()
 }
 
-/// Has the document of a handoff written: without a summarizer, of the messages alone.
+/// Writes the document of a handoff; without a summarizer, from the messages alone.
 pub(crate) fn handoff(
     messages: &[&Message],
     summarizer: Option<&Prompted>,
@@ -97,7 +97,7 @@ pub(crate) fn handoff(
     })
 }
 
-/// The writer of a summary, and the messages in whose place it stands.
+/// The writer of a summary, and the messages that it replaces.
 fn place(gap: &SummaryGap<'_>) -> String {
     let who = match gap.writer {
         Writer::Digest => "--strategy: the digest",
@@ -109,7 +109,8 @@ fn place(gap: &SummaryGap<'_>) -> String {
     format!("{who} of messages {first} to {last}")
 }
 
-/// The address of the resource: of a base like `https://api.openai.com/v1`, the resource below it. A query stays behind it.
+/// The address of the resource. For a base like `https://api.openai.com/v1`, it is the resource below the base. A query
+/// stays at the end.
 fn endpoint(url: &str) -> Result<String> {
     if !url.starts_with("https://") && !url.starts_with("http://") {
         return Err(Failure::input("--summarizer: expected an address like https://api.openai.com/v1"));
@@ -123,7 +124,7 @@ fn endpoint(url: &str) -> Result<String> {
 
 const RESOURCE: &str = "/chat/completions";
 
-/// Speaks Chat Completions.
+/// A client of Chat Completions.
 struct Client {
     url: String,
     key: Option<String>,
@@ -153,7 +154,8 @@ impl ChatClient for Client {
     }
 }
 
-/// The kind of an error that the endpoint tells of. Its message may hold what was said.
+/// The kind of an error from the endpoint. The message of the error is left out, because it may contain text of the
+/// conversation.
 fn told(answer: &Value) -> String {
     let words = ["/error/type", "/error/code"].map(|at| answer.pointer(at).and_then(Value::as_str));
     let plain = |word: &&str| {
@@ -164,7 +166,7 @@ fn told(answer: &Value) -> String {
 
 #[cfg(feature = "http")]
 mod http {
-    //! Over HTTP.
+    //! The client over HTTP.
 
     use core::time::Duration;
     use std::thread;
@@ -183,7 +185,7 @@ mod http {
 
     #[expect(clippy::unnecessary_wraps, reason = "a program without the feature has no agent")]
     pub(super) fn agent() -> Result<Agent> {
-        // A redirection would take the key elsewhere.
+        // A redirect would send the key to another address.
         let config = Agent::config_builder()
             .timeout_global(Some(TIMEOUT))
             .max_redirects(0)
@@ -192,12 +194,12 @@ mod http {
         Ok(config.build().new_agent())
     }
 
-    /// Asks on a thread of its own, so that whoever waits for an answer, or for several, can give up in between.
+    /// Sends the request on a thread of its own, so that a caller that waits for one or several answers can stop early.
     pub(super) async fn post(agent: &Agent, url: &str, key: Option<&str>, body: String) -> Answer {
         let (agent, url, key) = (agent.clone(), url.to_owned(), key.map(str::to_owned));
         let (answer, answered) = oneshot::channel();
         thread::Builder::new().name("summarizer".into()).spawn(move || {
-            // A caller that has given up hears nothing of it.
+            // A caller that has stopped waiting receives nothing.
             let _ = answer.send(ask(&agent, &url, key.as_deref(), body));
         })?;
         answered.await?
@@ -262,7 +264,7 @@ mod tests {
         assert!(endpoint("api.openai.com").unwrap_err().message().contains("expected an address"));
     }
 
-    /// The deadline of a summary holds only if the call does not block whoever watches the clock.
+    /// The deadline of a summary holds only if the call does not block the task that watches the clock.
     #[cfg(feature = "http")]
     #[test]
     fn who_waits_for_an_answer_can_give_up() {
@@ -273,7 +275,7 @@ mod tests {
 
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = endpoint(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
-        // An endpoint that thinks until the test hangs up.
+        // An endpoint that does not answer until the test closes the connection.
         let (hang_up, told) = mpsc::channel::<()>();
         thread::spawn(move || listener.accept().map(|_connection| told.recv()));
         let client = Client { url, key: None, http: http::agent().unwrap() };

@@ -1,5 +1,5 @@
-//! The conversations of a file: read whole, or, for JSONL of messages, line by line so that memory does not grow with
-//! the file.
+//! The conversations of a file. The file is read whole. JSONL of messages is read line by line, so that memory does not
+//! grow with the file.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -34,13 +34,13 @@ pub(crate) use beside::Other;
 pub(crate) use one::Transcript;
 pub(crate) use view::View;
 
-/// A file whose conversations are to be read.
+/// An input file with conversations.
 #[derive(Debug)]
 pub(crate) struct Input {
     path: PathBuf,
     text: Text,
     args: InputArgs,
-    /// Whether the end of its last line was missing, and the line was left out.
+    /// Whether the last line was incomplete and was left out.
     is_cut: bool,
 }
 
@@ -49,14 +49,14 @@ enum Text {
     Memory(String),
     /// JSONL, one message per line, in a file that can be read twice.
     Lines(File),
-    /// Another format than Chat Completions.
+    /// A format other than Chat Completions.
     Read(Box<wire::Transcript>),
-    /// A session file, of which one conversation is only to be looked at.
+    /// A session file of which one conversation is only read, not written.
     Session(File, Format),
 }
 
-/// Maximum number of messages of all conversations of one file with `--each`. Branches repeat what they share, so that a file of
-/// a megabyte may have tens of millions; this many take about a gigabyte.
+/// Maximum number of messages of all conversations of one file with `--each`. Branches repeat the messages that they
+/// share, so that a file of a megabyte may have tens of millions. This number takes about a gigabyte.
 const EACH_MESSAGES_MAX: usize = 4 << 20;
 
 /// Name of standard input.
@@ -68,7 +68,7 @@ impl Input {
         Self::open_as(args, Use::Any)
     }
 
-    /// Opens the file only to look at it: then a session file of lines is not held either.
+    /// Opens the file only for reading its messages: a session file of lines is then not held either.
     pub(crate) fn open_to_look(args: &InputArgs) -> Result<Self> {
         Self::open_as(args, Use::Look)
     }
@@ -111,8 +111,8 @@ impl Input {
         Self::from_bytes(path, bytes, args)
     }
 
-    /// A session without its last line, if that is unfinished: an agent writes its session while it works, and skips such a line when it reads
-    /// the session again. `head` is the beginning of the file, which has this size.
+    /// A session without its last line, if that line is incomplete. An agent writes its session while it works, and
+    /// skips such a line when it reads the session again. `head` is the beginning of the file, and `size` its size.
     fn unfinished(
         file: &mut File,
         path: &Path,
@@ -130,8 +130,8 @@ impl Input {
         Ok(Some(Self { is_cut: true, ..session }))
     }
 
-    /// The arguments with the path of a file in the place of `latest` and of the id of a session, and the format of the agent that
-    /// wrote it.
+    /// The arguments with the path of a file in the place of `latest` or of the id of a session, and with the format of
+    /// the agent that wrote the file.
     pub(crate) fn resolve(args: &InputArgs) -> Result<Cow<'_, InputArgs>> {
         if args.file.is_none() {
             check_piped()?;
@@ -195,7 +195,7 @@ impl Input {
         &self.args
     }
 
-    /// Fails if `output` would replace a file of which the last line was left out.
+    /// Fails if `output` would replace a file whose last line was left out.
     pub(crate) fn check_replaced(&self, output: &Path) -> Result<()> {
         let is_same = || {
             fs::canonicalize(output).ok().is_some_and(|out| fs::canonicalize(&self.path).ok() == Some(out))
@@ -209,7 +209,7 @@ impl Input {
         }
     }
 
-    /// Whether its format may refuse what is to be written. Where messages are texts of their own, each can be written.
+    /// Whether the format may refuse a message. A format in which messages are separate texts accepts all.
     pub(crate) const fn may_refuse(&self) -> bool {
         matches!(self.text, Text::Read(_))
     }
@@ -220,7 +220,7 @@ impl Input {
         format!("{}{at}{pointer}", self.path.display())
     }
 
-    /// The one conversation that was asked for.
+    /// The one conversation that the options select.
     pub(crate) fn conversation(&self, args: &InputArgs) -> Result<Transcript<'_>> {
         let text = match &self.text {
             Text::Lines(file) => return Ok(Transcript::Lines(LineFile::new(&self.path, file)?)),
@@ -241,7 +241,7 @@ impl Input {
         if is_of_lines { failure.advise("--each reads the same place in each line") } else { failure }
     }
 
-    /// The conversations that were asked for: all with `--each`, else the one.
+    /// The conversations that the options select: all with `--each`, else one.
     pub(crate) fn transcripts(&self, args: &InputArgs) -> Result<Vec<Transcript<'_>>> {
         match args.part.each {
             true => self.each(args),
@@ -266,7 +266,7 @@ impl Input {
             let element = element?;
             at.as_ref().map_or_else(|| Ok(element.clone()), |at| element.at(at))?.conversation()
         });
-        // As an export has them, conversations in which nothing was said are among the others.
+        // An export also has conversations without messages.
         let found = conversations.map(|found| {
             let conversation = found.map_err(refused)?;
             Ok(Transcript::Memory { path: &self.path, conversation })
@@ -277,7 +277,7 @@ impl Input {
         }
     }
 
-    /// Writes the file with other conversations in the places of `found`, which are all of [`Input::each`] or the one of
+    /// Writes the file with other conversations in the places of `found`: all of [`Input::each`], or the one of
     /// [`Input::conversation`]. `write` writes the nth.
     pub(crate) fn splice(
         &self,
@@ -340,14 +340,14 @@ impl Input {
     }
 }
 
-/// The bytes of the whole lines of a session file. An agent writes its session while it works.
+/// The number of bytes of the complete lines of a session file, which an agent may be writing.
 pub(crate) fn whole_bytes(file: &mut File, path: &Path) -> Result<u64> {
     let size = file.metadata().map_err(|error| Failure::io(path, &error))?.len();
     let head = head::read(file, path)?;
     Ok(tail::whole_lines(file, (&head, size), path)?.unwrap_or(size))
 }
 
-/// The files that are given; standard input if there are none.
+/// The given files; standard input if there are none.
 pub(crate) fn files(given: &[PathBuf]) -> Result<Cow<'_, [PathBuf]>> {
     if !given.is_empty() {
         return Ok(Cow::Borrowed(given));
@@ -356,7 +356,7 @@ pub(crate) fn files(given: &[PathBuf]) -> Result<Cow<'_, [PathBuf]>> {
     Ok(Cow::Owned(vec![PathBuf::from("-")]))
 }
 
-/// Fails if nobody has piped a transcript in.
+/// Fails if standard input is a terminal.
 fn check_piped() -> Result<()> {
     match streams::is_in_terminal() {
         true => Err(Failure::input(
@@ -366,7 +366,7 @@ fn check_piped() -> Result<()> {
     }
 }
 
-/// All of standard input: there to be read once.
+/// All of standard input, which can be read only once.
 pub(crate) fn stdin() -> Result<Vec<u8>> {
     head::fill(&mut *streams::input(), Vec::new(), Path::new(STDIN))
 }

@@ -1,20 +1,20 @@
-//! Texts of a transcript, made safe for a terminal: nothing in them moves the cursor, changes a colour, hides or turns
-//! around what is beside it.
+//! Makes texts of a transcript safe for a terminal: nothing in them moves the cursor, changes a colour, or hides or
+//! reverses other text.
 
 use core::fmt::Write as _;
 
-/// A text that may be printed: foreign texts in it are shown, not obeyed. It is the only way to standard output and standard
-/// error for anything but a transcript.
+/// A text that may be printed: control characters of foreign texts are shown, not obeyed. Everything except a
+/// transcript reaches standard output and standard error in this type.
 #[derive(Debug, Default)]
 pub(crate) struct Printable(String);
 
 impl Printable {
-    /// Adds a drawing of our own, which may have colours.
+    /// Adds a drawing of the program, which may have colours.
     pub(crate) fn push_drawing(&mut self, drawing: &str) {
         self.0 += drawing;
     }
 
-    /// Adds a text.
+    /// Adds a text and makes it safe.
     pub(crate) fn push(&mut self, text: &str) {
         self.0 += &lines(text);
     }
@@ -30,12 +30,12 @@ impl<T: AsRef<str>> From<T> for Printable {
     }
 }
 
-/// `text` on one line: breaks and tabs are shown too.
+/// `text` on one line: line breaks and tabs are shown too.
 pub(crate) fn line(text: &str) -> String {
     shown(text, |_| false)
 }
 
-/// `text` on its lines: breaks and tabs stay.
+/// `text` on its lines: line breaks and tabs stay.
 pub(crate) fn lines(text: &str) -> String {
     let stays = |one: char| matches!(one, '\n' | '\t');
     if text.contains('\r') { shown(&text.replace("\r\n", "\n"), stays) } else { shown(text, stays) }
@@ -46,7 +46,7 @@ fn shown(text: &str, stays: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     loop {
-        // Nearly every text is plain: that is copied in one piece.
+        // Nearly every text is plain, and is copied in one piece.
         let plain = text.bytes().skip(at).take_while(is_plain).count();
         let (passed, rest) = text.split_at_checked(at.saturating_add(plain)).unwrap_or((text, ""));
         out.push_str(passed.get(at..).unwrap_or_default());
@@ -58,7 +58,7 @@ fn shown(text: &str, stays: impl Fn(char) -> bool) -> String {
             _ if shows => out.push(one),
             '\0'..='\x1f' => out.push(picture(one)),
             _ if is_obeyed(one) => {
-                // As JSON escapes it, so that JSON stays the same JSON. Writing into a text does not fail.
+                // The escape of JSON, so that JSON keeps its meaning. Writing into a text does not fail.
                 for unit in one.encode_utf16(&mut [0; 2]) {
                     let _ = write!(out, "\\u{unit:04x}");
                 }
@@ -77,9 +77,11 @@ fn picture(control: char) -> char {
 /// First of the symbols of the control characters: Unicode's block Control Pictures.
 const PICTURES: u32 = 0x2400;
 
-/// Whether a terminal obeys a character, or does not show it, beside the first controls of ASCII: the later controls, breaks of
-/// lines and paragraphs, marks that turn the direction of writing (<https://trojansource.codes>), and all characters without a
-/// width in which a text can be hidden. Joiners stay: scripts and emoji are written with them.
+/// Whether a terminal obeys a character, or does not show it, besides the first controls of ASCII.
+///
+/// These are the later controls, breaks of lines and paragraphs, marks that turn the direction of writing
+/// (<https://trojansource.codes>), and all characters without a width in which a text can be hidden. Joiners stay,
+/// because scripts and emoji need them.
 const fn is_obeyed(one: char) -> bool {
     let is_control = matches!(one, '\x7f'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}');
     is_control || is_ignorable(one) && !matches!(one, '\u{200c}' | '\u{200d}')
@@ -109,8 +111,8 @@ const fn is_ignorable(one: char) -> bool {
     )
 }
 
-/// Whether `one`, between `before` and `after`, asks for the picture of a sign that is also a letter, as in `❤️` and `1️⃣`: there it
-/// is seen. Anywhere else it is not.
+/// Whether `one`, between `before` and `after`, selects the picture of a sign that is also a letter, as in `❤️` and
+/// `1️⃣`. There it is visible, anywhere else it is not.
 fn selects_emoji(before: char, one: char, after: &str) -> bool {
     one == '\u{fe0f}'
         && match before {
@@ -123,7 +125,7 @@ fn selects_emoji(before: char, one: char, after: &str) -> bool {
         }
 }
 
-/// `text` with its runs of base64 as their size: they say nothing to a reader, and a terminal is full of one.
+/// `text` with the size of each run of base64 in its place: base64 is useless to a reader, and fills a terminal.
 pub(crate) fn without_base64(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut rest, mut run) = (text, 0);
@@ -139,7 +141,7 @@ pub(crate) fn without_base64(text: &str) -> String {
     out
 }
 
-/// Adds the run at the beginning of `rest` and the `more` bytes behind it to `out`; what is left.
+/// Adds the run at the beginning of `rest` and the `more` bytes after it to `out`. Returns the rest.
 fn close<'a>(rest: &'a str, run: usize, more: usize, out: &mut String) -> &'a str {
     let (blob, after) = rest.split_at_checked(run).unwrap_or((rest, ""));
     match is_blob(blob) {
@@ -155,7 +157,7 @@ const fn is_base64(one: char) -> bool {
     matches!(one, 'A'..='Z' | 'a'..='z' | '0'..='9' | '+' | '/' | '=' | '-' | '_')
 }
 
-/// Whether a run is longer than any word or path, and has all three kinds of characters that base64 is made of.
+/// Whether a run is longer than any word or path, and has capitals, small letters and digits, as base64 has.
 fn is_blob(run: &str) -> bool {
     let has = |kind: fn(&u8) -> bool| run.bytes().any(|byte| kind(&byte));
     run.len() >= BLOB_CHARS_MIN
@@ -164,7 +166,7 @@ fn is_blob(run: &str) -> bool {
         && has(u8::is_ascii_digit)
 }
 
-/// Longer than hashes, keys and paths are; an icon of 16 by 16 pixels is longer.
+/// Minimum length of a run of base64: longer than hashes, keys and paths, and shorter than an icon of 16 by 16 pixels.
 const BLOB_CHARS_MIN: usize = 256;
 
 #[cfg(test)]
@@ -232,7 +234,7 @@ mod tests {
             let left = left(&shown);
             assert!(left.chars().all(|one| matches!(one, '\n' | '\t')), "{left:?}");
         }
-        // A variation is chosen once, of a sign that has one.
+        // A variation selector is valid once, after a sign with a variation.
         assert_eq!(line("a\u{fe0f}❤\u{fe0f}\u{fe0f}1\u{fe0f}"), "a\\ufe0f❤\u{fe0f}\\ufe0f1\\ufe0f");
         assert_eq!(line("a\u{1b}[31mb\n\u{7f}"), "a␛[31mb␊\\u007f");
         assert_eq!(lines("a\r\nb\rc\t\u{202e}"), "a\nb␍c\t\\u202e");

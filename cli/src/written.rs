@@ -1,4 +1,4 @@
-//! Written files, read again and compared with the plan before they replace anything.
+//! Written files, which are read again and compared with the plan before they replace anything.
 
 use core::hash::{Hash, Hasher as _};
 use std::collections::HashMap;
@@ -15,20 +15,20 @@ use crate::failure::{Failure, Result, code};
 use crate::output::Draft;
 use crate::transcript::Transcript;
 
-/// Content of a conversation: a digest for each part of its messages. The distribution of parts over messages is the format's
-/// own: some join what others part.
+/// Content of a conversation: a digest for each part of its messages. The distribution of parts over messages depends
+/// on the format: some formats merge messages that others split.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     /// The number of the message, and the digest.
     parts: Vec<(u32, u64)>,
     messages: u32,
     ids: AssignedIds,
-    /// The readable reasoning that the last part is the end of, if formats may join it with what comes before.
+    /// The readable reasoning that ends with the last part, if formats may merge it with the part before.
     reasoning: Option<String>,
 }
 
-/// The ids that a reader gave to calls without one in the text, numbered in the order of the calls: a message left out before a
-/// call changes its id, and not its number among the calls that stay.
+/// The ids that a reader gave to calls without one in the text, numbered in the order of the calls. A message left out
+/// before a call changes the id of the call, but not its number among the calls that stay.
 #[derive(Debug, Default)]
 struct AssignedIds(HashMap<String, usize>);
 
@@ -45,27 +45,27 @@ impl AssignedIds {
     }
 }
 
-/// Exactness with which a conversation is known before it is written.
+/// Exactness of the comparison with the written conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exactness {
     /// All contents.
     Whole,
-    /// All contents in the form of another format, which has ids of its own, one form for arguments without any, and its own parts for
-    /// reasoning and for the texts of a result.
+    /// All contents, in the form of another format. That has its own ids, one form for empty arguments, and its own
+    /// parts for reasoning and for the texts of a result.
     Converted,
-    /// Roles and kinds of the parts in their order: the texts are changed on their way out.
+    /// Roles and kinds of the parts in their order: the texts are changed in the output.
     Kinds,
-    /// Nothing but that the text can be read.
+    /// Only that the text can be read.
     Readable,
 }
 
-/// The plan for a file: its conversations, and the way to read it.
+/// The plan for a file: its conversations, and the options for reading it.
 #[derive(Debug)]
 pub(crate) struct Expected {
     pub(crate) conversations: Vec<Said>,
     pub(crate) exactness: Exactness,
     pub(crate) reader: InputArgs,
-    /// The rules that it was repaired for, and how many breaches of them the plan leaves.
+    /// The profile of the repair, and the number of violations that the plan leaves.
     pub(crate) rules: Option<(Profile, u64)>,
 }
 
@@ -108,7 +108,7 @@ impl Said {
         });
     }
 
-    /// The first message of `self` that `other` does not say; `None` if both say the same.
+    /// The first message of `self` that differs from `other`; `None` if both have the same content.
     fn difference(&self, other: &Self) -> Option<u32> {
         let pairs = self.parts.iter().zip(&other.parts);
         let differs = pairs.clone().find(|((_, own), (_, read))| own != read).map(|((number, _), _)| *number);
@@ -120,7 +120,8 @@ impl Said {
     }
 }
 
-/// Speaker of a part: a result is a tool's, whatever the role of the message around it; any other part beside it is the user's.
+/// Speaker of a part. A result belongs to the tool, in a message of any role. Any other part of a message with the role
+/// tool belongs to the user.
 const fn speaker(role: Role, part: PartView<'_>) -> &'static str {
     match (part, role) {
         (PartView::ToolResult(_), _) => "tool",
@@ -155,13 +156,13 @@ fn add(part: PartView<'_>, exactness: Exactness, ids: &mut AssignedIds, digest: 
                 false => result.content.for_each_part(&mut |part| add(part, exactness, ids, digest)),
             }
         }
-        // What is not told of a picture (its kind of file, its detail) the reader of the target fills in.
+        // The reader of the target fills in the missing facts about media, such as the kind of file and the detail.
         PartView::Media(media) if is_converted => media.kind.hash(digest),
         other => format!("{other:?}").hash(digest),
     }
 }
 
-/// The arguments of a call as a value: without any, an object without fields.
+/// The arguments of a call as a value; empty arguments are an object without fields.
 fn arguments(text: &str) -> Value {
     match serde_json::from_str(text) {
         Ok(Value::Null) | Err(_) if text.trim().is_empty() || text == "null" => Value::Object(Map::new()),
@@ -181,7 +182,7 @@ fn joined(content: &dyn Parts) -> (String, usize) {
 }
 
 impl Expected {
-    /// Reads the draft of `path` again, and refuses one that says something else.
+    /// Reads the draft of `path` again, and refuses a draft with another content than the plan.
     pub(crate) fn check(&self, draft: &Draft, path: &Path) -> Result<()> {
         let why = match self.read(draft) {
             Ok(read) => match self.difference(&read) {
@@ -202,7 +203,8 @@ impl Expected {
         Err(Failure::new(code::UNFAITHFUL, format!("{place}: nothing was written, because {why}; {advice}")))
     }
 
-    /// Whether more rules are broken than the plan breaks: a format may part again what a repair has joined.
+    /// The reason to refuse the draft, if it violates more rules than the plan: a format may split messages that a
+    /// repair has merged.
     fn more_breaches(&self, draft: &Draft) -> Result<Option<String>> {
         let Some((profile, planned)) = self.rules else { return Ok(None) };
         let input = draft.open(&self.reader)?;

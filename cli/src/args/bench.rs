@@ -45,7 +45,7 @@ pub(crate) struct BenchArgs {
 }
 
 impl BenchArgs {
-    /// Budget options that `compact` would have.
+    /// The budget options in the form of those of `compact`.
     pub(crate) fn budget(&self) -> BudgetArgs {
         BudgetArgs {
             window: self.window,

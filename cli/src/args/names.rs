@@ -5,7 +5,7 @@ use epitome::compactors::StrategySpec;
 use epitome::core::Profile;
 use epitome::wire::{CONVERSION_TARGETS, Format};
 
-/// The format that was named; `None` for the format that the file looks like.
+/// The format from the command line; `None` for a detection of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct From(pub(crate) Option<Format>);
 
@@ -36,5 +36,5 @@ pub(super) fn strategies() -> String {
     rows.collect::<Vec<_>>().join(", ")
 }
 
-/// Stands for the format that the file looks like.
+/// The name that asks for a detection of the format.
 const AUTO: &str = "auto";

@@ -57,7 +57,7 @@ pub(crate) struct ScopeArgs {
 }
 
 impl ScopeArgs {
-    /// The store that is asked for.
+    /// The store from the command line, if one was given.
     pub(crate) fn store(&self) -> Option<StoreArgs> {
         self.store.given()
     }
@@ -72,7 +72,7 @@ pub(crate) struct McpArgs {
     pub(crate) redact: RedactArgs,
 }
 
-/// Messages of a session, from a number to another.
+/// A range of message numbers of a session, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Numbers {
     pub(crate) first: u64,

@@ -28,7 +28,7 @@ pub(crate) struct ShowArgs {
 
 fn pattern(text: &str) -> Result<Regex, String> {
     Regex::new(text).map_err(|error| match error {
-        // Its own words draw the place on several lines.
+        // The error of the crate shows the place on several lines; its last line has the reason.
         regex::Error::Syntax(why) => {
             why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
         }

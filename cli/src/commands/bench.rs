@@ -33,9 +33,9 @@ struct Bench {
     tokens: u64,
     token_basis: Basis,
     tokenizer: String,
-    /// Bytes of the text that was read, with all that stands around the conversations in it.
+    /// Bytes of the whole text, including everything around its conversations.
     bytes: u64,
-    /// Goal of the strategies, in tokens: of all conversations together.
+    /// Goal of the strategies, in tokens: the sum over all conversations.
     goal: u64,
     stages: Vec<Stage>,
     strategies: Vec<Kept>,
@@ -52,11 +52,11 @@ const STRATEGIES: &[&str] = &[
     "tool-results | truncate",
 ];
 
-/// Source of the text, which can be read any number of times.
+/// Source of the text, which can be read repeatedly.
 #[derive(Debug)]
 enum Source {
     File(InputArgs),
-    /// Bytes of an input that can be read but once.
+    /// Bytes of an input that can be read only once.
     Bytes(PathBuf, Vec<u8>, InputArgs),
 }
 
@@ -126,7 +126,7 @@ impl Source {
             return Ok(Self::Bytes(PathBuf::from(transcript::STDIN), transcript::stdin()?, args));
         }
         match std::fs::metadata(&path) {
-            // A pipe is empty the second time. Any other fault is reported when it is opened.
+            // A pipe can be read only once. Any other error is reported when the file is opened.
             Ok(about) if !about.is_file() && !about.is_dir() => {
                 let bytes = std::fs::read(&path).map_err(|error| Failure::io(&path, &error))?;
                 Ok(Self::Bytes(path, bytes, args))
@@ -148,7 +148,7 @@ impl Source {
         }
     }
 
-    /// The conversations that were asked for.
+    /// The conversations that the options select.
     fn transcripts<'a>(&self, input: &'a Input) -> Result<Vec<Transcript<'a>>> {
         input.transcripts(self.args())
     }

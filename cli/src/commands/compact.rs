@@ -1,4 +1,4 @@
-//! `epitome compact`: report what would stay of a transcript, or write it.
+//! `epitome compact`: reports the plan for a transcript, or writes the compacted transcript.
 
 mod piece;
 mod repair;
@@ -40,13 +40,13 @@ pub(super) struct Settings<'a> {
     pub(super) lazy: bool,
     /// Whether the report has the reason of each group's verdict.
     pub(super) why: bool,
-    /// Whether the result is made legal.
+    /// Whether the result is repaired: made legal under a profile.
     pub(super) repair: bool,
-    /// The profile that it is made legal under, if it is not that of the transcript's format.
+    /// The profile of the repair; `None` for the profile of the transcript's format.
     pub(super) profile: Option<Profile>,
     /// Whether the result is to be written in the form of the input.
     pub(super) is_written_back: bool,
-    /// The counter for messages that are not counted.
+    /// The estimator for messages that are not counted.
     pub(super) estimator: Counter,
     /// The model that writes summaries, if one is named.
     pub(super) summarizer: Option<Prompted>,
@@ -57,14 +57,14 @@ pub(super) struct Settings<'a> {
 /// Result for one conversation.
 pub(super) struct Compacted {
     pub(super) report: Report,
-    /// The pieces to write; `None` if it stays as it is.
+    /// The pieces to write; `None` if the conversation stays unchanged.
     pieces: Option<Vec<OwnedPiece>>,
-    /// The rules that it was repaired for, and how many breaches of them are left.
+    /// The profile of the repair, and the number of violations that are left.
     repaired: Option<(Profile, u64)>,
 }
 
 impl Settings<'_> {
-    /// For a plan that is reported, not written.
+    /// Settings for a plan that is reported and not written.
     pub(super) const fn of_plan(budget: BudgetArgs, strategies: Strategies, estimator: Counter) -> Self {
         Self {
             budget,
@@ -81,7 +81,7 @@ impl Settings<'_> {
         }
     }
 
-    /// The profile that the result is made legal under, if it is.
+    /// The profile of the repair, if a repair was asked for.
     fn repairs(&self, transcript: &Transcript<'_>) -> Option<Profile> {
         self.repair.then(|| self.profile.unwrap_or(transcript.format().profile()))
     }
@@ -93,8 +93,8 @@ pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode> {
     outcome
 }
 
-/// Compacts, and writes what is to be written. Returns the report, and the exit code that tells the same. The second result is an error,
-/// and nothing is written, if a goal is required and missed.
+/// Compacts the conversations and writes the result. Returns the report, and the exit code for the same result. If a
+/// goal is required and missed, the second value is an error, and nothing is written.
 pub(crate) fn compacted(args: &CompactArgs) -> Result<(Printable, Result<ExitCode>)> {
     if args.output.is_none() && args.redact.is_asked() {
         return Err(Failure::input("--redact is for the transcript that is written: add -o OUT"));
@@ -145,7 +145,7 @@ pub(crate) fn compacted(args: &CompactArgs) -> Result<(Printable, Result<ExitCod
     }
     let done: Vec<_> = results.iter().map(|result| result.as_ref().ok()).collect();
     let written = Written::new(args, &input, &mut transcripts, &done)?;
-    // The file is read again without its sources: both may be large.
+    // Frees the sources before the written file is read again: both may be large.
     drop(transcripts);
     drop(input);
     if let Some(written) = written {
@@ -173,7 +173,8 @@ fn missed(
     })
 }
 
-/// Compacts every conversation. With `--each`, one that is infeasible stays as it is, and the others are done all the same.
+/// Compacts every conversation. With `--each`, an infeasible conversation stays unchanged, and the others are
+/// compacted.
 fn compact_all(
     args: &CompactArgs,
     settings: &Settings<'_>,
@@ -196,7 +197,7 @@ fn compact_all(
     Ok(results)
 }
 
-/// The report, for programs or for people.
+/// The report, as JSON or as text.
 fn report(
     args: &CompactArgs,
     results: &[Result<Compacted>],
@@ -216,7 +217,8 @@ fn report(
     if args.json { to_json(&rows).map(Printable::from) } else { Ok(table(&rows).into()) }
 }
 
-/// The exit code of the program: of each conversation the violations that its repair has left, or `None` if it is infeasible.
+/// The exit code for all conversations. `violations_left` has the number of violations that the repair left in each
+/// conversation, or `None` for an infeasible one.
 fn exit_code(violations_left: impl Iterator<Item = Option<u64>>) -> ExitCode {
     let (mut any, mut infeasible) = (false, false);
     for left in violations_left {
@@ -230,7 +232,7 @@ fn exit_code(violations_left: impl Iterator<Item = Option<u64>>) -> ExitCode {
     })
 }
 
-/// Decides what stays of one conversation.
+/// Plans the compaction of one conversation and makes the pieces to write.
 pub(super) fn compact(
     transcript: &mut Transcript<'_>,
     settings: &Settings<'_>,
@@ -301,14 +303,14 @@ pub(super) fn compact(
     Ok(Compacted { report, pieces, repaired: left })
 }
 
-/// All sizes of a conversation, or with `--lazy` those that matter; and its budget.
+/// The sizes and the budget of a conversation. With `--lazy`, only sizes that verdicts depend on are counted.
 fn scan(
     transcript: &mut Transcript<'_>,
     settings: &Settings<'_>,
     counter: &dyn TokenCounter,
 ) -> Result<(Scan, Asked)> {
     if settings.lazy {
-        // Only --keep asks for a share of the sizes, and it does not go with --lazy.
+        // Only `--keep` needs the total size, and it conflicts with `--lazy`.
         let asked = Asked::new(&settings.budget, 0)?;
         let counters = (counter, &*settings.estimator as &dyn TokenCounter);
         if let Some(scan) = scan::lazily(transcript, counters, &asked, &settings.strategies, settings.pins)? {
@@ -318,7 +320,7 @@ fn scan(
     scan::whole(transcript, counter, settings.pins, |own| Asked::new(&settings.budget, own))
 }
 
-/// Refuses a plan with summaries that the form of the input cannot hold, before anybody is asked for one.
+/// Refuses a plan with summaries that the form of the input cannot hold, before a model is called.
 fn rehearse(
     plan: Plan<'_>,
     view: Index<'_>,
@@ -340,7 +342,7 @@ fn rehearse(
     transcript.rehearse(&pieces).map_err(|error| Failure::unwritable(&error))
 }
 
-/// Stands for a summary that is not written yet.
+/// Placeholder for a summary that is not written yet.
 const STUB: &str = ".";
 
 /// The plan with notes in place of the parts that it shortens, and with its summaries.
@@ -359,7 +361,7 @@ fn filled(
         .map_err(|error| Failure::input(format!("--strategy: {error}")))?
 }
 
-/// Says the report: on standard error if the transcript itself goes to standard output.
+/// Prints the report: on standard error if the transcript goes to standard output.
 fn say(args: &CompactArgs, text: Printable) -> Result<()> {
     if args.output.as_deref() == Some(Path::new("-")) && !args.dry_run {
         output::tell(text);
@@ -372,7 +374,7 @@ fn say(args: &CompactArgs, text: Printable) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// No conversation is known of which a repair leaves a violation; if there is one, scripts have to see it.
+    /// No known conversation has violations after a repair. If there is one, the exit code must report it.
     #[test]
     fn the_exit_code_tells_what_repairs_have_left() {
         for (left, expected) in [

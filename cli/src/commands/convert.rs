@@ -1,4 +1,4 @@
-//! `epitome convert`: a transcript in the format of another provider.
+//! `epitome convert`: writes a transcript in the format of another provider.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -21,12 +21,12 @@ use crate::written::{Exactness, Expected, Said};
 struct Report<'a> {
     to: &'static str,
     conversations: usize,
-    /// Number of conversations without messages, or of which nothing is left: they are not written.
+    /// Number of conversations that are not written: they have no messages, or nothing of them is left.
     #[serde(skip_serializing_if = "is_zero")]
     left_out: usize,
     by_kind: BTreeMap<&'static str, usize>,
     losses: Vec<Line<'a>>,
-    /// The secrets that were taken out, if that was asked for.
+    /// The secrets that were redacted, if redaction is on.
     #[serde(skip_serializing_if = "Option::is_none")]
     secrets: Option<&'a Found>,
 }
@@ -48,8 +48,8 @@ struct Line<'a> {
     reason: &'static str,
 }
 
-/// Conversations in another format, on their way to a file. Those without messages, and those of which the format has nothing, are left out: an
-/// export has conversations in which nothing was said.
+/// Conversations in another format, to be written to a file. Conversations without messages are left out, because
+/// exports contain them. Conversations of which the format can hold nothing are left out too.
 pub(crate) struct Conversions {
     to: Format,
     redactor: Option<Redactor>,
@@ -120,15 +120,17 @@ impl Conversions {
         Ok(())
     }
 
-    /// Writes them. One conversation is one JSON object; several are JSONL.
+    /// Writes the conversations. One conversation is one JSON object; several are JSONL.
     pub(crate) fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
         self.converted.iter().try_for_each(|(_, done)| writeln!(out, "{}", done.text))
     }
 
-    /// The contents to expect when the conversions are read again. If something was lost or taken out, they need only be readable.
+    /// The expected contents of the written conversations. If something was lost or redacted, they need only be
+    /// readable.
     ///
     /// # Errors
-    /// No conversation has messages.
+    ///
+    /// No conversation is left to write: none has messages, or nothing of them is left in the format.
     pub(crate) fn expected(&mut self) -> Result<Expected> {
         if self.converted.is_empty() {
             let why = match &self.lost {
@@ -146,7 +148,7 @@ impl Conversions {
         Ok(Expected { conversations, exactness, reader, rules: None })
     }
 
-    /// Writes them to `path`, of which `draft` is one, once they read back.
+    /// Writes the conversations to `draft`, reads it again, and publishes it as `path`.
     pub(crate) fn publish(&mut self, draft: Draft, path: &Path) -> Result<()> {
         let expected = self.expected()?;
         let draft = draft.filled(|out| self.write(out))?;
@@ -182,7 +184,7 @@ impl Conversions {
         let (to, losses) = (self.to.as_str(), losses.collect());
         let conversations = self.converted.len();
         let report = Report { to, conversations, left_out, by_kind, losses, secrets };
-        // Text and numbers under names of our own are always JSON.
+        // Strings and numbers under fixed names are always valid JSON.
         serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
     }
 }
@@ -196,7 +198,7 @@ pub(super) fn messages(transcript: &mut Transcript<'_>, input: &Input) -> Result
     Ok(messages)
 }
 
-/// A line for each loss of a single conversation; of several, a line for each kind.
+/// A line for each kind of loss; before these, a line for each loss if there is only one conversation.
 fn lines(converted: &[(usize, Converted)]) -> String {
     let kinds = by_kind(converted);
     let total: usize = kinds.values().sum();

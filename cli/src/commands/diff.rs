@@ -1,4 +1,4 @@
-//! `epitome diff`: two transcripts side by side.
+//! `epitome diff`: compares two transcripts side by side.
 
 use core::fmt::Write as _;
 use core::hash::{Hash as _, Hasher as _};
@@ -18,19 +18,19 @@ use crate::output::{self, to_json};
 use crate::transcript::Input;
 use crate::visible::{line, without_base64};
 
-/// A message, as far as it is compared and shown.
+/// The compared and shown facts about a message.
 #[derive(Debug)]
 struct Side {
     role: Role,
     tokens: u64,
-    /// Hash of all its contents.
+    /// Hash of all contents.
     whole: u64,
-    /// Hash of the parts that a shortened message still has: its role, its ids, or its beginning.
+    /// Hash of the parts that a shortened message keeps: its role, its ids, or its beginning.
     frame: u64,
     beginning: String,
 }
 
-/// One row: a message of the one, of the other, or of both.
+/// One row: a message of the first transcript, of the second, or of both.
 #[derive(Debug, Serialize)]
 struct Row {
     /// `=` the same, `~` changed, `<` only in the first, `>` only in the second.
@@ -50,7 +50,7 @@ struct Place {
     beginning: String,
 }
 
-/// Both, compared.
+/// The comparison of two transcripts.
 #[derive(Debug, Serialize)]
 struct Comparison {
     same: usize,
@@ -59,7 +59,7 @@ struct Comparison {
     only_b: usize,
     tokens_a: u64,
     tokens_b: u64,
-    /// Number of equal messages at the beginning: a prompt cache keeps them.
+    /// Number of equal messages at the beginning: a prompt cache still covers them.
     stable_prefix_messages: usize,
     rows: Vec<Row>,
 }
@@ -121,7 +121,7 @@ const FRAME_CHARS: usize = 24;
 /// Length of the beginning of a text that is shown.
 const SHOWN_CHARS: usize = 28;
 
-/// All parts, and those in results too.
+/// Visits all parts, and the parts of results too.
 fn visit(parts: &(impl Parts + ?Sized), see: &mut dyn FnMut(PartView<'_>)) {
     parts.for_each_part(&mut |part| {
         see(part);
@@ -131,7 +131,7 @@ fn visit(parts: &(impl Parts + ?Sized), see: &mut dyn FnMut(PartView<'_>)) {
     });
 }
 
-/// Adds what a part says.
+/// Adds the content of a part to the hash and to the beginning.
 fn said(part: PartView<'_>, whole: &mut DefaultHasher, beginning: &mut String) {
     match part {
         PartView::Text(text) => {
@@ -144,7 +144,7 @@ fn said(part: PartView<'_>, whole: &mut DefaultHasher, beginning: &mut String) {
             begin(beginning, call.name);
         }
         PartView::ToolResult(result) => ("result", result.call_id, result.is_error).hash(whole),
-        // Of whatever else there is, all that is known.
+        // Other parts: all their fields.
         other => format!("{other:?}").hash(whole),
     }
 }
@@ -157,7 +157,8 @@ fn begin(beginning: &mut String, text: &str) {
     }
 }
 
-/// Goes through both at once: what the second has of the first is found in its order, which compaction keeps.
+/// Compares two transcripts in one pass. The messages of the second are searched in the first in its order, which a
+/// compaction keeps.
 fn compare(a: &[Side], b: &[Side]) -> Comparison {
     let wholes = places(a, 0..a.len(), |side| side.whole);
     let (mut rows, mut begun, mut new) = (Vec::with_capacity(a.len().max(b.len())), 0, Vec::new());
@@ -186,7 +187,8 @@ fn compare(a: &[Side], b: &[Side]) -> Comparison {
     }
 }
 
-/// Compares the messages between two equal ones: changed where the frame is equal, else of one side only.
+/// Compares the messages between two equal ones: a pair with equal frames is changed, any other message is in one
+/// transcript only.
 fn between(a: &[Side], old: Range<usize>, b: &[Side], new: &[usize], rows: &mut Vec<Row>) {
     let frames = if new.is_empty() { HashMap::new() } else { places(a, old.clone(), |side| side.frame) };
     let mut left = old.peekable();
@@ -203,7 +205,7 @@ fn between(a: &[Side], old: Range<usize>, b: &[Side], new: &[usize], rows: &mut 
     rows.extend(left.filter_map(|at| Some(Row { sign: '<', a: Some(a.get(at)?.place(at)), b: None })));
 }
 
-/// Positions of each hash in a part of a transcript, in order.
+/// Positions of each hash in a range of a transcript, in order.
 fn places(sides: &[Side], part: Range<usize>, hash: impl Fn(&Side) -> u64) -> HashMap<u64, Vec<usize>> {
     let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
     for (at, side) in part.clone().zip(sides.get(part).unwrap_or_default()) {
@@ -212,7 +214,7 @@ fn places(sides: &[Side], part: Range<usize>, hash: impl Fn(&Side) -> u64) -> Ha
     places
 }
 
-/// The first place of a hash from `begun` on.
+/// The first position of a hash from `begun` on.
 fn first_from(places: &HashMap<u64, Vec<usize>>, hash: u64, begun: usize) -> Option<usize> {
     let own = places.get(&hash)?;
     own.get(own.partition_point(|place| *place < begun)).copied()
@@ -246,7 +248,7 @@ impl Comparison {
 const WIDTH: usize = 5 + 1 + 9 + 1 + 7 + 2 + SHOWN_CHARS;
 
 fn cell(place: &Place) -> String {
-    // A long run without a space is a blob; and characters that a terminal obeys are shown.
+    // A run of base64 is replaced by its size, and control characters are made visible.
     let text: String = line(&without_base64(&place.beginning)).chars().take(SHOWN_CHARS).collect();
     format!("{:>5} {:<9} {:>7}  {text}", place.at, place.role, grouped(place.tokens))
 }
@@ -266,7 +268,7 @@ mod tests {
         rows.iter().map(|row| (row.sign, at(&row.a), at(&row.b))).collect()
     }
 
-    /// Compares like `compare`, and looks through all the rest each time.
+    /// Naive twin of `compare`: it searches all remaining messages each time.
     fn naive(a: &[Side], b: &[Side]) -> Vec<(char, Option<usize>, Option<usize>)> {
         let (mut rows, mut begun, mut at) = (Vec::new(), 0, 0);
         while at < b.len() {
@@ -299,7 +301,7 @@ mod tests {
         }
     }
 
-    /// A comparison that looks for each message among all others does not end within minutes here.
+    /// A comparison of each message with all others takes minutes here.
     #[test]
     fn transcripts_that_have_nothing_in_common_are_compared_at_once() {
         let a: Vec<_> = (0..400_000).map(|at| side(at, at)).collect();

@@ -1,4 +1,4 @@
-//! `epitome eval`: the information in a compacted conversation that the model needed next.
+//! `epitome eval`: measures the information that a compacted conversation keeps for the next steps of the model.
 
 mod baseline;
 mod canaries;
@@ -53,10 +53,10 @@ struct Eval {
     /// Evidence of conversations with labelled questions.
     #[serde(skip_serializing_if = "Option::is_none")]
     evidence: Option<Evidence>,
-    /// Survival of planted sentences, instead of the others.
+    /// Survival of planted sentences, in the place of the other measurements.
     #[serde(skip_serializing_if = "Option::is_none")]
     canaries: Option<Canaries>,
-    /// Results by round, instead of the others.
+    /// Results by round, in the place of the other measurements.
     #[serde(skip_serializing_if = "Option::is_none")]
     degradation: Option<Degradation>,
 }
@@ -64,9 +64,9 @@ struct Eval {
 /// The measurements to make.
 pub(super) struct Measure {
     pub(super) strategies: Vec<Strategies>,
-    /// Outside programs.
+    /// The programs of `--command`.
     commands: Vec<Command>,
-    /// The shares of the tokens that may stay.
+    /// The shares of the tokens that a strategy may keep.
     pub(super) keep: Vec<Percent>,
     /// Number of losses that a row lists.
     lost_max: usize,
@@ -90,22 +90,22 @@ const STRATEGIES: &[&str] = &[
     "chat",
 ];
 
-/// Why a transcript is not measured.
+/// The error for transcripts without anything to measure.
 const NOTHING_NEEDED: &str = "nothing to measure: no conversation has a message of the model that repeats a name, a number or \
     five words of what was said before it; give a longer transcript of an agent";
 
-/// Why questions are not measured.
+/// The error for questions without evidence.
 const NO_EVIDENCE: &str = "nothing to measure: no question names a message that answers it; give the ids of such messages in \
     `evidence`";
 
-/// Why nothing is planted.
+/// The error for conversations that are too short for planted sentences.
 const TOO_SHORT: &str = "--canaries: nothing to measure: no conversation is long enough for five compactions; give a longer one, of \
     some dozens of messages";
 
-/// The counter where none is named, and no model.
+/// The default counter, if neither a counter nor a model is named.
 pub(super) const TOKENIZER: &str = "o200k_base";
 
-/// Number of counts of texts that are remembered: each strategy has them counted again in a store.
+/// Number of remembered counts of texts: for each strategy, a store counts the same texts again.
 pub(super) const COUNTS_MAX: usize = 100_000;
 
 pub(super) use case::Case;
@@ -118,7 +118,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
     let measure = Measure::new(args)?;
     let (mut cases, mut questioned) = (Vec::new(), Vec::new());
     for file in &*files(&args.files)? {
-        // Whoever says where a conversation stands, or in which format, asks for that.
+        // An explicit place or format asks for a transcript, not for a file with labelled questions.
         let is_whole = args.part.from.0.is_none() && args.part.at.is_none() && args.part.leaf.is_none();
         let labelled = if is_whole { labelled::read(file)? } else { None };
         match labelled {
@@ -145,7 +145,7 @@ impl Measure {
     fn new(args: &EvalArgs) -> Result<Self> {
         let model = model::find(&args.price.model)?;
         let counter = model::counter(model.as_ref(), args.tokenizer.as_deref(), TOKENIZER)?;
-        // Only what the model used next is priced.
+        // Only the measurement of the model's next needs has prices.
         let pricing = match &model {
             Some(model) if !args.canaries && args.rounds.is_none() => Some(Pricing::new(model, &args.price)?),
             _ => None,

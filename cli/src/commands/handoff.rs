@@ -1,4 +1,4 @@
-//! `epitome handoff`: a document with which a new session goes on.
+//! `epitome handoff`: a document for a new session that continues this one.
 
 use epitome::core::Tokens;
 use epitome::message::Message;
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &HandoffArgs) -> Result<ExitCode> {
     let said: Vec<&Message> = said.iter().collect();
     let tokens_max = Tokens(u32::try_from(args.tokens).unwrap_or(u32::MAX));
     let document = summarizer::handoff(&said, summarizer.as_ref(), &*counter, tokens_max)?;
-    // People read it on a terminal, wherever it is written.
+    // People may read the document on a terminal, even if it is written to a file.
     let document = lines(&document);
     let draft = Draft::private(output)?.filled(|out| out.write_all(document.as_bytes()))?;
     draft.publish()?;

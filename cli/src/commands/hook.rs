@@ -1,8 +1,8 @@
 //! `epitome hook`: identifiers for an agent that compacts a session.
 //!
-//! Claude Code starts the program with an event on standard input. Before a compaction (`PreCompact`) it gives the output of the program to
-//! the summarizer, as instructions; after it (`SessionStart` with the source `compact`) it adds the output to the conversation. The extension
-//! for pi sends the second event, with a session file of pi.
+//! Claude Code starts the program with an event on standard input. Before a compaction (`PreCompact`) it gives the
+//! output of the program to the summarizer, as instructions. After it (`SessionStart` with the source `compact`) it
+//! adds the output to the conversation. The extension for pi sends the second event, with a session file of pi.
 
 use std::collections::HashSet;
 use std::fs;
@@ -21,7 +21,7 @@ use crate::output;
 use crate::redact::Redactor;
 use crate::transcript::stdin;
 
-/// The fields of an event that matter here.
+/// The fields of an event that the program reads.
 #[derive(Debug, Deserialize)]
 struct Event {
     hook_event_name: String,
@@ -32,7 +32,7 @@ struct Event {
     source: Option<String>,
 }
 
-/// The messages that a compaction takes out of the conversation, and those that the conversation has.
+/// The messages that a compaction removes from the conversation, and those that the conversation shows.
 #[derive(Debug, Default)]
 struct Compacted {
     gone: Vec<Message>,
@@ -71,7 +71,7 @@ fn answer(args: &HookArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The text that the conversation gets behind its summary.
+/// The text that the conversation gets after its summary.
 fn after(session: &str, list: &str) -> String {
     let recall = match session {
         "" => String::new(),
@@ -84,7 +84,7 @@ fn after(session: &str, list: &str) -> String {
 }
 
 impl Compacted {
-    /// Reads the file. If it does not have the compaction yet, all messages go.
+    /// Reads the file. If the file does not have the compaction yet, all messages count as gone.
     fn read(path: &Path, is_after: bool) -> Result<Self> {
         let about = fs::metadata(path).map_err(|error| Failure::io(path, &error))?;
         if !about.is_file() {
@@ -94,7 +94,7 @@ impl Compacted {
             )));
         }
         let text = fs::read_to_string(path).map_err(|error| Failure::io(path, &error))?;
-        // A file of Claude Code may begin with many lines that no message is in.
+        // A file of Claude Code may begin with many lines without a message.
         let format = detect(&text).map_or(Format::ClaudeCode, |found| found.format);
         let options = ReadOptions::default().with_from(format);
         let transcript = read(text, &options).map_err(|error| Failure::wire(path, &error))?;
@@ -114,16 +114,17 @@ impl Compacted {
     }
 }
 
-/// Whether the file has the compaction that the event is about. Claude Code may write it after the event: an answer behind the last
-/// compaction shows that another one is due. Pi has written it, with the messages that it keeps behind the summary.
+/// Whether the file has the compaction of the event. Claude Code may write the compaction after the event: an answer
+/// after the last compaction in the file shows that another one is due. Pi has written it, with the messages that it
+/// keeps after the summary.
 fn is_written(active: &Conversation) -> bool {
     let Some(last) = active.compactions.iter().last() else { return false };
     active.format == Format::Pi
         || active.messages().skip(last.at).all(|message| message.role() != Role::Assistant)
 }
 
-/// The messages from before earlier compactions, which other branches of the file have, once each. Threads of sub-agents were never
-/// part of the conversation.
+/// The messages from before earlier compactions, each once. They are in other branches of the file. Threads of
+/// sub-agents were never part of the conversation.
 fn earlier(transcript: &Transcript, active: &Conversation) -> Vec<Message> {
     let mut seen: HashSet<_> = active.entries.iter().filter_map(TranscriptEntry::record).collect();
     let mut messages = Vec::new();

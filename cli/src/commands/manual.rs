@@ -37,7 +37,7 @@ pub(crate) fn man(folder: Option<&Path>) -> Result<ExitCode> {
 }
 
 fn say(bytes: &[u8]) -> Result<ExitCode> {
-    // Whoever reads only a part of it has seen enough.
+    // A reader that stops early is no failure.
     match Out.write_all(bytes) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::stdout(&error)),
         _ => Ok(ExitCode::SUCCESS),

@@ -1,5 +1,5 @@
-//! `epitome report`: a page for the browser that shows conversations: the growth and the compactions of the context, the results
-//! of strategies, the places of the tokens, and the information that the model needed and no longer had.
+//! `epitome report`: an HTML page about conversations: the growth and the compactions of the context, the results of
+//! strategies, the origins of the tokens, and the information that the model needed and no longer had.
 
 mod chart;
 mod context;
@@ -28,11 +28,11 @@ use crate::strategy::Strategies;
 use conversation::Conversation;
 use source::{Source, Sources};
 
-/// All that a page shows. Its fields are the program's JSON.
+/// The contents of a page. Its fields are the program's JSON.
 #[derive(Debug, Serialize)]
 struct Report {
     conversations: Vec<Conversation>,
-    /// The files of folders that are no transcripts, and the sessions that cannot be shown, with the reason.
+    /// The files in folders that are no transcripts, and the sessions that cannot be shown, each with the reason.
     left_out: Vec<LeftOut>,
 }
 
@@ -46,10 +46,10 @@ struct LeftOut {
 /// The measurements for each conversation.
 struct Asking {
     measure: eval::Measure,
-    /// The strategy that the context over time is drawn with.
+    /// The strategy for the drawing of the context over time.
     first: Strategies,
     model: Option<Model>,
-    /// The window that the context over time is drawn in.
+    /// The window for the drawing of the context over time.
     window: BudgetArgs,
 }
 
@@ -123,7 +123,7 @@ impl Report {
                 Err(failure) if source.is_named() => return Err(failure),
                 Err(failure) => report.left_out.push(LeftOut::new(source.place(), failure.message())),
             }
-            // The messages of many conversations are more than a browser holds.
+            // A browser cannot hold the messages of many conversations.
             if report.conversations.len() > 1 {
                 report.conversations.iter_mut().for_each(|conversation| conversation.said = Vec::new());
             }
@@ -138,7 +138,7 @@ impl Report {
         Ok(report)
     }
 
-    /// Why there is nothing to show.
+    /// The failure of a report without conversations.
     fn nothing_found(&self, args: &ReportArgs) -> Failure {
         if let Some(store) = args.store.given() {
             let store = session::store::shown(&store);

@@ -1,4 +1,4 @@
-//! `epitome search`: messages of any session, also those that no request shows any more.
+//! `epitome search`: searches the messages of all sessions, also those that no request shows any more.
 
 mod stored;
 
@@ -34,7 +34,7 @@ pub(crate) struct Answer {
     pub(crate) is_found: bool,
 }
 
-/// A message that is shown.
+/// A message in the result.
 #[derive(Debug, Serialize)]
 struct Shown {
     session: String,
@@ -57,11 +57,11 @@ struct Shown {
     piece: core::ops::Range<usize>,
 }
 
-/// The messages of a session that are searched, as they are read in order.
+/// The limits of a search to some messages of a session, which are read in order.
 struct Limits<'a> {
     role: Option<Role>,
     tool: Option<&'a str>,
-    /// The ids of the calls of the tool. A result belongs to the last call of its id.
+    /// The ids of the calls of the tool. A result belongs to the last call with its id.
     calls: HashSet<Str>,
 }
 
@@ -95,12 +95,12 @@ impl<'a> Limits<'a> {
     }
 }
 
-/// The messages that were looked at.
+/// Counts of the searched sessions.
 #[derive(Debug, Default)]
 struct Looked {
     sessions: u64,
     unread_lines: u64,
-    /// The first session that could not be read, and how many could not.
+    /// The first session that could not be read, and the number of such sessions.
     failed: Option<Failure>,
     failures: u64,
 }
@@ -152,7 +152,7 @@ pub(crate) fn answer(args: &SearchArgs) -> Result<Answer> {
     Ok(Answer { text, is_found })
 }
 
-/// Counts a text as it is printed.
+/// Counts the tokens of a text in its printed form.
 struct Visible(Counter);
 
 impl TokenCounter for Visible {
@@ -192,10 +192,11 @@ fn search(
     if sessions.is_empty() {
         return Err(Failure::new(code::VIOLATIONS, "--age: no session was written within this time"));
     }
-    // The newest is looked at last: of texts that are equally near, and of places of one text, that is the one which is shown.
+    // The newest session is searched last: of equally near texts, and of copies of one text, the last is shown.
     sessions.reverse();
     let (hashes, mut known) = (RandomState::new(), HashMap::<u64, Option<u64>>::new());
-    // Each message has a number of its own, and neighbours in one session have neighbouring numbers. By it, the place that is shown.
+    // Each message has a number of its own, and neighbours in a session have neighbouring numbers. `places` has the
+    // shown place for each number.
     let (mut places, mut begin, mut end) = (HashMap::<u64, (usize, u64)>::new(), 0, 0);
     let mut looked = Looked::default();
     let bytes = |session: &&Session| session.file().map_or(0, |found| found.bytes);
@@ -282,7 +283,7 @@ fn read(
                 shown.push(Shown::new(session, number, role, whole, piece));
             }
         }
-        // The last one then has no room, and the record says so.
+        // The last message then has no room, and the output reports this.
         let is_full = !args.json && tokens > u64::from(args.tokens);
         Ok(if number >= last || is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
@@ -294,7 +295,7 @@ fn read(
     Ok((shown, about))
 }
 
-/// A message, without secrets if that is asked for.
+/// The message, without secrets if there is a redactor.
 fn redacted(message: Message, redactor: Option<&mut Redactor>) -> Message {
     match redactor {
         Some(redactor) => redactor.message(message),
@@ -302,7 +303,8 @@ fn redacted(message: Message, redactor: Option<&mut Redactor>) -> Message {
     }
 }
 
-/// A name that others gave, so that it cannot be taken for words of ours: as it is, if it has nothing but letters, digits and some marks.
+/// A name from outside, quoted so that it cannot be taken for text of the program. A name of letters, digits and some
+/// marks stays as it is.
 fn quoted(name: &str) -> String {
     let is_plain =
         |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '\\' | ':' | '@' | '+' | '~');
@@ -314,7 +316,7 @@ fn quoted(name: &str) -> String {
     format!("{:?}{cut}", name.get(..end).unwrap_or_default())
 }
 
-/// Longer names are cut where they are shown.
+/// Maximum length of a shown name: longer names are cut.
 const NAME_BYTES_MAX: usize = 200;
 
 impl Shown {
@@ -343,7 +345,7 @@ impl Shown {
         }
     }
 
-    /// The name in front of its text.
+    /// The name of the message, in front of its text.
     fn name(&self, is_of_one: bool) -> String {
         let number = self.message;
         if is_of_one {
@@ -357,7 +359,7 @@ impl Shown {
     }
 }
 
-/// The options that limit a search to some messages, for a search that found none.
+/// The options that limit a search, for the message of a search without results.
 fn narrowed(args: &SearchArgs) -> String {
     let given =
         [("--role", args.role.is_some()), ("--tool", args.tool.is_some()), ("--age", args.age.is_some())];
@@ -366,7 +368,7 @@ fn narrowed(args: &SearchArgs) -> String {
 }
 
 impl Looked {
-    /// Counts a session. One that cannot be read does not keep the others from being searched.
+    /// Counts a session. A session that cannot be read does not stop the search.
     fn at(&mut self, read: Result<u64>) {
         match read {
             Ok(unread) => {
@@ -380,8 +382,11 @@ impl Looked {
         }
     }
 
-    /// The sentence about `found` of `messages`, with a remark about unreadable sessions, which standard error has too. If no session can
-    /// be read, there is no answer.
+    /// The sentence about `found` of `messages`. It mentions unreadable sessions, which standard error mentions too.
+    ///
+    /// # Errors
+    ///
+    /// The first failure, if no session can be read.
     fn about(mut self, args: &SearchArgs, found: usize, messages: u64) -> Result<String> {
         let mut missing = String::new();
         if let Some(failure) = self.failed.take() {

@@ -1,4 +1,4 @@
-//! `epitome sessions`: what agents have left in the user's home.
+//! `epitome sessions`: lists the sessions of agents in the user's home.
 
 use core::error::Error;
 use std::io::{BufReader, Read as _};
@@ -24,14 +24,14 @@ struct Row {
     tool: &'static str,
     project: String,
     id: String,
-    /// Number of messages of the conversation that goes on.
+    /// Number of messages of the active conversation.
     messages: Option<usize>,
-    /// Number of side chains, branches, and conversations that compactions left behind.
+    /// Number of side chains, branches, and conversations from before compactions.
     other_conversations: Option<usize>,
-    /// RFC 3339.
+    /// In the form of RFC 3339.
     last_written: String,
     path: String,
-    /// Why it cannot be read.
+    /// The reason that the session cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
@@ -99,8 +99,8 @@ impl Row {
     }
 }
 
-/// The messages of the conversation that goes on, and how many others there are. A file that can be
-/// outlined is not held for that.
+/// The number of messages of the active conversation, and the number of other conversations. A file with an outline is
+/// not held in memory.
 fn counts(found: &Found) -> core::result::Result<(usize, usize), Box<dyn Error>> {
     let (format, mut file) = (found.format(), sessions::open(&found.path)?);
     let whole = whole_bytes(&mut file, &found.path).map_err(|failure| failure.message().to_owned())?;
@@ -111,7 +111,7 @@ fn counts(found: &Found) -> core::result::Result<(usize, usize), Box<dyn Error>>
             WireErrorKind::TooLarge => format!("{error}; to read it all the same, give it as FILE").into(),
             _ => Box::<dyn Error>::from(error),
         })?;
-        // Why there is no message in it, the file as a whole tells.
+        // Without messages in the outline, the reading of the whole file reports the reason.
         if let [active, others @ ..] = outline.conversations()
             && active.messages > 0
         {
@@ -144,7 +144,7 @@ pub(crate) fn rfc3339(time: SystemTime) -> String {
 
 const DAY: u64 = 86_400;
 
-/// The date so many days after 1970-01-01: years that begin in March, whose leap day is their last, in eras of 400 years
+/// The date `days` days after 1970-01-01: years that begin in March, whose leap day is their last, in eras of 400 years
 /// (<https://howardhinnant.github.io/date_algorithms.html#civil_from_days>).
 const fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;

@@ -1,4 +1,4 @@
-//! `epitome show`: a conversation as people read it.
+//! `epitome show`: a conversation as text for people.
 
 mod filter;
 mod follow;
@@ -52,7 +52,7 @@ struct Screen<'a> {
     redactor: Option<Redactor>,
     length: Length,
     shown: u64,
-    /// The last turn that there is.
+    /// The last turn so far.
     turn: u32,
     audience: Audience,
 }
@@ -69,7 +69,7 @@ impl<'a> Screen<'a> {
         })
     }
 
-    /// Shows what is asked for of a conversation.
+    /// Shows the messages of a conversation that pass the filter.
     fn conversation(&mut self, transcript: &mut Transcript<'_>) -> Result<()> {
         let compactions = transcript.compactions();
         let mut compactions = compactions.iter().peekable();
@@ -88,7 +88,7 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Shows a message, if it is asked for, behind what the tool compacted before it.
+    /// Shows a message that passes the filter, after the compactions of the tool before it.
     fn message(&mut self, mut shown: Shown, before: &[&ToolCompaction]) -> Result<()> {
         self.turn = self.turn.max(shown.turn);
         if let Some(redactor) = &mut self.redactor {
@@ -112,7 +112,7 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Says `text`. An error without words ends the reading once its reader is gone.
+    /// Prints `text`. If the reader of the output is gone, a silent error ends the reading of the transcript.
     fn say(&mut self, text: &str) -> Result<()> {
         self.audience = output::say(text)?;
         match self.audience {
@@ -121,7 +121,7 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// The exit code, once everything is said that there is.
+    /// The exit code after all messages are printed.
     fn end(&self) -> Result<ExitCode> {
         self.tell();
         match self.filter.turn() {
@@ -159,7 +159,7 @@ impl Numbers {
     }
 }
 
-/// A compaction that the tool made which wrote the file.
+/// A line about a compaction by the tool that wrote the file.
 fn compaction(found: &ToolCompaction) -> String {
     let dropped = found
         .dropped

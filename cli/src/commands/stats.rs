@@ -22,7 +22,7 @@ use crate::transcript::{Input, Transcript};
 
 use compacted::Compacted;
 
-/// Contents of one conversation. Sizes are in tokens, by the exact counter unless they say otherwise.
+/// Contents of one conversation. Sizes are in tokens, by the exact counter unless a field names another.
 #[derive(Debug, Serialize)]
 struct Stats {
     path: String,
@@ -44,7 +44,7 @@ struct Stats {
     /// Price of a compaction, if the prices of the model are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     compacted: Option<Compacted>,
-    /// The rest of a session file.
+    /// The other contents of a session file.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<session::Session>,
 }
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode> {
 pub(crate) fn report(args: &StatsArgs) -> Result<String> {
     let found = model::find(&args.model)?;
     let counter = model::counter(found.as_ref(), args.tokenizer.as_deref(), REFERENCE)?;
-    // The estimate is for the same model: only its tokenizer is another.
+    // The estimator is for the same model, with another tokenizer.
     let estimator = model::counter(found.as_ref(), Some(ESTIMATE), ESTIMATE)?;
     let prices = found.as_ref().and_then(|model| model.prices);
     let input = Input::open_to_look(&args.input)?;
@@ -104,7 +104,7 @@ trait OneReport: Serialize {
     fn to_text(&self) -> String;
 }
 
-/// The reports as the user asked for them. Texts are joined by `between`.
+/// The reports in the form that the options select. Texts are joined by `between`.
 fn to_output(args: &StatsArgs, reports: &[impl OneReport], between: &str) -> Result<String> {
     let each = args.input.part.each;
     Ok(match reports {

@@ -1,4 +1,4 @@
-//! `epitome validate`: would a provider accept this transcript?
+//! `epitome validate`: checks a transcript against the rules of a provider.
 
 use core::fmt;
 
@@ -90,8 +90,8 @@ fn check(mut transcript: Transcript<'_>, profile: Option<Profile>) -> Result<Fou
     Ok(Found { path: transcript.pointer().to_owned(), profile: profile.as_str(), messages, violations })
 }
 
-/// Whether the fields of this format go to a service as they are. Programs give the calls of other formats ids and names for the service that
-/// they send them to.
+/// Whether a service receives the fields of this format unchanged. For other formats, a program sets the ids and names
+/// of calls for the service that receives them.
 const fn has_limits(format: Format) -> bool {
     use Format::{Anthropic, ClaudeCode, Codex, OpenaiChat, OpenaiResponses};
     matches!(format, OpenaiChat | OpenaiResponses | Anthropic | ClaudeCode | Codex)

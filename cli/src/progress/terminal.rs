@@ -1,4 +1,4 @@
-//! The bar of a terminal.
+//! The progress bar on a terminal.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -9,7 +9,7 @@ pub(crate) use indicatif::{BinaryBytes, DecimalBytes};
 
 use crate::streams::{is_dumb, is_err_terminal};
 
-/// Shown on standard error, only on a terminal, and only once the work has taken [`QUIET`].
+/// A progress bar on standard error. It is shown only on a terminal, and only after [`QUIET`].
 pub(crate) struct Progress {
     what: &'static str,
     template: &'static str,
@@ -21,9 +21,9 @@ pub(crate) struct Progress {
     bar: Option<ProgressBar>,
 }
 
-/// Work that is over sooner needs no bar.
+/// Time before the bar is shown: shorter work needs none.
 const QUIET: Duration = Duration::from_secs(1);
-/// The clock is read once in so many steps.
+/// Number of steps between two readings of the clock.
 const STEPS: u32 = 256;
 
 impl Progress {
@@ -48,7 +48,7 @@ impl Progress {
         progress
     }
 
-    /// Adds `more` bytes or messages to those that are done.
+    /// Adds `more` finished bytes or messages.
     pub(crate) fn advance(&mut self, more: u64) {
         self.done = self.done.saturating_add(more);
         self.steps = self.steps.wrapping_add(1);
@@ -57,7 +57,7 @@ impl Progress {
         }
     }
 
-    /// Sets the number of those that are done. Not for every small step: it reads the clock.
+    /// Sets the number of finished bytes or messages. It reads the clock: call it not for every small step.
     pub(crate) fn reach(&mut self, done: u64) {
         self.done = done;
         self.show();

@@ -1,8 +1,8 @@
-//! Findings in transcripts that are known to hold no secrets: each is a false alarm, or was judged by hand.
+//! Findings in transcripts without known secrets: each finding is a false alarm, or was judged by hand.
 //!
-//! They are the fixtures and examples of this repository and, where the folder is there, those of `../shared/data`;
-//! `EPITOME_TRANSCRIPTS=FOLDER` names a folder of yours. `cargo test -p epitome-cli alarms -- --nocapture` prints what stands
-//! around each finding.
+//! The transcripts are the fixtures and examples of this repository and, if the folder exists, those of
+//! `../shared/data`. `EPITOME_TRANSCRIPTS=FOLDER` names a folder of yours. `cargo test -p epitome-cli alarms --
+//! --nocapture` prints the surroundings of each finding.
 
 use std::env;
 use std::fs;
@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 
-/// The findings in all files of JSON below a folder, and how many bytes these have.
+/// The findings in all JSON files below a folder, and the number of bytes of these files.
 #[derive(Debug, Default)]
 struct Findings {
     bytes: u64,
     kinds: BTreeMap<&'static str, u64>,
-    /// File and surroundings of each.
+    /// File and surroundings of each finding.
     places: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ fn nothing_is_found_where_no_secret_is() {
     let mut others = Findings::default();
     others.look_through(&folder);
     others.tell("transcripts");
-    // Of these, one is named a password, which it is.
+    // One finding in these files is known: it is named a password, and is one.
     let known = BTreeMap::from([(context::ASSIGNMENT, 1)]);
     assert!(named.is_some() || others.kinds == known, "{:#?}", others.places);
 }

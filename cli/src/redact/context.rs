@@ -1,8 +1,8 @@
-//! Secrets that are known by their surroundings: the name that they are given (`password=..`, `"client_secret": ".."`),
-//! a header, the option of a command, the place in an address.
+//! Secrets that are known by their surroundings: their name (`password=..`, `"client_secret": ".."`), a header, the
+//! option of a command, the place in an address.
 //!
-//! The value may be any word, so that other words have to be told apart: names of types and variables, calls, masks. In doubt
-//! a value is taken for a secret where it is quoted or stands behind `=`.
+//! The value may be any word, so that the rules exclude other words: names of types and variables, calls, masks. In
+//! doubt a value counts as a secret if it is quoted or follows `=`.
 
 use std::sync::LazyLock;
 
@@ -14,21 +14,21 @@ use super::words::{NO_VALUES, PROSE};
 
 pub(super) const ASSIGNMENT: &str = "assignment";
 
-/// The names of secrets, at the end of longer ones too: `DB_PASSWORD`, `openai.api-key`.
+/// The names of secrets, also at the end of longer names: `DB_PASSWORD`, `openai.api-key`.
 macro_rules! names {
     () => {
         r"(?i:password|passwd|passphrase|passwort|secret|api[_-]?key|apikey|access[_-]?key|account[_-]?key|secret[_-]?key|shared[_-]?key|private[_-]?key|signing[_-]?key|(?:access|auth|refresh|session|security|bearer|api|private|bot)[_-]?token|client[_-]?secret)"
     };
 }
 
-/// Names of other things as well: their value is a secret only if it looks like one.
+/// Names with other meanings too: their value is a secret only if it looks like one.
 macro_rules! weak_names {
     () => {
         "(?i:token|pwd|auth|credentials?)"
     };
 }
 
-/// Between a name and its value.
+/// The text between a name and its value.
 macro_rules! sign {
     () => {
         r#"\\{0,8}["'`]?[ \t]{0,4}(?::=|=>|\?=|=|:)[ \t]{0,4}"#
@@ -120,7 +120,7 @@ const fn row(
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
-    // RFC 7616: of a digest, the field made of the password; the rest is no secret.
+    // RFC 7616: in a digest, the field that is made of the password; the rest is no secret.
     row("authorization", &["authorization"],
         r#"(?i:authorization)\\{0,8}["'`]?[ \t]{0,4}[:=,][ \t]{0,4}\\{0,8}["'`]?(?i:digest)[ \t][^\r\n]{0,480}?[ ,](?i:response)=\\{0,8}["'](?P<secret>[A-Fa-f0-9]{16,})"#, any),
     // RFC 6750, RFC 7617, and schemes of vendors; the value alone is a secret too.
@@ -159,7 +159,7 @@ pub(super) const ROWS: &[Row] = &[
     row(ASSIGNMENT, &[":5432:", ":5433:", ":6432:", ":*:"], r":[0-9*]{1,5}:[^\s:]{1,64}:[^\s:]{1,64}:(?P<secret>[^\s:]{3,})", begins_line),
     // config.json of Docker: the base64 of a name and a password.
     row(ASSIGNMENT, &["auth"], r#"auth\\{0,8}"[ \t]{0,4}:[ \t]{0,4}\\{0,8}"(?P<secret>[A-Za-z0-9+/]{8,}={0,2})\\{0,8}""#, |hit| is_base64(hit.secret)),
-    // https://core.telegram.org/bots/tutorial: behind the number of a bot.
+    // https://core.telegram.org/bots/tutorial: after the number of a bot.
     row("telegram-token", &[":AA"], r":(?P<secret>AA[A-Za-z0-9_-]{32,34})", |hit| is_exact(hit) && follows_number(hit.before)),
     // https://learn.microsoft.com/azure/storage/common/storage-sas-overview
     row("azure-signature", &["?sig=", "&sig="], r"[?&]sig=(?P<secret>[A-Za-z0-9%+/]{30,}={0,2})", any),
@@ -173,7 +173,7 @@ fn is_literal_word(hit: &Hit<'_>) -> bool {
     is_value(hit.secret)
 }
 
-/// Whether the value looks like a key, and not like a word.
+/// Whether the value looks like a key rather than a word.
 fn is_random(hit: &Hit<'_>) -> bool {
     looks_random(hit.secret)
 }
@@ -187,7 +187,7 @@ fn looks_random(value: &str) -> bool {
         && !is_path(value)
 }
 
-/// Whether the text between quotes is a value, or words that no text says to a reader.
+/// Whether the text between quotes is a value rather than words for a reader.
 fn is_quoted(hit: &Hit<'_>) -> bool {
     let value = hit.secret.trim();
     is_value(value)
@@ -195,7 +195,7 @@ fn is_quoted(hit: &Hit<'_>) -> bool {
         && (!value.contains(char::is_whitespace) || (takes_phrase(hit.lead) && is_phrase(value)))
 }
 
-/// Whether what begins or ends with this name may have blanks.
+/// Whether a value with this name may have blanks: the name begins or ends with such a word.
 fn takes_phrase(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["password", "passwd", "passphrase", "passwort"]
@@ -212,10 +212,10 @@ fn is_phrase(value: &str) -> bool {
         && !value.split_whitespace().any(|word| PROSE.iter().any(|prose| word.eq_ignore_ascii_case(prose)))
 }
 
-/// Whether a value without quotes is one: code gets a secret by a call, an index, a template or the path of a variable.
+/// Whether a value without quotes is a secret: a call, an index, a template or the path of a variable in code is none.
 fn is_bare(hit: &Hit<'_>) -> bool {
     let value = hit.secret;
-    // No word is so long.
+    // No word is this long.
     if value.len() > WORD_BYTES_MAX {
         return true;
     }
@@ -227,11 +227,12 @@ fn is_bare(hit: &Hit<'_>) -> bool {
     if is_word(value) && OBJECTS.iter().any(|own| object.starts_with(own)) {
         return false;
     }
-    // In a sentence, `password: the` is no password; on a line of its own, it is one.
+    // In a sentence, `password: the` is no password; at the end of a line, it is one.
     !is_word(value) || hit.lead.trim_end().ends_with('=') || ends_line(hit.after)
 }
 
-/// Whether the value of a name such as `token` is one: it looks like a key, or a variable of the environment is set.
+/// Whether the value of a name such as `token` is a secret: it looks like a key, or it is the value of an environment
+/// variable.
 fn is_weak_bare(hit: &Hit<'_>) -> bool {
     let is_code = hit.after.starts_with(['(', '[', '{', '<']);
     let is_variable = hit.lead.trim_start_matches(|one: char| one.is_ascii_uppercase()) == "=";
@@ -241,19 +242,19 @@ fn is_weak_bare(hit: &Hit<'_>) -> bool {
         && (looks_random(hit.secret) || (is_variable && has_other() && is_bare(hit) && !is_file(hit.secret)))
 }
 
-/// Whether it is one of several settings with semicolons between them, which is how an address of a database names a password.
+/// Whether the value is one of several settings with semicolons between them, as in the address of a database.
 fn is_setting(hit: &Hit<'_>) -> bool {
     (hit.before.trim_end().ends_with(';') || hit.after.starts_with(';'))
         && is_value(hit.secret)
         && !is_file(hit.secret)
 }
 
-/// Whether it is the path of a file, as in the variable `PWD`.
+/// Whether the value is the path of a file, as in the variable `PWD`.
 fn is_file(value: &str) -> bool {
     value.starts_with(['/', '~', '.']) || value.get(1..3).is_some_and(|drive| drive == ":\\" || drive == ":/")
 }
 
-/// Whether the name is an option of a command, and its value not a word of a sentence or of a manual.
+/// Whether the name is an option of a command, and its value is no word of a sentence or a manual.
 fn is_option(hit: &Hit<'_>) -> bool {
     let option = hit.before.rsplit(char::is_whitespace).next().unwrap_or_default();
     let is_placeholder = !hit.secret.bytes().any(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
@@ -265,13 +266,13 @@ fn is_option(hit: &Hit<'_>) -> bool {
         && (!is_word(hit.secret) || hit.lead.ends_with(['"', '\'']) || ends_line(hit.after))
 }
 
-/// Whether one of these commands stands on this line.
+/// Whether the line contains one of these commands.
 fn is_command(hit: &Hit<'_>, commands: &[&str]) -> bool {
     let line = hit.before.rsplit('\n').next().unwrap_or_default();
     commands.iter().any(|command| line.contains(command)) && is_value(hit.secret)
 }
 
-/// Whether only the name of a host stands before it on its line.
+/// Whether only the name of a host precedes the match on its line.
 fn begins_line(hit: &Hit<'_>) -> bool {
     let host = hit.before.rsplit('\n').next().unwrap_or_default();
     !host.is_empty() && !host.contains([' ', '\t', ':', '/', '"']) && is_value(hit.secret)
@@ -282,13 +283,14 @@ fn follows_number(before: &str) -> bool {
     before.bytes().rev().take_while(u8::is_ascii_digit).count() >= 8
 }
 
-/// Whether it is base64 rather than a word: of whole length, and small letters stand before capitals in it.
+/// Whether the value is base64 rather than a word. Its length is a multiple of four, at least [`KEY_BYTES_MIN`]. At
+/// least two capitals follow small letters in it, or it ends with `=`.
 fn is_base64(value: &str) -> bool {
     let turns = value.as_bytes().windows(2).filter(|two| matches!(two, [b'a'..=b'z', b'A'..=b'Z'])).count();
     value.len().is_multiple_of(4) && value.len() >= KEY_BYTES_MIN && (turns >= 2 || value.ends_with('='))
 }
 
-/// Whether it is not the name of a variable, a mask, or a port.
+/// Whether the value is not the name of a variable, a mask, or a port.
 fn is_url_password(hit: &Hit<'_>) -> bool {
     let first = hit.secret.split('/').next().unwrap_or_default();
     let is_port = first.len() < hit.secret.len() && first.bytes().all(|byte| byte.is_ascii_digit());
@@ -298,7 +300,7 @@ fn is_url_password(hit: &Hit<'_>) -> bool {
         && !hit.secret.bytes().all(|byte| byte == b'x' || byte == b'.')
 }
 
-/// Whether a line ends here; in a text within a text, a break is a letter behind a backslash.
+/// Whether a line ends here. In a text within a text, a line break is a letter after a backslash.
 fn ends_line(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with(['\n', '\r']) || rest.starts_with("\\n") || rest.starts_with("\\r")
 }
@@ -324,18 +326,18 @@ pub(super) fn is_header(key: &str) -> bool {
     HEADER.as_ref().is_some_and(|header| header.is_match(key))
 }
 
-/// Shorter ones are words such as `no`.
+/// Minimum length of a value: shorter ones are words such as `no`.
 const VALUE_BYTES_MIN: usize = 4;
-/// Keys are longer.
+/// Minimum length of a key.
 const KEY_BYTES_MIN: usize = 8;
-/// Names of types and variables are shorter.
+/// Maximum length of a word: names of types and variables are shorter.
 const WORD_BYTES_MAX: usize = 256;
-/// Sentences are longer.
+/// Maximum length of a pass phrase: sentences are longer.
 const PHRASE_BYTES_MAX: usize = 100;
-/// Longer than any key: a text of another kind.
+/// Maximum length of a value, longer than any key: a longer text is of another kind.
 const VALUE_BYTES_MAX: usize = 4_096;
 
-/// Whether it is not a type, a state, the name of a variable, or a mask.
+/// Whether the value is not a type, a state, the name of a variable, or a mask.
 fn is_value(value: &str) -> bool {
     let is_mask = value.bytes().all(|byte| matches!(byte, b'*' | b'x' | b'X' | b'.' | b'-' | b'_' | b'#'));
     value.len() >= VALUE_BYTES_MIN
@@ -351,13 +353,13 @@ fn is_word(value: &str) -> bool {
     value.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_')
 }
 
-/// Whether it is names with points between them: `settings.password`, `Self::KEY`, `node.colon2_token`.
+/// Whether the value is names with points between them: `settings.password`, `Self::KEY`, `node.colon2_token`.
 fn is_path(value: &str) -> bool {
     let names = value.split(['.', ':']).filter(|name| !name.is_empty());
     value.contains(['.', ':']) && names.clone().count() > 1 && names.clone().all(is_name)
 }
 
-/// Whether it is the name of a variable: a word, in which one digit may stand before the next word.
+/// Whether this is the name of a variable: a word, in which one digit may precede `_` and the next word.
 fn is_name(name: &str) -> bool {
     match name.split_once(|one: char| one.is_ascii_digit()) {
         Some((word, rest)) => !word.is_empty() && is_word(word) && rest.starts_with('_') && is_word(rest),
@@ -365,7 +367,8 @@ fn is_name(name: &str) -> bool {
     }
 }
 
-/// Whether it is the name of a constant: words in capitals, and with digits only where one of the words says so.
+/// Whether the value is the name of a constant: words in capitals with `_` between them. With one `_` it ends with
+/// `_SECRET`. With more, it has no digits or contains `_SECRET_`.
 fn is_constant(value: &str) -> bool {
     let mut bytes = value.bytes();
     bytes.all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
@@ -376,11 +379,11 @@ fn is_constant(value: &str) -> bool {
         }
 }
 
-/// Whether the next line calls something of the value: it is code.
+/// Whether a call on the value follows after white space: then it is code.
 fn goes_on(after: &str) -> bool {
     let next = after.trim_start();
     next.len() < after.len() && next.starts_with('.') && !next.starts_with("..")
 }
 
-/// Names that code has for the object that it is in.
+/// Names of the current object in code.
 const OBJECTS: &[&str] = &["self.", "this."];

@@ -1,4 +1,5 @@
-//! The corpus: findings, texts that are none and why; and that neither the documentation nor the cost says otherwise.
+//! The corpus: findings, and texts that are none with the reason. Tests check that the documentation agrees with it,
+//! and the cost of the search.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use super::*;
 /// A row of the corpus.
 #[derive(Debug)]
 pub(super) struct Shape {
-    /// `-` if it is not meant to be found.
+    /// `-` if the text must not be found.
     pub(super) kind: String,
     pub(super) text: String,
     pub(super) secret: Option<String>,
@@ -21,7 +22,7 @@ pub(super) fn shapes() -> Vec<Shape> {
 fn shape(row: &str) -> Shape {
     let (kind, text) = row.split_once(" | ").unwrap();
     let text = match kind {
-        // Without a reason, none is let pass.
+        // A text that must not be found needs a reason.
         "-" => text.rsplit_once(" | ").unwrap().0,
         _ => text,
     };
@@ -97,7 +98,7 @@ fn every_kind_is_in_the_tables_the_corpus_and_the_documentation() {
     assert_eq!(promised, kinds);
 }
 
-/// Each further part of a text is no more work than the one before, however the text is made.
+/// The work grows linearly: each further part of a text is no more work than the one before, for texts of any form.
 #[test]
 fn the_work_grows_with_the_length() {
     let signs = table::ROWS.iter().chain(context::ROWS).flat_map(|row| row.signs.iter().take(2));
@@ -145,7 +146,7 @@ fn the_work_grows_with_the_length() {
     }
 }
 
-/// More than a rule reads at once.
+/// Size of a part: more than a rule reads at once.
 const PART_BYTES: usize = 5_000;
 /// Tolerance for pieces that do not fill the parts evenly.
 const SLACK_BYTES: u64 = 50_000;

@@ -1,35 +1,35 @@
-//! JSON on its way out, with secrets taken out of its string literals.
+//! A writer of JSON that takes secrets out of the string literals.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::{Redactor, context, marker};
 
-/// Passes JSON, or lines of it, on to a writer; of the text it holds the one string that it is in.
+/// Passes JSON, or lines of it, to a writer. It holds only the string literal that it is reading.
 #[derive(Debug)]
 pub(crate) struct Writer<'r, W> {
     redactor: &'r mut Redactor,
     out: W,
     depth: u8,
     literals: Literals,
-    /// The string literal that has begun, its quote included.
+    /// The string literal so far, with its opening quote.
     literal: Vec<u8>,
-    /// Whether the last byte of the literal was a backslash that escapes the next.
+    /// Whether the last byte of the literal was a backslash that escapes the next byte.
     escaped: bool,
-    /// The string that ended last, if nothing but white space has followed: a key, if a colon comes.
+    /// The last string, if only white space has followed: it is a key if a colon follows.
     last: Option<String>,
-    /// The key of the value that comes.
+    /// The key of the next value.
     key: Option<String>,
-    /// The key of the list of values of a header that comes.
+    /// The name of a header whose list of values follows.
     list: Option<String>,
 }
 
 /// Treatment of a string literal that holds a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Literals {
-    /// The literal is written anew, without the secret.
+    /// The literal is written again, without the secret.
     Rewritten,
-    /// A marker stands in its place: all outside of markers is then byte for byte as it was.
+    /// A marker takes its place: all bytes outside of markers stay the same.
     Replaced,
 }
 
@@ -38,7 +38,7 @@ impl<'r, W: Write> Writer<'r, W> {
         Self::within(redactor, out, 0, Literals::Rewritten)
     }
 
-    /// A writer of a text that is itself in a text.
+    /// A writer for a text within a text.
     pub(super) const fn within(redactor: &'r mut Redactor, out: W, depth: u8, literals: Literals) -> Self {
         Self {
             redactor,
@@ -53,7 +53,7 @@ impl<'r, W: Write> Writer<'r, W> {
         }
     }
 
-    /// Writes what is left, which is something only if the JSON has ended too early.
+    /// Writes the rest, which is not empty only if the JSON ends too early.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         let rest = core::mem::take(&mut self.literal);
         let rest = String::from_utf8_lossy(&rest).into_owned();
@@ -62,7 +62,7 @@ impl<'r, W: Write> Writer<'r, W> {
         self.out.flush()
     }
 
-    /// Passes on `bytes`, which are outside of strings.
+    /// Passes on `bytes` outside of strings.
     fn structure(&mut self, bytes: &[u8]) -> io::Result<()> {
         for byte in bytes {
             match byte {
@@ -79,7 +79,7 @@ impl<'r, W: Write> Writer<'r, W> {
         self.out.write_all(bytes)
     }
 
-    /// Passes on the literal, which is whole.
+    /// Passes on the complete literal.
     fn end(&mut self) -> io::Result<()> {
         let bytes = core::mem::take(&mut self.literal);
         let Ok(literal) = core::str::from_utf8(&bytes) else { return self.out.write_all(&bytes) };
@@ -96,14 +96,14 @@ impl<'r, W: Write> Writer<'r, W> {
             }
             (Some(_), Literals::Replaced) => write!(self.out, "\"{}\"", marker(context::ASSIGNMENT))?,
         }
-        // Longer than any key: it need not be held.
+        // A longer text is no key, and need not be held.
         self.last = (text.len() <= KEY_BYTES_MAX).then(|| text.into_owned());
         self.literal = bytes;
         self.literal.clear();
         Ok(())
     }
 
-    /// Takes of `bytes`, which are in a string, what belongs to it; what is left.
+    /// Takes the bytes of the current string from `bytes`; returns the rest.
     fn string<'b>(&mut self, bytes: &'b [u8]) -> io::Result<&'b [u8]> {
         for (at, byte) in bytes.iter().enumerate() {
             match (self.escaped, byte) {
@@ -148,11 +148,11 @@ impl<W: Write> Write for Writer<'_, W> {
     }
 }
 
-/// Names that say what a value is are short.
+/// Maximum length of a key: names of values are short.
 const KEY_BYTES_MAX: usize = 256;
 
-/// The text of a string literal. Half a surrogate pair, which is no text, is U+FFFD: where the literal has to be written
-/// anew, that is written.
+/// The text of a string literal. Half a surrogate pair, which is no text, becomes U+FFFD, also in a literal that is
+/// written again.
 fn decoded(literal: &str) -> Option<Cow<'_, str>> {
     if let Ok(text) = serde_json::from_str::<Cow<'_, str>>(literal) {
         return Some(text);

@@ -1,6 +1,6 @@
 //! Values that cannot be searched: encrypted, signed, or bytes in base64.
 
-/// The names under which providers send what only they can read, and bytes.
+/// Names of values that only the provider can read, and of bytes.
 const KEYS: &[&str] = &[
     "b64_json",
     "data",
@@ -11,12 +11,12 @@ const KEYS: &[&str] = &[
     "thoughtSignature",
     "thought_signature",
 ];
-/// Under these names, shorter values are words.
+/// Minimum length of a value with one of these names: shorter values are words.
 const NAMED_BYTES_MIN: usize = 32;
-/// Under any name, longer than any key is: it is base64.
+/// Minimum length of base64 with any name: no key is this long.
 const BYTES_MIN: usize = 1_024;
 
-/// Number of bytes of `text`, which stands under `key`, that cannot be searched; `None` if all of it can be.
+/// Number of bytes of `text`, the value of `key`, that cannot be searched; `None` if all of it can be.
 pub(super) fn of(key: Option<&str>, text: &str) -> Option<usize> {
     let is_data_url = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("data:"));
     let payload = match text.split_once(";base64,") {

@@ -6,16 +6,17 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// A text without invisible characters and escape sequences, and where these were.
+/// A text without invisible characters and escape sequences, and the places of these.
 #[derive(Debug)]
 pub(super) struct Plain<'t> {
     text: Cow<'t, str>,
-    /// Places in `text` at which something is left out, each with the number of bytes left out until there.
+    /// Places in `text` at which something is left out, each with the number of bytes left out up to there.
     seams: Vec<(usize, usize)>,
 }
 
-/// Sequences that a terminal obeys, a return to the beginning of its line too; these and invisible characters as source code
-/// writes them; and characters that are not seen: controls, formats (zero width, soft hyphen, direction) and variation selectors.
+/// Sequences that a terminal obeys, including a return to the beginning of the line; these and invisible characters in
+/// the notation of source code; and invisible characters: controls, formats (zero width, soft hyphen, direction) and
+/// variation selectors.
 static INVISIBLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?x)
@@ -35,12 +36,12 @@ impl<'t> Plain<'t> {
         };
         let (mut plain, mut seams, mut from) = (String::with_capacity(text.len()), Vec::new(), 0);
         for found in invisible.find_iter(text) {
-            // At the end of a line it is one of the two characters that end it.
+            // At the end of a line, the return is part of the line break.
             let after = text.get(found.end()..).unwrap_or_default();
             if found.as_str().starts_with('\r') && (after.is_empty() || after.starts_with('\n')) {
                 continue;
             }
-            // An escape directly before a marker makes no sequence with its bracket.
+            // An escape directly before a marker forms no sequence with the bracket of the marker.
             let is_marked = found.as_str() == "\u{1b}[r"
                 && text.get(found.start() + 1..).is_some_and(|rest| rest.starts_with("[redacted:"));
             plain += text.get(from..found.start()).unwrap_or_default();
@@ -51,7 +52,7 @@ impl<'t> Plain<'t> {
         Self { text: Cow::Owned(plain), seams }
     }
 
-    /// A text that has no invisible characters.
+    /// A text without invisible characters.
     pub(super) const fn visible(text: &'t str) -> Self {
         Self { text: Cow::Borrowed(text), seams: Vec::new() }
     }
@@ -65,7 +66,7 @@ impl<'t> Plain<'t> {
         self.seams.binary_search_by_key(&at, |seam| seam.0).is_ok()
     }
 
-    /// Place in the text of the part `place` of the plain text.
+    /// The place in the original text of the part `place` of the plain text.
     pub(super) fn original(&self, place: &Range<usize>) -> Range<usize> {
         let left_out =
             |count: usize| count.checked_sub(1).and_then(|at| self.seams.get(at)).map_or(0, |seam| seam.1);

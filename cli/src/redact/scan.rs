@@ -1,7 +1,7 @@
-//! The search for secrets by rules. Its cost grows with the length of the text, whatever the text is.
+//! The search for secrets by rules. Its cost is linear to the length of the text, for any text.
 //!
-//! One search finds the signs of all rules. At a sign, a rule reads forward no further than a window; what it reads beyond
-//! the window is a secret, and a secret is read once.
+//! One search finds the signs of all rules. At a sign, a rule reads forward no further than a window. Only a secret is
+//! read beyond the window, and a secret is read once.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -14,11 +14,11 @@ use super::plain::Plain;
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) kind: &'static str,
-    /// Each secret has one of these; at it the pattern is tried.
+    /// The signs of the rule: each secret has one of them, and the pattern is tried there.
     pub(super) signs: &'static [&'static str],
-    /// Number of bytes before its sign at which the pattern begins.
+    /// Number of bytes from the beginning of the pattern to its sign.
     pub(super) back: usize,
-    /// Its group `secret` is the secret; without one, all of it is.
+    /// The group `secret` of the pattern is the secret; without that group, the whole match is.
     pub(super) pattern: &'static str,
     pub(super) accepts: fn(&Hit<'_>) -> bool,
 }
@@ -26,12 +26,12 @@ pub(super) struct Row {
 /// A match of a pattern, and the text around it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hit<'t> {
-    /// Before the pattern, at most [`BEFORE_BYTES`].
+    /// The text before the match, at most [`BEFORE_BYTES`].
     pub(super) before: &'t str,
-    /// The beginning of the pattern, up to the secret.
+    /// The match up to the secret.
     pub(super) lead: &'t str,
     pub(super) secret: &'t str,
-    /// Behind the secret; empty where invisible characters follow.
+    /// The text after the secret; empty if invisible characters follow.
     pub(super) after: &'t str,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Hit<'t> {
 #[derive(Debug)]
 pub(super) struct Rules {
     finder: Option<Regex>,
-    /// Each sign, and the rules that have it, as the bits of a number.
+    /// Each sign, and its rules as the bits of a number.
     signs: Vec<(&'static str, u128)>,
     rules: Vec<Rule>,
     is_bounded: bool,
@@ -52,12 +52,12 @@ struct Rule {
     pattern: Regex,
 }
 
-/// A secret: where it is, and of which kind.
+/// A secret: its place and its kind.
 pub(super) type Secret = (Range<usize>, &'static str);
 
 impl Rules {
-    /// `is_bounded` is for keys, which begin where a word begins and whose signs have one case. Other rules look at the text
-    /// before themselves.
+    /// Prepares the rules of a table. `is_bounded` is for keys: they begin at the beginning of a word, and their signs
+    /// have one case. Other rules check the text before the match.
     pub(super) fn new(rows: &'static [Row], is_bounded: bool) -> Self {
         let rules = rows.iter().filter_map(|row| {
             let pattern = Regex::new(&format!(r"\A(?:{})", row.pattern)).ok()?;
@@ -84,7 +84,7 @@ impl Rules {
         self.rules.len()
     }
 
-    /// The secrets in the part `within` of a text, in their order. `work` grows by the bytes that could be read.
+    /// The secrets in the part `within` of a text, in order. `work` grows by the number of bytes that could be read.
     pub(super) fn search(&self, plain: &Plain<'_>, within: Range<usize>, work: &mut u64) -> Vec<Secret> {
         let text = plain.text().get(..within.end).unwrap_or_default();
         let (mut secrets, mut begin, mut at) = (Vec::new(), within.start, within.start);
@@ -96,7 +96,7 @@ impl Rules {
                     at = begin;
                     secrets.push(secret);
                 }
-                // A sign is of ASCII.
+                // Signs are ASCII.
                 None => at = sign.start() + 1,
             }
         }
@@ -137,14 +137,14 @@ impl Rules {
             if !(rule.row.accepts)(&hit) {
                 return None;
             }
-            // The text that is read here is taken out, and so is read once.
+            // The text of a secret is taken out, and so is read only once.
             let end = self.whole(plain, text, place.end, floor(text, start + self.window_bytes));
             *work += (end - place.end) as u64;
             Some((place.start..end, rule.row.kind))
         })
     }
 
-    /// End of the secret that a pattern has read up to `end`: a longer one is a secret all the same.
+    /// End of the secret that a pattern has read up to `end`: the secret may be longer than the match.
     fn whole(&self, plain: &Plain<'_>, text: &str, end: usize, window: usize) -> usize {
         let rest = text.get(end..).unwrap_or_default();
         let more: fn(char) -> bool = match (end >= window, self.is_bounded) {
@@ -157,7 +157,7 @@ impl Rules {
 }
 
 impl Rule {
-    /// Place of the secret that the pattern finds at `start`.
+    /// The place of the secret that the pattern finds at `start`.
     fn place(&self, text: &str, start: usize, window_bytes: usize, work: &mut u64) -> Option<Range<usize>> {
         let rest = text.get(start..)?;
         let is_open = self.row.pattern.ends_with(OPEN);
@@ -181,11 +181,11 @@ const KEY_BYTES_MAX: usize = 4_096;
 const VALUE_BYTES_MAX: usize = 512;
 /// Number of bytes of the text before itself that a rule sees.
 const BEFORE_BYTES: usize = 512;
-/// A pattern that ends so matches up to the end of the text in any case.
+/// The end of an open pattern, which matches up to the end of the text in any case.
 const OPEN: &str = r"|\z)";
 
-/// Whether a word ends behind `before`. In a text within a text, a break is a letter behind a backslash; in an address, a
-/// character is two digits behind a percent sign.
+/// Whether a word ends after `before`. In a text within a text, a line break is a letter after a backslash. In an
+/// address, a character may be two digits after a percent sign.
 fn ends_word(before: &str) -> bool {
     match before.as_bytes() {
         [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,

@@ -3,7 +3,7 @@
 //! The list is of November 2026. The source of a row is a page on which the vendor documents such keys, where there is one; most
 //! forms follow published sets of rules and were not compared with that page. `gitleaks` is
 //! the rule of that name in <https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml> (MIT, July 2026).
-//! Lengths are the least that the source gives, so that a longer key of tomorrow is found.
+//! Lengths are the minimum that the source gives, so that longer keys of the future are found.
 
 use std::sync::LazyLock;
 
@@ -31,7 +31,7 @@ const fn behind(
     Row { kind, signs, back, pattern, accepts }
 }
 
-/// The special before the general.
+/// Special forms come before general ones.
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
     // RFC 7468; the end may be missing where a tool has cut its output.
@@ -71,7 +71,7 @@ pub(super) const ROWS: &[Row] = &[
     row("sourcegraph-token", &["sgp_"], r"sgp_(?:(?:[a-f0-9]{16}|local)_)?[a-f0-9]{40}", any), // gitleaks
     row("figma-token", &["figd_"], r"figd_[A-Za-z0-9_-]{20,}", is_key), // https://developers.figma.com/docs/rest-api/authentication/
     // Clouds: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html
-    // Of AWS's secret key there is a rule only behind its id: alone, it looks like any digest.
+    // The secret key of AWS has a rule only after its id: alone, it looks like any digest.
     row("aws-secret-key", &["AKIA", "ASIA"],
         r"(?:AKIA|ASIA)[A-Z0-9]{16}(?s:[^A-Za-z0-9/+]|[^A-Za-z0-9/+].{0,200}?[^A-Za-z0-9/+])(?P<secret>[A-Za-z0-9/+]{40})(?:\z|[^A-Za-z0-9/+=])", is_mixed),
     row("aws-access-key-id", &["AKIA", "ASIA", "ABIA", "ACCA"], r"A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}", is_exact),
@@ -99,7 +99,7 @@ pub(super) const ROWS: &[Row] = &[
     // Messages: https://api.slack.com/authentication/token-types
     row("slack-token", &["xox", "xapp-", "https://hooks.slack.com/"],
         r"xox[a-z](?:\.xox[bp])?-[A-Za-z0-9-]{10,}|xapp-[0-9]-[A-Za-z0-9-]{10,}|https://hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/]{20,}", is_key),
-    // https://discord.com/developers/docs: base64 of a number, of a time, of a digest; the first begins so.
+    // https://discord.com/developers/docs: base64 of a number, of a time, of a digest; the signs begin the number.
     row("discord-token", &["MT", "Mj", "Mz", "MD", "ND", "NT", "Nj", "Nz", "OD", "OT"], r"[MNO][A-Za-z0-9_-]{22,30}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}", is_exact),
     row("discord-token", &["https://discord"], r"https://discord(?:app)?\.com/api/webhooks/[0-9]{17,20}/[A-Za-z0-9_-]{60,}", any),
     row("twilio-key", &["SK"], r"SK[0-9a-f]{32}", is_exact), // https://www.twilio.com/docs/iam/api-keys/key-resource-v1
@@ -108,7 +108,8 @@ pub(super) const ROWS: &[Row] = &[
     row("sendgrid-key", &["SG."], r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}", any), // https://docs.sendgrid.com/api-reference/how-to-use-the-sendgrid-v3-api/authentication
     row("mailgun-key", &["key-"], r"key-[a-f0-9]{32}", is_exact), // https://documentation.mailgun.com/docs/mailgun/api-reference/api-overview
     behind(32, "mailchimp-key", &["-us"], r"[a-f0-9]{32}-us[0-9]{1,2}", is_exact), // https://mailchimp.com/developer/marketing/docs/fundamentals/
-    // Shops and watching: https://docs.stripe.com/api/authentication, https://docs.stripe.com/webhooks#secure-webhook
+    // Payment and monitoring: https://docs.stripe.com/api/authentication,
+    // https://docs.stripe.com/webhooks#secure-webhook
     row("stripe-key", &["sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"], r"[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/]{24,}={0,2}", any),
     row("shopify-token", &["shpat_", "shpca_", "shppa_", "shpss_"], r"shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{32}", any), // https://shopify.dev/docs/apps/build/authentication-authorization/access-tokens
     row("square-token", &["sq0atp-", "sq0csp-"], r"sq0(?:atp|csp)-[A-Za-z0-9_-]{22,}", any), // https://developer.squareup.com/docs/build-basics/access-tokens
@@ -132,12 +133,12 @@ const fn any(_: &Hit<'_>) -> bool {
     true
 }
 
-/// Whether it is random rather than words with hyphens between them.
+/// Whether the key is random rather than words with hyphens between them.
 fn is_key(hit: &Hit<'_>) -> bool {
     has_digit(hit.secret.get(4..).unwrap_or_default()) || has_long_run(hit.secret)
 }
 
-/// Whether it has digits: a name in code of this form has none.
+/// Whether the key has digits: a name in code of this form has none.
 fn is_digital(hit: &Hit<'_>) -> bool {
     has_digit(hit.secret)
 }
@@ -146,20 +147,20 @@ pub(super) fn has_digit(secret: &str) -> bool {
     secret.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// Whether it has more letters without a break than a word has.
+/// Whether a run of letters and digits is longer than a word.
 pub(super) fn has_long_run(secret: &str) -> bool {
     secret.split(|one: char| !one.is_ascii_alphanumeric()).any(|run| run.len() >= WORD_BYTES)
 }
 
-/// Words are shorter.
+/// Minimum length of a run that is no word.
 const WORD_BYTES: usize = 20;
 
-/// Whether no more letters or digits follow: these keys have one length.
+/// Whether no more letters or digits follow: these keys have a fixed length.
 pub(super) fn is_exact(hit: &Hit<'_>) -> bool {
     !hit.after.starts_with(|next: char| next.is_ascii_alphanumeric())
 }
 
-/// Whether it is no digest in hexadecimal digits, and no path.
+/// Whether the secret is no digest in hexadecimal digits, and no path.
 fn is_mixed(hit: &Hit<'_>) -> bool {
     let has = |kind: fn(&u8) -> bool| hit.secret.bytes().any(|byte| kind(&byte));
     has(u8::is_ascii_digit) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase)

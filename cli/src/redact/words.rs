@@ -1,6 +1,6 @@
 //! Words that are no secrets.
 
-/// Words behind a name that are not its value: types, states, words of code and of documentation.
+/// Words after a name that are not its value: types, states, words of code and of documentation.
 pub(super) const NO_VALUES: &[&str] = &[
     "*const",
     "*mut",

@@ -7,8 +7,8 @@ use regex::Regex;
 
 use crate::failure::{Failure, Result};
 
-/// Reads a list: on each line a text, or between slashes a regular expression. Empty lines, and lines that begin with `#`,
-/// say nothing.
+/// Reads a list: each line has a text, or a regular expression between slashes. Empty lines, and lines that begin with
+/// `#`, are ignored.
 pub(super) fn read(path: &Path) -> Result<Vec<Regex>> {
     let list = fs::read_to_string(path).map_err(|error| Failure::io(path, &error))?;
     let lines = list.strip_prefix('\u{FEFF}').unwrap_or(&list).lines().enumerate();
@@ -24,7 +24,7 @@ fn pattern(line: &str) -> core::result::Result<Regex, String> {
         return Regex::new(&regex::escape(line))
             .map_err(|_| "this text is too long to search for".to_owned());
     };
-    // Its own words quote the pattern, which may be a secret.
+    // The error of the crate quotes the pattern, which may be a secret.
     let pattern = Regex::new(inner)
         .map_err(|_| "what stands between the slashes is no regular expression".to_owned())?;
     match pattern.is_match("") {

@@ -1,4 +1,4 @@
-//! Messages without secrets, to be shown.
+//! Messages without secrets, for the output.
 
 use epitome::message::{MediaSource, Message, Part, Str};
 
@@ -37,7 +37,7 @@ impl Redactor {
             }
             Part::Compaction(left) => self.str(&mut left.text),
             Part::Unknown(unknown) => self.str(&mut unknown.raw),
-            // The other parts hold ids only.
+            // The other parts have only ids.
             _ => {}
         }
         part

@@ -1,4 +1,4 @@
-//! Losses by kind and source: groups as the table of them says, and parts with the tokens that they have less.
+//! Losses by kind and source: whole groups, and parts with the tokens that they lost.
 
 use epitome::core::attribution::SourceKind;
 use epitome::core::{Index, PartKind};
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::GroupDetail;
 use crate::filled::Filled;
 
-/// A kind of group or part that has lost something.
+/// A kind of group or part with losses.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct LossRow {
     pub(crate) kind: &'static str,
@@ -36,7 +36,7 @@ pub(super) fn rows(index: Index<'_>, details: &[GroupDetail], filled: Option<&Fi
     rows
 }
 
-/// Groups before parts, each in the order of the table.
+/// The order of kinds: groups before parts, each in the order of the table.
 fn place_of(kind: &str) -> usize {
     let groups = super::text::KINDS.iter().map(|(kind, _)| kind.as_str());
     let parts = PARTS.iter().map(|kind| kind.as_str());

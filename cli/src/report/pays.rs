@@ -5,21 +5,21 @@ use serde::Serialize;
 
 use crate::amount::{counted, grouped};
 
-/// Price and saving of a compaction, and the request at which it has cost no more than going on without it.
+/// Price and saving of a compaction, and the number of requests after which it costs no more than going on without it.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Pays {
-    /// Price of it, paid once while the prompt cache is warm, in input tokens that no cache holds.
+    /// Price of the compaction, paid once while the prompt cache is warm, in input tokens that no cache holds.
     pub(crate) costs_input_tokens: u64,
-    /// Saving with each request while the prompt cache is warm, in input tokens that no cache holds.
+    /// Saving per request while the prompt cache is warm, in input tokens that no cache holds.
     pub(crate) saves_input_tokens: u64,
     /// Number of requests until it pays while the prompt cache is warm; `None`, in JSON `null`: never.
     pub(crate) after_requests: Option<u64>,
-    /// Whether the next request alone pays for it where the cache has expired.
+    /// Whether the next request alone pays for the compaction if the cache has expired.
     pub(crate) at_once_when_cold: bool,
 }
 
 impl Pays {
-    /// Figures of a compaction from `before` tokens to `after`, of which the first `stable` are as they were. `made` is the price
+    /// Figures of a compaction from `before` tokens to `after`, with the first `stable` unchanged. `made` is the price
     /// of making it, in thousandths of an input token.
     pub(crate) fn new(prices: &Prices, (before, after, stable): (u64, u64, u64), made: u64) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl Pays {
     }
 }
 
-/// Thousandths in wholes, to the nearest.
+/// Thousandths, rounded to the nearest whole.
 const fn whole(thousandths: u64) -> u64 {
     thousandths.saturating_add(500) / 1_000
 }

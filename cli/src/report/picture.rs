@@ -1,4 +1,4 @@
-//! A conversation in one line: a cell for each group, or for a run of them.
+//! A conversation in one line: a cell for each group, or for several groups in a row.
 
 use super::GroupDetail;
 use crate::streams::{is_out_colored, is_out_terminal};
@@ -24,11 +24,11 @@ fn bars(amounts: &[u64], width: usize) -> String {
     (0..cells).map(bar).collect()
 }
 
-/// The width where there is no terminal.
+/// The width without a terminal.
 const WIDTH: usize = 72;
 
 impl Picture {
-    /// In the colours and the width of standard output.
+    /// A picture with the colours and the width of standard output.
     pub(crate) fn for_stdout() -> Self {
         let colour = is_out_colored();
         let width = if is_out_terminal() { console::Term::stdout().size().1 } else { 0 };
@@ -72,7 +72,7 @@ impl Picture {
         format!("{line}\n{legend}{shortened}{replaced}{mixed}; {scale}")
     }
 
-    /// Amounts over time as a line of bars, of which each stands for one amount or for the largest of several; `None` where there is no
+    /// Amounts over time as a line of bars. Each bar is one amount, or the largest of several. `None` without a
     /// terminal.
     pub(crate) fn bars(&self, amounts: &[u64]) -> Option<String> {
         is_out_terminal().then(|| bars(amounts, self.width))

@@ -1,4 +1,4 @@
-//! The reports of many conversations.
+//! The reports of several conversations.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::{GroupCounts, Report, share};
 use crate::amount::{counted, grouped};
 use crate::failure::Failure;
 
-/// One conversation of many: its report, or why there is none.
+/// One conversation of several: its report, or the reason that there is none.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Row<'a> {
@@ -39,7 +39,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The place of one conversation of many: the number tells lines apart, which all have the same path.
+/// The place of one conversation of several. The number distinguishes lines, which all have the same path.
 pub(crate) fn place_of(at: usize, path: &str) -> String {
     match path.strip_prefix(&format!("/{at}")) {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => path.to_owned(),
@@ -47,7 +47,7 @@ pub(crate) fn place_of(at: usize, path: &str) -> String {
     }
 }
 
-/// Many conversations as people read them: a line each, and the sum.
+/// Several conversations as a table for people: a line each, and the sum.
 pub(crate) fn table(rows: &[Row<'_>]) -> String {
     let width = rows.iter().map(|row| row.name().len()).chain([TITLE.len()]).max().unwrap_or(0);
     let mut text =

@@ -1,4 +1,4 @@
-//! The report as people read it.
+//! The report as text for people.
 
 use core::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::scan::Uncounted;
 use crate::visible::Printable;
 
 impl Report {
-    /// The report as people read it.
+    /// The report as text for people.
     pub(crate) fn to_text(&self, picture: &Picture) -> Printable {
         let mut out = String::new();
         let (basis, tokenizer) = (self.token_basis.as_str(), &self.tokenizer);
@@ -87,7 +87,7 @@ impl Report {
         )
     }
 
-    /// Before a figure that holds estimates among counts.
+    /// The word before a figure that includes estimates.
     const fn about(&self) -> &'static str {
         if self.uncounted.is_some() { "about " } else { "" }
     }
@@ -147,7 +147,8 @@ impl Report {
         }
     }
 
-    /// Number of groups of each kind that are kept, dropped and shortened, and their tokens; shortened groups with their rest.
+    /// Number of groups of each kind that are kept, dropped and shortened, and their tokens. A shortened group counts
+    /// with its remaining tokens.
     fn by_kind(&self) -> String {
         let verdicts = [('K', "kept"), ('D', "dropped"), ('E', "shortened"), ('R', "replaced")];
         let shown = verdicts
@@ -208,7 +209,7 @@ pub(super) const KINDS: [(GroupKind, &str); 7] = [
     (GroupKind::Orphan, "result without call"),
 ];
 
-/// The steps that made a transcript legal. Steps that only some providers ask for are named if there were any.
+/// The repair steps as a line. Steps that only some providers require are named if there were any.
 fn repair_line(repair: RepairCounts) -> String {
     let RepairCounts {
         left_out,

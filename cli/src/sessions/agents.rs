@@ -1,23 +1,23 @@
-//! The table of agents: where each keeps its sessions, and where a session names its project and its id. How files are found and read is not
-//! here.
+//! The table of agents: the places of their sessions, and the fields with the project and the id of a session. The
+//! search for files and their reading are in other modules.
 
 use epitome::wire::Format;
 
-/// An agent that leaves sessions, as its own sources and documentation say.
+/// An agent that stores sessions, according to its sources and documentation.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Agent {
     pub(crate) format: Format,
     /// The environment variable that names its folder.
     pub(super) variable: Option<&'static str>,
-    /// Its folder in the user's home where no variable names another.
+    /// The folder in the user's home, if the variable does not name another.
     pub(super) folder: &'static str,
     /// The paths of sessions in that folder. A `*` stands for any characters of a name.
     pub(super) sessions: &'static [&'static str],
-    /// The names of files beside them that are no sessions.
+    /// The names of files in the same folders that are no sessions.
     pub(super) others: Option<&'static str>,
     /// The field with the folder of a session's project: a JSON pointer into one of its first records.
     pub(super) project: Option<&'static str>,
-    /// The field with its id, likewise.
+    /// The field with the id of the session, likewise a JSON pointer.
     pub(super) id: Option<&'static str>,
 }
 
@@ -41,7 +41,7 @@ pub(super) const AGENTS: &[Agent] = &[
         project: Some("/payload/cwd"),
         id: Some("/payload/id"),
     },
-    // It writes lines since 0.39, and notes the folder of a project beside its sessions.
+    // Gemini CLI writes lines since 0.39, and stores the folder of a project beside its sessions.
     Agent {
         format: Format::GeminiCli,
         variable: Some("GEMINI_CLI_HOME"),
@@ -60,7 +60,7 @@ pub(super) const AGENTS: &[Agent] = &[
         project: Some("/data/context/cwd"),
         id: Some("/data/sessionId"),
     },
-    // A folder below `projects` is named after that of the project.
+    // The name of a folder below `projects` is made from the folder of the project.
     Agent {
         format: Format::Cursor,
         variable: None,
@@ -113,7 +113,7 @@ const CONFIGURATION: (Option<&str>, &str) = if cfg!(target_os = "macos") {
 };
 
 impl Agent {
-    /// The folder that has all its sessions somewhere below it, in its own folder.
+    /// The folder, within the folder of the agent, that contains all its sessions at some depth.
     pub(super) fn root(&self) -> &'static str {
         let first = self.sessions.first().copied().unwrap_or_default();
         let root = first.split_once('*').map_or(first, |(root, _)| root);
@@ -121,7 +121,7 @@ impl Agent {
     }
 }
 
-/// Whether a name is one of those that a pattern stands for.
+/// Whether a name matches a pattern.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => name == pattern,

@@ -1,4 +1,4 @@
-//! `latest` and the ids of sessions in the place of a file.
+//! `latest` and the ids of sessions in the place of a file name.
 
 use std::path::{Component, Path};
 
@@ -10,8 +10,8 @@ use crate::visible::line;
 /// Name for the newest session. A file of that name is `./latest`.
 pub(crate) const LATEST: &str = "latest";
 
-/// The newest session of `project`; without one, of the folder that the program runs in, or if that has none, of all.
-/// Says on standard error which it is.
+/// The newest session of `project`; without a project, of the current folder, or of all projects if that has none.
+/// Reports the choice on standard error.
 pub(crate) fn latest(project: Option<&str>) -> Result<Found> {
     let homes = Home::all()?;
     let mut found = find(&homes);
@@ -28,11 +28,12 @@ pub(crate) fn latest(project: Option<&str>) -> Result<Found> {
     Ok(newest.clone())
 }
 
-/// The session with the id `name`, or the only one whose id begins with it; `None` if there is none, or a file of this name. Of several files
-/// with this id, the newest. Says on standard error which it is.
+/// The session with the id `name`, or the only one whose id begins with it; `None` if there is none, or if a file has
+/// this name. Of several files with this id, the newest. Reports the choice on standard error.
 ///
 /// # Errors
-/// If the ids of several sessions begin with it.
+///
+/// The ids of several sessions begin with `name`.
 pub(crate) fn of_id(name: &Path) -> Result<Option<Found>> {
     let is_name = matches!(name.components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
     let Some(text) = name.to_str().filter(|_| is_name && !name.exists()) else { return Ok(None) };
@@ -56,7 +57,7 @@ pub(crate) fn of_id(name: &Path) -> Result<Option<Found>> {
     Ok(Some(newest.clone()))
 }
 
-/// The least bytes of the beginning of an id: shorter names are misspelled ones of files.
+/// Minimum length of the beginning of an id, in bytes: a shorter name is a misspelled name of a file.
 const ID_BYTES_MIN: usize = 4;
 
 fn tell(name: &str, found: &Found) {

@@ -1,4 +1,4 @@
-//! Which project a session belongs to.
+//! The project of a session.
 
 use std::env;
 use std::fs;
@@ -15,31 +15,33 @@ use super::{Agent, Found, open, read_whole};
 /// The project and the id that a session names at its beginning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Project {
-    /// The folder in which the agent worked; where only a name for it is known, that.
+    /// The folder in which the agent worked, or the agent's name for it if only that is known.
     pub(crate) folder: String,
     /// The agent's name for the session.
     pub(crate) id: String,
 }
 
-/// The project that is asked for.
+/// The requested project.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     folder: PathBuf,
     name: Option<String>,
     /// Gemini CLI's name for the folder of a project.
     digest: String,
-    /// Cursor's name for it.
+    /// Cursor's name for the folder.
     slug: String,
 }
 
-/// Number of bytes of a file that are read: Codex begins with its instructions, on the line that names the folder.
+/// Number of bytes of a file that are read: Codex writes its instructions at the beginning, on the line with the
+/// folder.
 const HEAD_BYTES: u64 = 256 * 1024;
 
 /// Maximum length of the path of a project: Linux's `PATH_MAX`, the longest of all systems.
 const PATH_BYTES_MAX: u64 = 4_096;
 
 impl Project {
-    /// Reads the beginning of the file, and the folder that it is in. An unknown field is empty or the name of the file.
+    /// Reads the beginning of the file, and the folder that contains it. If the folder of the project is unknown, it is
+    /// empty; an unknown id is the name of the file.
     pub(crate) fn of(found: &Found) -> Self {
         let mut project = Self::default();
         let agent = found.agent;
@@ -69,14 +71,14 @@ impl Project {
     }
 }
 
-/// The beginning of a file. One that cannot be read is said to be so where it is read whole.
+/// The beginning of a file. If it cannot be read, the reader of the whole file reports the error.
 fn head(path: &Path) -> String {
     let mut bytes = Vec::new();
     let _ = open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut bytes));
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The objects at the beginning of a file: its lines, and of a document the fields before its messages.
+/// The objects at the beginning of a file: its lines and, for a document, the fields before its messages.
 fn records(text: &str) -> impl Iterator<Item = Value> {
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let documents = ["\"messages\"", "\"history\""].into_iter();
@@ -84,7 +86,7 @@ fn records(text: &str) -> impl Iterator<Item = Value> {
     lines.filter(Value::is_object).chain(documents)
 }
 
-/// The fields of a JSON object that is cut off behind one of them.
+/// The fields of a JSON object that is cut off after one of them.
 fn before(head: &str) -> Option<Value> {
     let fields = head.trim_end().trim_end_matches(',');
     serde_json::from_str(&format!("{fields}}}")).ok()
@@ -98,7 +100,7 @@ fn without_scheme(folder: String) -> String {
     }
 }
 
-/// Name of a file; if all sessions of an agent have files of one name, that of its folder.
+/// The name of a file, or of its folder if all sessions of the agent have files with the same name.
 fn name(path: &Path, agent: &Agent) -> String {
     let is_of_all = agent.sessions.iter().any(|sessions| {
         // A pattern is no name of a file.
@@ -111,21 +113,21 @@ fn name(path: &Path, agent: &Agent) -> String {
     name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// The project of a transcript of Cursor, `PROJECT/agent-transcripts/FILE` or `PROJECT/agent-transcripts/ID/FILE`: only the name that it
-/// gives the folder is known.
+/// The project of a transcript of Cursor, `PROJECT/agent-transcripts/FILE` or `PROJECT/agent-transcripts/ID/FILE`: only
+/// Cursor's name for the folder is known.
 fn cursor(path: &Path) -> String {
     let mut folders = path.ancestors().skip_while(|folder| !folder.ends_with("agent-transcripts"));
     let project = folders.nth(1).and_then(Path::file_name);
     project.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// A folder as Cursor names it: its letters and digits, and hyphens for the characters between them.
+/// Cursor's name for a folder: its letters and digits, with a hyphen for the characters between them.
 fn slug(folder: &str) -> String {
     let words = folder.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-")
 }
 
-/// The project of a session of Gemini CLI, `PROJECT/chats/FILE`: newer versions note its folder beside its sessions.
+/// The project of a session of Gemini CLI, `PROJECT/chats/FILE`: newer versions store its folder beside the sessions.
 fn gemini(path: &Path) -> String {
     let folder = path.parent().and_then(Path::parent);
     let noted = folder.and_then(|folder| read_whole(&folder.join(".project_root"), PATH_BYTES_MAX).ok());
@@ -143,20 +145,20 @@ impl Wanted {
         Self::new(Path::new(text), is_name.then(|| text.to_owned()))
     }
 
-    /// The folder that the program runs in.
+    /// The current folder.
     pub(crate) fn here() -> Self {
         Self::new(Path::new("."), None)
     }
 
     fn new(folder: &Path, name: Option<String>) -> Self {
-        // A project may be gone while its sessions are still there.
+        // A project may be deleted while its sessions still exist.
         let folder = fs::canonicalize(folder).unwrap_or_else(|_| absolute(folder));
         let digest = Sha256::digest(folder.to_string_lossy().as_bytes());
         let slug = slug(&folder.to_string_lossy());
         Self { folder, name, slug, digest: digest.iter().map(|byte| format!("{byte:02x}")).collect() }
     }
 
-    /// Whether an agent that worked in the folder `project` worked on this.
+    /// Whether `project`, the project of a session, is the requested one.
     pub(crate) fn is(&self, project: &Project) -> bool {
         let folder = Path::new(&project.folder);
         let last = || folder.file_name().map(|name| name.to_string_lossy());

@@ -29,7 +29,7 @@ impl Transcript<'_> {
         found.cloned().unwrap_or_default()
     }
 
-    /// Usage that providers reported of the responses in it.
+    /// Usage of the responses in the conversation, as reported by providers.
     pub(crate) fn usage(&mut self) -> Result<Vec<UsageEntry>> {
         match self {
             Self::Read(read) => Ok(read.conversation().map_or_else(Vec::new, |found| found.usage.to_vec())),
@@ -38,7 +38,7 @@ impl Transcript<'_> {
         }
     }
 
-    /// Says on standard error, apart from the output, that the file has more.
+    /// Reports on standard error, apart from the output, that the file has other conversations.
     pub(crate) fn mention_others(&self) {
         let others = self.others().len() as u64;
         if others > 0 {

@@ -1,4 +1,4 @@
-//! Reads the beginning of a file, which tells its form, and all of a file.
+//! Reads the beginning of a file, which shows its form, or the whole file.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -11,7 +11,7 @@ use crate::args::InputArgs;
 use crate::failure::{Failure, Result, code};
 use crate::progress::{BinaryBytes, DecimalBytes};
 
-/// The beginning of a file, up to the first bytes that are no UTF-8.
+/// The beginning of a file, up to the first bytes that are not UTF-8.
 pub(super) fn read(file: &mut File, path: &Path) -> Result<String> {
     let mut head = Vec::with_capacity(HEAD_BYTES);
     let read = (&mut *file).take(HEAD_BYTES as u64).read_to_end(&mut head);
@@ -22,14 +22,14 @@ pub(super) fn read(file: &mut File, path: &Path) -> Result<String> {
     Ok(String::from_utf8(head).unwrap_or_default())
 }
 
-/// The whole lines that a file begins with; the beginning of its first line, if that is all.
+/// The complete lines at the beginning of a file, or the beginning of its first line if there are none.
 fn whole_lines(head: &str) -> &str {
     let head = without_mark(head);
     head.get(..head.rfind('\n').map_or(head.len(), |end| end + 1)).unwrap_or(head)
 }
 
 pub(super) fn is_jsonl(head: &str) -> bool {
-    // A text that no format fits is read whole, so that the refusal names the line.
+    // A text of no known format is read whole, so that the error names the line.
     let chat = match wire::detect(whole_lines(head)) {
         Ok(found) => found.format == Format::OpenaiChat,
         Err(error) => error.kind() != WireErrorKind::Shape,
@@ -38,20 +38,20 @@ pub(super) fn is_jsonl(head: &str) -> bool {
     document::looks_like_jsonl(head) && chat && !first_line_is_conversation(head)
 }
 
-/// The format of a session file of lines that need not be held.
+/// The format of a session file whose lines need not be held.
 pub(super) fn outlined(head: &str, args: &InputArgs) -> Option<Format> {
     let found = || wire::detect(whole_lines(head)).ok().map(|found| found.format);
     let is_lines = document::looks_like_jsonl(without_mark(head));
     args.part.from.0.or_else(found).filter(|format| is_lines && Outline::FORMATS.contains(format))
 }
 
-/// A file of conversations is read whole, so that the refusal can say how to read it.
+/// Whether the first line is a conversation. Such a file is read whole, so that the error can explain how to read it.
 fn first_line_is_conversation(text: &str) -> bool {
     let first = document::lines(text).next();
     first.is_some_and(|line| !matches!(line.kind(), Ok(LineKind::Message)))
 }
 
-/// All of a file that is held while it is used.
+/// Reads a whole file, which is held while it is used.
 pub(super) fn read_whole(file: &mut impl io::Read, size: u64, path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let room = usize::try_from(size).ok().filter(|_| size <= WHOLE_BYTES_MAX && has_room(size));
@@ -60,7 +60,7 @@ pub(super) fn read_whole(file: &mut impl io::Read, size: u64, path: &Path) -> Re
     fill(file, bytes, path)
 }
 
-/// All that `reader` gives, if that is not too much to be held.
+/// Reads all of `reader`, up to the maximum size of a file.
 pub(super) fn fill(
     reader: &mut (impl io::Read + ?Sized),
     mut bytes: Vec<u8>,
@@ -82,8 +82,8 @@ fn too_large(path: &Path, size: u64) -> Failure {
     Failure::new(code::IO, format!("{path}: too large for memory ({size}): {what}; {rest}"))
 }
 
-/// Whether the system gives as much memory as a file of this size takes. It is asked for in one piece, and given back: without
-/// memory for a small piece later on, the process would end without a word.
+/// Whether the system has enough memory for a file of this size. The memory is requested in one piece and released. If
+/// a small piece were missing later, the process would end without a message.
 fn has_room(size: u64) -> bool {
     let wanted = size.saturating_mul(3).max(size.saturating_mul(SMALL_FACTOR).min(SMALL_BYTES_MAX));
     usize::try_from(wanted).is_ok_and(|wanted| Vec::<u8>::new().try_reserve_exact(wanted).is_ok())
@@ -93,14 +93,15 @@ pub(super) fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{FEFF}').unwrap_or(text)
 }
 
-/// Number of bytes that are read to tell JSONL from JSON: enough for the first line and part of the second.
+/// Number of bytes that are read to distinguish JSONL from JSON: enough for the first line and part of the second.
 const HEAD_BYTES: usize = 256 * 1024;
 
-/// The largest file that is held whole: places in a text have four bytes.
+/// The largest file that is held whole: positions in a text have four bytes.
 const WHOLE_BYTES_MAX: u64 = 4 << 30;
 
 /// Maximum factor of memory over the size of a file with tiny messages: a kibibyte for each of them.
 const SMALL_FACTOR: u64 = 24;
 
-/// Maximum memory that is taken for small messages. Larger files hold larger messages, and take three times their size.
+/// Maximum memory that is reserved for small messages. Larger files have larger messages, and take three times their
+/// size.
 const SMALL_BYTES_MAX: u64 = 1 << 30;

@@ -14,14 +14,14 @@ use super::empty;
 use crate::failure::{Failure, Result};
 use crate::progress::Progress;
 
-/// JSONL that is not held in memory: only where its lines are.
+/// JSONL that is not held in memory: only the places of its lines are.
 #[derive(Debug)]
 pub(crate) struct LineFile<'a> {
     pub(super) path: &'a Path,
     file: &'a File,
     pub(super) lines: Vec<Range<u64>>,
     bytes: u64,
-    /// When it was last written, where the file system says.
+    /// Time of the last write, if the file system has it.
     modified: Option<SystemTime>,
 }
 
@@ -72,10 +72,10 @@ impl<'a> LineFile<'a> {
                 Piece::New(_) => None,
                 other => return Err(io::Error::other(format!("{other:?} cannot be written"))),
             };
-            // The text before the message in the file; before the first that is written, the beginning of the file.
+            // Copies the gap before the message; before the first piece, the beginning of the file.
             match first {
                 true => copy.to(0..self.start(0), out)?,
-                // A file of one line has no example of a gap between two.
+                // A file of one line has no gap between two lines.
                 false if self.lines.len() < 2 => out.write_all(b"\n")?,
                 false => copy.to(self.gap(place), out)?,
             }
@@ -93,7 +93,7 @@ impl<'a> LineFile<'a> {
         self.lines.get(at).map_or(0, |line| line.start)
     }
 
-    /// The gap between the message at `place`, or one that the file does not have, and the one before it.
+    /// The gap before the message at `place`. For the first message, or for a new one, it is the first gap of the file.
     fn gap(&self, place: Option<usize>) -> Range<u64> {
         let after = place.filter(|at| *at > 0).unwrap_or(1);
         let end = self.lines.get(after.saturating_sub(1)).map_or(0, |before| before.end);
@@ -107,7 +107,7 @@ impl<'a> LineFile<'a> {
         self.check_unchanged()
     }
 
-    /// The file is read twice; a program that writes it in between would leave us with half a line.
+    /// Fails if the file has changed between its two readings: part of a line could be written.
     fn check_unchanged(&self) -> io::Result<()> {
         let about = self.file.metadata()?;
         if about.len() == self.bytes && about.modified().ok() == self.modified {
@@ -157,7 +157,7 @@ mod tests {
             lines.write(&[Piece::Original(0)], out).unwrap();
             (&file).seek(SeekFrom::Start(0)).unwrap();
             (&file).write_all(text.as_bytes()).unwrap();
-            // A clock that is too coarse to see the change still sees this one.
+            // Even a coarse clock of the file system shows this change.
             file.set_modified(lines.modified.unwrap() + Duration::from_secs(later)).unwrap();
             for refused in [lines.copy(out), lines.write(&[Piece::Original(0)], out)] {
                 assert!(refused.unwrap_err().to_string().contains("has changed"), "{text}");

@@ -1,4 +1,4 @@
-//! One conversation, wherever its messages are.
+//! One conversation, in memory or in a file.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub(crate) enum Transcript<'a> {
     },
     Lines(LineFile<'a>),
     Read(ReadConversation<'a>),
-    /// To be looked at, not to be written.
+    /// Only for reading, not for writing.
     Session(Box<SessionFile<'a>>),
 }
 
@@ -92,7 +92,7 @@ impl Transcript<'_> {
         }
     }
 
-    /// The format that it is written in.
+    /// The format of its source text.
     pub(crate) fn format(&self) -> Format {
         match self {
             Self::Memory { .. } | Self::Lines(_) => Format::OpenaiChat,
@@ -101,16 +101,16 @@ impl Transcript<'_> {
         }
     }
 
-    /// Lets these stand in place of parts of messages that are not texts of their own, and nothing else in the place of any,
-    /// when they are written.
+    /// Sets the stand-ins that are written in the place of parts of messages, and removes all other replacements.
+    /// Applies to formats in which messages are not separate texts.
     pub(crate) fn shorten(&mut self, edits: &BTreeMap<u32, Vec<PartStandIn>>) {
         if let Self::Read(conversation) = self {
             conversation.shorten(edits);
         }
     }
 
-    /// Lets `message` stand in the place of another, when that is written: where messages are no texts of their own. Where
-    /// they are, nothing is done, and the answer is no.
+    /// Replaces a message when the conversation is written. Returns false and does nothing for a format in which
+    /// messages are separate texts.
     pub(crate) fn replace(&mut self, at: usize, message: &Message) -> bool {
         match self {
             Self::Read(conversation) => {
@@ -121,7 +121,7 @@ impl Transcript<'_> {
         }
     }
 
-    /// The new message in the place of another, where messages are no texts of their own.
+    /// The replacement of a message, in a format in which messages are not separate texts.
     pub(crate) fn edited(&self, at: usize) -> Option<Message> {
         match self {
             Self::Read(conversation) => conversation.edited(at),
@@ -139,7 +139,8 @@ impl Transcript<'_> {
         }
     }
 
-    /// Whether it can be written with these pieces. Where messages are texts of their own, it can.
+    /// Checks that the conversation can be written with these pieces. A format in which messages are separate texts
+    /// accepts all.
     pub(crate) fn rehearse(&mut self, pieces: &[Piece<'_>]) -> io::Result<()> {
         match self {
             Self::Memory { .. } | Self::Lines(_) => Ok(()),
@@ -148,7 +149,7 @@ impl Transcript<'_> {
         }
     }
 
-    /// Writes the conversation's place in the document as it is.
+    /// Writes the conversation's place in the document, unchanged.
     pub(crate) fn copy(&mut self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Memory { conversation, .. } => {
@@ -156,13 +157,13 @@ impl Transcript<'_> {
                 conversation.write_messages(all, out)
             }
             Self::Lines(file) => file.copy(out),
-            // Written with all the others.
+            // Written together with all other conversations.
             Self::Read(_) => Ok(()),
             Self::Session(_) => Err(only_looked_at()),
         }
     }
 
-    /// The bytes of `text`, which it was read from, that [`Transcript::write`] writes anew.
+    /// The bytes of `text`, the source of the conversation, that [`Transcript::write`] replaces.
     pub(super) fn place_in(&self, text: &str) -> Range<usize> {
         let Self::Memory { conversation, .. } = self else { return 0..text.len() };
         let start = (conversation.whole().as_ptr() as usize).saturating_sub(text.as_ptr() as usize);

@@ -19,18 +19,18 @@ use crate::args::InputArgs;
 pub(crate) struct ReadConversation<'a> {
     transcript: &'a Transcript,
     at: usize,
-    /// Its messages, once somebody asks for one of them.
+    /// Its messages, collected at the first access.
     entries: OnceCell<Vec<&'a TranscriptEntry>>,
-    /// `None` if it stays as it is.
+    /// The messages to write; `None` if the conversation stays unchanged.
     kept: Option<Vec<TranscriptEntry>>,
     /// By index: the stand-ins of a message's parts when it is written.
     shortened: BTreeMap<u32, Vec<PartStandIn>>,
-    /// By index: the message that is written in the place of another.
+    /// By index: the message that replaces another when it is written.
     replaced: BTreeMap<usize, Message>,
 }
 
-/// The transcript that `text` is, if it is of another format than Chat Completions. A text of no known format is left to
-/// the reader of those, which says where a conversation is.
+/// The transcript in `text`, if it is of another format than Chat Completions. A text of no known format is left to the
+/// reader of Chat Completions, whose errors name the place of a conversation.
 pub(super) fn other_format(text: &str, args: &InputArgs) -> Result<Option<Transcript>, WireError> {
     let mut options = ReadOptions::default();
     options.each = args.part.each;
@@ -41,13 +41,13 @@ pub(super) fn other_format(text: &str, args: &InputArgs) -> Result<Option<Transc
         Some(format) => return read(text, &options.with_from(format)).map(Some),
         None if looks_other(text, &options)? => match read(text, &options) {
             Ok(found) if found.conversations().iter().any(is_other) => return Ok(Some(found)),
-            // Another reader would find less in a text that is of this format.
+            // Another reader would find less in a text of this format.
             Err(error) => return as_whole(text, options, error).map(Some),
             Ok(_) => {}
         },
         None => {}
     }
-    // A response holds its messages where the reader of requests does not look.
+    // A response has its messages in a place that the reader of requests ignores.
     if !text.contains("\"choices\"") || document::looks_like_jsonl(text) {
         return Ok(None);
     }
@@ -55,7 +55,7 @@ pub(super) fn other_format(text: &str, args: &InputArgs) -> Result<Option<Transc
     Ok(found.filter(is_response))
 }
 
-/// The conversations of an export. One without messages has no sign of its format, which the others tell.
+/// The conversations of an export. A conversation without messages does not show its format; the others do.
 fn as_whole(text: &str, options: ReadOptions, error: WireError) -> Result<Transcript, WireError> {
     match detect(text) {
         Ok(found) if options.each && found.format != Format::OpenaiChat => {
@@ -65,9 +65,11 @@ fn as_whole(text: &str, options: ReadOptions, error: WireError) -> Result<Transc
     }
 }
 
-/// Whether something in the text is, or may be, of another format. A text of Chat Completions is not held twice.
+/// Whether a part of the text is, or may be, of another format. A text of Chat Completions is not held twice.
 ///
-/// An error for messages that no format fits, though the reader of Chat Completions would take them: it asks for roles alone.
+/// # Errors
+///
+/// No format fits the messages. The reader of Chat Completions would take them, because it needs only roles.
 fn looks_other(text: &str, options: &ReadOptions) -> Result<bool, WireError> {
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     let other = |text: &str| match detect(text) {
@@ -77,12 +79,12 @@ fn looks_other(text: &str, options: &ReadOptions) -> Result<bool, WireError> {
         Err(_) => Ok(false),
     };
     let other_at = |document: &Document<'_>| other(document.text()).map_err(|error| document.place(error));
-    // The reader reports an error elsewhere, with its place.
+    // The other reader reports an error with its place.
     let at = |document: &Document<'_>| match &options.at {
         Some(at) => document.at(at).map_or(Ok(false), |there| other_at(&there)),
         None => other_at(document),
     };
-    // Its reader says that a text has no places and no elements.
+    // The reader of Markdown reports that a text has no places and no elements.
     let is_markdown = || detect(text).is_ok_and(|found| found.format == Format::Aider);
     match (options.each, &options.at) {
         (true, _) => {
@@ -101,7 +103,7 @@ fn looks_other(text: &str, options: &ReadOptions) -> Result<bool, WireError> {
     }
 }
 
-/// Whether the error of a detection is about messages, and not about where they stand.
+/// Whether the error of a detection is about messages, and not about their place.
 fn is_unfit(text: &str, error: &WireError) -> bool {
     let has_messages = |found: document::DocumentConversation<'_>| !found.is_empty();
     error.kind() == WireErrorKind::Shape && document::conversation(text).is_ok_and(has_messages)
@@ -157,13 +159,13 @@ impl<'a> ReadConversation<'a> {
         self.conversation().map_or(Format::OpenaiChat, |conversation| conversation.format)
     }
 
-    /// Lets these stand in place of parts of its messages, and nothing else in the place of any, when everything is written.
+    /// Sets the stand-ins that are written in the place of parts of messages, and removes all other replacements.
     pub(super) fn shorten(&mut self, edits: &BTreeMap<u32, Vec<PartStandIn>>) {
         self.shortened.clone_from(edits);
         self.replaced.clear();
     }
 
-    /// Whether the text can be written with these pieces as its messages.
+    /// Checks that the text can be written with these pieces as its messages.
     pub(super) fn rehearse(&mut self, pieces: &[Piece<'_>]) -> io::Result<()> {
         self.keep(pieces)?;
         let written = Self::write_kept(self.transcript, [&*self], &mut io::sink());
@@ -171,7 +173,7 @@ impl<'a> ReadConversation<'a> {
         written
     }
 
-    /// Makes these pieces its messages, when everything is written.
+    /// Sets these pieces as the messages to write.
     pub(super) fn keep(&mut self, pieces: &[Piece<'_>]) -> io::Result<()> {
         let kept = pieces.iter().map(|piece| match piece {
             Piece::Original(at) => {
@@ -192,12 +194,12 @@ impl<'a> ReadConversation<'a> {
         }
     }
 
-    /// Lets `message` stand in the place of the one with this index, when everything is written.
+    /// Replaces the message at this index when everything is written.
     pub(super) fn replace(&mut self, at: usize, message: Message) {
         self.replaced.insert(at, message);
     }
 
-    /// The message that is written in the place of the one with this index; `None` if it stays as it is.
+    /// The message that replaces the one at this index; `None` if that stays unchanged.
     pub(super) fn edited(&self, at: usize) -> Option<Message> {
         let stand_ins = || {
             let stand_ins = self.shortened.get(&u32::try_from(at).ok()?)?;

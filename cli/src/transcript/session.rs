@@ -1,4 +1,5 @@
-//! A session file that is not held: which of its lines are the conversation, each of them read when it is asked for.
+//! A session file that is not held in memory. An outline has the lines of the conversation, and each line is read at
+//! its access.
 
 use std::fs::File;
 use std::io::{BufReader, Seek as _, SeekFrom};
@@ -10,7 +11,7 @@ use epitome::wire::{Format, Outline, OutlinedConversation, SessionLines, UsageEn
 use crate::failure::{Failure, Result};
 use crate::progress::Progress;
 
-/// Number of bytes that are read at a time.
+/// Number of bytes per read.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// A session in a file of lines.

@@ -1,4 +1,4 @@
-//! The end of a file of lines that another program writes at the same time, or did not end.
+//! The end of a file of lines that another program is writing, or left incomplete.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -10,8 +10,8 @@ use serde::de::IgnoredAny;
 use super::head::without_mark;
 use crate::failure::{Failure, Result};
 
-/// The length of the whole lines of a JSONL file whose last line is the beginning of a JSON value; `None` for any other file.
-/// `head` is its beginning, and `size` its size.
+/// The length of the complete lines of a JSONL file whose last line is the beginning of a JSON value; `None` for any
+/// other file. `head` is the beginning of the file, and `size` its size.
 pub(super) fn whole_lines(file: &mut File, (head, size): (&str, u64), path: &Path) -> Result<Option<u64>> {
     if !document::looks_like_jsonl(without_mark(head)) {
         return Ok(None);
@@ -46,17 +46,18 @@ fn last_line(file: &mut File, size: u64) -> io::Result<Option<(u64, Vec<u8>)>> {
     Ok(None)
 }
 
-/// Whether a line is an object that ends too early. The error of a number that was cut off stands behind its last byte.
+/// Whether a line is an object that ends too early. The error of a number that was cut off is at its last byte or
+/// later.
 fn is_unfinished(line: &[u8]) -> bool {
     let at_end = |error: &serde_json::Error| error.is_eof() || error.column() >= line.len();
     line.trim_ascii_start().starts_with(b"{")
         && serde_json::from_slice::<IgnoredAny>(line).is_err_and(|error| at_end(&error))
 }
 
-/// Bytes that are read at a time: mostly the last line is in the first of them.
+/// Number of bytes per read: usually the first read has the last line.
 const CHUNK_BYTES: u64 = 64 * 1024;
 
-/// Maximum size of a last line that is looked at. Sessions with pictures have lines of megabytes.
+/// Maximum size of a last line that is checked. Sessions with pictures have lines of megabytes.
 const LINE_BYTES_MAX: u64 = 256 << 20;
 
 #[cfg(test)]

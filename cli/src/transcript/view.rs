@@ -1,4 +1,4 @@
-//! A message of whatever format.
+//! A message of any format.
 
 use epitome::core::attribution::AttributionView;
 use epitome::core::message::{MessageView, PartView, Parts, Role};
@@ -14,7 +14,7 @@ pub(crate) enum View<'a> {
 }
 
 impl View<'_> {
-    /// The text that it was read from.
+    /// The source text of the message.
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Chat(view) => view.text(),

@@ -20,15 +20,15 @@ pub(super) struct Took {
 }
 
 impl Rounds {
-    /// The given number of rounds, or as many as [`TIME`] is enough for.
+    /// The given number of rounds, or as many as fit in [`TIME`].
     pub(super) const fn new(asked: Option<NonZeroU32>) -> Self {
         Self(asked)
     }
 
-    /// Measures `call`. A call that is too short for the clock is made several times in a round.
+    /// Measures `call`. A call that is too short for the clock runs several times in one round.
     pub(super) fn measure(self, mut call: impl FnMut() -> Result<()>) -> Result<Took> {
         let begun = Instant::now();
-        // The first call finds no cache warm, and is not counted.
+        // The first call has no warm cache and is not counted.
         call()?;
         let times = times_in_a_round(begun.elapsed());
         let mut rounds = Vec::new();
@@ -53,7 +53,7 @@ impl Rounds {
     }
 }
 
-/// Number of calls in one round, if one takes `once`.
+/// Number of calls in one round, if one call takes `once`.
 fn times_in_a_round(once: Duration) -> u32 {
     let times = ROUND_TIME.as_nanos() / once.as_nanos().max(1);
     u32::try_from(times).unwrap_or(u32::MAX).clamp(1, TIMES_MAX)
@@ -67,7 +67,7 @@ const ROUNDS_MIN: usize = 3;
 const ROUNDS_MAX: usize = 31;
 /// Minimum time of a round: a thousand times that of reading the clock.
 const ROUND_TIME: Duration = Duration::from_micros(50);
-/// Maximum number of calls in one round: a call shorter than that part of [`ROUND_TIME`] is nothing to speak of.
+/// Maximum number of calls in one round: a call shorter than this fraction of [`ROUND_TIME`] needs no exact time.
 const TIMES_MAX: u32 = 1_000;
 
 #[cfg(test)]
@@ -84,7 +84,7 @@ mod tests {
             Ok(())
         };
         let took = Rounds::new(NonZeroU32::new(4)).measure(slow).unwrap();
-        // Once before it counts.
+        // The first call is not counted.
         assert_eq!((took.rounds, calls), (4, 5));
     }
 

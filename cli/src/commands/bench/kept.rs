@@ -12,20 +12,20 @@ use crate::scan::Counter;
 use crate::strategy::Strategies;
 use crate::transcript::Transcript;
 
-/// The rest of all conversations together.
+/// Result of one strategy: sums over all conversations.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Kept {
     pub(super) strategy: String,
     pub(super) tokens_after: u64,
     pub(super) user_messages_kept: u64,
     pub(super) tool_exchanges_kept: u64,
-    /// Tokens that are unchanged, from the beginning on: a prompt cache keeps them.
+    /// Tokens of the unchanged messages at the beginning: a prompt cache still covers them.
     pub(super) stable_prefix_tokens: u64,
     /// Number of conversations whose goal was missed.
     pub(super) goal_missed: u64,
-    /// Number of conversations left as they were: there was nothing to do, or nothing that may be done.
+    /// Number of conversations that stay unchanged: nothing was to be hidden, or nothing may be hidden.
     pub(super) unchanged: u64,
-    /// Number of conversations left as they were because their protected messages do not fit.
+    /// Number of conversations that stay unchanged because their protected messages do not fit.
     pub(super) infeasible: u64,
 }
 

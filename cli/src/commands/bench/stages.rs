@@ -26,7 +26,7 @@ use crate::transcript::{Input, Transcript};
 #[derive(Debug, Serialize)]
 pub(super) struct Stage {
     pub(super) stage: &'static str,
-    /// The strategy of a stage that plans.
+    /// The strategy of a planning stage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) strategy: Option<String>,
     pub(super) nanoseconds: u64,
@@ -34,7 +34,7 @@ pub(super) struct Stage {
     pub(super) messages_per_second: u64,
     pub(super) turns_per_second: u64,
     pub(super) tokens_per_second: u64,
-    /// Bytes of the whole text, if the stage sees text.
+    /// Bytes of the whole text per second, if the stage reads text.
     pub(super) bytes_per_second: Option<u64>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Work {
     scan: Scan,
     asked: Asked,
     messages: Vec<Message>,
-    /// The sizes of each message and of its parts.
+    /// The size of each message, and the sizes of its parts.
     sizes: Vec<(Tokens, Vec<Tokens>)>,
 }
 
@@ -127,13 +127,13 @@ impl Work {
         Ok(violations)
     }
 
-    /// Plans with memory that is there already.
+    /// Plans with a planner that has allocated its memory already.
     fn plan(&self, strategies: &Strategies, planner: &mut Planner) -> Result<()> {
         let (budget, pass) = (self.asked.budget, self.asked.pass());
         let planned = strategies
             .with(|strategy| planner.plan(self.scan.index.view(), &budget, pass, strategy).map(|_| ()));
         match planned {
-            // Protected messages that do not fit: that is an answer too.
+            // Protected messages that do not fit are a valid result of a plan.
             Ok(()) | Err(PlanError::Infeasible(_)) => Ok(()),
             Err(error) => Err(Failure::plan(&error, &budget)),
         }
@@ -149,7 +149,7 @@ impl Work {
 }
 
 impl All<'_> {
-    /// Measures all stages; `transcripts` are those of the input, and are written again as they are.
+    /// Measures all stages. `transcripts` are those of the input; the last stage writes them unchanged.
     pub(super) fn measure(
         self,
         transcripts: &mut [Transcript<'_>],
@@ -195,7 +195,7 @@ impl All<'_> {
         Ok(stages)
     }
 
-    /// Opens the text and looks at every message.
+    /// Opens the text and reads every message.
     fn read(self) -> Result<()> {
         let input = self.source.open()?;
         self.source.transcripts(&input)?.iter_mut().try_for_each(|transcript| {
@@ -206,7 +206,7 @@ impl All<'_> {
         })
     }
 
-    /// Writes all messages into memory, the way a compacted transcript is written.
+    /// Writes all messages into memory, in the way in which a compacted transcript is written.
     fn write(self, transcripts: &mut [Transcript<'_>], rounds: Rounds) -> Result<Took> {
         let pieces = |transcript: &Transcript<'_>| (0..transcript.len()).map(Piece::Original).collect();
         let pieces: Vec<Vec<_>> = transcripts.iter().map(pieces).collect();
@@ -240,10 +240,10 @@ impl All<'_> {
     }
 }
 
-/// The stages whose cost is one of bytes; the others see what was counted.
+/// The stages whose cost depends on bytes; the other stages use sizes that were counted before.
 const SEE_TEXT: [&str; 3] = ["read", "count", "write"];
 
-/// Rate a second of `number` things in `nanoseconds`.
+/// Number of things per second, if `number` things take `nanoseconds`.
 fn per_second(number: u64, nanoseconds: u64) -> u64 {
     let rate = u128::from(number) * 1_000_000_000 / u128::from(nanoseconds.max(1));
     u64::try_from(rate).unwrap_or(u64::MAX)

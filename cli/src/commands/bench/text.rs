@@ -1,4 +1,4 @@
-//! Measurements as people read them.
+//! Measurements as text for people.
 
 use core::fmt::Write as _;
 
@@ -106,7 +106,7 @@ impl Kept {
     }
 }
 
-/// A time in the unit that people would say it in.
+/// A time in a readable unit.
 fn time(nanoseconds: u64) -> String {
     scaled(nanoseconds, &[(1, "ns"), (1_000, "us"), (1_000_000, "ms"), (1_000_000_000, "s")])
 }
@@ -122,7 +122,7 @@ fn megabytes(bytes: u64) -> String {
     }
 }
 
-/// Three digits at least, in the largest of these units in which there is something before the point.
+/// At least three digits, in the largest unit with a whole part that is not zero.
 fn scaled(number: u64, units: &[(u64, &str)]) -> String {
     let (unit, name) =
         units.iter().rev().find(|(unit, _)| number >= *unit).or(units.first()).copied().unwrap_or((1, ""));

@@ -15,15 +15,16 @@ use crate::transcript::{Transcript, View};
 #[derive(Clone)]
 pub(super) enum OwnedPiece {
     Original(usize),
-    /// The message with this index, with shortened parts: its text, where messages are texts of their own.
+    /// The message at this index, with shortened parts. `text` is its new text, in a format in which each message is a
+    /// separate text.
     Shortened {
         at: usize,
         text: Option<String>,
         tokens: u64,
     },
     New(String),
-    /// A message that is new too, and that Chat Completions, in which new ones are written, cannot say: a conversion may, and
-    /// lists what it cannot.
+    /// A new message that Chat Completions, the format of new messages, cannot represent. A conversion may represent
+    /// it, and lists the losses.
     Unsaid(Box<Message>),
 }
 
@@ -48,7 +49,7 @@ impl OwnedPiece {
     }
 }
 
-/// All messages of a conversation, as they are.
+/// All messages of a conversation, unchanged.
 pub(super) fn all(transcript: &Transcript<'_>) -> Vec<OwnedPiece> {
     (0..transcript.len()).map(OwnedPiece::Original).collect()
 }
@@ -94,7 +95,7 @@ pub(super) fn shortened(
     pieces.into_iter().map(write).collect()
 }
 
-/// The message that a piece is.
+/// The message of a piece.
 pub(super) fn message_of(piece: &OwnedPiece, transcript: &mut Transcript<'_>) -> Result<Message> {
     let message = match piece {
         OwnedPiece::Unsaid(message) => Ok((**message).clone()),

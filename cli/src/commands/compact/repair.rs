@@ -1,4 +1,4 @@
-//! `epitome compact --repair`.
+//! `epitome compact --repair`: makes the result legal under a profile.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::failure::{Failure, Result, code};
 use crate::report::{RepairCounts, Report};
 use crate::transcript::Transcript;
 
-/// Brings the report up to date with a repair. `None` if the transcript is written as it is.
+/// Updates the report after a repair. `None` if the transcript is written unchanged.
 pub(super) fn account(
     (pieces, counts): (Vec<OwnedPiece>, RepairCounts),
     sizes: &[Tokens],
@@ -70,7 +70,7 @@ pub(super) fn repair(
     Ok((pieces.collect::<Result<_>>()?, counts))
 }
 
-/// The message that a piece is, with the form of its source: a new one has no source.
+/// The message of a piece, in the form of its source; a new message has no source.
 fn as_read(piece: &OwnedPiece, transcript: &mut Transcript<'_>) -> Result<Message> {
     let message = message_of(piece, transcript)?;
     Ok(match piece {
@@ -79,7 +79,7 @@ fn as_read(piece: &OwnedPiece, transcript: &mut Transcript<'_>) -> Result<Messag
     })
 }
 
-/// `message` in the place of an original one, or of a new one.
+/// The piece for `message`, in the place of an original message or as a new one.
 fn edited(
     original: Option<usize>,
     message: Message,
@@ -118,7 +118,7 @@ fn repair_steps(
             other => repairer.push(&message_of(other, transcript)?),
         }
     }
-    // A file is at rest: nothing of it is still running.
+    // A file is complete: none of its calls is still running.
     Ok(repairer.finish(profile, Pending::Over))
 }
 

@@ -1,4 +1,4 @@
-//! The summaries and digests that a plan asks for.
+//! The summaries and digests of a plan.
 
 use epitome::core::{Plan, TokenCounter, Tokens};
 use epitome::message::Message;
@@ -8,7 +8,7 @@ use crate::failure::{Failure, Result};
 use crate::summarizer::{self, Prompted};
 use crate::transcript::Transcript;
 
-/// Has them written, in the order of the plan.
+/// Writes the summaries and digests of a plan, in its order.
 pub(super) fn write(
     plan: &Plan<'_>,
     transcript: &mut Transcript<'_>,
@@ -25,6 +25,6 @@ pub(super) fn write(
         Ok(())
     })?;
     let messages: Vec<&Message> = messages.iter().collect();
-    // Nothing was hidden when its answer came.
+    // A file hides no messages, so that no answer is late.
     summarizer::write(plan, &messages, summarizer, counter, |_| Ok(Vec::new()))
 }

@@ -1,4 +1,4 @@
-//! `epitome compact --why`: what decided on each group.
+//! `epitome compact --why`: the reason of each verdict.
 
 use core::cell::RefCell;
 
@@ -10,7 +10,7 @@ use crate::failure::{Failure, Result};
 use crate::report::{NOT_DUE, Report, WhyRow};
 use crate::strategy::Strategies;
 
-/// Says of each group why it became what it became.
+/// The reason of the verdict on each group.
 pub(super) fn explain(
     index: Index<'_>,
     asked: &Asked,
@@ -25,7 +25,7 @@ pub(super) fn explain(
     let is_crowded = floors(index, protection).hard > asked.budget.limit();
     let rows = index.groups().zip(&report.groups_detail).enumerate().map(|(at, (group, detail))| {
         let hold = holds.get(at).copied().unwrap_or(Hold::Free);
-        // The first of the strategies that came to this verdict; else it was the last, in its second round.
+        // The first strategy with this verdict; without one, the last strategy in its second round.
         let own = rounds.iter().position(|letters| letters.get(at) == Some(&detail.verdict));
         let stage = own.or(rounds.len().checked_sub(1)).and_then(|stage| strategies.names().get(stage));
         let because = match detail.verdict {
@@ -64,7 +64,7 @@ fn taken(stage: Option<&String>, verdict: char) -> &'static str {
     }
 }
 
-/// The groups that are kept for what they are, by their first messages.
+/// The groups that are kept because of their role, by their first messages.
 #[derive(Debug, Default)]
 struct Landmarks {
     first_request: Option<u32>,
@@ -91,7 +91,7 @@ impl Landmarks {
     }
 }
 
-/// Why a group was not taken.
+/// The reason that a group was kept.
 fn kept(
     landmarks: &Landmarks,
     group: &Group<'_>,
@@ -124,7 +124,7 @@ fn kept(
     }
 }
 
-/// The protection of a group before any strategy looks at it.
+/// The protection of a group before a strategy runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hold {
     Free,
@@ -132,7 +132,7 @@ enum Hold {
     NewestStep,
 }
 
-/// Looks at what is protected and does nothing.
+/// A strategy that records the protection of groups and hides nothing.
 struct Look<'a> {
     protection: Protection,
     holds: &'a RefCell<Vec<Hold>>,
@@ -166,7 +166,7 @@ fn holds(index: Index<'_>, asked: &Asked, strategies: &Strategies) -> Result<Vec
     Ok(holds.into_inner())
 }
 
-/// The verdicts of the first strategy, of the first two, and so on.
+/// The verdicts of the first strategy, of the first two together, and so on.
 fn rounds(index: Index<'_>, asked: &Asked, strategies: &Strategies) -> Result<Vec<Vec<char>>> {
     let mut planner = Planner::new();
     let letters = |stages: usize| {

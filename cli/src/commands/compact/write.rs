@@ -1,4 +1,4 @@
-//! The compacted transcripts on their way to a file.
+//! Writes compacted transcripts to a file.
 
 use std::io::Write;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::redact::{Found, Redactor};
 use crate::transcript::{Input, Transcript};
 use crate::written::{Exactness, Expected, Said};
 
-/// A file that is written, and is read again before anybody has it.
+/// A written file that is read again before it is published.
 pub(super) struct Written {
     draft: Draft,
     expected: Expected,
@@ -30,8 +30,8 @@ enum Told {
 }
 
 impl Written {
-    /// Writes the results for the conversations. Without `-o`, a result that its format may refuse is written nowhere, so that
-    /// the report says the same as the run.
+    /// Writes the results of the conversations. Without `-o`, a result that its format may refuse is written to a draft
+    /// without a destination, so that the report equals that of a run with `-o`.
     pub(super) fn new(
         args: &CompactArgs,
         input: &Input,
@@ -63,7 +63,7 @@ impl Written {
         }
     }
 
-    /// In the form of the input.
+    /// Writes the results in the form of the input.
     fn in_form<'d>(
         args: &CompactArgs,
         input: &Input,
@@ -114,7 +114,7 @@ impl Written {
         Ok(Self { draft, expected, told })
     }
 
-    /// Reads it again, and gives it its place.
+    /// Reads the draft again, and publishes it.
     pub(super) fn publish(self, args: &CompactArgs) -> Result<()> {
         let path = args.output.as_deref().unwrap_or(Path::new("-"));
         self.expected.check(&self.draft, path)?;

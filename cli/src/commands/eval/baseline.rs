@@ -1,6 +1,7 @@
 //! Floors and ceilings for the figures of strategies: choices of whole groups that no rule limits.
 //!
-//! They keep neither system messages nor the task, so that a strategy pays for messages that a baseline does not keep.
+//! Baselines protect neither system messages nor the task. A strategy therefore spends tokens on messages that a
+//! baseline does not keep.
 
 use core::hash::{Hash as _, Hasher as _};
 use std::collections::HashMap;
@@ -12,14 +13,14 @@ use epitome::search::SearchIndex;
 use super::prompt::Prompt;
 use super::shown::Shown;
 
-/// A choice of groups up to a number of tokens that needs to know nothing.
+/// A choice of groups up to a number of tokens that needs no knowledge of texts or needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Floor {
     /// The newest groups, up to the first that is too large.
     Newest,
-    /// The newest groups; one that is too large is passed over.
+    /// The newest groups; a group that is too large is skipped.
     NewestThatFit,
-    /// Groups in an order that depends on nothing but their number.
+    /// Groups in an order that depends only on their number.
     Random,
 }
 
@@ -34,7 +35,7 @@ impl Floor {
         }
     }
 
-    /// The messages that it keeps in at most `goal` tokens.
+    /// The messages that the floor keeps within `goal` tokens.
     pub(super) fn shown(self, prompt: &Prompt<'_>, goal: u64) -> Shown {
         let groups = groups(prompt);
         let mut chosen = Chosen { groups: &groups, left: goal, positions: Vec::new() };
@@ -59,12 +60,12 @@ impl Floor {
     }
 }
 
-/// The choice of a search for the request: the groups whose best message is nearest to it, by BM25. A group that is too large is passed
-/// over. The request itself comes first.
+/// The choice of a search for the request: the groups whose best message is nearest to it, by BM25. The request itself
+/// comes first. A group that is too large is skipped.
 pub(super) fn nearest(prompt: &Prompt<'_>, goal: u64, texts: &SearchIndex, request: &str) -> Shown {
     let groups = groups(prompt);
     let scores = texts.scores(request);
-    // A position that the index does not have is the request.
+    // A position without an entry in the index is the request.
     let score = |position: &u32| scores.get(*position as usize).copied().unwrap_or(u64::MAX);
     let mut order: Vec<(u64, usize)> = groups
         .iter()
@@ -80,8 +81,8 @@ pub(super) fn nearest(prompt: &Prompt<'_>, goal: u64, texts: &SearchIndex, reque
     Shown::of_whole(prompt, chosen.positions.into_iter())
 }
 
-/// A ceiling: greedily the groups with the most needs a token, which only somebody who knows the future can choose. `needs` are the
-/// messages in which each need stands.
+/// A ceiling: it chooses greedily the groups with the most needs per token, which requires knowledge of the future.
+/// `needs` has, for each need, the messages that contain it.
 pub(super) fn oracle(prompt: &Prompt<'_>, goal: u64, needs: &[&[u32]]) -> Shown {
     let groups = groups(prompt);
     let mut chosen = Chosen { groups: &groups, left: goal, positions: Vec::new() };
@@ -127,13 +128,13 @@ impl Chosen<'_> {
         true
     }
 
-    /// Takes again and again the group with the most needs a token that no group before it has met.
+    /// Takes repeatedly the group with the most needs per token that no earlier group has met.
     fn take_best(&mut self, needs: &[&[u32]]) {
         let places = self.groups.iter().enumerate();
         let group_of: HashMap<u32, usize> = places
             .flat_map(|(at, group)| group.positions.iter().map(move |position| (*position, at)))
             .collect();
-        // By group, the needs that it meets.
+        // For each group, the needs that it meets.
         let mut meets: HashMap<usize, Vec<usize>> = HashMap::new();
         for (need, position) in needs
             .iter()

@@ -1,4 +1,4 @@
-//! Canaries: sentences planted in a conversation, and which of them survive its compactions.
+//! Canaries: sentences planted in a conversation, and their survival after compactions.
 //!
 //! A conversation is compacted at its half, and four times more with its own turns between, always to the same goal.
 
@@ -29,9 +29,9 @@ use table::Kind;
 #[derive(Debug, Serialize)]
 pub(super) struct Canaries {
     conversations: u64,
-    /// Conversations without enough messages for five compactions, which are left out.
+    /// Number of conversations that are left out, because they have too few messages for five compactions.
     too_short: u64,
-    /// Sentences that were planted in all conversations.
+    /// Number of sentences that were planted in all conversations.
     planted: u64,
     shares: Vec<Share<Survival>>,
 }
@@ -42,11 +42,11 @@ struct Survival {
     compactions: usize,
     by_kind: BTreeMap<Kind, Option<f64>>,
     all: Option<f64>,
-    /// Replaced sentences that are shown without the newer one.
+    /// Tokens after the compaction, as a share of the tokens of all messages so far.
     stale: Option<f64>,
-    /// Tokens after the compaction, of all those that were said.
+    /// Tokens after the compaction, as a share of the tokens of all messages so far.
     tokens_left: Option<f64>,
-    /// Compactions that left more than the goal.
+    /// Number of compactions that left more tokens than the goal.
     missed: u64,
 }
 
@@ -87,7 +87,7 @@ impl Canaries {
     }
 }
 
-/// A [`Share`] in the making.
+/// Running sums of a [`Share`].
 struct ShareTally {
     keep: Percent,
     left_out: u64,
@@ -108,7 +108,7 @@ impl ShareTally {
         Self { keep, left_out: 0, rows: core::iter::repeat_with(Default::default).take(rows).collect() }
     }
 
-    /// Compacts a conversation again and again, by each contender.
+    /// Compacts a conversation repeatedly, with each contender.
     fn add(
         &mut self,
         planted: &Planted,
@@ -120,7 +120,7 @@ impl ShareTally {
             self.left_out += 1;
             return Ok(());
         };
-        // One goal for all compactions, as an application has it.
+        // One goal for all compactions, as in an application.
         let asked = first.budget(self.keep)?;
         let goal = asked.budget.goal().unwrap_or_default();
         let needs = |said: usize| -> Vec<&[u32]> {

@@ -13,13 +13,14 @@ use super::words::{Finder, runs, written};
 use crate::failure::{Failure, Result};
 use crate::transcript::Transcript;
 
-/// The shares of the assistant messages behind which a conversation is cut, in percent.
+/// Places of the cuts, in percent of the assistant messages.
 const CUTS: [usize; 4] = [35, 50, 65, 80];
-/// The shares at the first and the last compaction of several, in percent.
+/// Places of the first and the last of several compactions, in percent of the assistant messages.
 const ROUNDS: [usize; 2] = [40, 80];
-/// Minimum number of messages of the model for each of several compactions: so that the places differ, and there are turns between them.
+/// Minimum number of messages of the model per compaction, if there are several: the places then differ, with turns
+/// between them.
 const ROUND_MIN: usize = 5;
-/// The number of assistant messages behind a cut whose words count as needed.
+/// Number of assistant messages after a cut whose words count as needed.
 const AHEAD: usize = 15;
 
 /// One conversation, read and counted.
@@ -30,10 +31,10 @@ pub(in crate::commands) struct Case {
     runs: Vec<Vec<u64>>,
 }
 
-/// A conversation up to a message of the model, and the information that the model then needed of it.
+/// A conversation up to a message of the model, and the information in it that the model needed next.
 pub(super) struct Cut<'a> {
     pub(super) case: &'a Case,
-    /// The number of messages before it.
+    /// The number of messages before the cut.
     pub(super) at: usize,
     pub(super) prompt: Prompt<'a>,
     pub(super) identifiers: Vec<Need<&'a str>>,
@@ -61,7 +62,7 @@ impl Case {
         Self { place, messages, runs }
     }
 
-    /// Its cuts at which the model needed something. A short conversation has fewer of them, or none.
+    /// The cuts at which the model needed something. A short conversation has fewer of them, or none.
     pub(super) fn cuts<'a>(&'a self, finder: &Finder) -> Result<Vec<Cut<'a>>> {
         let mut at = self.places(CUTS);
         at.dedup();
@@ -70,8 +71,8 @@ impl Case {
         Ok(cuts.into_iter().filter(|cut| !cut.identifiers.is_empty() || !cut.runs.is_empty()).collect())
     }
 
-    /// Cuts for this number of rounds, two at least, with turns between them: the first at 40 % of the messages of the model, the
-    /// last at 80 %. `None` for a conversation that is too short.
+    /// Cuts for `rounds` compactions, at least two, with turns between them: the first at 40 % of the messages of the
+    /// model, the last at 80 %. `None` for a conversation that is too short.
     pub(super) fn rounds<'a>(&'a self, rounds: usize, finder: &Finder) -> Result<Option<Vec<Cut<'a>>>> {
         let [first, last] = ROUNDS;
         let steps = rounds.saturating_sub(1).max(1);
@@ -83,7 +84,7 @@ impl Case {
         at.into_iter().map(|at| self.cut(at, finder)).collect::<Result<_>>().map(Some)
     }
 
-    /// The numbers of the messages of the model that stand behind these shares of them, in percent.
+    /// The positions of the messages of the model at these shares of them, in percent.
     fn places(&self, shares: impl IntoIterator<Item = usize>) -> Vec<usize> {
         let by_model = |(_, counted): &(usize, &CountedMessage)| counted.message.role() == Role::Assistant;
         let steps: Vec<usize> = self.messages.iter().enumerate().filter(by_model).map(|(at, _)| at).collect();
@@ -100,7 +101,7 @@ impl Case {
 
     fn cut<'a>(&'a self, at: usize, finder: &Finder) -> Result<Cut<'a>> {
         let prompt = Prompt::of(self.messages.iter().take(at))?;
-        // A message that a projection never shows cannot be kept by any strategy.
+        // A strategy cannot keep a message that no projection shows.
         let shown: Vec<u32> = prompt.index.view().projection().flatten().collect();
         let (identifiers, runs) = (self.identifiers_needed(at, &shown, finder), self.runs_needed(at, &shown));
         Ok(Cut { case: self, at, prompt, identifiers, runs })
@@ -146,8 +147,8 @@ impl Case {
         needs.collect()
     }
 
-    /// The units that the model writes in its next messages before anything behind the cut has shown them, each with the message
-    /// that needs it.
+    /// The units in the next messages of the model that no message after the cut has shown before, each with the
+    /// message that needs it.
     fn needed<T: Clone + Ord + core::hash::Hash + Eq>(
         &self,
         at: usize,

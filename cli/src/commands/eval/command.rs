@@ -1,4 +1,4 @@
-//! An outside program that compacts: one process for a run, asked line by line.
+//! An external program that compacts: one process for a run, with one line per request and per answer.
 
 mod answer;
 mod process;
@@ -18,7 +18,7 @@ use crate::failure::{Failure, Result};
 use answer::Answer;
 use process::Process;
 
-/// A row that an outside program fills: `NAME=COMMAND` on the command line.
+/// A row for an external program: `NAME=COMMAND` on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandSpec {
     name: String,
@@ -26,16 +26,16 @@ pub(crate) struct CommandSpec {
     words: Vec<String>,
 }
 
-/// An outside program that is running.
+/// A running external program.
 pub(super) struct Command {
     name: String,
     process: RefCell<Process>,
 }
 
-/// A message that the program is given, or has answered.
+/// A message of a request to the program, or of its answer.
 #[derive(Debug, Clone)]
 pub(super) struct Given {
-    /// Its number in the conversation; `None` for one that the program has written.
+    /// Its number in the conversation; `None` for a message that the program wrote.
     pub(super) position: Option<u32>,
     pub(super) counted: CountedMessage,
 }
@@ -55,7 +55,7 @@ impl FromStr for CommandSpec {
 }
 
 impl Command {
-    /// Starts these programs. Each has so long for an answer.
+    /// Starts these programs. `limit` is the time limit of each answer.
     pub(super) fn all(specs: &[CommandSpec], limit: Duration) -> Result<Vec<Self>> {
         for (at, spec) in specs.iter().enumerate() {
             if specs.iter().take(at).any(|other| other.name == spec.name) {
@@ -75,7 +75,7 @@ impl Command {
         &self.name
     }
 
-    /// Asks the program for a compaction of a conversation to no more than `goal` tokens.
+    /// Asks the program to compact a conversation to at most `goal` tokens.
     pub(super) fn compact(
         &self,
         given: &[Given],
@@ -100,7 +100,7 @@ impl fmt::Debug for Command {
 }
 
 impl Given {
-    /// The view of the model on `before` after a compaction that left `after`.
+    /// The messages that the model sees after a compaction of `before` to `after`.
     pub(super) fn shown(before: &[Self], after: &[Self]) -> Shown {
         let tokens = |given: &[&Self]| given.iter().map(|given| given.counted.tokens()).sum();
         let (whole, new): (Vec<_>, Vec<_>) = after.iter().partition(|given| given.position.is_some());
@@ -114,7 +114,7 @@ impl Given {
         }
     }
 
-    /// The tokens from the beginning on that stand as they stood.
+    /// Tokens of the unchanged messages at the beginning.
     pub(super) fn stable(before: &[Self], after: &[Self]) -> u64 {
         let is_same = |one: &Self, other: &Self| {
             one.position == other.position && one.counted.message == other.counted.message
@@ -128,21 +128,21 @@ impl Given {
 fn is_illegal(messages: &[Given]) -> bool {
     let (mut validator, mut illegal) = (Validator::<OpenCallTree>::new(Profile::OpenaiChat), false);
     for given in messages {
-        // More calls than anybody can count are no conversation either.
+        // A conversation with more calls than the validator can count is illegal too.
         illegal |= validator.push(&given.counted.message, &mut |_| illegal = true).is_err();
     }
     validator.finish(&mut |_| illegal = true);
     illegal
 }
 
-/// The message as Chat Completions has it, on one line.
+/// The message in Chat Completions, on one line.
 fn text_of(counted: &CountedMessage) -> Result<String> {
     let text = session::raw(&counted.message)?;
-    // Within a text of JSON they are escaped.
+    // Line breaks within a JSON string are escaped, so that these are white space.
     Ok(text.get().replace(['\n', '\r'], " "))
 }
 
-/// The words of a command: between blanks, or between quotes, as in a shell. Nothing else of a shell is there.
+/// The words of a command: separated by blanks, or quoted, as in a shell. No other syntax of a shell is supported.
 fn words(command: &str) -> core::result::Result<Vec<String>, String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in command.chars() {

@@ -1,4 +1,4 @@
-//! The contenders: strategies, outside programs, and the floors and the ceiling beside them.
+//! The contenders: strategies, external programs, floors and ceilings.
 
 use epitome::core::TokenCounter;
 use epitome::search::SearchIndex;
@@ -16,17 +16,17 @@ use crate::strategy::Strategies;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Contender<'s> {
     Strategies(&'s Strategies),
-    /// An outside program.
+    /// An external program.
     Command(&'s Command),
     Floor(Floor),
     /// The choice of a search for the request.
     Search,
-    /// The ceiling. Its name says which needs it looks for.
+    /// A ceiling, with a name for the needs that it looks for.
     Oracle(&'static str),
 }
 
 impl<'s> Contender<'s> {
-    /// The strategies, then outside programs, floors and `others`.
+    /// The strategies, then external programs, floors and `others`.
     pub(super) fn all(measure: &'s Measure, others: &[Self]) -> Vec<Self> {
         let strategies = measure.strategies.iter().map(Self::Strategies);
         let commands = measure.commands.iter().map(Self::Command);
@@ -48,7 +48,8 @@ impl<'s> Contender<'s> {
         !matches!(self, Self::Strategies(_) | Self::Command(_))
     }
 
-    /// The messages that it leaves; `None` if the protected ones do not fit, and for a search without a request.
+    /// The messages that the contender leaves; `None` if the protected messages do not fit, and for a search without a
+    /// request.
     pub(super) fn shown(
         self,
         prompt: &Prompt<'_>,
@@ -73,8 +74,8 @@ impl<'s> Contender<'s> {
 /// Knowledge that only a baseline has.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known<'k> {
-    /// The messages in which each need stands.
+    /// For each need, the messages that contain it.
     pub(super) needs: &'k [&'k [u32]],
-    /// The texts before the request, and the request.
+    /// The search index of the texts before the request, and the request.
     pub(super) request: Option<(&'k SearchIndex, &'k str)>,
 }

@@ -1,4 +1,4 @@
-//! The rest of the model's needs after each of several compactions, with turns between them.
+//! The share of the model's needs that is left after each of several compactions, with turns between them.
 
 #[cfg(test)]
 mod tests;
@@ -22,14 +22,14 @@ use crate::progress::Progress;
 #[derive(Debug, Serialize)]
 pub(super) struct Degradation {
     conversations: u64,
-    /// Conversations without enough messages of the model, which are left out.
+    /// Number of conversations that are left out, because they have too few messages of the model.
     too_short: u64,
     /// Number of compactions of each conversation.
     rounds: usize,
     shares: Vec<Share<After>>,
 }
 
-/// One strategy after so many compactions to the same goal: means over the conversations, in percent.
+/// One strategy after a number of compactions to the same goal: means over the conversations, in percent.
 #[derive(Debug, Serialize)]
 struct After {
     compactions: usize,
@@ -41,11 +41,11 @@ struct After {
     copied_text: Option<f64>,
     /// Needed runs that are shown if nothing was compacted before.
     copied_text_once: Option<f64>,
-    /// Tokens after the compaction, of the goal.
+    /// Tokens after the compaction, as a share of the goal.
     tokens_left: Option<f64>,
-    /// Tokens of summaries and ledgers, of the goal.
+    /// Tokens of summaries and ledgers, as a share of the goal.
     written: Option<f64>,
-    /// Conversations of which more was left than the goal.
+    /// Number of conversations with more tokens left than the goal.
     missed: u64,
 }
 
@@ -78,7 +78,7 @@ impl Degradation {
     }
 }
 
-/// A [`Share`] in the making.
+/// Running sums of a [`Share`].
 struct ShareTally {
     keep: Percent,
     left_out: u64,
@@ -103,10 +103,10 @@ impl ShareTally {
         Self { keep, left_out: 0, rows: core::iter::repeat_with(row).take(rows).collect() }
     }
 
-    /// Compacts a conversation again and again, by each contender.
+    /// Compacts a conversation repeatedly, with each contender.
     fn add(&mut self, cuts: &[Cut<'_>], contenders: &[Contender<'_>], measure: &Measure) -> Result<()> {
         let Some(first) = cuts.first() else { return Ok(()) };
-        // One goal for all compactions, as an application has it.
+        // One goal for all compactions, as in an application.
         let asked = first.prompt.budget(self.keep)?;
         let goal = asked.budget.goal().unwrap_or_default();
         if cuts.iter().any(|cut| !cut.prompt.can_be_left(goal)) {

@@ -1,4 +1,4 @@
-//! Evidence: how much of the messages that answer labelled questions a compaction leaves.
+//! Evidence: the share of the messages with the answers to labelled questions that a compaction keeps.
 //!
 //! *Blind*: the conversation is compacted as it is. *Aware*: each question is the current request while the conversation is compacted.
 
@@ -31,9 +31,9 @@ use case::{Question, Retention};
 pub(super) struct Evidence {
     conversations: u64,
     questions: u64,
-    /// Questions without evidence, which are left out.
+    /// Number of questions that are left out, because they have no evidence.
     unlabelled: u64,
-    /// Labels that name no message.
+    /// Number of labels that name no message.
     unknown_labels: u64,
     tokens_before: u64,
     shares: Vec<Share>,
@@ -43,9 +43,9 @@ pub(super) struct Evidence {
 #[derive(Debug, Serialize)]
 struct Share {
     keep: String,
-    /// Conversations that are not compacted: their protected messages have more than the budget.
+    /// Number of conversations that are not compacted, because their protected messages exceed the budget.
     left_out: u64,
-    /// Questions for which the conversation is not compacted, for the same reason.
+    /// Number of questions for which the conversation is not compacted, for the same reason.
     left_out_aware: u64,
     rows: Vec<Row>,
 }
@@ -58,26 +58,27 @@ struct Row {
     baseline: bool,
     blind: Retained,
     aware: Retained,
-    /// Hidden or shortened groups that `expand` brings back byte for byte.
+    /// Share of the hidden or shortened groups that `expand` brings back byte for byte.
     recovered: Option<f64>,
-    /// Evidence, blind and not shown, that is among the ten hidden messages that a search for the question finds first.
+    /// Share of the evidence, blind and not shown, that is among the first ten hidden messages of a search for the
+    /// question.
     found: Option<f64>,
     lost: Vec<Lost>,
 }
 
 #[derive(Debug, Serialize)]
 struct Retained {
-    /// Messages that answer a question and are shown.
+    /// Share of the messages that answer a question and are shown.
     evidence: Option<f64>,
-    /// Words of the answer that stand in these messages and are shown; a rare word weighs more.
+    /// Share of the words of the answer in these messages that are shown; a rare word weighs more.
     answer_terms: Option<f64>,
     /// Tokens after the compaction: the mean over the compactions.
     tokens_left: Option<f64>,
-    /// Compactions that left more than the budget allowed.
+    /// Number of compactions that left more tokens than the budget allows.
     missed: u64,
 }
 
-/// A message that answers a question and is not shown any more.
+/// A message that answers a question and is no longer shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Lost {
     question: String,
@@ -133,7 +134,7 @@ impl Evidence {
     }
 }
 
-/// A [`Share`] in the making.
+/// Running sums of a [`Share`].
 struct ShareTally {
     keep: Percent,
     left_out: u64,
@@ -147,7 +148,7 @@ struct RowTally {
     aware: Tally,
     recovered: Mean,
     found: Mean,
-    /// With the number of messages that answer the question.
+    /// The lost messages, each with the number of messages that answer its question.
     lost: Vec<(usize, Lost)>,
 }
 
@@ -268,20 +269,21 @@ impl Tally {
     }
 }
 
-/// The words of new texts in the view: they did not stand so before.
+/// The words of the new texts in the view: of shortened messages and summaries.
 fn new_terms(shown: &Shown) -> HashSet<String> {
     shown.new.iter().flat_map(|text| terms(text)).collect()
 }
 
 impl Question {
-    /// The messages in which each piece of evidence stands.
+    /// For each piece of evidence, the messages that contain it.
     fn places(&self) -> impl Iterator<Item = &[u32]> {
         self.evidence.iter().map(|need| &*need.stands_in)
     }
 }
 
 impl Lost {
-    /// The messages that answer a question and are not shown, with the number of those that do.
+    /// The messages that answer a question and are not shown, each with the number of messages that answer the
+    /// question.
     fn of(case: &QuestionedCase, question: &Question, shown: &Shown) -> Vec<(usize, Self)> {
         let lost = question.evidence.iter().filter(|need| !shown.has(need)).filter_map(|need| {
             let position = *need.stands_in.first()? as usize;
@@ -297,7 +299,7 @@ impl Lost {
         lost.collect()
     }
 
-    /// The first `most` of them, each message once. A question that nothing else answers comes first.
+    /// The first `most` lost messages, each message once. Questions with the fewest answering messages come first.
     fn first(mut all: Vec<(usize, Self)>, most: usize) -> Vec<Self> {
         all.sort_by_key(|(messages, _)| *messages);
         let mut named = HashSet::new();

@@ -20,16 +20,16 @@ use crate::failure::{Failure, Result};
 use neutral::Conversation;
 use shape::Shape;
 
-/// A conversation, and questions about it with the messages that answer each.
+/// A conversation and questions about it, each with the messages that answer it.
 #[derive(Debug)]
 pub(super) struct Labelled {
     /// The file, and the place in it.
     pub(super) place: String,
     pub(super) messages: Vec<LabelledMessage>,
     pub(super) questions: Vec<LabelledQuestion>,
-    /// Questions without evidence, which are left out.
+    /// Number of questions that are left out, because they have no evidence.
     pub(super) unlabelled: u64,
-    /// Labels that name no message. Published data has some; in the neutral form they are an error.
+    /// Labels that name no message. Some published data sets have such labels; in the neutral form they are an error.
     pub(super) unknown_labels: u64,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Labelled {
 #[derive(Debug)]
 pub(super) struct LabelledMessage {
     pub(super) id: String,
-    /// The words, without what is written before them to tell the speaker and the time.
+    /// The words, without the speaker and the time in front of them.
     pub(super) text: String,
     pub(super) message: Message,
 }
@@ -53,11 +53,11 @@ pub(super) struct LabelledQuestion {
 
 /// The conversations of a file with labelled questions; `None` if it is another file.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<Labelled>>> {
-    // Standard input is a transcript; a file may have its name.
+    // Standard input is a transcript, even if a file has its name.
     if path == Path::new("-") {
         return Ok(None);
     }
-    // A file that cannot be opened is reported where transcripts are read.
+    // The reader of transcripts reports a file that cannot be opened.
     let Ok(file) = File::open(path) else { return Ok(None) };
     let Some(shape) = Shape::detect(BufReader::new(file)) else { return Ok(None) };
     let text = whole(path)?;
@@ -82,7 +82,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<Labelled>>> {
     labelled.collect::<Result<Vec<_>>>().map(Some)
 }
 
-/// All of a file, without a mark of the byte order.
+/// The whole file, without a byte order mark.
 fn whole(path: &Path) -> Result<String> {
     let mut text = String::new();
     let read = File::open(path).and_then(|mut file| file.read_to_string(&mut text));

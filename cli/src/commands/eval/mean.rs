@@ -16,7 +16,7 @@ impl Mean {
         }
     }
 
-    /// In percent, with one digit behind the point.
+    /// The mean in percent, with one decimal digit.
     pub(super) fn percent(&self) -> Option<f64> {
         (self.count > 0).then(|| (self.sum / self.count as f64 * 1_000.0).round() / 10.0)
     }

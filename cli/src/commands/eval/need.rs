@@ -1,23 +1,23 @@
-//! A unit of memory that was needed after a compaction.
+//! A unit of information that was needed after a compaction.
 
-/// A unit of memory that was needed, and where it stood before the compaction.
+/// A needed unit of information, and its places before the compaction.
 #[derive(Debug)]
 pub(super) struct Need<T> {
     pub(super) unit: T,
-    /// The messages before the compaction in which it stands, in order.
+    /// The messages before the compaction that contain it, in order.
     pub(super) stands_in: Vec<u32>,
-    /// The first message behind the cut that needs it, or the question.
+    /// The first message after the cut that needs it, or the question.
     pub(super) needed_at: u32,
 }
 
 impl<T> Need<T> {
-    /// The weight of a unit that few of so many messages have.
+    /// The weight of the unit: larger if fewer of `messages` contain it.
     pub(super) fn rarity(&self, messages: usize) -> f64 {
         (1.0 + messages as f64 / self.stands_in.len().max(1) as f64).ln()
     }
 }
 
-/// The weight of those needs that `has` finds, of that of all.
+/// The weight of the needs that `has` finds, as a share of the weight of all needs; `None` if there are none.
 pub(super) fn share<T>(
     needs: &[Need<T>],
     has: impl Fn(&Need<T>) -> bool,

@@ -1,5 +1,5 @@
-//! The information that the model of a recorded conversation used next, and the share that a compaction leaves: identifiers and
-//! copied text.
+//! The information that the model of a recorded conversation used next, and the share that a compaction keeps:
+//! identifiers and copied text.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ use crate::progress::Progress;
 #[derive(Debug, Serialize)]
 pub(in crate::commands) struct Needs {
     pub(super) conversations: u64,
-    /// The places at which conversations were cut: directly before a message of the model.
+    /// The number of cuts: places directly before a message of the model.
     pub(in crate::commands) cuts: u64,
     pub(super) tokens_before: u64,
     /// Prices of the requests, for a model with prices.
@@ -37,7 +37,7 @@ pub(in crate::commands) struct Needs {
 #[derive(Debug, Serialize)]
 pub(in crate::commands) struct Share {
     pub(in crate::commands) keep: String,
-    /// Cuts that no strategy is measured at: the protected messages have more than the budget.
+    /// Number of cuts that are left out, because the protected messages exceed the budget.
     pub(in crate::commands) left_out: u64,
     pub(in crate::commands) rows: Vec<Row>,
 }
@@ -56,34 +56,34 @@ pub(in crate::commands) struct Row {
     pub(in crate::commands) copied_text: Option<f64>,
     pub(in crate::commands) tokens_left: f64,
     pub(super) stable_prefix: f64,
-    /// Cuts at which more was left than the budget allowed.
+    /// Number of cuts at which more tokens were left than the budget allows.
     pub(super) missed: u64,
-    /// Cuts at which an outside program left messages that an API would refuse.
+    /// Number of cuts at which an external program left messages that an API would refuse.
     pub(super) illegal: u64,
-    /// Price of the requests of the conversations; none of a ceiling, which needs a cut.
+    /// Price of the requests of the conversations. A ceiling has none, because it needs a cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) price: Option<Price>,
     pub(in crate::commands) lost: Vec<Lost>,
 }
 
-/// An identifier that the model needed and was not shown any more.
+/// An identifier that the model needed and that was no longer shown.
 #[derive(Debug, Clone, Serialize)]
 pub(in crate::commands) struct Lost {
     pub(in crate::commands) identifier: String,
     pub(in crate::commands) conversation: String,
-    /// The last message before the cut in which it stands.
+    /// The last message before the cut that contains it.
     pub(in crate::commands) stood_in: u32,
     pub(in crate::commands) role: Role,
-    /// The message behind the cut that needs it first.
+    /// The first message after the cut that needs it.
     pub(in crate::commands) needed_at: u32,
     pub(in crate::commands) cut: usize,
 }
 
-/// The most lost identifiers that are kept for a row, before those of all its cuts are sorted.
+/// Maximum number of lost identifiers that one cut adds to a row, before the row is sorted.
 const LOST_MAX: usize = 100;
 
 impl Needs {
-    /// Measures the conversations at all their cuts; `None` where the model needed nothing.
+    /// Measures the conversations at all their cuts; `None` if the model needed nothing.
     pub(in crate::commands) fn of(cases: &[Case], measure: &Measure) -> Result<Option<Self>> {
         let finder = Finder::new()?;
         let cuts = cases.iter().map(|case| case.cuts(&finder)).collect::<Result<Vec<_>>>()?;
@@ -145,7 +145,7 @@ impl Row {
     }
 }
 
-/// Price of the requests of the conversations with this contender, if prices were asked for.
+/// Price of the requests of the conversations with this contender; `None` without prices.
 fn priced(
     contender: Contender<'_>,
     cases: &[Case],
@@ -165,7 +165,7 @@ fn priced(
 }
 
 impl Lost {
-    /// The lost identifiers of a cut, with the number of messages in which each stood.
+    /// The lost identifiers of a cut, each with the number of messages that contained it.
     fn of(shown: &Shown, cut: &Cut<'_>) -> Vec<(usize, Self)> {
         let lost = lost(shown, cut).into_iter().take(LOST_MAX).filter_map(|need| {
             let stood_in = *need.stands_in.last()?;
@@ -182,7 +182,8 @@ impl Lost {
         lost.collect()
     }
 
-    /// The first `most` of them, each identifier once. The rarest come first within each cut; here, those of the longest conversations.
+    /// The first `most` lost identifiers, each identifier once. The rarest come first; of equally rare ones, those of
+    /// the longest beginnings.
     fn first(mut all: Vec<(usize, Self)>, most: usize) -> Vec<Self> {
         all.sort_by_key(|(often, one)| (*often, core::cmp::Reverse(one.cut)));
         let mut named = HashSet::new();
@@ -198,7 +199,7 @@ fn lost<'c, 'a>(shown: &Shown, cut: &'c Cut<'a>) -> Vec<&'c Need<&'a str>> {
     lost
 }
 
-/// Means in the making.
+/// Running sums of means.
 #[derive(Debug, Default)]
 struct Sums {
     identifiers: Mean,

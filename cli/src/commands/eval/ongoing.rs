@@ -1,4 +1,4 @@
-//! A conversation that goes on while a contender compacts it again and again.
+//! A conversation that continues while a contender compacts it repeatedly.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use crate::strategy::Strategies;
 
 /// A conversation and the contender that compacts it.
 pub(super) enum Ongoing<'c> {
-    /// A strategy goes on with its rest, in a store in memory.
+    /// A strategy: its session continues in a store in memory.
     Stored { strategies: &'c Strategies, session: Box<Stored> },
-    /// An outside program goes on with its answer.
+    /// An external program: the conversation continues with its answer.
     Answered { command: &'c Command, messages: Vec<Given>, said: usize },
-    /// A floor or a ceiling chooses anew from all that was said.
+    /// A floor or a ceiling: it chooses anew from all messages so far.
     Chosen { contender: Contender<'c>, shown: Shown, said: usize },
 }
 
 impl<'c> Ongoing<'c> {
-    /// A conversation without a message.
+    /// A conversation without messages.
     pub(super) fn new(
         contender: Contender<'c>,
         counter: &Arc<dyn TokenCounter + Send + Sync>,
@@ -39,7 +39,7 @@ impl<'c> Ongoing<'c> {
         })
     }
 
-    /// Adds those messages that it does not have yet, of all that were `said` so far.
+    /// Appends those messages of `said` that the conversation does not have yet.
     pub(super) fn append_up_to(&mut self, said: &[CountedMessage]) -> Result<()> {
         match self {
             Self::Stored { session, .. } => session.append_up_to(said.iter())?,
@@ -65,8 +65,8 @@ impl<'c> Ongoing<'c> {
         Ok(())
     }
 
-    /// Compacts it; the tokens from the beginning on that stand as they stood before. `None` where nothing changes. `prompt` has all
-    /// that was `said`.
+    /// Compacts the conversation. Returns the tokens of the unchanged messages at the beginning, or `None` if nothing
+    /// changes. `prompt` has all messages of `said`.
     pub(super) fn compact(
         &mut self,
         said: &[CountedMessage],
@@ -76,7 +76,7 @@ impl<'c> Ongoing<'c> {
         counter: &Arc<dyn TokenCounter + Send + Sync>,
     ) -> Result<Option<u64>> {
         match self {
-            // Where nothing can be done, all stays, and the goal is missed.
+            // If nothing can be hidden, all messages stay, and the goal is missed.
             Self::Stored { strategies, session } => session.compact_to_prefix(strategies, asked),
             Self::Answered { command, messages, .. } => {
                 let in_request: BTreeSet<u32> = prompt.index.view().projection().flatten().collect();

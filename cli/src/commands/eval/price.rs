@@ -16,7 +16,7 @@ use crate::model;
 pub(super) struct Pricing {
     model: String,
     pub(super) prices: Prices,
-    /// Whether the cache has expired when the user has written a message.
+    /// Whether the prompt cache has expired when the user writes a message.
     pub(super) expires: bool,
     window: BudgetArgs,
     budget: Budget,
@@ -26,12 +26,12 @@ pub(super) struct Pricing {
 #[derive(Debug, Serialize)]
 pub(super) struct Priced {
     model: String,
-    /// A request with more tokens is compacted first.
+    /// The trigger: a request with more tokens is compacted first.
     trigger: u64,
     requests: u64,
-    /// Tokens of input that no cache holds, at the same price.
+    /// Price in tokens of input that no cache holds.
     input_tokens: u64,
-    /// Conversations that have more tokens than the trigger at one of their requests.
+    /// Number of conversations in which a request has more tokens than the trigger.
     pub(super) full: u64,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Priced {
 #[derive(Debug, Serialize)]
 pub(super) struct Price {
     input_tokens: u64,
-    /// Share of the price without a compaction.
+    /// Price in percent of the price without a compaction.
     pub(super) percent: Option<f64>,
     pub(super) compactions: u64,
 }
@@ -60,7 +60,7 @@ impl Pricing {
         Ok(Self { model: model.name.clone(), prices, expires, window, budget })
     }
 
-    /// A request with more tokens is compacted first.
+    /// The trigger: a request with more tokens is compacted first.
     pub(super) const fn trigger(&self) -> u64 {
         self.budget.trigger()
     }
@@ -88,7 +88,7 @@ impl Pricing {
 }
 
 impl Priced {
-    /// The price of one strategy, beside this one.
+    /// The price with one strategy, compared with this price.
     pub(super) fn beside(&self, paid: &Paid) -> Price {
         let input_tokens = paid.thousandths / THOUSANDTHS;
         let share = input_tokens as f64 / self.input_tokens as f64;

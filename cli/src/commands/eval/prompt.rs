@@ -1,4 +1,4 @@
-//! A conversation that is about to be compacted: its messages, grouped and counted, and the share of it that may stay.
+//! A conversation to be compacted: its messages, grouped and counted, and the budget of a share.
 
 use epitome::core::message::PartView;
 use epitome::core::{OpenCallTree, Protection, TokenCounter, Tokens, floors};
@@ -17,7 +17,7 @@ use crate::scan::{self, Index};
 #[derive(Debug, Clone)]
 pub(in crate::commands) struct CountedMessage {
     pub(in crate::commands) message: Message,
-    /// All that the message says.
+    /// All text of the message.
     pub(super) text: String,
     tokens: Tokens,
     part_tokens: Vec<Tokens>,
@@ -61,7 +61,7 @@ impl<'a> Prompt<'a> {
         self.index.view().tokens()
     }
 
-    /// The messages that a request would have.
+    /// The messages of the request, in the form for external programs.
     pub(super) fn given(&self) -> Vec<Given> {
         let positions = self.index.view().projection().flatten();
         let given = positions.filter_map(|position| {
@@ -77,13 +77,13 @@ impl<'a> Prompt<'a> {
         Asked::new(&args, self.tokens())
     }
 
-    /// Whether what is protected leaves a strategy a chance to keep no more than this share.
+    /// Whether the hard floor allows a strategy to keep no more than this share.
     pub(super) fn can_be_met(&self, keep: Percent) -> bool {
         let goal = self.budget(keep).ok().and_then(|asked| asked.budget.goal());
         goal.is_some_and(|goal| self.can_be_left(goal))
     }
 
-    /// Whether what is protected has no more than so many tokens.
+    /// Whether the hard floor is at most `goal` tokens.
     pub(super) fn can_be_left(&self, goal: u64) -> bool {
         floors(self.index.view(), Protection::default()).hard <= goal
     }

@@ -1,4 +1,4 @@
-//! A recorded conversation as the requests that its answers came of.
+//! A recorded conversation as the requests to which its answers belong.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::prompt::{CountedMessage, Prompt};
 use crate::budget::Asked;
 use crate::failure::Result;
 
-/// Sums paid for requests.
+/// Price and number of requests.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Paid {
     pub(super) requests: u64,
@@ -24,7 +24,7 @@ pub(super) struct Paid {
 }
 
 impl Paid {
-    /// Price of the requests of a conversation without compactions: each has all that was said before.
+    /// Price of the requests of a conversation without compactions: each request has all messages before it.
     pub(super) fn without_compaction(messages: &[CountedMessage], pricing: &Pricing) -> Self {
         let (mut paid, mut cached, mut said, mut tokens) = (Self::default(), 0, 0, 0);
         for request in Request::all(messages) {
@@ -36,7 +36,7 @@ impl Paid {
         paid
     }
 
-    /// Price of the requests if one that fills the window is compacted first.
+    /// Price of the requests if a request that fills the window is compacted first.
     pub(super) fn with_compactions(
         contender: Contender<'_>,
         messages: &[CountedMessage],
@@ -61,7 +61,8 @@ impl Paid {
         Ok(paid)
     }
 
-    /// Pays for a request whose first `cached` tokens the cache may hold; the number of tokens that it may hold then.
+    /// Adds the price of a request whose first `cached` tokens the cache may hold. Returns the number of tokens that
+    /// the cache may hold after it.
     fn request(&mut self, tokens: u64, cached: u64, pricing: &Pricing) -> u64 {
         self.requests += 1;
         self.thousandths = self.thousandths.saturating_add(pricing.prices.request(tokens, cached));
@@ -83,13 +84,13 @@ impl Paid {
 struct Request {
     /// The number of messages before its answer.
     at: usize,
-    /// Whether the user has written something since the request before it.
+    /// Whether the user has written a message since the previous request.
     follows_user: bool,
 }
 
 impl Request {
-    /// The requests of a conversation. Messages of the model behind each other are one answer; one without a message before it answers
-    /// nothing.
+    /// The requests of a conversation. Consecutive messages of the model are one answer. A message of the model at the
+    /// beginning answers no request.
     fn all(messages: &[CountedMessage]) -> impl Iterator<Item = Self> {
         let mut follows_user = false;
         let pairs = messages.iter().zip(messages.iter().skip(1)).enumerate();
@@ -101,7 +102,7 @@ impl Request {
         })
     }
 
-    /// Number of the `cached` tokens that the cache still holds when it is sent.
+    /// The number of the `cached` tokens that the cache still holds at this request.
     const fn finds(&self, cached: u64, pricing: &Pricing) -> u64 {
         if self.follows_user && pricing.expires { 0 } else { cached }
     }

@@ -1,4 +1,4 @@
-//! A conversation that is compacted again and again, with its own turns between.
+//! A conversation that is compacted repeatedly, with its own turns between.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::failure::Result;
 #[derive(Debug, Serialize)]
 pub(super) struct Share<A> {
     pub(super) keep: String,
-    /// Conversations that are not compacted: their protected messages have more than the budget.
+    /// Number of conversations that are not compacted, because their protected messages exceed the budget.
     pub(super) left_out: u64,
     pub(super) rows: Vec<Row<A>>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Row<A> {
     pub(super) strategy: String,
     /// A floor or a ceiling for the figures of strategies.
     baseline: bool,
-    /// The figures after so many compactions.
+    /// The figures after each number of compactions.
     pub(super) after: Vec<A>,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Rounds([usize; 5]);
 const EIGHTHS: [usize; 5] = [4, 5, 6, 7, 8];
 
 impl Rounds {
-    /// The rounds of a conversation; `None` if it is too short to have five. A result stays with its call.
+    /// The rounds of a conversation; `None` if it is too short for five. A result stays with its call.
     pub(super) fn of(messages: &[CountedMessage]) -> Option<Self> {
         let ends = EIGHTHS.map(|eighths| {
             let from = messages.len() * eighths / 8;
@@ -81,14 +81,15 @@ impl Rounds {
         self.0[2]
     }
 
-    /// All that was said before each compaction.
+    /// For each compaction, all messages before it.
     pub(super) fn prompts<'m>(&self, messages: &'m [CountedMessage]) -> Result<Vec<Prompt<'m>>> {
         self.0.iter().map(|end| Prompt::of(messages.iter().take(*end))).collect()
     }
 }
 
-/// The rest that a contender leaves after each compaction to the same goal: one for each of `prompts`, which are beginnings of
-/// `messages`. `needs` are those that a ceiling looks for when so many messages have been said.
+/// The messages that a contender leaves after each compaction to the same goal. There is one compaction for each of
+/// `prompts`, which are beginnings of `messages`. `needs` returns the needs that a ceiling looks for after a number of
+/// messages.
 pub(super) fn shown_by_round<'n, 'p>(
     contender: Contender<'_>,
     messages: &[CountedMessage],
@@ -133,7 +134,7 @@ mod tests {
         let (rounds, once) = (shown(&prompts), shown(&prompts[4..]));
         let goal = asked.budget.goal().unwrap();
         assert!(rounds.len() == 5 && rounds.iter().all(|shown| shown.tokens <= goal), "{rounds:?}");
-        // The ledger is merged from pass to pass, and is another one than that of a single pass.
+        // The ledger is merged from pass to pass, and differs from that of a single pass.
         assert!(rounds[4].new != once[0].new, "{rounds:?}");
     }
 

@@ -8,11 +8,11 @@ use super::need::{Need, share};
 use super::shown::Shown;
 use super::words::runs;
 
-/// The share of the needs that is shown; `None` if there was none.
+/// The share of the needs that is shown; `None` if there are none.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Score {
     pub(super) identifiers: Option<f64>,
-    /// The share of the identifiers, where a rare one weighs more.
+    /// The share of the identifiers, weighted: a rare one weighs more.
     pub(super) weighted: Option<f64>,
     pub(super) runs: Option<f64>,
 }
@@ -33,7 +33,7 @@ impl Score {
 pub(super) const ORACLES: [Contender<'static>; 2] =
     [Contender::Oracle(OF_IDENTIFIERS), Contender::Oracle(OF_TEXT)];
 
-/// The needs that a ceiling looks for: the messages in which each stands.
+/// For each need that a ceiling looks for, the messages that contain it.
 pub(super) fn looked_for<'c>(contender: Contender<'_>, cut: &'c Cut<'_>) -> Vec<&'c [u32]> {
     match contender {
         Contender::Oracle(OF_TEXT) => places(&cut.runs),
@@ -42,7 +42,7 @@ pub(super) fn looked_for<'c>(contender: Contender<'_>, cut: &'c Cut<'_>) -> Vec<
     }
 }
 
-/// The messages in which each need stands.
+/// For each need, the messages that contain it.
 fn places<T>(needs: &[Need<T>]) -> Vec<&[u32]> {
     needs.iter().map(|need| &*need.stands_in).collect()
 }

@@ -14,25 +14,25 @@ use crate::failure::{Failure, Result};
 use crate::strategy::Strategies;
 use crate::summarizer;
 
-/// The messages that the model is shown after a compaction.
+/// The messages that the model sees after a compaction.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shown {
-    /// The messages that stand as they stood.
+    /// The messages that are shown unchanged.
     pub(super) whole: BTreeSet<u32>,
     /// The texts of shortened messages and of summaries.
     pub(super) new: Vec<String>,
-    /// All tokens.
+    /// Tokens of all these messages and texts.
     pub(super) tokens: u64,
     /// Tokens of summaries and ledgers.
     pub(super) written: u64,
-    /// The tokens from the beginning on that are unchanged: a prompt cache keeps them.
+    /// Tokens of the unchanged messages at the beginning: a prompt cache still covers them.
     pub(super) stable: u64,
-    /// Whether an API of Chat Completions would refuse it. Checked in the answers of outside programs.
+    /// Whether an API of Chat Completions would refuse the messages. Checked only for answers of external programs.
     pub(super) illegal: bool,
 }
 
 impl Shown {
-    /// The messages that a strategy leaves; `None` if the protected ones do not fit.
+    /// The messages that a strategy leaves; `None` if the protected messages do not fit.
     pub(super) fn by(
         strategies: &Strategies,
         prompt: &Prompt<'_>,
@@ -63,7 +63,7 @@ impl Shown {
             .map_err(|error| Failure::input(format!("--strategy: {error}")))
     }
 
-    /// A view of these messages, as they stood.
+    /// A view with these messages, all unchanged.
     pub(super) fn of_whole(prompt: &Prompt<'_>, positions: impl Iterator<Item = u32>) -> Self {
         let view = prompt.index.view();
         let whole: BTreeSet<u32> = positions.collect();
@@ -105,12 +105,12 @@ impl Shown {
         Self { whole, new, tokens: ready.tokens_after(), written, stable, illegal: false }
     }
 
-    /// Whether a text that was needed is shown.
+    /// Whether a needed text is shown.
     pub(super) fn has<T: AsRef<str>>(&self, need: &Need<T>) -> bool {
         self.shows_whole(need) || self.new.iter().any(|text| text.contains(need.unit.as_ref()))
     }
 
-    /// Whether a message in which it stands is shown as it stood.
+    /// Whether a message that contains the unit is shown unchanged.
     pub(super) fn shows_whole<T>(&self, need: &Need<T>) -> bool {
         need.stands_in.iter().any(|position| self.whole.contains(position))
     }

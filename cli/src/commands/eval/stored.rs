@@ -1,4 +1,4 @@
-//! A conversation in a store in memory, compacted there as an application does it.
+//! A conversation in a store in memory, compacted there as in an application.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::failure::{Failure, Result};
 use crate::strategy::Strategies;
 use crate::summarizer;
 
-/// Number of messages that are asked of the store at a time.
+/// Number of messages per request to the store.
 const PAGE: u32 = 500;
 
 /// A session in a store in memory.
@@ -34,7 +34,7 @@ impl Stored {
         Ok(Self { history: history.with_clock(|| Timestamp(0)) })
     }
 
-    /// Appends those of these messages that the session does not have yet.
+    /// Appends those messages that the session does not have yet.
     pub(in crate::commands) fn append_up_to<'m>(
         &mut self,
         messages: impl Iterator<Item = &'m CountedMessage>,
@@ -71,8 +71,8 @@ impl Stored {
         positions.filter_map(|position| self.history.live().get(position as usize))
     }
 
-    /// The share of the groups hidden or shortened by a compaction that `expand` brings back byte for byte; `None` if it hides
-    /// and shortens none. The compaction is undone then.
+    /// The share of the groups hidden or shortened by a compaction that `expand` brings back byte for byte; `None` if
+    /// the compaction hides and shortens none. Undoes the compaction afterwards.
     pub(super) fn recovered(&mut self, strategies: &Strategies, asked: &Asked) -> Result<Option<f64>> {
         let before = self.history.live().to_vec();
         let Some((made, record)) = self.compact(strategies, asked)? else { return Ok(None) };
@@ -81,7 +81,7 @@ impl Stored {
         Ok(share_back(&before, &record, &expanded))
     }
 
-    /// Compacts the session; `None` if nothing is to do, or the protected messages do not fit.
+    /// Compacts the session; `None` if there is nothing to do, or if the protected messages do not fit.
     pub(super) fn compact(
         &mut self,
         strategies: &Strategies,
@@ -92,7 +92,7 @@ impl Stored {
         Ok(Some((made, record)))
     }
 
-    /// Compacts the session; the tokens from the beginning on that stand as they stood before. `None` as for
+    /// Compacts the session. Returns the tokens of the unchanged messages at the beginning; `None` as for
     /// [`compact`](Self::compact).
     pub(in crate::commands) fn compact_to_prefix(
         &mut self,
@@ -129,7 +129,7 @@ impl Stored {
         record.map(Some).map_err(|error| Failure::input(format!("--strategy: {error}")))
     }
 
-    /// All that a compaction has hidden or shortened, by number.
+    /// All messages that a compaction has hidden or shortened, by sequence number.
     fn expand(&self, made: Revision) -> Result<BTreeMap<Seq, Message>> {
         let (mut all, mut next) = (BTreeMap::new(), Some(Seq(0)));
         while let Some(from) = next {
@@ -141,7 +141,7 @@ impl Stored {
     }
 }
 
-/// The share of the groups that `record` hides or shortens whose hidden and shortened messages are all in `expanded` as they were before.
+/// The share of the groups with hidden or shortened messages of which `expanded` has all these messages unchanged.
 fn share_back(before: &[Live], record: &CompactionRecord, expanded: &BTreeMap<Seq, Message>) -> Option<f64> {
     let mut groups: BTreeMap<Seq, bool> = BTreeMap::new();
     for Live { key, entry, .. } in before.iter().filter(|live| touches(record, live.key)) {

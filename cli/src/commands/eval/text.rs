@@ -1,4 +1,4 @@
-//! The measure of memory as people read it.
+//! The measurement of the needs as text for people.
 
 use core::fmt::Write as _;
 
@@ -43,7 +43,7 @@ impl Needs {
         for share in &self.shares {
             text += &share.to_text();
         }
-        // The smallest budget shows what is lost first.
+        // The smallest budget has the first losses.
         if let Some(share) = self.shares.first() {
             text += &share.lost();
         }
@@ -84,7 +84,7 @@ impl Share {
         text
     }
 
-    /// The worst examples, by strategy.
+    /// The worst examples of losses, by strategy.
     fn lost(&self) -> String {
         let mut text = String::new();
         for row in self.rows.iter().filter(|row| !row.lost.is_empty()) {
@@ -114,7 +114,7 @@ impl Lost {
     }
 }
 
-/// The line under a table for cases that no row has.
+/// The line below a table about the cases that were left out.
 pub(super) fn left_out(count: u64, case: &str) -> String {
     match count {
         0 => String::new(),
@@ -127,17 +127,17 @@ pub(super) fn left_out(count: u64, case: &str) -> String {
     }
 }
 
-/// The remark behind a row whose strategy has left more than the budget.
+/// The remark after a row whose strategy has left more than the budget.
 pub(super) fn over_the_budget(missed: u64) -> String {
     if missed == 0 { String::new() } else { format!("  {} over the budget", grouped(missed)) }
 }
 
-/// The remark behind a row whose program has left what no API takes.
+/// The remark after a row whose program has left messages that an API would refuse.
 fn illegal(count: u64) -> String {
     if count == 0 { String::new() } else { format!("  {} illegal", grouped(count)) }
 }
 
-/// A share, or a dash where there is none.
+/// A share, or a dash if there is none.
 pub(super) fn figure(percent: Option<f64>) -> String {
     percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.1}"))
 }

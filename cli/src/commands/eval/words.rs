@@ -1,7 +1,7 @@
-//! The identifiers and the runs of words in a text: the units that the measure of memory counts.
+//! The identifiers and the runs of words in a text: the units of the measurement.
 //!
-//! The definitions are those of the measure, not those of any strategy: a strategy that keeps identifiers has an extractor of
-//! its own, so that the measure does not agree with it by construction.
+//! The definitions belong to the measurement, not to a strategy: a strategy that keeps identifiers has an extractor of
+//! its own, so that the measurement does not agree with it by construction.
 
 use core::hash::{Hash as _, Hasher as _};
 use std::collections::HashSet;
@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use crate::failure::{Failure, Result};
 
-/// Number of words in a run: long enough that two texts share one only where one copies the other.
+/// Number of words in a run: long enough that two texts share a run only if one copies the other.
 pub(super) const RUN: usize = 5;
 
-/// Longer matches are payloads, not names.
+/// Maximum length of an identifier: longer matches are payloads.
 const BYTES_MAX: usize = 200;
 
 /// One alternative for each kind, in the order in which they are tried at a place.
@@ -34,7 +34,7 @@ const IDENTIFIER: &str = concat!(
     r"|\b[A-Z][A-Z0-9]{2,}\b",                               // UPPER
 );
 
-/// Shorter runs of hexadecimal digits are words like `2nd` or `5a`.
+/// Minimum length of a hexadecimal identifier: shorter ones are words like `2nd` or `5a`.
 const HEX_MIN: usize = 7;
 
 /// Finds identifiers.
@@ -65,7 +65,8 @@ fn is_name(word: &str) -> bool {
     long_enough && word.len() <= BYTES_MAX
 }
 
-/// The runs of [`RUN`] words in a text, as hashes, repeated ones too. A character of a script without blanks is a word.
+/// The runs of [`RUN`] words in a text, as hashes, repeated ones too. In a script without blanks, each character is a
+/// word.
 pub(super) fn runs(text: &str) -> Vec<u64> {
     let words: Vec<&str> = words(text).collect();
     let hash = |run: &[&str]| {
@@ -76,7 +77,7 @@ pub(super) fn runs(text: &str) -> Vec<u64> {
     words.windows(RUN).map(hash).collect()
 }
 
-/// The different words in a text, in small letters, in their order.
+/// The distinct words of a text, in lower case, in their order.
 pub(super) fn terms(text: &str) -> Vec<String> {
     let mut seen = HashSet::new();
     let words = words(text).map(str::to_lowercase);
@@ -102,14 +103,14 @@ fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}')
 }
 
-/// All that a message says, a line for each text: texts, reasoning, names and arguments of calls, results.
+/// All text of a message, one line for each text: texts, reasoning, names and arguments of calls, results.
 pub(super) fn text_of(message: &Message) -> String {
     let mut text = String::new();
     add_parts(message.parts(), true, &mut text);
     text
 }
 
-/// The part of it that the model writes for others: its texts and the arguments of its calls, without its reasoning.
+/// The text that the model writes for others: its texts and the arguments of its calls, without its reasoning.
 pub(super) fn written(message: &Message) -> String {
     let mut text = String::new();
     add_parts(message.parts(), false, &mut text);
@@ -134,7 +135,7 @@ fn add_parts(parts: &[Part], reasoning: bool, text: &mut String) {
     }
 }
 
-/// The texts and numbers of arguments, without their escapes.
+/// Adds the texts and numbers of arguments, without their escapes.
 fn add_json(value: &Value, text: &mut String) {
     match value {
         Value::String(own) => add(own, text),

@@ -1,4 +1,4 @@
-//! Drawings as SVG: the context over time, strips of verdicts, where the tokens are.
+//! Drawings as SVG: the context over time, strips of verdicts, origins of the tokens.
 
 mod points;
 mod tiles;
@@ -30,7 +30,7 @@ pub(super) fn context(context: &Context) -> Markup {
     /// The base line of a label, below its line.
     const LABEL: f64 = 13.0;
     let (points, largest) = (points(context), context.largest());
-    // Where a conversation is far from the trigger, the lines are left out: the drawing would be flat.
+    // A line far above the conversation is left out: it would make the drawing flat.
     let lines = [(context.trigger, "trigger"), (context.window, "window")];
     let lines: Vec<_> = lines.into_iter().filter(|(tokens, _)| largest >= tokens / 2).collect();
     let top = lines.iter().map(|(tokens, _)| *tokens).max().unwrap_or(0).max(largest).max(1);
@@ -84,7 +84,7 @@ pub(super) fn spark(context: &Context) -> Markup {
     }
 }
 
-/// The area of the kind of this number, above those of the kinds before it.
+/// The area of the kind `number`, above the areas of the kinds before it.
 fn area(points: &[Point], number: usize, x: impl Fn(usize) -> f64, y: impl Fn(u64) -> f64) -> String {
     let below =
         |tokens: &ByKind, kinds: usize| tokens.rows().take(kinds).map(|(_, tokens)| tokens).sum::<u64>();
@@ -102,7 +102,7 @@ fn push(path: &mut String, x: f64, y: f64) {
     let _ = write!(path, "{}{} {}", if path.is_empty() { "M" } else { "L" }, one(x), one(y));
 }
 
-/// A coordinate to a tenth.
+/// A coordinate, rounded to a tenth.
 fn one(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
@@ -117,7 +117,7 @@ fn ticks(top: u64) -> impl Iterator<Item = u64> {
     (0..=top / step).map(move |times| times * step)
 }
 
-/// The verdicts of a strip that can be drawn, from the bottom up, with the class of each.
+/// The drawn verdicts of a strip, from the bottom up, with the class of each.
 pub(super) const VERDICTS: [(char, &str, &str); 4] = [
     ('K', "v-kept", "kept"),
     ('E', "v-shortened", "shortened"),
@@ -125,8 +125,8 @@ pub(super) const VERDICTS: [(char, &str, &str); 4] = [
     ('D', "v-dropped", "dropped"),
 ];
 
-/// A conversation from its first token to its last, with the verdicts. Where a column stands for several groups, it is divided
-/// between their verdicts.
+/// A conversation from its first token to its last, with the verdicts. A column with several groups is divided between
+/// their verdicts.
 pub(super) fn strip(groups: &[Group], verdicts: &str, name: &str) -> Markup {
     const HEIGHT: f64 = 24.0;
     let all: u64 = groups.iter().map(|group| u64::from(group.tokens)).sum();
@@ -183,7 +183,7 @@ const AREAS_MAX: usize = 100;
 /// Origins of the tokens: kinds of messages, tools, and the files that tools were called with.
 pub(super) fn origins(by_kind: &ByKind, by_tool: &[Origin], all: u64) -> Markup {
     const HEIGHT: f64 = 300.0;
-    /// A rectangle with less room has no label.
+    /// Minimum width and height of a rectangle with a label.
     const LABEL: (f64, f64) = (48.0, 16.0);
     let mut areas: Vec<(String, &str, u64, Vec<&Origin>)> = Vec::new();
     for (kind, tokens) in by_kind.rows().filter(|(kind, _)| !matches!(kind, Kind::Calls | Kind::Results)) {
@@ -238,14 +238,14 @@ pub(super) fn origins(by_kind: &ByKind, by_tool: &[Origin], all: u64) -> Markup 
     }
 }
 
-/// The sizes of these rows, and the rest of an area of so many tokens.
+/// The sizes of these rows, and the rest of an area of `tokens`.
 fn sizes_in(tokens: u64, rows: &[&Origin]) -> Vec<u64> {
     let mut sizes: Vec<_> = rows.iter().map(|row| row.tokens).collect();
     sizes.push(tokens.saturating_sub(sizes.iter().sum()));
     sizes
 }
 
-/// The beginning of a name that fits so much room.
+/// The beginning of a name that fits in `width`.
 fn fitting(name: &str, width: f64) -> String {
     let most = (width / 7.0) as usize;
     match name.chars().count() > most {

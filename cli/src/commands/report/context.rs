@@ -1,4 +1,4 @@
-//! The context over time: what each request of the conversation has, where a request that fills the window is compacted first.
+//! The context over time: the contents of each request, if a request that fills the window is compacted first.
 
 use epitome::core::message::Role;
 use serde::Serialize;
@@ -16,16 +16,16 @@ pub(super) struct Context {
     pub(super) strategy: String,
     /// The size of the model's window, in tokens.
     pub(super) window: u64,
-    /// A request with more tokens is compacted first.
+    /// The trigger: a request with more tokens is compacted first.
     pub(super) trigger: u64,
     pub(super) requests: Vec<Request>,
     pub(super) compactions: Vec<Compaction>,
 }
 
-/// A request to the model. The last one has no answer where the conversation ends with another message than the model's.
+/// A request to the model. The last one has no answer if the conversation does not end with a message of the model.
 #[derive(Debug, Serialize)]
 pub(super) struct Request {
-    /// The number of messages that were said before it.
+    /// The number of messages before the request.
     pub(super) messages_before: u64,
     pub(super) tokens: ByKind,
 }
@@ -33,18 +33,19 @@ pub(super) struct Request {
 /// A compaction before a request.
 #[derive(Debug, Serialize)]
 pub(super) struct Compaction {
-    /// The number of messages that were said before the request.
+    /// The number of messages before the request.
     pub(super) messages_before: u64,
     pub(super) before: ByKind,
     pub(super) after: ByKind,
-    /// Tokens that are unchanged from the beginning on: a prompt cache keeps them.
+    /// Tokens of the unchanged messages at the beginning: a prompt cache still covers them.
     pub(super) stable_prefix_tokens: u64,
-    /// When it pays, if the prices of the model are known.
+    /// Price and saving of the compaction, if the prices of the model are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) pays: Option<Pays>,
 }
 
-/// A request that no pass brings under the trigger is tried again when it has grown by one part of so many.
+/// Divisor of the growth: a request that no pass brings under the trigger is compacted again after it has grown by an
+/// eighth.
 const AGAIN: u64 = 8;
 
 impl Context {
@@ -92,7 +93,7 @@ impl Context {
         })
     }
 
-    /// Number of requests that stay over `tokens`.
+    /// Number of requests with more than `tokens`.
     pub(super) fn over(&self, tokens: u64) -> u64 {
         self.requests.iter().filter(|request| request.tokens.total() > tokens).count() as u64
     }
@@ -104,8 +105,8 @@ impl Context {
     }
 }
 
-/// Number of messages before each request. Messages of the model behind each other are one answer; behind the last of other
-/// messages stands a request without an answer yet.
+/// Number of messages before each request. Consecutive messages of the model are one answer. After other messages at
+/// the end there is a request without an answer.
 fn requests_of(messages: &[CountedMessage]) -> impl Iterator<Item = usize> {
     let by_model = |counted: &CountedMessage| counted.message.role() == Role::Assistant;
     let pairs = messages.iter().zip(messages.iter().skip(1)).enumerate();

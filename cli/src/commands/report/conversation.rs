@@ -1,4 +1,4 @@
-//! One conversation, as a page shows it.
+//! One conversation of a page.
 
 use epitome::core::Tokens;
 use epitome::core::message::Role;
@@ -16,7 +16,7 @@ use crate::redact::Redactor;
 use crate::scan::{self, Groups};
 use crate::transcript::Transcript;
 
-/// A conversation and its figures. Its fields are the program's JSON. Sizes are in tokens.
+/// A conversation and its figures, with sizes in tokens. Its fields are the program's JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct Conversation {
     /// The file, and the place in it.
@@ -31,17 +31,17 @@ pub(super) struct Conversation {
     /// Calls and results by tool and file, the most expensive first.
     pub(super) by_tool: Vec<Origin>,
     pub(super) context: Context,
-    /// Before which messages the tool that wrote the file compacted.
+    /// The messages before which the tool that wrote the file compacted the conversation.
     pub(super) compacted_by_tool: Vec<u64>,
     pub(super) groups: Vec<Group>,
     pub(super) strips: Vec<Strip>,
-    /// The model's next needs, and the share that each strategy keeps; `None` if it needed nothing.
+    /// The model's next needs, and the share that each strategy keeps; `None` if the model needed nothing.
     pub(super) needs: Option<Needs>,
     #[serde(skip)]
     pub(super) said: Vec<Said>,
 }
 
-/// One turn; turn 0 is all before the first request.
+/// One turn; turn 0 has all messages before the first request.
 #[derive(Debug, Serialize)]
 pub(super) struct Turn {
     pub(super) turn: u32,
@@ -89,7 +89,7 @@ impl Conversation {
         let context = Context::of(&messages, asking)?;
         let place =
             redactor.and_then(|redactor| redactor.value(None, place)).unwrap_or_else(|| place.to_owned());
-        // Lost identifiers come from texts without secrets.
+        // Lost identifiers are taken from texts without secrets.
         let case = Case::of_messages(place.clone(), clean.unwrap_or(messages));
         let needs = Needs::of(core::slice::from_ref(&case), &asking.measure)?;
         Ok(Self {
@@ -135,7 +135,7 @@ fn without_secrets(
     clean.collect()
 }
 
-/// The messages of the page: each with its own place and size, and its text without secrets.
+/// The messages of the page, each with its place and size, and its text without secrets.
 fn said(messages: &[CountedMessage], clean: &[CountedMessage]) -> Result<Vec<Said>> {
     let (mut all, mut index) = (Vec::with_capacity(messages.len()), Groups::new());
     for (at, (counted, clean)) in messages.iter().zip(clean).enumerate() {
@@ -157,7 +157,7 @@ fn said(messages: &[CountedMessage], clean: &[CountedMessage]) -> Result<Vec<Sai
     Ok(all)
 }
 
-/// The row of a turn, to which the message `at` belongs. A late answer belongs to an earlier one.
+/// The row of the turn of message `at`. A late answer belongs to an earlier turn.
 fn turn(turns: &mut Vec<Turn>, turn: u32, at: u64) -> Option<&mut Turn> {
     let place = turns.binary_search_by_key(&turn, |row| row.turn).unwrap_or_else(|place| {
         turns.insert(place, Turn { turn, first_message: at, tokens: ByKind::default() });

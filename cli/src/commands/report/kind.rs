@@ -23,7 +23,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// In the order of charts and lists.
+    /// All kinds, in the order of charts and lists.
     pub(super) const ALL: [Self; 9] = [
         Self::Instructions,
         Self::Summaries,
@@ -36,7 +36,7 @@ impl Kind {
         Self::Other,
     ];
 
-    /// For people.
+    /// The name for people.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Instructions => "instructions",
@@ -51,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// Its class in the style sheet.
+    /// The class in the style sheet.
     pub(super) const fn class(self) -> &'static str {
         match self {
             Self::Instructions => "k-instructions",
@@ -91,7 +91,7 @@ impl Kind {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ByKind([u64; Kind::ALL.len()]);
 
-/// By name, those that there are.
+/// A map by name, without the kinds that have no tokens.
 impl Serialize for ByKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.rows().filter(|(_, tokens)| *tokens > 0))
@@ -99,7 +99,7 @@ impl Serialize for ByKind {
 }
 
 impl ByKind {
-    /// Tokens of a message by kind. Its framing counts as its first part.
+    /// Tokens of a message by kind. The framing of the message counts for its first part.
     pub(super) fn of(message: &Message, counter: &(dyn TokenCounter + Send + Sync)) -> Self {
         let (mut by_kind, mut first, mut parts) = (Self::default(), None, 0);
         let amount = measure_each(message, counter, &mut |part, size| {

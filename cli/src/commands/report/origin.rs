@@ -12,25 +12,25 @@ use serde_json::{Map, Value};
 /// The calls and results of one tool with one file.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Origin {
-    /// `None` where results answer a call that is not there.
+    /// The name of the tool; `None` for results without a call.
     pub(super) tool: Option<String>,
-    /// The first argument that is a path; `None` where there is none.
+    /// The first argument that is a path; `None` if there is none.
     pub(super) file: Option<String>,
     pub(super) calls: u64,
     pub(super) tokens: u64,
 }
 
-/// Adds up calls and results.
+/// Sums of calls and results.
 #[derive(Debug, Default)]
 pub(super) struct Origins {
     rows: Vec<Origin>,
     places: HashMap<(Option<String>, Option<String>), usize>,
-    /// The row of a call, by its id: an id that is used again is the later call's.
+    /// The row of each call, by its id. An id that is used again belongs to the later call.
     calls: HashMap<String, usize>,
 }
 
 impl Origins {
-    /// Adds a message. Its framing counts as its first part. Names are those of `said`, which is the message without secrets.
+    /// Adds a message. Its framing counts for its first part. Names come from `said`, the message without secrets.
     pub(super) fn add(
         &mut self,
         message: &Message,
@@ -102,7 +102,7 @@ fn is_path(text: &str) -> bool {
         && IdentifierKind::of(text) == IdentifierKind::File
 }
 
-/// Longer texts are content.
+/// Maximum length of a path: longer texts are content.
 const PATH_MAX: usize = 300;
 
 #[cfg(test)]

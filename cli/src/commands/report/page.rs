@@ -1,5 +1,5 @@
-//! The page: one file of HTML with its style and its script, which asks for nothing. A transcript is data: its texts are escaped, and
-//! the page allows no script and no style but its own.
+//! The page: one HTML file with its style and its script, which loads nothing. A transcript is data: its texts are
+//! escaped, and the page allows only its own script and style.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
@@ -18,7 +18,7 @@ use crate::visible::line;
 const SCRIPT: &str = include_str!("page.js");
 const POLICY: Policy<'_> = Policy { styles: &[STYLE], scripts: &[LIST_SCRIPT, SCRIPT], asks: false };
 
-/// Number of rows of a table of tools and files or of turns. `--json` has all.
+/// Maximum number of rows in a table of tools and files, or of turns. `--json` has all.
 const ROWS_MAX: usize = 200;
 
 pub(super) fn html(report: &Report) -> Result<String> {
@@ -65,7 +65,7 @@ pub(super) fn html(report: &Report) -> Result<String> {
     Ok(page.into_string())
 }
 
-/// Data for the script, as JSON in which nothing ends an element.
+/// Data for the script, as JSON that cannot close an HTML element.
 fn data(conversation: &Conversation) -> Result<String> {
     #[derive(Serialize)]
     struct Data<'a> {
@@ -136,7 +136,7 @@ fn conversation(one: &Conversation) -> Markup {
     }
 }
 
-/// The heading of a part, which is below that of a conversation in an overview.
+/// The heading of a part; in an overview, one level below that of a conversation.
 fn heading(one: &Conversation, text: &str) -> Markup {
     html! { @if one.said.is_empty() { h3 { (text) } } @else { h2 { (text) } } }
 }
@@ -227,14 +227,14 @@ fn pays_after(pays: &Pays) -> String {
     pays.after_requests.map_or_else(|| "never".to_owned(), grouped)
 }
 
-/// The number of a message, as a link where the page has its messages.
+/// The number of a message, as a link if the page has its messages.
 fn message(number: u64, one: &Conversation) -> Markup {
     html! {
         @if number < one.said.len() as u64 { a href=(format!("#m{number}")) { (grouped(number)) } } @else { (grouped(number)) }
     }
 }
 
-/// Tokens that a compaction took and wrote, by kind.
+/// Tokens that a compaction removed and added, by kind.
 fn taken(before: &ByKind, after: &ByKind) -> String {
     let rows = before.rows().zip(after.rows());
     let taken =
@@ -273,7 +273,7 @@ fn strips(one: &Conversation) -> Markup {
     }
 }
 
-/// A strip in words.
+/// The number of groups for each verdict of a strip, as a text.
 fn described(verdicts: &str) -> String {
     let counts = VERDICTS.iter().map(|(letter, _, name)| {
         format!(
@@ -385,7 +385,7 @@ fn forgotten(one: &Conversation, needs: &Needs) -> Markup {
     }
 }
 
-/// The place of the messages, which the script fills.
+/// The element for the messages, which the script fills.
 fn messages_of(one: &Conversation) -> Markup {
     html! {
         h2 id="messages-title" { "Messages" }

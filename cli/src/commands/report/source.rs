@@ -16,17 +16,17 @@ use crate::failure::{Failure, Result, code};
 use crate::output::Output;
 use crate::transcript::{Input, files};
 
-/// All that is read.
+/// The sources of a report, and those that are left out.
 pub(super) struct Sources {
     pub(super) found: Vec<Source>,
     pub(super) left_out: Vec<LeftOut>,
 }
 
-/// A file that is, or may be, a transcript, or a stored session.
+/// A file that is, or may be, a transcript; or a stored session.
 pub(super) enum Source {
     File {
         path: PathBuf,
-        /// Whether the user named it, and not a folder that it is in.
+        /// Whether the user named the file itself, and not its folder.
         is_named: bool,
     },
     Session {
@@ -36,7 +36,7 @@ pub(super) enum Source {
     },
 }
 
-/// Endings of the names of transcripts.
+/// Extensions of the names of transcripts.
 pub(super) const ENDS: [&str; 4] = ["json", "jsonl", "ndjson", "traj"];
 
 impl Source {
@@ -141,7 +141,11 @@ impl Sources {
         Ok(())
     }
 
-    /// The place of the page. Neither a transcript is replaced nor a file that was not named.
+    /// The output of the page.
+    ///
+    /// # Errors
+    ///
+    /// The path is that of a transcript of the report, or of a file of its store.
     pub(super) fn output<'a>(&self, args: &'a ReportArgs) -> Result<Output<'a>> {
         let output = &args.output;
         if let Some(args) = args.store.given() {

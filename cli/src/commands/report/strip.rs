@@ -1,4 +1,4 @@
-//! Verdicts of a strategy at a budget, group by group.
+//! The verdicts of a strategy at a budget, group by group.
 
 use epitome::core::{GroupKind, TokenCounter};
 use serde::Serialize;
@@ -20,20 +20,20 @@ use super::Asking;
 pub(super) struct Strip {
     pub(super) strategy: String,
     pub(super) keep: String,
-    /// Whether the protected groups have more than the budget; all groups stay then.
+    /// Whether the protected groups exceed the budget; all groups stay then.
     pub(super) infeasible: bool,
     pub(super) tokens_after: u64,
     pub(super) goal_missed: bool,
-    /// Tokens that are unchanged from the beginning on: a prompt cache keeps them.
+    /// Tokens of the unchanged messages at the beginning: a prompt cache still covers them.
     pub(super) stable_prefix_tokens: u64,
-    /// When it pays, if the prices of the model are known.
+    /// Price and saving of the compaction, if the prices of the model are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) pays: Option<Pays>,
-    /// One letter a group: K kept, E kept with shortened parts, D dropped, R replaced.
+    /// One letter per group: K kept, E kept with shortened parts, D dropped, R replaced.
     pub(super) verdicts: String,
 }
 
-/// A group of messages that stay or go together.
+/// A group: messages that are kept or hidden together.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Group {
     /// Its first message, counted from 0.
@@ -56,7 +56,7 @@ pub(super) fn all(transcript: &mut Transcript<'_>, asking: &Asking) -> Result<(V
             strips.push(Strip::of(name, *keep, report));
         }
     }
-    // A strip without a plan that fits the budget is that of a conversation that stays.
+    // A strip without a feasible plan shows the unchanged conversation.
     let all: u64 = groups.iter().map(|group| u64::from(group.tokens)).sum();
     for strip in strips.iter_mut().filter(|strip| strip.infeasible) {
         strip.verdicts = "K".repeat(groups.len());

@@ -1,4 +1,4 @@
-//! A search that a store makes.
+//! A search with the index of a store.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::commands::session::store::Store;
 use crate::failure::{Failure, Result, code};
 use crate::redact::Redactor;
 
-/// Shows the nearest messages of the store. Of messages that say the same only the nearest is shown.
+/// Shows the nearest messages of the store. Of messages with equal texts only the nearest is shown.
 pub(super) fn search(
     args: &SearchArgs,
     archive: &Archive,
@@ -59,8 +59,8 @@ pub(super) fn search(
     Ok((shown, about))
 }
 
-/// Factor of messages looked for over messages shown, because copies of a session say the same.
+/// Factor of searched messages over shown messages, because copies of a session have equal messages.
 const REPEATED: u32 = 4;
 
-/// Maximum number of messages looked for, about. All of them can say the same.
+/// Maximum number of messages to search for, approximately. All of them may have equal texts.
 const LOOKED_AT_MAX: u32 = 4_096;

@@ -10,7 +10,7 @@ use crate::args::OneSessionArgs;
 use crate::failure::Result;
 use crate::output::to_json;
 
-/// Hides all that is visible.
+/// Hides all visible messages.
 pub(super) fn run(args: &OneSessionArgs) -> Result<String> {
     let store = open(&args.store, Access::Write)?;
     let hidden = exists(args, block_on(store.load(&id(args))))?.live.len() as u64;

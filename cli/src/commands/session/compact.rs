@@ -44,7 +44,7 @@ pub(crate) fn run(
         let mut history = history(store.clone(), args, counter.clone())?;
         let pinned = pins::in_session(pins, history.live())?;
         history.set_pins(pinned).map_err(|error| in_store(&args.store, error))?;
-        // A share is of all that was said, so that the same command twice asks for the same.
+        // The share refers to the whole log, so that a repeated command has the same goal.
         let own = match plan_args.budget.keep {
             Some(_) => logged_tokens(&store, args, &*counter)?,
             None => history.index().tokens(),
@@ -63,7 +63,7 @@ pub(crate) fn run(
         }
         let Some(record) = record.filter(|_| !dry_run) else { break report };
         let Err(error) = block_on(history.commit(&record)) else { break report };
-        // A conflict: another process was there first. No model is paid twice for that.
+        // A conflict: another process changed the session first. A model is not paid again for a second plan.
         if error.kind() != StoreErrorKind::Conflict {
             return Err(in_store(&args.store, error));
         }
@@ -79,7 +79,7 @@ fn to_printable(report: &Report, as_json: bool) -> Result<Printable> {
     if as_json { Ok(to_json(report)?.into()) } else { Ok(report.to_text(&Picture::for_stdout())) }
 }
 
-/// Maximum number of plans of a compaction where others change the same session.
+/// Maximum number of plans of a compaction while other processes change the same session.
 const TRIES_MAX: u32 = 16;
 
 type Planned = (Report, Option<CompactionRecord>);
@@ -138,7 +138,7 @@ fn plan(
     Ok((report, record))
 }
 
-/// All tokens of the log by `counter`, as the session itself counts what it shows.
+/// All tokens of the log by `counter`, in the way in which the session counts visible messages.
 fn logged_tokens(store: &Store, args: &OneSessionArgs, counter: &dyn TokenCounter) -> Result<u64> {
     let mut tokens = 0;
     for_each_page(store, args, |page| {

@@ -41,7 +41,7 @@ pub(super) fn run(
     Ok(format!("session {:?} copied to {name:?} in {}: {messages}, {records}", args.session, shown(&other)))
 }
 
-/// The name that a session is to have.
+/// Checks the name of a new session: an empty name is refused.
 pub(super) fn given(name: &str) -> Result<&str> {
     if name.is_empty() { Err(Failure::input("--as: a session needs a name")) } else { Ok(name) }
 }
@@ -61,7 +61,7 @@ pub(super) fn verify(args: &OneSessionArgs, reindex: bool) -> Result<String> {
     Ok(format!("session {:?} agrees with its log: {messages}, {records}", args.session))
 }
 
-/// The answer about a session that must be there.
+/// The answer of the store about a session that must exist.
 pub(super) fn exists<T>(args: &OneSessionArgs, answer: core::result::Result<T, StoreError>) -> Result<T> {
     answer.map_err(|error| match error.kind() {
         StoreErrorKind::NotFound => no_session(args),

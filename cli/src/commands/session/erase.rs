@@ -11,7 +11,7 @@ use crate::args::OneSessionArgs;
 use crate::failure::Result;
 use crate::output::to_json;
 
-/// Deletes a session, and says how much that was. One that cannot be read is deleted all the same.
+/// Deletes a session, and reports the deleted amount. A session that cannot be read is deleted too.
 pub(super) fn run(args: &OneSessionArgs, dry_run: bool) -> Result<String> {
     let store = open(&args.store, Access::Write)?;
     let info = block_on(store.tail(&id(args)));

@@ -1,4 +1,4 @@
-//! `epitome session expand`: what a compaction has hidden or shortened.
+//! `epitome session expand`: the messages that a compaction has hidden or shortened.
 
 use epitome::core::{Revision, Seq};
 use epitome::history::HistoryStoreExt as _;

@@ -15,7 +15,7 @@ use crate::failure::{Failure, Result};
 use crate::output::{self, Draft, Output, to_json};
 use crate::scan::{self, ESTIMATE};
 
-/// Writes the session, and says on standard output how much that was unless it goes there itself.
+/// Writes the session, and reports the amount on standard output, unless the session itself goes there.
 pub(super) fn run(args: &OneSessionArgs, output: Output<'_>) -> Result<()> {
     check(args, output)?;
     let store = open(&args.store, Access::Read)?;
@@ -28,7 +28,7 @@ pub(super) fn run(args: &OneSessionArgs, output: Output<'_>) -> Result<()> {
     });
     let exported = match done {
         Some(Err(error)) if error.kind() == StoreErrorKind::NotFound => return Err(no_session(args)),
-        // A failure to write has the file's name.
+        // A failure to write is reported below, with the name of the file.
         Some(Err(error)) if error.kind() != StoreErrorKind::Unavailable => {
             return Err(in_store(&args.store, error));
         }
@@ -51,7 +51,7 @@ pub(super) fn run(args: &OneSessionArgs, output: Output<'_>) -> Result<()> {
     output::say(&text).map(|_| ())
 }
 
-/// Writes what the next request would contain in the format `to`, and lists what has no counterpart there.
+/// Writes the messages of the next request in the format `to`, and lists the parts without a counterpart there.
 pub(super) fn prompt(args: &OneSessionArgs, output: Output<'_>, to: Format) -> Result<()> {
     check(args, output)?;
     let store = open(&args.store, Access::Read)?;
@@ -71,7 +71,7 @@ pub(super) fn prompt(args: &OneSessionArgs, output: Output<'_>, to: Format) -> R
     Ok(())
 }
 
-/// Why the file cannot be written, in the store's words.
+/// The error of the store as an error of the written file.
 fn cause(error: &StoreError) -> io::Error {
     let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
     io::Error::new(source.map_or(io::ErrorKind::Other, io::Error::kind), error.to_string())

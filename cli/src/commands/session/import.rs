@@ -24,10 +24,10 @@ use crate::progress::Progress;
 use crate::scan;
 use crate::transcript::{Input, STDIN, stdin};
 
-/// Appends the conversation of `input`, unless the session began with this very import: who repeats one whose end was
-/// not seen gets it once.
+/// Appends the conversation of `input`, unless the session began with the same import. A repeated import whose end was
+/// not seen therefore adds nothing.
 pub(super) fn run(input: &InputArgs, args: &OneSessionArgs, append: bool, tokenizer: &str) -> Result<String> {
-    // It can be read once only.
+    // Standard input can be read only once.
     let input = &*Input::resolve(input)?;
     let stdin = (input.path() == Path::new("-")).then(stdin).transpose()?;
     if let Some(restored) = restore(input, stdin.as_deref(), args, append)? {
@@ -42,11 +42,11 @@ pub(super) fn run(input: &InputArgs, args: &OneSessionArgs, append: bool, tokeni
     let mut history = opened()?;
     let mut count = messages.len() as u64;
     if append {
-        // Another process that appends the same messages now is no repetition of this one.
+        // Another process that appends the same messages now does not repeat this append.
         let own = format!("{digest}/{}", UuidSource.new_id());
         let mut more = 1..APPENDS_MAX;
         while let Err(error) = appended(&mut history, &own, messages.clone()) {
-            // A conflict: another writer was there first.
+            // A conflict: another writer appended first.
             if error.kind() != StoreErrorKind::Conflict || more.next().is_none() {
                 return Err(stored(error));
             }
@@ -79,10 +79,10 @@ pub(super) fn run(input: &InputArgs, args: &OneSessionArgs, append: bool, tokeni
     })
 }
 
-/// Maximum number of tries of an append where others append to the same session.
+/// Maximum number of tries of an append while others append to the same session.
 const APPENDS_MAX: u32 = 100;
 
-/// Appends the messages behind those that `history` has.
+/// Appends the messages after those of `history`.
 fn appended(
     history: &mut History,
     digest: &str,
@@ -94,7 +94,7 @@ fn appended(
     block_on(history.append_telling(&token, messages, &mut tell)).map(|_| ())
 }
 
-/// Makes a session of an exported one; `None` if the input is no export.
+/// Creates a session from an export; `None` if the input is no export.
 fn restore(
     input: &InputArgs,
     stdin: Option<&[u8]>,
@@ -114,7 +114,7 @@ fn restore(
     }
 }
 
-/// Makes a session of an exported one that is open. It is read to its end before anything is stored.
+/// Creates a session from an open export. The export is read to its end before anything is stored.
 fn restore_from(
     mut file: impl Read + Seek + Send,
     path: &Path,
@@ -178,19 +178,19 @@ fn read(input: &InputArgs, stdin: Option<Vec<u8>>, args: &OneSessionArgs) -> Res
     Ok((messages, digest))
 }
 
-/// Token of an import: the same messages at the same place are the same import.
+/// Idempotency key of an import: the same messages at the same place are the same import.
 fn token(digest: &str, head: Seq) -> AppendToken {
     AppendToken::new(format!("import-{digest}-at-{head}"))
 }
 
-/// Whether the store has acknowledged an append under this token, seen or not.
+/// Whether the store has acknowledged an append with this key, even if the caller has not seen the answer.
 fn is_done(
     store: &Store,
     args: &OneSessionArgs,
     token: &AppendToken,
     messages: Vec<Message>,
 ) -> Result<bool> {
-    // No session ends there: nothing is appended, and only the token can be answered.
+    // No session has this head: the store appends nothing, and can only acknowledge a known key.
     let nowhere = Seq(u64::MAX);
     let count = TokenCount::new(Tokens(0), Basis::Estimated, "".into());
     let entry = |message| Entry::new(message, Seq(0), Turn(0), count.clone());

@@ -1,4 +1,5 @@
-//! `epitome session inspect`: the sessions of a store in a browser, as they grow. It is a server on this machine, which only reads.
+//! `epitome session inspect`: the sessions of a store in a browser, as they grow. The server runs on this machine and
+//! only reads.
 
 mod answers;
 mod changes;
@@ -33,7 +34,7 @@ use crate::output;
 use crate::redact::Redactor;
 
 pub(super) fn run(args: &InspectArgs) -> Result<ExitCode> {
-    // The list of secrets is read once; that it can be read, and that the session is there, is known before anybody asks.
+    // Reads the list of secrets once, and checks before the first request that the session exists.
     let redactor = Redactor::new(&args.redact)?.map(Mutex::new);
     let store = open(&args.store, Access::Read)?;
     if let Some(session) = &args.session {
@@ -130,14 +131,14 @@ async fn found(inspector: Shared, Query(Words { session, words }): Query<Words>)
     answer(inspector, move |inspector| inspector.found(&session, &words)).await
 }
 
-/// The answer as JSON. A store is read on a thread of its own.
+/// The answer as JSON. The store is read on a thread of its own.
 async fn answer<T: Serialize + Send + 'static>(
     State(inspector): Shared,
     ask: impl FnOnce(&Inspector) -> Result<T> + Send + 'static,
 ) -> Response {
     let answered =
         spawn_blocking(move || ask(&inspector).map_err(|failure| inspector.without_secrets(failure)));
-    // The text of a panic may repeat what was said.
+    // The text of a panic may repeat text of a message.
     let broken =
         |_| Err(Failure::new(code::IO, "the store could not be read: standard error of the server says why"));
     match answered.await.unwrap_or_else(broken) {

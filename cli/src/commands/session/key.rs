@@ -10,7 +10,7 @@ use crate::args::{CopyKeyArgs, StoreArgs};
 use crate::failure::{Failure, Result};
 use crate::settings::key_file_of;
 
-/// Environment variable of the key, if no file has it.
+/// Environment variable of the key, if no file is given.
 const KEY: &str = "EPITOME_KEY";
 
 /// Maximum number of bytes of the file that are read: the digits, and white space around them.
@@ -21,13 +21,13 @@ pub(super) fn of(args: &StoreArgs) -> Result<Option<StoreKey>> {
     if let Some(path) = &args.key_file {
         return in_file("--key-file", path).map(Some);
     }
-    // An empty one is none by mistake, and a store written without a key is there for all to read.
+    // An empty variable is a mistake and is refused: a store without a key is not protected.
     let digits = std::env::var_os(KEY).map(|digits| parse(KEY, digits.as_encoded_bytes()));
     let in_settings = || key_file_of(&args.store).map(|path| in_file("key-file in the settings file", path));
     digits.or_else(in_settings).transpose()
 }
 
-/// The key of the store that something is copied to from one with the key `from`.
+/// The key of the target store of a copy from a store with the key `from`.
 pub(super) fn of_copy(
     args: &CopyKeyArgs,
     from: Option<StoreKey>,
@@ -60,7 +60,7 @@ fn in_file(option: &str, path: &Path) -> Result<StoreKey> {
     parse(&format!("{option}: {}", path.display()), &digits)
 }
 
-/// A pipe is read once, by the program alone.
+/// Whether other users may read the key file. A pipe is read once, by this program alone.
 #[cfg(unix)]
 fn others_may_read(file: &Metadata) -> bool {
     use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! Messages on the way out: on one line for people, as Chat Completions for programs.
+//! Messages in the output: one line for people, Chat Completions for programs.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ pub(super) fn line(seq: Seq, message: &Message, tokens: u32, note: &str) -> Stri
     format!("{seq:>6}  {role:<10}{:>9}  {note:<14}{short}{pinned}", grouped(u64::from(tokens)))
 }
 
-/// The message, without secrets if that is asked for.
+/// The message, without secrets if there is a redactor.
 pub(super) fn redact_message<'a>(message: &'a Message, redactor: Option<&mut Redactor>) -> Cow<'a, Message> {
     match redactor {
         Some(redactor) => Cow::Owned(redactor.message(message.clone())),
@@ -48,8 +48,8 @@ pub(super) fn redact_message<'a>(message: &'a Message, redactor: Option<&mut Red
     }
 }
 
-/// A message as Chat Completions writes it. Sealed reasoning stands under `reasoning_details`; any other part without a form
-/// there is named by its kind under `lost`.
+/// A message in Chat Completions. Sealed reasoning is in `reasoning_details`. The field `lost` has the kinds of other
+/// parts without a form there.
 pub(in crate::commands) fn raw(message: &Message) -> Result<Box<RawValue>> {
     let text = match openai_chat::write(message) {
         Ok(text) => text.into_owned(),
@@ -75,14 +75,14 @@ fn with_sealed_reasoning(message: &Message) -> Result<String> {
     };
     let more = [("reasoning_details", json!(sealed)), ("lost", json!(lost))];
     for (key, list) in more.into_iter().filter(|(_, list)| *list != json!([])) {
-        // A fresh message has at least its role.
+        // The object is not empty: a message has at least its role.
         text.truncate(text.len().saturating_sub(1));
         text += &format!(",\"{key}\":{list}}}");
     }
     Ok(text)
 }
 
-/// The message without the parts that Chat Completions has no form for, and their kinds.
+/// The message without the parts that Chat Completions cannot represent, and the kinds of these parts.
 fn without_what_is_lost(message: &Message) -> Result<(String, Vec<&'static str>)> {
     let refused = |error: WireError| Failure::input(error.to_string());
     let converted = convert_continued([message], Format::OpenaiChat).map_err(refused)?;

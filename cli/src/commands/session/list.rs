@@ -19,7 +19,7 @@ pub(crate) struct Row {
     live_messages: u64,
     live_tokens: u64,
     revision: u64,
-    /// Why it cannot be read.
+    /// The reason that the session cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     damage: Option<String>,
 }
@@ -65,5 +65,5 @@ pub(crate) fn run(args: &StoreArgs, json: bool) -> Result<String> {
 }
 
 const TITLE: &str = "session";
-/// A longer name moves its own row to the right, not all of them.
+/// Maximum width of the column of names: a longer name moves only its own row to the right.
 const NAME_WIDTH_MAX: usize = 48;

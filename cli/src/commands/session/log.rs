@@ -14,7 +14,7 @@ use crate::failure::{Failure, Result, code};
 use crate::output::{self, Audience};
 use crate::redact::Redactor;
 
-/// Says the log page by page: it may be larger than memory.
+/// Prints the log page by page: it may be larger than memory.
 pub(super) fn run(args: &OneSessionArgs, redact: &RedactArgs) -> Result<()> {
     let mut redactor = Redactor::new(redact)?;
     let store = open(&args.store, Access::Read)?;
@@ -44,9 +44,9 @@ pub(super) fn log_line(logged: &Logged, json: bool, redactor: Option<&mut Redact
     struct Line<'a> {
         seq: u64,
         hidden_by: Option<u64>,
-        /// The latest revision that shortened it; what stands here is all of it.
+        /// The latest revision that shortened the message; `message` is the whole message.
         edited_by: Option<u64>,
-        /// The revision that deleted what it said.
+        /// The revision that deleted its text.
         #[serde(skip_serializing_if = "Option::is_none")]
         pruned_by: Option<u64>,
         anchor: u64,
@@ -82,7 +82,7 @@ pub(super) fn log_line(logged: &Logged, json: bool, redactor: Option<&mut Redact
     ))
 }
 
-/// JSON without the line breaks that may stand between its values; a text has none.
+/// JSON without the line breaks between its values; a string contains none.
 fn on_one_line(json: &str) -> String {
     json.replace(['\r', '\n'], "")
 }

@@ -15,7 +15,7 @@ use crate::args::OneSessionArgs;
 use crate::failure::{Failure, Result};
 use crate::output::to_json;
 
-/// Deletes what is hidden through a revision, or all of it.
+/// Deletes the texts of messages that are hidden at the revision `through`, or of all hidden messages.
 pub(super) fn run(args: &OneSessionArgs, through: Option<u64>, dry_run: bool) -> Result<String> {
     let store = open(&args.store, Access::Write)?;
     let revision = exists(args, block_on(store.tail(&id(args))))?.revision;
@@ -48,7 +48,7 @@ pub(super) fn run(args: &OneSessionArgs, through: Option<u64>, dry_run: bool) ->
         };
     }
     let pruned = exists(args, block_on(store.prune(&id(args), through)))?;
-    // A repetition has the answer of the first time.
+    // A repetition gets the result of the first prune.
     let (deleted, summaries) =
         if pruned.revision > revision { (pruned.messages, pruned.summaries) } else { (0, 0) };
     if args.json {
@@ -73,7 +73,7 @@ fn told(
     format!("the text of {} {verb} deleted from session {session:?} for good", said_in(&messages, summaries))
 }
 
-/// Names `messages` and a number of summaries.
+/// Text about `messages` and a number of summaries.
 pub(super) fn said_in(messages: &str, summaries: u64) -> String {
     match summaries {
         1 => format!("{messages} and 1 replaced summary"),
@@ -81,10 +81,10 @@ pub(super) fn said_in(messages: &str, summaries: u64) -> String {
     }
 }
 
-/// Number of summaries that no request has shown since `through` or before, and that are still there.
+/// Number of summaries that no request has shown since `through` or earlier, and that are not deleted yet.
 fn replaced(store: &Store, args: &OneSessionArgs, through: Revision) -> Result<u64> {
     let (mut replaced, mut after) = (0, None);
-    // The keys of the summaries that are shown, and whether each has been deleted already.
+    // The keys of the shown summaries, each with whether its text is deleted already.
     let mut shown = BTreeMap::new();
     loop {
         let page = exists(args, block_on(store.records(&id(args), after, PAGE)))?;

@@ -12,7 +12,7 @@ use crate::args::{KeepArgs, OneSessionArgs};
 use crate::failure::Result;
 use crate::output::to_json;
 
-/// Hides what is not to be kept, and deletes what is hidden.
+/// Hides the messages beyond the limit, and deletes all hidden messages.
 pub(super) fn run(args: &OneSessionArgs, keep: &KeepArgs, dry_run: bool) -> Result<String> {
     let keep = match (keep.messages, keep.age) {
         (Some(count), _) => Keep::Messages(count),
@@ -25,7 +25,7 @@ pub(super) fn run(args: &OneSessionArgs, keep: &KeepArgs, dry_run: bool) -> Resu
     if !dry_run {
         return retain(&*store, args, keep, "is");
     }
-    // The copy changes as the session would.
+    // A copy in memory changes as the session would.
     let copy = MemoryStore::new();
     exists(args, block_on(store.copy(&id(args), &copy, &id(args))))?;
     retain(&copy, args, keep, "would be")
@@ -35,7 +35,7 @@ fn retain(store: &dyn HistoryStore, args: &OneSessionArgs, keep: Keep, verb: &st
     let before = exists(args, block_on(store.tail(&id(args))))?.revision;
     let retained = exists(args, block_on(store.retain(&id(args), keep)))?;
     let (hidden, pruned) = (retained.hidden, retained.pruned);
-    // A repetition has the answer of the first time.
+    // A repetition gets the result of the first time.
     let (messages, summaries) =
         if pruned.revision > before { (pruned.messages, pruned.summaries) } else { (0, 0) };
     let shown = exists(args, block_on(store.load(&id(args))))?.live.len() as u64;

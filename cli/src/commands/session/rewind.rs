@@ -13,7 +13,7 @@ use crate::args::{OneSessionArgs, PlaceArgs};
 use crate::failure::{Failure, Result};
 use crate::output::to_json;
 
-/// Takes back a message and all that came after it.
+/// Hides a message and all later ones.
 pub(super) fn run(args: &OneSessionArgs, place: &PlaceArgs) -> Result<String> {
     let store = open(&args.store, Access::Write)?;
     let live = exists(args, block_on(store.load(&id(args))))?.live;
@@ -36,7 +36,7 @@ pub(super) fn run(args: &OneSessionArgs, place: &PlaceArgs) -> Result<String> {
     })
 }
 
-/// Begins the session `name` with the messages before a place.
+/// Creates the session `name` with the messages before a place.
 pub(super) fn fork(args: &OneSessionArgs, place: &PlaceArgs, name: &str) -> Result<String> {
     let store = open(&args.store, Access::Write)?;
     let live = exists(args, block_on(store.load(&id(args))))?.live;
@@ -48,7 +48,7 @@ pub(super) fn fork(args: &OneSessionArgs, place: &PlaceArgs, name: &str) -> Resu
     Ok(format!("session {name:?} begins with the first {} of {:?}", counted(at.0, "message"), args.session))
 }
 
-/// The number of the first message that does not stay.
+/// The number of the first message that is left out.
 fn seq_of(place: &PlaceArgs, live: &[Live]) -> Result<Seq> {
     match place.turns {
         None => Ok(Seq(place.at.unwrap_or_default())),

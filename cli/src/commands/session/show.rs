@@ -1,4 +1,4 @@
-//! `epitome session show`: what the next request would contain.
+//! `epitome session show`: the messages of the next request.
 
 use super::line::{line, raw, redact_message};
 use super::store::{Access, history, open};

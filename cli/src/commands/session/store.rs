@@ -23,25 +23,25 @@ use crate::failure::{Failure, Result};
 pub(crate) type Store = Arc<dyn HistoryStore>;
 pub(super) type Counter = Arc<dyn TokenCounter + Send + Sync>;
 
-/// Number of rows that are asked of a store at a time.
+/// Number of rows per request to a store.
 pub(crate) const PAGE: u32 = 500;
 
-/// The operations for which a store is opened.
+/// The purpose of an opened store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// To write; a store that is missing is made.
+    /// To write; a missing store is created.
     Create,
     Write,
-    /// To read, also where nothing can be written.
+    /// To read, even if the medium cannot be written.
     Read,
 }
 
-/// The store of this URL, with its key if it has one.
+/// The store of this URL, opened with its key if it has one.
 pub(crate) fn open(args: &StoreArgs, access: Access) -> Result<Store> {
     open_with(args, key::of(args)?, access)
 }
 
-/// The store of this URL, with this key.
+/// The store of this URL, opened with this key.
 pub(super) fn open_with(args: &StoreArgs, key: Option<StoreKey>, access: Access) -> Result<Store> {
     let url = &args.store;
     let opened = || {
@@ -75,7 +75,7 @@ pub(super) fn open_with(args: &StoreArgs, key: Option<StoreKey>, access: Access)
         _ => {
             let what = match kind {
                 Some(("memory", _)) => "a store in memory ends with this program".to_owned(),
-                // The rest behind a scheme may hold a password: it is not repeated.
+                // The text after a scheme may contain a password: it is not repeated.
                 Some((scheme, _)) => format!("there is no store {scheme:?}"),
                 None if Path::new(url).is_dir() => {
                     format!("the store has no kind: did you mean jsonl:{url}?")
@@ -96,7 +96,7 @@ pub(super) fn open_with(args: &StoreArgs, key: Option<StoreKey>, access: Access)
         Err(error) if error.kind() == ErrorKind::NotFound => {
             format!("there is no {path}; `epitome session import` creates it")
         }
-        // SQLite would write its tables into it.
+        // SQLite would create its tables in the empty file.
         Ok(found) if found.is_file() && found.len() == 0 => {
             format!("{path} is empty; `epitome session import` makes a store of it")
         }
@@ -121,10 +121,10 @@ fn read_only(_: &str, _: Option<StoreKey>) -> Option<core::result::Result<Store,
     None
 }
 
-/// The places of a key, for messages.
+/// The places of a key, as text for messages.
 const HOW_KEYED: &str = "--key-file FILE or the environment variable EPITOME_KEY has it";
 
-/// A failure in the store, with its name.
+/// A failure in the store, with the name of the store.
 pub(crate) fn in_store(args: &StoreArgs, error: impl Into<Failure>) -> Failure {
     error.into().during(shown(args))
 }
@@ -137,7 +137,7 @@ pub(crate) fn shown(args: &StoreArgs) -> String {
     }
 }
 
-/// A failure of a store that was asked to make something: a conflict is the command line's fault, because it is there already.
+/// A failure of a store to create something. A conflict is an error of the command line: the thing exists already.
 pub(super) fn refused(args: &StoreArgs, error: StoreError) -> Failure {
     match error.kind() {
         StoreErrorKind::Conflict => Failure::input(error.to_string()).during(shown(args)),
@@ -156,7 +156,7 @@ pub(super) fn no_session(args: &OneSessionArgs) -> Failure {
     ))
 }
 
-/// The compaction of this revision, else the latest that is not undone; `what` is to be done with it.
+/// The compaction of this revision, else the latest that is not undone. `what` is the action, for messages.
 pub(super) fn compaction(
     store: &Store,
     args: &OneSessionArgs,
@@ -188,11 +188,12 @@ pub(crate) fn sessions(store: &Store, args: &StoreArgs) -> Result<Vec<SessionInf
 pub(super) fn history(store: Store, args: &OneSessionArgs, counter: Counter) -> Result<History> {
     let history =
         block_on(History::open(store, id(args), counter)).map_err(|error| in_store(&args.store, error))?;
-    // A session begins with its first message.
+    // A session exists from its first message on.
     if history.head() == Seq(0) { Err(no_session(args)) } else { Ok(history) }
 }
 
-/// Calls `visit` with every page of an existing session's log, in order, until it wants no more.
+/// Calls `visit` with every page of an existing session's log, in order. Stops when `visit` returns
+/// [`ControlFlow::Break`].
 pub(crate) fn for_each_page(
     store: &Store,
     args: &OneSessionArgs,
@@ -213,7 +214,7 @@ pub(crate) fn for_each_page(
     Ok(())
 }
 
-/// Refuses to write a file of the store.
+/// Refuses to overwrite a file of the store.
 pub(crate) fn check_outside(args: &StoreArgs, output: &Path) -> Result<()> {
     match is_of_store(&args.store, output) {
         true => {
@@ -224,7 +225,8 @@ pub(crate) fn check_outside(args: &StoreArgs, output: &Path) -> Result<()> {
     }
 }
 
-/// Whether this is a file of the store, also by a link: that of SQLite or one of its journals, or one in the directory of JSON lines.
+/// Whether the path is a file of the store, also through a link: the file of SQLite or one of its journals, or a file
+/// in the directory of JSON lines.
 fn is_of_store(url: &str, output: &Path) -> bool {
     let Some(output) = resolved(output) else { return false };
     match url.split_once(':') {
@@ -241,7 +243,7 @@ fn is_of_store(url: &str, output: &Path) -> bool {
     }
 }
 
-/// The place that a path leads to, whether there is a file or not.
+/// The path with its links resolved, even if the file does not exist.
 fn resolved(path: &Path) -> Option<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::canonicalize(path).ok().or_else(|| Some(fs::canonicalize(folder).ok()?.join(path.file_name()?)))

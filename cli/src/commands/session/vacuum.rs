@@ -10,7 +10,7 @@ use crate::args::StoreArgs;
 use crate::failure::{Failure, Result};
 use crate::output::to_json;
 
-/// Writes the file of a store anew, and says how large it was and is.
+/// Rewrites the file of a store, and reports its size before and after.
 pub(super) fn run(args: &StoreArgs, json: bool) -> Result<String> {
     let Some(path) = args.store.strip_prefix("sqlite:") else {
         return Err(Failure::input(

@@ -1,4 +1,4 @@
-//! The messages that are asked for.
+//! The filter of the shown messages.
 
 use epitome::message::{Message, Part};
 use regex::Regex;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::message::Shown;
 use crate::args::ShowArgs;
 
-/// Conditions for a message.
+/// Conditions on a message.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Filter<'a> {
     turn: Option<u32>,
@@ -28,12 +28,12 @@ impl<'a> Filter<'a> {
         self.turn
     }
 
-    /// Whether it asks for words, and not only for a place.
+    /// Whether the filter searches for words.
     pub(super) const fn is_search(self) -> bool {
         self.grep.is_some()
     }
 
-    /// Whether it takes everything.
+    /// Whether the filter takes every message.
     pub(super) const fn is_open(self) -> bool {
         self.turn.is_none() && self.grep.is_none()
     }
@@ -63,7 +63,7 @@ fn part_matches(grep: &Regex, part: &Part) -> bool {
     }
 }
 
-/// Whether a text in this JSON, as it reads without escapes, matches; no if it is no JSON.
+/// Whether a string in this JSON, without escapes, matches; false if the text is no JSON.
 fn json_matches(grep: &Regex, json: &str) -> bool {
     fn matches(grep: &Regex, value: &Value) -> bool {
         match value {
@@ -73,7 +73,7 @@ fn json_matches(grep: &Regex, json: &str) -> bool {
             _ => false,
         }
     }
-    // serde_json ends at a depth of 128, so that this does.
+    // serde_json limits the depth to 128, and with it this recursion.
     serde_json::from_str(json).is_ok_and(|value| matches(grep, &value))
 }
 

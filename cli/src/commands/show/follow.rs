@@ -1,8 +1,8 @@
 //! `epitome show --follow`: the messages that a session file gains.
 //!
-//! A session is a forest whose active branch may change with every line, and a compaction may put another list in the place
-//! of all of it. So the file is read anew when it has grown, and messages that have not been shown yet are shown. It is looked
-//! at, not watched: that works on every file system.
+//! A session is a forest whose active branch may change with every line, and a compaction may replace all of its
+//! messages. The file is therefore read again when it has grown, and messages that were not shown yet are shown. The
+//! program checks the file at intervals instead of watching it: this works on every file system.
 
 use core::hash::{Hash as _, Hasher as _};
 use core::time::Duration;
@@ -24,11 +24,11 @@ use crate::output::Audience;
 use crate::transcript::Input;
 use crate::visible::line;
 
-/// Time between two looks at the file: sooner than people notice.
+/// Time between two checks of the file: too short for people to notice.
 const EVERY: Duration = Duration::from_millis(200);
-/// Factor of the pause behind a reading over its time: a long file is not read all the time.
+/// Factor of the pause after a reading over its duration, so that a long file is not read all the time.
 const REST: u32 = 4;
-/// Number of lines that say their format; sessions begin with some that could be of any.
+/// Number of lines that must show the format; sessions begin with some lines that fit several formats.
 const LINES_TO_KNOW: usize = 16;
 
 pub(super) fn run(args: &ShowArgs) -> Result<ExitCode> {
@@ -53,7 +53,7 @@ pub(super) fn run(args: &ShowArgs) -> Result<ExitCode> {
     }
 }
 
-/// A file, and its messages that were shown.
+/// A followed file, and its messages that were shown.
 struct Followed<'a> {
     path: &'a Path,
     input: &'a InputArgs,
@@ -70,11 +70,11 @@ struct Shelf {
     bytes: usize,
 }
 
-/// A file as its folder describes it: another state is another content.
+/// State of a file by its metadata: another state means another content.
 type State = (u64, Option<SystemTime>);
 
 impl Followed<'_> {
-    /// Shows what comes, until the file is gone.
+    /// Shows new messages until the file is gone.
     fn watch(&mut self) -> Result<()> {
         let mut last: Option<State> = None;
         loop {
@@ -101,7 +101,7 @@ impl Followed<'_> {
         Ok(())
     }
 
-    /// Shows what is new in the whole lines of `bytes`; the last may be half written.
+    /// Shows the new messages in the complete lines of `bytes`; the last line may be incomplete.
     fn read(&mut self, mut bytes: Vec<u8>, is_first: bool) -> Result<()> {
         bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
         if bytes.len() < self.before.bytes {
@@ -112,7 +112,7 @@ impl Followed<'_> {
         if looks_like_jsonl(text) || document::conversation(text).is_ok_and(|found| found.len() == 1) {
             let is_young = self.before.bytes == 0 && document::lines(text).nth(LINES_TO_KNOW).is_none();
             return match self.show(bytes) {
-                // Its first lines may say nothing of the format.
+                // The first lines of the file may not show the format.
                 Err(failure) if is_young && failure.code() == code::INPUT => {
                     if is_first {
                         tell(&format!("waiting for more lines: {}", line(failure.message())));

@@ -1,4 +1,4 @@
-//! One message, for people.
+//! One message as text for people.
 
 use core::fmt;
 
@@ -18,7 +18,7 @@ pub(in crate::commands) struct Shown {
     pub(in crate::commands) at: usize,
     pub(in crate::commands) turn: u32,
     pub(in crate::commands) tokens: u32,
-    /// Whether it answers a call that is not there.
+    /// Whether the message answers a call that is not in the history.
     pub(in crate::commands) orphan: bool,
     pub(in crate::commands) message: Message,
 }
@@ -166,7 +166,7 @@ fn write_result(result: &ToolResult, length: Length, indent: &str, out: &mut Str
     for part in &result.parts {
         match part {
             Part::Text(text) => write_lines(text, cut, &inner, out),
-            // A result within a result is as deep as a reader lets it be.
+            // The reader limits the depth of results within results.
             other => write_part(other, length, &inner, out),
         }
     }
@@ -212,7 +212,7 @@ fn write_lines(text: &str, cut: Option<Cut>, indent: &str, out: &mut String) {
     }
 }
 
-/// `text`, which is safe, on lines of its own.
+/// Writes `text`, which is safe for a terminal, on separate lines.
 fn write_safe(text: &str, indent: &str, out: &mut String) {
     for one in text.lines() {
         *out += indent;
@@ -243,7 +243,7 @@ impl Cut {
     }
 }
 
-/// The members of a JSON object in their order; `None` if `text` is none.
+/// The members of a JSON object in their order; `None` if `text` is no JSON object.
 fn members(text: &str) -> Option<Vec<(String, Box<RawValue>)>> {
     struct Members;
 
@@ -286,7 +286,7 @@ mod tests {
         let expected = "#3  turn 1  assistant  ~1,234 tokens  calls c␛1\n  -> run\n     command:\n       ls\n       ␛[2J\n     \
                         n: [1, 2]\n     a: b\n";
         assert_eq!(said, expected);
-        // Arguments that are no object are shown as they are.
+        // Arguments that are no JSON object are shown unchanged.
         for wrong in ["not json", "[1]", r#"{"a": 1} more"#, "\"x\""] {
             let said = text(vec![Part::ToolCall(ToolCall::new("c", "run", wrong))], Length::Short);
             assert!(said.ends_with(&format!("\n     {wrong}\n")), "{said}");

@@ -36,7 +36,7 @@ pub(super) fn run(args: &StatsArgs, by: By) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The rest of the conversation's file in words, behind a line break.
+/// The other contents of the conversation's file as text, after a line break.
 fn beside(session: Option<&Session>) -> String {
     session.map(|session| format!("\n{}", session.to_text().trim_end())).unwrap_or_default()
 }

@@ -13,14 +13,14 @@ use crate::report::Pays;
 pub(super) struct Compacted {
     strategy: &'static str,
     tokens_after: u64,
-    /// Tokens that are unchanged from the beginning on: a prompt cache keeps them.
+    /// Tokens of the unchanged messages at the beginning: a prompt cache still covers them.
     stable_prefix_tokens: u64,
     #[serde(flatten)]
     pays: Pays,
 }
 
 impl Compacted {
-    /// Figures of a conversation of which half can go; `None` where nothing can.
+    /// Figures of a compaction to half of the conversation; `None` if nothing can be hidden.
     pub(super) fn of(index: Index<'_>, prices: &Prices) -> Option<Self> {
         let tokens = index.tokens();
         let budget = Budget::builder().window(tokens.saturating_add(1)).reserve(0);

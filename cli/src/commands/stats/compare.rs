@@ -1,4 +1,4 @@
-//! `epitome stats --tokenizer all`: what every counter makes of a transcript, and how far it is off.
+//! `epitome stats --tokenizer all`: the sizes of a transcript by every counter, and the deviation of each.
 
 use epitome::core::{
     Basis, Budget, Head, ModelKey, Revision, Stamp, TokenCounter, Tokens, Usage, UsageLedger, measure_message,
@@ -17,7 +17,7 @@ use crate::request::Request;
 use crate::scan::{self, Counter, ESTIMATE};
 use crate::transcript::{Input, Transcript};
 
-/// The name that asks for all counters.
+/// The name that selects all counters.
 pub(super) const ALL: &str = "all";
 
 /// Sizes of one conversation by all counters.
@@ -25,14 +25,14 @@ pub(super) const ALL: &str = "all";
 struct Comparison {
     path: String,
     messages: u64,
-    /// Tokens of the tool definitions and of the framing of the request, by the reference.
+    /// Tokens of the tool definitions and of the framing of the request, by the reference counter.
     around: u64,
     reference: &'static str,
     counters: Vec<Row>,
-    /// Input of the request as the provider reported it, if the file says.
+    /// Input of the request as reported by the provider, if the file has the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     reported_input: Option<u64>,
-    /// Ratio of the provider's tokens to the estimator's, in the reports up to this one.
+    /// Ratio of the provider's tokens to the estimator's, over the reports up to this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     correction: Option<f64>,
 }
@@ -64,7 +64,7 @@ pub(super) fn run(args: &StatsArgs, found: Option<&Model>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The estimator first, then the rules of thumb, then every exact counter there is.
+/// The estimator first, then the rules of thumb, then every exact counter.
 fn counters(found: Option<&Model>) -> Result<Vec<Counter>> {
     let mut all: Vec<Counter> =
         vec![scan::counter(ESTIMATE)?, Box::new(Quarter::Chars), Box::new(Quarter::Bytes)];
@@ -119,7 +119,7 @@ fn compare(
     let mut rows: Vec<Row> =
         named.map(|(counter, (tokens, basis))| row(counter.name(), *tokens, *basis)).collect();
     let estimate = sizes.first().map_or(0, |size| size.0);
-    // Learned from the reports before this one; there is nothing to say before the first.
+    // The calibrated size is learned from the reports before this one; before the first report there is none.
     if ledger.spend().reports > 0 {
         let size = ledger.size(estimate, Stamp::new(Revision(u64::MAX), Head::default()));
         rows.insert(1, row("calibrated", size.tokens, size.basis));
@@ -136,7 +136,7 @@ fn compare(
     })
 }
 
-/// Records a report; the correction after it.
+/// Records a report, and returns the correction after it.
 fn learn(ledger: &mut UsageLedger, estimate: u64, usage: &Usage) -> f64 {
     let request = ledger.begin_request(estimate, Stamp::new(Revision(0), Head::default()));
     ledger.record(request, usage);
@@ -188,7 +188,7 @@ impl OneReport for Comparison {
     }
 }
 
-/// The rules of thumb.
+/// The rules of thumb: a token is four characters, or four bytes.
 #[derive(Debug, Clone, Copy)]
 enum Quarter {
     Chars,

@@ -1,4 +1,4 @@
-//! The contents of a session file besides the conversation that goes on.
+//! The contents of a session file besides the active conversation.
 
 use epitome::wire::Relation;
 use serde::Serialize;
@@ -17,7 +17,7 @@ pub(super) struct Session {
 
 #[derive(Debug, Serialize)]
 struct Compaction {
-    /// The message before which it happened.
+    /// The message after the compaction.
     before_message: usize,
     trigger: String,
     messages_dropped: Option<u64>,
@@ -36,7 +36,7 @@ struct Other {
 }
 
 impl Session {
-    /// The rest of the file of `transcript`; `None` if there is nothing.
+    /// The other contents of the file of `transcript`; `None` if there are none.
     pub(super) fn of(transcript: &Transcript<'_>) -> Option<Self> {
         let compactions = transcript.compactions();
         let compactions = compactions.iter().map(|found| Compaction {

@@ -1,4 +1,4 @@
-//! Planting sentences in a conversation, and looking for them afterwards.
+//! Plants sentences in a conversation, and looks for them afterwards.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub(super) struct Planted {
     pub(super) canaries: Vec<PlantedCanary>,
 }
 
-/// A sentence, and the one that takes its place.
+/// A sentence, and the newer sentence that replaces it.
 #[derive(Debug)]
 pub(super) struct PlantedCanary {
     pub(super) kind: Kind,
@@ -31,9 +31,9 @@ pub(super) struct PlantedCanary {
 /// Fate of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// The valid one is shown.
+    /// The valid sentence is shown.
     Survived,
-    /// The old one is shown, and the one that took its place is not.
+    /// The old sentence is shown, and the newer one that replaced it is not.
     Stale,
     Lost,
 }
@@ -47,7 +47,7 @@ impl Planted {
             let own: Vec<&Canary> = CANARIES.iter().filter(|canary| canary.carrier == carrier).collect();
             let places = carriers(messages, carrier, 0..rounds.first() * 2 / 3);
             for (number, canary) in own.iter().enumerate() {
-                // Spread over all that can carry it.
+                // Spreads the sentences over all messages that can carry them.
                 let Some(place) = places.get((2 * number + 1) * places.len() / (2 * own.len())) else {
                     continue;
                 };
@@ -69,7 +69,7 @@ impl Planted {
     }
 }
 
-/// The place and text of a newer sentence: said by the user, else by a tool, after the older one.
+/// The place and text of a newer sentence: a message after the older one, of the user, else of a tool.
 fn newer_place(
     messages: &[CountedMessage],
     newer: Newer,
@@ -94,12 +94,12 @@ fn need(sentence: &'static str, place: u32) -> Need<&'static str> {
 }
 
 impl PlantedCanary {
-    /// The sentence that is valid when so many messages have been said.
+    /// The sentence that is valid after `said` messages.
     pub(super) fn valid(&self, said: usize) -> &Need<&'static str> {
         self.newer_by(said).unwrap_or(&self.sentence)
     }
 
-    /// The newer sentence, if it has been said.
+    /// The newer sentence, if the first `said` messages contain it.
     pub(super) fn newer_by(&self, said: usize) -> Option<&Need<&'static str>> {
         self.newer.as_ref().filter(|newer| (newer.needed_at as usize) < said)
     }
@@ -113,8 +113,8 @@ impl PlantedCanary {
     }
 }
 
-/// The messages in `range` that can carry a sentence. The first user message is the task, which every strategy keeps: it
-/// carries one only where there is no other.
+/// The messages in `range` that can carry a sentence. The first user message is the task, which every strategy keeps:
+/// it carries a sentence only if there is no other user message.
 fn carriers(messages: &[CountedMessage], carrier: Carrier, range: Range<usize>) -> Vec<u32> {
     let all = (0_u32..).zip(messages);
     let mut places: Vec<u32> =
@@ -142,7 +142,7 @@ fn carries(message: &Message, carrier: Carrier) -> bool {
     }
 }
 
-/// A line would make it something else than JSON.
+/// Whether a text is JSON, which an added line would break.
 fn is_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<Value>(text).is_ok()
 }
@@ -156,7 +156,7 @@ fn with_lines(message: &Message, lines: &[&str]) -> Message {
     message.clone().with_parts(parts)
 }
 
-/// Adds a line to the first text that can have one; says whether there is any.
+/// Adds a line to the first text that can hold one; returns whether there is such a text.
 fn add_line(parts: &mut [Part], line: &str) -> bool {
     parts.iter_mut().any(|part| match part {
         Part::Text(text) if !is_json(text) => {
@@ -168,8 +168,8 @@ fn add_line(parts: &mut [Part], line: &str) -> bool {
     })
 }
 
-/// The text with a line more, behind the break that is nearest to its middle, so that neither its head nor its tail has it. A text of one
-/// line gets it as its second.
+/// The text with one more line, after the line break nearest to its middle, so that neither its beginning nor its end
+/// contains the line. In a text of one line, the new line is the second.
 fn with_line(text: &str, line: &str) -> String {
     let middle = text.len() / 2;
     let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
@@ -229,7 +229,7 @@ mod tests {
         }
         assert_eq!(carriers(&before, Carrier::User, 0..10), [5, 9], "not the task");
         assert_eq!(carriers(&before, Carrier::User, 0..5), [1], "there is nothing else");
-        // The task carries none, and no message but the only system message carries many.
+        // The task carries no sentence, and only the single system message carries several.
         assert!(messages[1].text == before[1].text);
         let places: HashSet<u32> = canaries.iter().map(|canary| canary.sentence.needed_at).collect();
         assert_eq!(places.len(), 11);

@@ -1,4 +1,4 @@
-//! The sentences that are planted: one of each kind for each carrier, without labels, some of them with a newer one.
+//! The planted sentences: one of each kind for each carrier, without labels, some of them with a newer one.
 
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ impl Kind {
         [Self::SafetyRule, Self::Constraint, Self::Fact, Self::Goal, Self::Preference];
 }
 
-/// The texts that a sentence stands in.
+/// The kind of message that carries a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Carrier {
     System,
@@ -30,12 +30,12 @@ impl Carrier {
     pub(super) const ALL: [Self; 3] = [Self::System, Self::User, Self::Tool];
 }
 
-/// A sentence that takes the place of an earlier one.
+/// A sentence that replaces an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Newer {
-    /// Said before the first compaction.
+    /// Planted before the first compaction.
     Early(&'static str),
-    /// Said between the first compaction and the third.
+    /// Planted between the first compaction and the third.
     Late(&'static str),
 }
 
@@ -64,7 +64,8 @@ impl Canary {
     }
 }
 
-/// All of them. No sentence says how much it matters, no two are alike, and none is about the work of a recorded conversation.
+/// All canaries. No sentence states its importance, no two are alike, and none is about the work of a recorded
+/// conversation.
 pub(super) const CANARIES: [Canary; 15] = [
     canary(
         Kind::SafetyRule,

@@ -1,4 +1,4 @@
-//! The fates of the canaries, as text for people.
+//! The fates of the canaries as text for people.
 
 use core::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The answers of an outside program.
+//! The answers of an external program.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,26 +11,27 @@ use serde_json::value::RawValue;
 use super::Given;
 use crate::commands::eval::prompt::CountedMessage;
 
-/// The rest of the messages that a program was given.
+/// The messages that are left after a compaction by a program.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) left: Vec<Given>,
 }
 
-/// An answer as it is written.
+/// An answer in its JSON form.
 #[derive(Deserialize)]
 struct Written<'a> {
     /// The numbers of messages of the request, ascending from 0.
     keep: Option<Vec<u64>>,
-    /// Messages, as the request has them.
+    /// Messages, in the form of the request.
     #[serde(borrow)]
     messages: Option<Vec<&'a RawValue>>,
-    /// Why the program has no answer.
+    /// The reason that the program has no answer.
     error: Option<String>,
 }
 
 impl Answer {
-    /// Reads an answer to a request with these messages, and their texts. The error says why it cannot be used.
+    /// Reads an answer to a request with these messages and their texts. The error is the reason that the answer cannot
+    /// be used.
     pub(super) fn parse(
         line: &[u8],
         given: &[Given],
@@ -38,7 +39,7 @@ impl Answer {
         counter: &dyn TokenCounter,
     ) -> Result<Self, String> {
         let line = core::str::from_utf8(line).map_err(|_| "it is not UTF-8".to_owned())?;
-        // A reader of JSON says where, but may quote a text.
+        // The error has only the column: a message of the JSON reader may quote a text.
         let written: Written<'_> = serde_json::from_str(line).map_err(|error| {
             let what = if error.is_data() { "it is another JSON than expected" } else { "it is no JSON" };
             format!("{what} (column {}): {EXPECTED}", error.column())
@@ -68,7 +69,7 @@ fn kept(keep: &[u64], given: &[Given]) -> Result<Vec<Given>, String> {
     kept.collect()
 }
 
-/// Messages that the request has too stand for those; the others are new.
+/// Matches the returned messages with equal ones of the request; the others are new.
 fn returned(
     messages: &[&RawValue],
     given: &[Given],
@@ -90,7 +91,7 @@ fn returned(
     returned.collect()
 }
 
-/// A message without what makes no difference: the order of its fields, and fields that are empty.
+/// A message in a normal form: without the order of its fields, and without empty fields.
 fn normal(text: &str) -> String {
     let Ok(Value::Object(mut fields)) = serde_json::from_str(text) else { return text.to_owned() };
     let is_empty = |value: &Value| match value {

@@ -1,4 +1,4 @@
-//! The process of an outside program: a request is a line of its input, an answer a line of its output.
+//! The process of an external program: a request is a line of its input, an answer a line of its output.
 
 use core::time::Duration;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -15,17 +15,17 @@ use crate::failure::{Failure, Result, code};
 pub(super) struct Process {
     name: String,
     child: Child,
-    /// Lines for it to read. `None` once there are no more.
+    /// Requests to the program; `None` after its input is closed.
     requests: Option<Sender<String>>,
-    /// Lines that it has written.
+    /// Lines of its output.
     answers: Receiver<Vec<u8>>,
     asked: u64,
-    /// Time that it has for an answer.
+    /// Time limit of an answer.
     limit: Duration,
 }
 
 impl Process {
-    /// Starts a program. Its standard error is shown as it is.
+    /// Starts a program. Its standard error is passed through.
     pub(super) fn start(name: &str, words: &[String], limit: Duration) -> Result<Self> {
         let (program, arguments) =
             words.split_first().ok_or_else(|| Failure::input("--command: no program"))?;
@@ -42,7 +42,7 @@ impl Process {
             return Err(failed("it has no pipes".to_owned()));
         };
         let ((requests, to_write), (read, answers)) = (channel(), channel());
-        // Threads of their own: a program that reads nothing, or writes nothing, must not stop this one.
+        // Separate threads: a program that does not read or write must not block this one.
         thread::spawn(move || write_all(&to_write, stdin));
         thread::spawn(move || read_all(stdout, &read));
         Ok(Self { name: name.to_owned(), child, requests: Some(requests), answers, asked: 0, limit })
@@ -60,7 +60,7 @@ impl Process {
         self.asked += 1;
         let number = grouped(self.asked);
         if let Some(requests) = &self.requests {
-            // If the program reads no more, the wait below says why.
+            // If the program has stopped reading, the wait below reports the reason.
             drop(requests.send(request));
         }
         match self.answers.recv_timeout(self.limit) {
@@ -95,7 +95,7 @@ impl Process {
         Failure::new(code, format!("--command {}: {what}", self.name))
     }
 
-    /// The end of a program that has closed its output.
+    /// The exit status of a program that has closed its output.
     #[expect(
         clippy::disallowed_methods,
         reason = "no executor runs here, and no channel tells that a process has ended"
@@ -144,8 +144,8 @@ fn read_all(stdout: ChildStdout, answers: &Sender<Vec<u8>>) {
 /// The longest answer, in bytes: as long as the longest line of a transcript.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
-/// Time that a program may take to end once its input is closed.
+/// Time that a program has to exit after its output is closed.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Time between two looks at it.
+/// Time between two checks of the exit status.
 const GLANCE: Duration = Duration::from_millis(5);

@@ -1,4 +1,4 @@
-//! The degradation as people read it.
+//! The degradation as text for people.
 
 use core::fmt::Write as _;
 
@@ -69,7 +69,7 @@ struct Table {
     name: &'static str,
     value: fn(&After) -> Option<f64>,
     once: Option<fn(&After) -> Option<f64>>,
-    /// Whether it names the contenders that have left more than the goal.
+    /// Whether the table marks the contenders that have left more than the goal.
     remarks: bool,
 }
 

@@ -14,14 +14,14 @@ use crate::commands::eval::shown::Shown;
 use crate::commands::eval::words::terms;
 use crate::failure::Result;
 
-/// A conversation and the needs of the questions about it.
+/// A conversation and the needs of its questions.
 pub(in crate::commands::eval) struct QuestionedCase {
     pub(super) place: String,
     pub(super) messages: Vec<CountedMessage>,
     /// The label of each message.
     pub(super) ids: Vec<String>,
     pub(super) questions: Vec<Question>,
-    /// The messages as a search finds them.
+    /// The search index of the messages.
     pub(super) texts: SearchIndex,
     pub(super) unlabelled: u64,
     pub(super) unknown_labels: u64,
@@ -35,14 +35,14 @@ pub(super) struct Question {
     request: CountedMessage,
     /// The texts of the messages that answer it.
     pub(super) evidence: Vec<Need<String>>,
-    /// The words of the answer that stand in these messages.
+    /// The words of the answer that these messages contain.
     terms: Vec<Need<String>>,
 }
 
-/// Number of messages that a search brings back.
+/// Number of messages that a search returns.
 const BEST: usize = 10;
 
-/// The shares of a question's needs that are shown; `None` if it needs nothing.
+/// The shares of a question's needs that are shown; `None` if the question has no such need.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Retention {
     pub(super) evidence: Option<f64>,
@@ -72,7 +72,7 @@ impl QuestionedCase {
         &self.messages
     }
 
-    /// The conversation as it is: the questions are not known.
+    /// The conversation without the questions.
     pub(super) fn blind(&self) -> Result<Prompt<'_>> {
         Prompt::of(&self.messages)
     }
@@ -96,8 +96,8 @@ impl QuestionedCase {
         }
     }
 
-    /// The share of the evidence not shown that is among the [`BEST`] messages of a search for the question, in all that is not
-    /// shown as it stood; `None` if all is shown.
+    /// The share of the evidence not shown that a search for the question returns among its [`BEST`] messages. The
+    /// search covers all messages that are not shown unchanged. `None` if all evidence is shown.
     pub(super) fn found(&self, question: &Question, shown: &Shown) -> Option<f64> {
         let mut search = MessageSearch::new(&question.text);
         for (at, message) in (0_u32..).zip(&self.messages) {
@@ -113,7 +113,7 @@ impl QuestionedCase {
     }
 }
 
-/// Positions of texts and of words.
+/// Positions of texts, and positions of words.
 struct Places<'m> {
     messages: &'m [LabelledMessage],
     texts: HashMap<&'m str, Vec<u32>>,

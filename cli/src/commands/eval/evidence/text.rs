@@ -1,4 +1,4 @@
-//! The evidence as people read it.
+//! The evidence as text for people.
 
 use core::fmt::Write as _;
 
@@ -30,7 +30,7 @@ impl Evidence {
         for share in &self.shares {
             text += &share.to_text();
         }
-        // The smallest budget shows what is lost first.
+        // The smallest budget has the first losses.
         if let Some(share) = self.shares.first() {
             text += &share.lost();
         }
@@ -66,7 +66,7 @@ impl Share {
         text
     }
 
-    /// Examples, by strategy.
+    /// Examples of losses, by strategy.
     fn lost(&self) -> String {
         let mut text = String::new();
         for row in self.rows.iter().filter(|row| !row.lost.is_empty()) {
@@ -96,7 +96,7 @@ impl Lost {
         let question = clipped(question);
         let text =
             format!("  {question}{category}: in message {evidence} ({}) of {conversation}", role.as_str());
-        // Questions and ids may hold breaks of lines.
+        // Questions and ids may contain line breaks.
         line(&text) + "\n"
     }
 }

@@ -1,4 +1,4 @@
-//! BEAM, as its repository has it: `chat.json`, and the questions beside it in `probing_questions/probing_questions.json`.
+//! BEAM, as in its repository: `chat.json`, and the questions beside it in `probing_questions/probing_questions.json`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::failure::{Failure, Result};
 /// Path of the questions, from the folder of the conversation.
 const QUESTIONS: &str = "probing_questions/probing_questions.json";
 
-/// The conversation of this text, which is that of `path`, with its questions.
+/// The conversation in `text`, the contents of `path`, with its questions.
 pub(super) fn read(path: &Path, text: &str) -> Result<Conversation> {
     let batches: Vec<Batch> = value::read(path, text, &Shape::Beam)?;
     let beside = path.with_file_name(QUESTIONS);
@@ -53,7 +53,7 @@ struct Turn {
     time_anchor: Option<String>,
 }
 
-/// A question. Its answer has another name in each category; what a good answer would do is none.
+/// A question. Its answer has another field name in each category. A description of a good answer is not an answer.
 #[derive(Debug, Deserialize)]
 struct Asked {
     question: String,

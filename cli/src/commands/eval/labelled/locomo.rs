@@ -1,4 +1,4 @@
-//! LoCoMo, as `locomo10.json` has it: two people, sessions `session_1`, `session_2` .. with times of their own, and `qa`.
+//! LoCoMo, as in `locomo10.json`: two people, sessions `session_1`, `session_2` .. with times of their own, and `qa`.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use super::neutral::{Conversation, Message, Question, Speaker};
 use super::value::Label;
 
-/// One pair of people.
+/// The sessions of one pair of people, and the questions about them.
 #[derive(Debug, Deserialize)]
 pub(super) struct Sample {
     #[serde(default)]
@@ -36,7 +36,7 @@ struct Turn {
     dia_id: String,
     speaker: String,
     text: String,
-    /// Caption of an image that was sent with it.
+    /// Caption of an image that was sent with the message.
     #[serde(default)]
     blip_caption: Option<String>,
 }
@@ -44,7 +44,7 @@ struct Turn {
 #[derive(Debug, Deserialize)]
 struct Asked {
     question: String,
-    /// A question that cannot be answered has none.
+    /// The answer; a question that cannot be answered has none.
     #[serde(default)]
     answer: Option<Label>,
     #[serde(default)]
@@ -84,7 +84,7 @@ impl Turn {
     }
 }
 
-/// Some labels hold several ids: `D8:6; D9:17`.
+/// The ids in a label: some labels hold several, `D8:6; D9:17`.
 fn ids_in(label: &str) -> impl Iterator<Item = Label> {
     let ids = label.split([';', ',', ' ']).filter(|id| !id.is_empty());
     ids.map(|id| Label(id.to_owned()))

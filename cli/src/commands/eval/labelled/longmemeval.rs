@@ -1,4 +1,4 @@
-//! LongMemEval: one question for each history of sessions, in which the turns that answer it have `has_answer`.
+//! LongMemEval: one question for each history of sessions. The field `has_answer` marks the turns that answer it.
 
 use serde::Deserialize;
 

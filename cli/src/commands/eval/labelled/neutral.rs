@@ -1,10 +1,10 @@
-//! The neutral form: messages with ids, and questions that name the messages which answer them.
+//! The neutral form: messages with ids, and questions with the ids of the messages that answer them.
 
 use serde::Deserialize;
 
 use super::value::Label;
 
-/// A conversation and the questions about it. The other shapes are turned into this one.
+/// A conversation and the questions about it. The other shapes are converted to this one.
 #[derive(Debug, Deserialize)]
 pub(super) struct Conversation {
     #[serde(default)]
@@ -16,7 +16,7 @@ pub(super) struct Conversation {
 #[derive(Debug, Deserialize)]
 pub(super) struct Message {
     pub(super) id: Label,
-    /// Without a role, the first speaker is the user and every other one the assistant.
+    /// Without a role, the first speaker is the user, and every other speaker is the assistant.
     #[serde(default)]
     pub(super) role: Option<Speaker>,
     #[serde(default)]
@@ -26,7 +26,7 @@ pub(super) struct Message {
     pub(super) text: String,
 }
 
-/// A role without tools, whose results could name no call here.
+/// A role of a message. There is no tool: its results could not name a call here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Speaker {
@@ -40,7 +40,7 @@ pub(super) struct Question {
     pub(super) text: String,
     #[serde(default)]
     pub(super) answer: Option<Label>,
-    /// The ids of the messages that answer it.
+    /// The ids of the messages that answer the question.
     pub(super) evidence: Vec<Label>,
     #[serde(default)]
     pub(super) category: Option<Label>,

@@ -1,4 +1,4 @@
-//! From ids to positions: checks a conversation with labelled questions.
+//! Resolves ids to positions, and checks a conversation with labelled questions.
 
 use std::collections::HashMap;
 
@@ -63,7 +63,7 @@ fn positions(messages: &[neutral::Message], place: &str) -> Result<HashMap<Strin
     Ok(positions)
 }
 
-/// The positions that a question names, and the ids of no message.
+/// The positions that a question names, and the ids that name no message.
 fn evidence<'q>(question: &'q Question, positions: &HashMap<String, u32>) -> (Vec<u32>, Vec<&'q str>) {
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
     for id in &question.evidence {
@@ -77,7 +77,7 @@ fn evidence<'q>(question: &'q Question, positions: &HashMap<String, u32>) -> (Ve
     (known, unknown)
 }
 
-/// The messages as a model sees them: with the speaker's name, and with the time where it is another than before.
+/// The messages as a model sees them: with the name of the speaker, and with the time if it has changed.
 fn spoken(messages: Vec<neutral::Message>, place: &str) -> Result<Vec<LabelledMessage>> {
     let first_speaker = messages.iter().find_map(|message| message.speaker.clone());
     let mut time_before = None;

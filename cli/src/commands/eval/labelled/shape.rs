@@ -1,10 +1,10 @@
-//! Which kind of file with labelled questions a file is, by the names of its fields.
+//! Detects the shape of a file with labelled questions by the names of its fields.
 
 use std::io::Read;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// A form in which labelled questions are kept.
+/// A form of files with labelled questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// The form that docs/program.md describes.
@@ -15,7 +15,7 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// The name for messages.
+    /// The name of the shape in error messages.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Neutral => "a conversation with labelled questions",
@@ -25,8 +25,8 @@ impl Shape {
         }
     }
 
-    /// The shape of the first JSON object of a file: the file itself, or the first element of its array. `None` for anything else.
-    /// Reads no more than that object.
+    /// The shape of the first JSON object of a file: the file itself, or the first element of its array. `None` for any
+    /// other content. Reads no more than that object.
     pub(super) fn detect(mut file: impl Read) -> Option<Self> {
         let mut begin = [0_u8; 3];
         let read = file.read(&mut begin).ok()?;
@@ -34,17 +34,17 @@ impl Shape {
         let begin = begin.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(begin);
         let mut fields = Fields::default();
         let mut json = serde_json::Deserializer::from_reader(begin.chain(file));
-        // The rest of an array is not read, which is an error for the reader of JSON.
+        // The rest of an array is not read, which the JSON reader reports as an error.
         let _ = FieldsOf(&mut fields).deserialize(&mut json);
         fields.shape()
     }
 }
 
-/// The fields that tell one shape from another.
+/// The fields that distinguish the shapes.
 const FIELDS: [&str; 8] =
     ["messages", "questions", "conversation", "qa", "batch_number", "turns", "haystack_sessions", "question"];
 
-/// Which of [`FIELDS`] an object has.
+/// The names of [`FIELDS`] that an object has.
 #[derive(Debug, Default)]
 struct Fields {
     found: Vec<&'static str>,

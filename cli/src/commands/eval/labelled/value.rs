@@ -1,4 +1,4 @@
-//! Reading JSON of a known shape, with errors that name the place and no text of a message.
+//! Reads JSON of a known shape, with errors that name the place and no text of a message.
 
 use core::fmt;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path, text: &str, shape: &Shape) 
     })
 }
 
-/// The error without the wrong value: it may be the text of a message.
+/// The error without the wrong value, which may be the text of a message.
 fn without_value(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = text.rsplit_once(" at line ").map_or(&*text, |(text, _)| text);

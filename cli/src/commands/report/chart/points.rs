@@ -11,10 +11,10 @@ pub(super) struct Point {
     pub(super) tokens: ByKind,
 }
 
-/// Number of requests that are drawn, beside those with a compaction.
+/// Number of drawn requests, besides those with a compaction.
 const POINTS: usize = 480;
 
-/// The sizes of requests: of one with a compaction before and after it, of the others some at equal distances.
+/// The drawn sizes: before and after each compaction, and of other requests at equal distances.
 pub(super) fn points(context: &Context) -> Vec<Point> {
     let every = context.requests.len().div_ceil(POINTS).max(1);
     let mut compactions = context.compactions.iter().peekable();

@@ -8,8 +8,8 @@ pub(super) struct Rect {
     pub(super) height: f64,
 }
 
-/// Rectangles whose areas have the proportions of `sizes`, which begin with the largest. The list is cut in two of about equal size,
-/// and the rectangle along its longer side, until each part is one.
+/// Rectangles with areas in proportion to `sizes`, which are in descending order. The list is cut into two parts of
+/// about equal size, and the rectangle along its longer side, until each part has one element.
 pub(super) fn tiles(sizes: &[u64], rect: Rect) -> Vec<Rect> {
     let mut out = Vec::with_capacity(sizes.len());
     divide(sizes, rect, &mut out);
@@ -24,7 +24,7 @@ fn divide(sizes: &[u64], rect: Rect, out: &mut Vec<Rect>) {
     }
     let all: u64 = sizes.iter().sum();
     let (mut cut, mut before) = (1, *first);
-    // The last one stays for the other half.
+    // The second half has at least one element.
     for size in rest.iter().take(rest.len() - 1) {
         if (before + size) * 2 > all || cut * 2 >= sizes.len() {
             break;

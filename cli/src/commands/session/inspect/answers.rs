@@ -1,4 +1,4 @@
-//! The answers of the inspector. Their fields are JSON; a revision, and the number of a message in the log, is an integer.
+//! The answers of the inspector. Their fields are JSON. Revisions and sequence numbers are integers.
 
 use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ use crate::redact::Redactor;
 /// Maximum number of messages of an answer.
 const MESSAGES_MAX: u32 = 2_000;
 
-/// Maximum number of revisions of an answer: the others can be asked for by their numbers.
+/// Maximum number of revisions in an answer: others can be requested by their numbers.
 const REVISIONS_MAX: u64 = 500;
 
 /// Maximum number of messages that a search finds.
@@ -37,19 +37,19 @@ const FOUND_MAX: u32 = 200;
 /// Number of characters of a message's text in its row.
 const PREVIEW_CHARS: usize = 300;
 
-/// The store that is asked.
+/// The store that the server reads.
 #[derive(Debug)]
 pub(super) struct Inspector {
     pub(super) args: StoreArgs,
     pub(super) store: Store,
-    /// Takes secrets out of answers, if that is asked for.
+    /// Takes secrets out of answers, if redaction is on.
     pub(super) redactor: Option<Mutex<Redactor>>,
 }
 
-/// State of a session: a reader that has seen it need not ask for more.
+/// State of a session: a client that has seen it need not request the session again.
 #[derive(Debug, Serialize)]
 pub(super) struct Head {
-    /// Number of messages that were appended.
+    /// Number of appended messages.
     messages: u64,
     revision: u64,
 }
@@ -63,7 +63,7 @@ pub(super) struct Session {
     visible_tokens: u64,
     /// The newest first.
     revisions: Vec<Change>,
-    /// Summaries in the next request, by the number of the first message that they stand for.
+    /// Summaries in the next request, by the number of the first message that they replace.
     summaries: Vec<VisibleSummary>,
 }
 
@@ -94,7 +94,7 @@ struct Compacted {
 #[derive(Debug, Serialize)]
 struct VisibleSummary {
     key: u64,
-    /// First and last of the messages that it stands for.
+    /// Ranges of messages that the summary replaces: the first and the last number of each.
     covers: Vec<(u64, u64)>,
     role: Role,
     tokens: u32,
@@ -118,13 +118,13 @@ struct Line {
     turn: u32,
     tokens: u32,
     pinned: bool,
-    /// Whether it answers a call that is not there: no request has it.
+    /// Whether the message answers a call that is not in the log: no request has it.
     orphan: bool,
     hidden_by: Option<u64>,
     /// The latest revision that shortened it.
     edited_by: Option<u64>,
     pruned_by: Option<u64>,
-    /// The revision of the session when it was appended; `None` where the store does not say.
+    /// The revision of the session at the append of the message; `None` if the store does not have it.
     revision: Option<u64>,
     time: Option<String>,
     /// The beginning of its text, on one line.
@@ -210,7 +210,7 @@ impl Inspector {
         let mut difference = Difference::of(&records, from, to);
         for changed in &mut difference.summaries {
             if let Some(summary) = changes::summary(&records, changed.revision, changed.key) {
-                // A summary stands in the turn of the first message that it stands for.
+                // A summary belongs to the turn of the first message that it replaces.
                 let (id, key) = (SessionId::new(session), summary.key);
                 let first = self.asked(session, block_on(self.store.log(&id, key..key.next(), 1)))?;
                 let turn = first.messages.first().map_or(0, |logged| logged.entry.turn.0);
@@ -228,14 +228,14 @@ impl Inspector {
         Ok(difference)
     }
 
-    /// The numbers of the messages that are nearest to these words.
+    /// The numbers of the messages nearest to these words.
     pub(super) fn found(&self, session: &str, words: &str) -> Result<Vec<u64>> {
         let search = LogSearch::new(words).in_session(SessionId::new(session)).with_limit(FOUND_MAX);
         let found = self.asked(session, block_on(self.store.search(&search)))?;
         Ok(found.iter().map(|found| found.logged.seq.0).collect())
     }
 
-    /// A failure repeats the request, or the store's words: secrets are taken out of it.
+    /// Takes secrets out of a failure, which may repeat the request or an error of the store.
     pub(super) fn without_secrets(&self, failure: Failure) -> Failure {
         match self.redactor() {
             Some(mut redactor) => match redactor.value(None, failure.message()) {
@@ -288,7 +288,7 @@ impl Inspector {
         }
     }
 
-    /// The appends of the messages from `first` to `last`; none where the store cannot list them.
+    /// The appends of the messages from `first` to `last`; empty if the store cannot list them.
     fn appends(&self, session: &str, first: u64, last: u64) -> Result<Vec<LoggedAppend>> {
         let id = SessionId::new(session);
         let mut appends: Vec<LoggedAppend> = Vec::new();
@@ -396,7 +396,7 @@ impl Compacted {
     }
 }
 
-/// The text that `epitome show` prints of it.
+/// The text of a message in the form of `epitome show`.
 fn text(
     seq: Seq,
     entry: &epitome::history::Entry,

@@ -12,28 +12,28 @@ use serde::Serialize;
 pub(super) struct Difference {
     pub(super) from: u64,
     pub(super) to: u64,
-    /// First and last of the messages that are hidden at the second revision only. A message that was appended later to a hidden
-    /// group is hidden with it.
+    /// Ranges of messages that are hidden only at the second revision: the first and the last number of each. A message
+    /// that was appended later to a hidden group is hidden with it.
     pub(super) hidden: Vec<(u64, u64)>,
     /// All messages that are hidden at the second revision.
     pub(super) hidden_at_end: Vec<(u64, u64)>,
-    /// The messages that are hidden at the first revision only.
+    /// The messages that are hidden only at the first revision.
     pub(super) shown: Vec<(u64, u64)>,
     /// The messages that are shortened, or shortened again, at the second revision.
     pub(super) shortened: Vec<u64>,
-    /// The messages that are whole again.
+    /// The messages that are whole again at the second revision.
     pub(super) whole: Vec<u64>,
     pub(super) summaries: Vec<ChangedSummary>,
 }
 
-/// A summary that is shown at one of two revisions only.
+/// A summary that is shown at only one of two revisions.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct ChangedSummary {
-    /// The number of the first message that it stands for.
+    /// The number of the first message that it replaces.
     pub(super) key: u64,
     /// The revision that made it.
     pub(super) revision: u64,
-    /// Whether it is the second revision that shows it.
+    /// Whether the second revision shows it.
     pub(super) is_new: bool,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) text: String,
@@ -42,16 +42,16 @@ pub(super) struct ChangedSummary {
 /// The hidden messages, shortened messages and summaries at a revision.
 #[derive(Debug, Default)]
 struct Projection {
-    /// Ascending and apart.
+    /// Ascending, without overlap.
     hidden: Vec<SeqRange>,
-    /// By message: the revision that shortened it last.
+    /// For each message, the latest revision that shortened it.
     shortened: BTreeMap<u64, Revision>,
-    /// By key: the revision that made it.
+    /// For each key, the revision that made the summary.
     summaries: BTreeMap<u64, Revision>,
 }
 
 impl Difference {
-    /// The difference of `from` and `to`, by all records of a session in their order.
+    /// The difference between `from` and `to`. `records` are all records of the session in order.
     pub(super) fn of(records: &[Committed], from: u64, to: u64) -> Self {
         let [before, after] = [from, to].map(|revision| Projection::at(records, Revision(revision)));
         let changed = |one: &Projection, other: &Projection, is_new| {
@@ -129,7 +129,7 @@ fn apart(map: &BTreeMap<u64, Revision>, wanted: impl Fn(&u64, &Revision) -> bool
     map.iter().filter(|(seq, made)| wanted(seq, made)).map(|(seq, _)| *seq).collect()
 }
 
-/// The parts of `ranges` outside of `others`; both are ascending and apart.
+/// The parts of `ranges` outside of `others`. Both are ascending and do not overlap.
 fn without(ranges: &[SeqRange], others: &[SeqRange]) -> Vec<(u64, u64)> {
     let (mut left, mut rest) = (Vec::new(), others);
     for range in ranges {
@@ -141,7 +141,7 @@ fn without(ranges: &[SeqRange], others: &[SeqRange]) -> Vec<(u64, u64)> {
                 }
                 first = other.last.0.saturating_add(1);
             }
-            // It may reach into the next range.
+            // The other range may reach into the next one.
             if other.last.0 > last {
                 break;
             }

@@ -1,4 +1,5 @@
-//! Admission of requests: the host must be this machine, and the address must have the token that was drawn at the start.
+//! Admission of requests: the host must be this machine, and the address must contain the token that was drawn at the
+//! start.
 
 use core::net::Ipv4Addr;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::failure::{Failure, Result, code};
 
 const TOKEN_BYTES: usize = 18;
 
-/// The port that an address need not name.
+/// The default port of HTTP, which an address may omit.
 const HTTP_PORT: u16 = 80;
 
 #[derive(Debug)]
@@ -35,7 +36,8 @@ impl Guard {
         format!("http://{}:{}/{}/", Ipv4Addr::LOCALHOST, self.port, self.token)
     }
 
-    /// Whether a request is of this machine's browser: the page of somebody else has another host, even where its name leads here.
+    /// Whether a request comes from a page of this server. A foreign page has another host, even if its name resolves
+    /// to this machine.
     fn admits(&self, request: &Request) -> bool {
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
         let here = [Ipv4Addr::LOCALHOST.to_string(), "localhost".to_owned()];
@@ -44,12 +46,12 @@ impl Guard {
                 .any(|name| host == format!("{name}:{}", self.port) || self.port == HTTP_PORT && host == name)
         });
         let token = request.uri().path().split('/').nth(1).unwrap_or_default();
-        // Digests: the time of the comparison says nothing about the token.
+        // Compares digests: the time of the comparison reveals nothing about the token.
         is_here && Sha256::digest(token) == Sha256::digest(&self.token)
     }
 }
 
-/// Answers those who are admitted, and lets a browser do nothing with an answer but show it.
+/// Answers only admitted requests, and allows a browser only to show an answer.
 pub(super) async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     let mut response = match guard.admits(&request) {
         true => next.run(request).await,

@@ -7,7 +7,7 @@ use crate::page::{LIST_SCRIPT, Policy, STYLE};
 const OWN_STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The policy of the page: a browser allows nothing else.
+/// The content security policy of the page: a browser allows nothing else.
 pub(super) const POLICY: Policy<'_> =
     Policy { styles: &[STYLE, OWN_STYLE], scripts: &[LIST_SCRIPT, SCRIPT], asks: true };
 

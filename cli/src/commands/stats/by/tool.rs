@@ -24,12 +24,12 @@ pub(super) struct Tools {
     token_basis: Basis,
     tokenizer: String,
     tools: Vec<Tool>,
-    /// The rest of a session file.
+    /// The other contents of a session file.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<Session>,
 }
 
-/// Calls and results of one tool; `None` for its name where results answer a call that is not there.
+/// Calls and results of one tool. The name is `None` for results without a call.
 #[derive(Debug, Default, Serialize)]
 struct Tool {
     tool: Option<String>,
@@ -38,18 +38,18 @@ struct Tool {
     errors: u64,
     call_tokens: u64,
     result_tokens: u64,
-    /// The largest result.
+    /// Tokens of the largest result.
     largest: u64,
-    /// The message that holds it, counted from 0.
+    /// The message with the largest result, counted from 0.
     largest_message: Option<u64>,
 }
 
-/// The tools while they are counted.
+/// Running counts of the tools.
 #[derive(Debug, Default)]
 struct Counts {
     rows: Vec<Tool>,
     names: HashMap<Option<String>, usize>,
-    /// By the id of a call, whose it is: an id that is used again is the later call's.
+    /// The row of each call, by its id. An id that is used again belongs to the later call.
     calls: HashMap<String, usize>,
 }
 

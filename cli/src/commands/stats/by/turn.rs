@@ -14,7 +14,7 @@ use crate::report::{Picture, share};
 use crate::scan::{self, Groups};
 use crate::transcript::Transcript;
 
-/// A conversation by its turns, the oldest first: in the order in which a reader asks what happened.
+/// A conversation by its turns, in the order of events: the oldest first.
 #[derive(Debug, Serialize)]
 pub(super) struct Turns {
     path: String,
@@ -23,26 +23,26 @@ pub(super) struct Turns {
     token_basis: Basis,
     tokenizer: String,
     turns: Vec<Turn>,
-    /// The rest of a session file.
+    /// The other contents of a session file.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<Session>,
 }
 
-/// One turn; turn 0 is all before the first request.
+/// One turn; turn 0 has all messages before the first request.
 #[derive(Debug, Default, Clone, Serialize)]
 struct Turn {
     turn: u32,
-    /// Its first message, counted from 0.
+    /// The first message of the turn, counted from 0.
     first_message: u64,
     messages: u64,
     calls: u64,
-    /// Tokens that it adds to the conversation.
+    /// Tokens that the turn adds to the conversation.
     tokens_added: u64,
-    /// The conversation with it and all before it.
+    /// Tokens of the conversation up to the end of the turn.
     tokens_total: u64,
-    /// The input of the last response in it, instructions and tools included, as the provider reported.
+    /// Input of the last response in the turn, with instructions and tools, as reported by the provider.
     reported_input: Option<u64>,
-    /// Share of its responses' inputs that came from the provider's cache.
+    /// Share of the inputs of the turn's responses that came from the provider's cache.
     cached_percent: Option<f64>,
     #[serde(skip)]
     input: u64,
@@ -93,13 +93,13 @@ impl OneReport for Turns {
         let mut text = format!(
             "{} in {}, {} ({} by {})\n\n",
             counted(self.messages, "message"),
-            // The row of turn 0 is for instructions before the first turn.
+            // Turn 0 has the instructions before the first turn.
             counted(self.turns.iter().filter(|row| row.turn > 0).count() as u64, "turn"),
             counted(self.tokens, "token"),
             self.token_basis.as_str(),
             self.tokenizer
         );
-        // The provider's reports know of compactions; a sum does not.
+        // Reports of the provider include the effect of compactions; a sum does not.
         let sizes = self.turns.iter().map(|turn| turn.reported_input.unwrap_or(turn.tokens_total));
         if let Some(bars) = Picture::for_stdout().bars(&sizes.collect::<Vec<_>>()) {
             text += &format!("{bars}\nthe size of the context, turn by turn\n\n");
@@ -140,7 +140,7 @@ impl Turn {
     }
 }
 
-/// The place of a turn's row, to which the message `at` belongs. A late answer belongs to an earlier one.
+/// The position of the row of the turn of message `at`. A late answer belongs to an earlier turn.
 fn place(turns: &mut Vec<Turn>, turn: u32, at: u64) -> usize {
     turns.binary_search_by_key(&turn, |row| row.turn).unwrap_or_else(|place| {
         turns.insert(place, Turn { turn, first_message: at, ..Turn::default() });
