@@ -1,7 +1,9 @@
 //! A compaction-focused conversation-history engine for LLM agents.
 //!
 //! Epitome stores conversations, counts the tokens of each message, and decides which messages the model sees next. The
-//! next request then fits the window, is legal for the provider that receives it, and keeps all protected messages.
+//! next request then fits the limit (the window less the reserve for the answer), follows the rules of the provider
+//! that receives it, and keeps all protected messages. If the protected messages alone exceed the limit, Epitome
+//! reports it.
 //!
 //! - [`message`] has the type of a message, [`tokens`] counts it, [`models`] has the windows and prices of models.
 //! - [`wire`] reads and writes conversations in the formats of providers and tools.
@@ -9,7 +11,8 @@
 //! - [`compactors`]: the strategies, summaries, and the engine that a run calls.
 //! - [`history`] keeps sessions: an append-only log, and compactions that hide parts of it.
 //! - [`session`], [`provider`], [`compaction`] and [`run`] are the parts of an agent's exchange with a model.
-//! - [`agent`] is a loop over runs; [`memory`] and [`search`] find earlier messages.
+//! - [`agent`] drives a run: it sends requests and runs tools until the model calls no more tools. [`memory`] and
+//!   [`search`] find earlier messages.
 //! - Behind features there are providers over services: `mem0`, `azure_search`, `redis_search`.
 //!
 //! The examples of the documentation use the names of the single crates. In a program that depends on `epitome` alone,

@@ -4,13 +4,13 @@ use epitome_core::{Draft, Protection, Strategy};
 
 use crate::{Ledger, NewestFirst, Pipeline};
 
-/// Keeps the newest work that fits, and a [`Ledger`] of the identifiers in the hidden messages.
+/// Keeps the newest work that fits, and a [`Ledger`] of the identifiers in hidden messages and shortened parts.
 ///
 /// For agents that read, write and search with tools: such an agent writes mostly what it has named before, above
 /// all in its calls. Calls therefore stay longer than their results. `docs/what-is-kept.md` has the measurements.
 ///
 /// *Keeps*, *drops*, *stable prefix* and *cost*: those of its stages, [`NewestFirst`] and the ledger, with their
-/// defaults.
+/// defaults. With a small goal, or if a compaction removes little, no ledger is written: see [`Ledger`].
 ///
 /// ```
 /// # #[cfg(feature = "std")] {

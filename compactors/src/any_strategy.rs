@@ -11,8 +11,11 @@ use crate::{SpecError, StrategySpec};
 
 /// The strategy of an [`Engine`](crate::Engine) or of [`compact_messages`](crate::compact_messages).
 ///
-/// It is any type that implements [`Strategy`], or a [`StrategySpec`]. If a specification needs the texts of the
-/// messages, its strategy is made anew for each pass.
+/// It is any type that implements [`Strategy`] and is `Send + Sync + 'static`, or a [`StrategySpec`]. If a specification
+/// needs the texts of the messages, its strategy is made anew for each pass.
+///
+/// A [`Pipeline`](crate::Pipeline) borrows its stages, so that it is no such type. To run a strategy of your own before
+/// another one, write a strategy that owns both and makes the pipeline in its methods: `docs/adding-a-strategy.md` has one.
 ///
 /// ```
 /// use epitome_compactors::{AnyStrategy, StrategySpec, Truncation};

@@ -5,10 +5,11 @@ use epitome_core::{Budget, BudgetError, Draft, Protection, Strategy};
 use crate::{Pipeline, Summarization, ToolResultClearing, Truncation};
 
 /// Clears old tool results when half of the window is full, and truncates or summarizes when four fifths of it are
-/// full.
+/// still full after that.
 ///
-/// Both stages reduce the request to half of the window. The window here is the model's window less the tokens of
-/// its answer. Use it with the budget of [`ContextWindow::budget`], which has the matching trigger and goal.
+/// The second stage reduces the request to half of the window; the clearing aims at no size. The window here is the
+/// model's window less the tokens of its answer. Use it with the budget of [`ContextWindow::budget`], which has the
+/// matching trigger and goal.
 ///
 /// *Keeps*, *drops*, *stable prefix* and *cost*: those of its stages, [`ToolResultClearing`] and [`Truncation`] or
 /// [`Summarization`], with their defaults. Results are only cleared if this frees a twentieth of the window,
@@ -36,7 +37,7 @@ enum Then {
     Summarize(Summarization),
 }
 
-/// Trigger of the clearing, and goal of both stages, in percent of the window: `tool_eviction_threshold` of the
+/// Trigger of the clearing, and goal of the second stage, in percent of the window: `tool_eviction_threshold` of the
 /// preset of this name in Microsoft Agent Framework.
 const CLEAR_PERCENT: u64 = 50;
 

@@ -38,10 +38,10 @@ pub use background::{Background, BackgroundTask};
 /// engine uses the plan and its summaries again if their groups are unchanged; otherwise it makes a new plan. After
 /// three such conflicts, the next one is an error.
 ///
-/// *Fallbacks*: the engine tries the next fallback in three cases. The strategy finds nothing to compact. The
-/// request would still not fit. There is no summary: the summarizer fails, panics, exceeds its deadline, or writes
-/// a text that cannot be used. A fallback for a missing summary leaves a [`Ledger`], in which the next summary
-/// finds the identifiers of the hidden messages and the text of the summary before.
+/// *Fallbacks*: the engine tries the next fallback if the strategy finds nothing to compact, if the request would
+/// still not fit, or if there is no summary (the summarizer fails, panics, exceeds its deadline, or writes a text
+/// that cannot be used). A fallback for a missing summary leaves a [`Ledger`], in which the next summary finds the
+/// identifiers of the hidden messages and the text of the previous summary.
 ///
 /// *Without a successful fallback*, the engine returns the error and the history is unchanged. A result that does
 /// not fit is committed all the same.
@@ -54,8 +54,8 @@ pub use background::{Background, BackgroundTask};
 /// summarizer and the fallbacks stay.
 ///
 /// *A proactive pass* must free at least
-/// [`CompactionOptions::min_reclaim`](epitome_std::compaction::CompactionOptions::min_reclaim). Where this is not
-/// set, it must free at least a twentieth of the request, because each pass voids the provider's cache. Under a
+/// [`CompactionOptions::min_reclaim`](epitome_std::compaction::CompactionOptions::min_reclaim). If this is not
+/// set, it must also free 5 % of the history that is compacted, because each pass voids the provider's cache. Under a
 /// [`PaybackRule`](epitome_std::compaction::PaybackRule), a pass must also pay off within the expected number of
 /// requests. If it does not, the outcome is [`CompactionOutcome::DoesNotPay`], no summary is written, and no
 /// fallback is tried. The price of a summary is [`Summarizer::price`] at its greatest length.

@@ -45,7 +45,7 @@ pub struct CompactedMessages {
 /// [`History`](epitome_std::history::History).
 ///
 /// # Errors
-/// `Infeasible` if the messages that always stay do not fit the window of the budget; `Unavailable` if there is no
+/// `Infeasible` if the messages that always stay exceed the limit of the budget; `Unavailable` if there is no
 /// summary. The messages are then unchanged.
 ///
 /// # Cancel safety

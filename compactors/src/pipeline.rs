@@ -11,8 +11,8 @@ use epitome_core::{Draft, Protection, Strategy};
 ///
 /// If all stages miss the goal, they run again: a later stage may drop a group that an earlier stage waited for,
 /// for example a group whose reasoning must be hidden together with other reasoning. One pass is therefore enough.
-/// *Cost*: that of its stages; if the goal is missed twice that, seldom more, and at most one repetition for each
-/// stage.
+/// *Cost*: that of its stages; if the goal is missed twice that, seldom more, and at most as many times as there are
+/// stages (twice as many if a stage reserves room).
 ///
 /// A stage sees the parts as the stages before it left them, and may shorten them further. Of two stages that
 /// shorten the same part, the smaller result counts.

@@ -11,8 +11,8 @@ use epitome_core::{Draft, GroupKind, IndexedPart, PartKind, PartVerdict, Profile
 /// The rules depend on the target. `openai-responses` requires each reasoning item together with the next item, so
 /// nothing is cleared. `deepseek` requires `reasoning_content` with its call, so steps with calls keep it. For
 /// `anthropic`, whose signatures bind all content before them, either all older reasoning is cleared or none. None
-/// is cleared if a pin holds some of it, or if it is the only content of a message, which [`Draft::elide`] refuses
-/// to clear.
+/// is cleared if a pin holds some of it, or if some of it is the only content of its message, which
+/// [`Draft::elide`] refuses to clear.
 ///
 /// ```
 /// use epitome_compactors::ReasoningClearing;

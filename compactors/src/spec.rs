@@ -33,7 +33,7 @@ use table::{STAGES, StageRow};
 /// As TOML or JSON, a stage is a table with the strategy's name at `strategy` and a field for each parameter; tools
 /// are a list. A pipeline is a list of such tables. A string is parsed as text.
 ///
-/// A parameter without a value has the default of the strategy. [`StrategySpec::known`] lists all strategies and
+/// A parameter that is left out has the default of the strategy. [`StrategySpec::known`] lists all strategies and
 /// parameters.
 ///
 /// ```

@@ -228,7 +228,7 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
     /// to be elided.
     ///
     /// # Errors
-    /// [`PlanError::Infeasible`] if the protected messages do not fit the window of the budget.
+    /// [`PlanError::Infeasible`] if the protected messages exceed the limit of the budget.
     ///
     /// ```
     /// use epitome_core::{BoundedHistory, Budget, Outcome, Pass, Unchanged};

@@ -176,7 +176,7 @@ impl BudgetBuilder {
         self
     }
 
-    /// Sets the goal: the size that a pass must reach, in tokens.
+    /// Sets the goal: the size that a pass aims at, in tokens.
     #[must_use]
     pub const fn goal(mut self, tokens: u64) -> Self {
         self.goal = Goal::Tokens(tokens);

@@ -33,7 +33,7 @@
 //! let mut cells = [Cell::default(); 8];
 //! let outcome = epitome_core::plan(index.view(), &budget, Pass::Manual, &Oldest, &mut cells)?;
 //! let Outcome::Planned(plan) = outcome else { unreachable!("54 tokens are more than 48") };
-//! // The instructions, the first and the last request and the newest steps stay, with the requests that these answer.
+//! // The oldest answer is enough for the goal. The instructions, the first and the last user message are protected.
 //! assert_eq!(plan.verdicts().to_string(), "KKDKKKK");
 //! assert_eq!(plan.tokens_after(), 47);
 //! # Ok::<(), Box<dyn core::error::Error>>(())
@@ -44,7 +44,8 @@
 //! example there goes from the messages to the [`PlannedEdit`]s that a store has to write.
 //!
 //! This crate does not call models, read clocks, draw random numbers, allocate (without the `alloc` feature) or store
-//! anything. Owned messages, wire formats and stores live in `epitome-std`, the strategies in `epitome-compactors`.
+//! anything. Owned messages are in `epitome-message`, wire formats in `epitome-wire`, stores in `epitome-history`, and
+//! strategies in `epitome-compactors`.
 //!
 //! # Features
 //! - `alloc`: `Vec` as a table and [`OpenCallTree`], the unbounded memory for unanswered calls.

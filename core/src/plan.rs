@@ -31,7 +31,7 @@ use crate::{Budget, Pass, Strategy};
 /// [`Index::cell_count`] cells. There is no memory for summaries; for these use [`plan_with`].
 ///
 /// # Errors
-/// [`PlanError::Infeasible`] if the protected messages do not fit the window; [`PlanError::CellsTooFew`] if `cells` is
+/// [`PlanError::Infeasible`] if the protected messages exceed the limit; [`PlanError::CellsTooFew`] if `cells` is
 /// too short.
 pub fn plan<'a>(
     index: Index<'a>,
@@ -200,7 +200,7 @@ pub enum Unchanged {
     /// All remaining groups are protected or spared by the strategy, or the strategy writes summaries and has no memory
     /// for them.
     NothingToDrop,
-    /// A proactive pass would free less than the budget's `min_reclaim`.
+    /// A proactive pass would free too little: less than the budget's `min_reclaim`, or than a limit of the compactor.
     TooLittle {
         /// The tokens that the pass would free.
         freed: u64,

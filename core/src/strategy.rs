@@ -50,8 +50,8 @@ pub trait Strategy {
 
     /// Whether the strategy may put summaries in the place of groups ([`Draft::replace`]).
     ///
-    /// A strategy that may do so must return true, and must be the last in a pipeline: a later stage of the same pass
-    /// would find these groups gone in the next pass.
+    /// A strategy that may do so must return true, and must be the last in a pipeline. A stage after it could drop the
+    /// new summaries only in the next pass, so that a second pass would change the result of the first.
     fn replaces(&self) -> bool {
         false
     }
@@ -97,10 +97,11 @@ impl<S: Strategy + ?Sized> Strategy for &S {
 
 /// The protected groups, in addition to those that are always protected.
 ///
-/// Always protected are pins with their calls and results, open calls, the last user message and the newest step. For
+/// Always protected are the instructions at the beginning, pins with their calls and results, open calls, the last user
+/// message and the newest step. For
 /// each step among these, the user message of its turn is protected too.
 ///
-/// If even these groups do not fit the window, their largest tool results are cut to one size before the strategy runs,
+/// If even these groups exceed the limit, their largest tool results are cut to one size before the strategy runs,
 /// so that one result does not end a conversation. The results together get half of the room that the other protected
 /// content leaves of the goal. If that is less than [`ELIDED_TOKENS_MAX`](crate::ELIDED_TOKENS_MAX) for each, the limit
 /// takes the place of the goal. User messages, instructions, pins, and conversations in an index without parts are not

@@ -22,7 +22,8 @@ impl Region {
         Self(within.map(|(key, live)| (key, live.entry.message.clone())).collect())
     }
 
-    /// The keys of these messages among the visible ones; `None` if they are not there in the same order.
+    /// The keys of these messages among the visible ones; `None` if they are not there as one run in
+    /// the same order, or if such a run occurs twice and none is at the old place.
     pub(super) fn numbers_in(&self, live: &[Live]) -> Option<BTreeMap<Key, Key>> {
         let (first, _) = self.0.first()?;
         let stands_at = |at: &usize| {

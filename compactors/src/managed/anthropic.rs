@@ -4,12 +4,12 @@
 //! | type | decision by | next request |
 //! |---|---|---|
 //! | [`ContextEdits`] | the API, for each request anew | the whole history, unchanged |
-//! | [`ThresholdCompaction`] | the API, above a trigger | the response, or its rest by [`trim_to_block`] |
+//! | [`ThresholdCompaction`] | the API, above a trigger | the history with the response; [`trim_to_block`] may shorten it |
 //! | [`Summarize`] | the caller, by a separate request | the block and the later messages ([`replay`]) |
 //!
-//! The functions take a request or a response as JSON text, and return JSON text. All other content keeps its text
-//! byte for byte: messages, blocks, `signature`, `encrypted_content`, `tool_changes`, `cache_control`. Only the
-//! order of the request's own members changes.
+//! The functions take a request or a response as JSON text. Those that write a request return JSON text, and content
+//! that they do not change keeps its text byte for byte: messages, blocks, `signature`, `encrypted_content`,
+//! `tool_changes`, `cache_control`. Only the order of the request's own members changes.
 //!
 //! ```
 //! use epitome_compactors::managed::anthropic::{Summarize, SummaryAnswer, choose_cut, replay};

@@ -18,7 +18,8 @@ use super::{ServiceError, ServiceErrorKind};
 /// A provider that compacts conversations itself, and returns content that only it can read.
 ///
 /// *For implementers*: one call is one request. [`Managed`](super::Managed) decides about retries and the total
-/// time, and checks and commits the result. A service keeps no state of the session.
+/// time, and checks and commits the result. An implementation needs nothing of the session but
+/// its arguments.
 ///
 /// *Concurrency*: one service serves any number of sessions at once.
 ///

@@ -38,7 +38,8 @@ pub(super) struct ServiceWriter {
     pub(super) instructions: Vec<Message>,
     pub(super) tools: Vec<Tool>,
     pub(super) model: Str,
-    /// Writes the text for other providers, if the options request one.
+    /// Writes the text for other providers, if
+    /// [`Managed::with_portable_text`](super::Managed::with_portable_text) was called.
     pub(super) text: Option<TextFiller>,
 }
 

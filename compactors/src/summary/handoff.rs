@@ -51,7 +51,7 @@ impl SummaryWriter<'_> {
     /// and the files and other identifiers.
     ///
     /// With a summarizer, the account is a summary. Without one, it is a record of the requests, the words of the
-    /// model and its calls; the newest come first if there is no room for all. Requests are quoted, and cut if they
+    /// model and its calls; the oldest entries are left out if there is no room for all. Requests are quoted, and cut if they
     /// exceed a sixth of the document. `messages` is the conversation as a model sees it.
     ///
     /// ```

@@ -147,7 +147,11 @@ impl Identifiers {
 
     fn look_through_text(&mut self, text: &str, writer: Writer, at: u64) {
         let code = self.code;
-        for_each_identifier(text, code, &mut |identifier| self.add(identifier, writer, at));
+        for_each_identifier(text, code, &mut |identifier| {
+            if writer == Writer::User || !is_of_note(text, identifier) {
+                self.add(identifier, writer, at);
+            }
+        });
     }
 
     /// Removes the identifiers in these parts, which stay visible.
@@ -239,6 +243,19 @@ const SPACE_TOKENS: u32 = 1;
 /// Maximum number of identifiers that are skipped as too long. Then the list ends.
 const MISSES_MAX: u32 = 64;
 
+/// Whether `identifier`, a slice of `text`, is a number in the note of an earlier compaction: the number of a message in
+/// `[cleared; #57]`, or an amount in `[120 lines cut; #57]`.
+fn is_of_note(text: &str, identifier: &str) -> bool {
+    let start = (identifier.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
+    let end = start.saturating_add(identifier.len());
+    let (Some(before), Some(after)) = (text.get(..start), text.get(end..)) else { return false };
+    let is_number =
+        identifier.strip_prefix('#').is_some() && before.ends_with("; ") && after.starts_with(']');
+    let cut = [" lines cut", " elements cut", " characters cut"];
+    let is_amount = before.ends_with('[') && cut.iter().any(|cut| after.starts_with(cut));
+    is_number || is_amount
+}
+
 /// Calls `visit` with the texts in the arguments of a call, without the escapes of JSON.
 fn for_each_argument(arguments: &str, visit: &mut dyn FnMut(&str)) {
     match serde_json::from_str(arguments) {
@@ -295,6 +312,26 @@ mod tests {
         let best = found.best(Tokens(60), &ClassEstimator::new());
         assert_eq!(best.get(..2), Some(&["src/asked.rs", "PROJ-4711"][..]));
         assert!((3..12).contains(&best.len()));
+    }
+
+    #[test]
+    fn numbers_in_notes_of_a_compaction_are_no_identifiers() {
+        let notes = [
+            "[cleared; #57]",
+            "[120 lines cut; #58]",
+            "\"[48 elements cut; #59]\"",
+            "a\n[... cut#60 ...]\nb",
+            "x[5210 characters cut]y",
+        ];
+        let messages: Vec<_> = notes.into_iter().map(|note| returned(note.into())).collect();
+        let mut found = Identifiers::of_code();
+        found.look_through(messages.iter());
+        assert_eq!(found.best(Tokens(1_000), &ClassEstimator::new()), [""; 0]);
+
+        found.look_through([Message::user("See #57, [the issue; #61 too] and [cut; #x].")].iter());
+        let mut best = found.best(Tokens(1_000), &ClassEstimator::new());
+        best.sort_unstable();
+        assert_eq!(best, ["#57", "#61"]);
     }
 
     #[test]

@@ -108,9 +108,9 @@ impl PromptedSummarizer {
         self
     }
 
-    /// Sends the summary request as a continuation of the conversation where possible. Before a call of the same
-    /// model it sends the messages of that call, up to the last one to be summarized, and the instructions behind
-    /// them. The request begins byte for byte as the last one did, tools and options included, so that the
+    /// Sends the summary request as a continuation of the conversation where possible. If the compaction is
+    /// made before a request to the same model, the summary request has the messages of that request, up to the last
+    /// one to be summarized, and then the instructions. The request begins byte for byte as the last one did, tools and options included, so that the
     /// provider's prompt cache covers it.
     ///
     /// It sends a separate request in all other cases: there is no such call, the call is for another model, or the

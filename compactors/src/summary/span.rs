@@ -19,7 +19,7 @@ pub(super) struct Gone {
     pub(super) earlier: Earlier,
     pub(super) identifiers: Identifiers,
     /// The range of numbers by which the model can read the wholly hidden messages; `None` if it cannot read by
-    /// number.
+    /// number, or if no message is wholly hidden.
     pub(super) numbers: Option<Numbers>,
 }
 

@@ -42,7 +42,7 @@ pub struct Compacted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CompactError {
-    /// There is no plan for the present content: none was made, or a message was added since. Plan again.
+    /// There is no plan for the present content: none was made, or the history has changed since. Plan again.
     NoPlan,
     /// The plan elides tool results, which needs a note: use [`BoundedHistory::compact_with`].
     NoNote,

@@ -265,7 +265,7 @@ impl Rectangle {
     }
 
     /// Number of squares that cover the image after it was scaled to at most `most` squares. The scale is the root of
-    /// the ratio of the areas, lowered until the side that is nearest to a whole number of squares is one.
+    /// the ratio of the areas, lowered until one side is a whole number of squares: the side that needs the least.
     fn squares_within(self, side: u64, most: u64) -> u64 {
         let squares = self.squares(side);
         if squares <= most {

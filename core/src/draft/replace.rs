@@ -49,8 +49,8 @@ impl Draft<'_> {
     /// when the plan is made: it covers the groups of both, and has the allowance of both.
     ///
     /// # Errors
-    /// [`Refusal`] if the first or the last group does not exist, or if a group is dropped, replaced, protected, one of
-    /// the newest steps or an instruction. Also if the span holds only summaries, if a summary is next to it, if the
+    /// [`Refusal`] if the first or the last group does not exist, if the first is behind the last, or if a group is
+    /// dropped, replaced, protected, one of the newest steps or an instruction. Also if the span holds only summaries, if a summary is next to it, if the
     /// summary is not smaller than the span, or if there is no memory for another replacement. The draft is unchanged
     /// then.
     pub fn replace(&mut self, first: u32, last: u32, allowance: Tokens) -> Result<(), Refusal> {

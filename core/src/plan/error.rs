@@ -11,7 +11,7 @@ use crate::index::GroupKind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// The protected messages do not fit the window.
+    /// The protected messages exceed the limit: the window less the reserve.
     Infeasible(Infeasible),
     /// The caller provided too few cells.
     CellsTooFew {
@@ -20,8 +20,7 @@ pub enum PlanError {
     },
 }
 
-/// The protected messages do not fit the window, and to cut the tool results in them is not enough: no compaction
-/// helps.
+/// The protected messages exceed the limit, and cutting the tool results in them is not enough: no compaction helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Infeasible {

@@ -78,7 +78,7 @@ impl RedisServer {
         self
     }
 
-    /// Sets whether a host is reached over TLS (`true`). The scheme of a url decides it for a url.
+    /// Sets whether a host is reached over TLS (default: `true`). For a url, its scheme decides.
     #[must_use]
     pub fn with_tls(mut self, on: bool) -> Self {
         if let Address::Host { tls, .. } = &mut self.address {

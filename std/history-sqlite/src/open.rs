@@ -218,7 +218,8 @@ fn wait_for_lock(refused: i32) -> bool {
     is_early
 }
 
-/// Calls `run`. Meanwhile, this connection fails at once if another connection has a lock.
+/// Calls `run`, on the thread of a connection. Meanwhile, the connections of this thread fail at once if another
+/// connection has a lock.
 pub(super) fn without_waiting<T>(run: impl FnOnce() -> T) -> T {
     WAITS.set(false);
     let done = run();

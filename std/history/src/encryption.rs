@@ -69,8 +69,8 @@ impl Seal {
         }
     }
 
-    /// The text that was written at `place` as `stored`. `None` if the text was changed, or was written at another
-    /// place or with another key.
+    /// The text that was written at `place` as `stored`. An encrypted text is `None` if it was changed, or was written
+    /// at another place or with another key. A plain text is returned without a check.
     #[cfg_attr(not(feature = "encryption"), expect(unused_variables, reason = "there are no keys"))]
     pub fn open(&self, place: Place, stored: String) -> Option<String> {
         match self {

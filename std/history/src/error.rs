@@ -74,9 +74,9 @@ impl Error for StoreError {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum HistoryError {
-    /// The strategy made no plan.
+    /// No plan is possible, for example because the protected messages exceed the limit.
     Plan(PlanError),
-    /// A stand-in is missing, or is longer than the strategy allows.
+    /// The plan cannot be filled: a stand-in is missing, empty or too large, or belongs to another plan.
     Fill(FillError),
     /// The store refused the operation.
     Store(StoreError),

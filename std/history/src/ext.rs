@@ -164,7 +164,7 @@ pub trait HistoryStoreExt: HistoryStore {
     }
 
     /// Makes the session `new` from the messages of `session` before `at`. It takes over the compactions that are not
-    /// undone and that were made from these messages only. Afterwards the two sessions are independent.
+    /// undone and that were made when the session had no messages from `at` on. Afterwards the two sessions are independent.
     ///
     /// The fork takes many steps. A failed fork deletes the new session. A dropped or killed call leaves the beginning
     /// of `new`, which [`HistoryStore::delete`] removes.

@@ -130,10 +130,11 @@ pub trait HistoryStore: Send + Sync + fmt::Debug {
     /// number.
     ///
     /// *Authority* never rises. A new summary is a message of the model, made by a compaction and not pinned. Each
-    /// number that it covers must belong to a visible message or a visible summary's coverage that its record hides.
+    /// number that it covers must belong to a visible message, or to the coverage of a visible summary, and the same
+    /// record must hide this message or summary.
     /// Its authority is at most [`Authority::of_summary`] of them. An instruction of the caller, or a pinned message,
-    /// is neither hidden nor shortened. Only a record that takes back hides such messages too: it hides every group
-    /// from its first hidden message up to its head, and it neither shortens nor replaces any message.
+    /// is neither hidden nor shortened. Only the record of a rewind or a clear hides such messages too: it hides every
+    /// group from its first hidden message up to its head, and it neither shortens nor replaces any message.
     ///
     /// `load` alone shows a message with edited parts in the form that [`PartStandIn::apply`] makes of the appended
     /// one. Of two stand-ins for one part, the one of the highest revision applies.

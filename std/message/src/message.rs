@@ -133,8 +133,8 @@ impl Message {
         self.with_attribution(attribution)
     }
 
-    /// Sets the provider's id of the message. It is not part of the wire text: no supported format has it in its
-    /// messages.
+    /// Sets the provider's id of the message. It is not part of the wire text. Of the formats that write new messages, only
+    /// `agent-framework` has a place for it.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<Str>) -> Self {
         self.names_mut().id = Some(id.into());

@@ -59,7 +59,7 @@ pub use tools::{DENIED, INTERRUPTED, OpenCallAction, ToolFuture, ToolOutput};
 
 use self::tools::ToolRunner;
 
-/// A client with the settings that all its runs share. A clone shares both.
+/// An agent: a model client, and the settings of all runs of the agent. A clone shares both.
 ///
 /// ```
 /// # use async_trait::async_trait;
@@ -116,7 +116,8 @@ pub const PARALLEL_CALLS_MAX: usize = 8;
 pub const OVERFLOW_COMPACTIONS_MAX: u32 = 2;
 
 impl Agent {
-    /// The agent of this id over `client`, without instructions, tools and providers.
+    /// The agent of this id over `client`, without instructions, tools and providers. Without a provider, each session
+    /// keeps its history in memory.
     #[must_use]
     pub fn new(id: impl Into<Box<str>>, client: impl ChatClient + 'static) -> Self {
         Self::with_settings(RunSettings::new(id), client)
@@ -170,7 +171,7 @@ impl Agent {
         self
     }
 
-    /// Sets the order of runs that use one shared session at the same time.
+    /// Sets whether a second run on a shared session waits or is refused.
     #[must_use]
     pub const fn with_concurrency(mut self, concurrency: Concurrency) -> Self {
         self.concurrency = concurrency;

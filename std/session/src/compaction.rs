@@ -1,6 +1,7 @@
 //! Compaction as a run sees it: its trigger, and the compactor to call.
 //!
-//! A [`Compactor`] is anything that can shrink a history. The strategies and the engine that runs them are above this crate.
+//! A [`Compactor`] is anything that can shrink a history. The strategies, and the engine that runs
+//! them, are in `epitome-compactors`.
 
 mod auto;
 mod compactor;

@@ -2,7 +2,8 @@
 //!
 //! [`session`] and [`provider`] add histories and other context to the runs of an agent. [`run`] is one exchange, from
 //! the user's input to the stored result. [`compaction`] has the settings of compactions. [`memory`] finds earlier
-//! messages. [`agent`] is a loop over runs.
+//! messages. [`agent`] drives a run: it sends requests and runs tools until the
+//! model calls no more tools.
 //!
 //! They use other crates, which this crate re-exports. [`message`] (with [`tokens`], [`models`] and [`search`]) is one
 //! message and its properties. [`wire`] reads and writes messages in a provider's format. [`history`] stores sessions.

@@ -11,7 +11,7 @@
 //! finish     providers in reverse order, histories store; compaction of what is stored, if it is due
 //! ```
 //!
-//! It does not call a model: [`Agent`](crate::agent::Agent) does, over a run.
+//! A run does not call a model; [`Agent`](crate::agent::Agent) does.
 //!
 //! ```
 //! use epitome_std::message::Message;

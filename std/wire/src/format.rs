@@ -45,8 +45,12 @@ macro_rules! formats {
                 }
             }
 
-            /// The profile of the provider that receives a conversation of this format. A framework sends Chat
-            /// Completions. Programs that send one conversation to several providers have only [`Profile::Permissive`].
+            /// The profile of the provider that receives a conversation of this format. `agent-framework`, `langchain` and
+            /// `semantic-kernel` have the rules of Chat Completions. Other programs that send one conversation to several
+            /// providers have only [`Profile::Permissive`].
+            ///
+            /// `bedrock-converse` has the rules of Anthropic, because a compaction joins no messages in its files. The
+            /// stricter [`Profile::BedrockConverse`] also requires alternating roles.
             ///
             /// ```
             /// use epitome_core::Profile;

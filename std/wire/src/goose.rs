@@ -21,8 +21,8 @@
 //! - The first line describes the session. In a document, the members next to `conversation` describe it.
 //! - A `toolResponse` is a tool message, even if its record holds other content. A part of its output for the user only
 //!   (`annotations.audience`) is not sent to the model, and is no part.
-//! - Messages that are not `agentVisible` are not sent to the model, and are no messages. A message that is not
-//!   `userVisible` is a summary: a compaction of the tool took out the messages before it. This is a
+//! - Messages that are not `agentVisible` are not sent to the model, and are no messages. If such messages are before a
+//!   message that is not `userVisible` (a summary), a compaction of the tool took them out: a
 //!   [`ToolCompaction`](super::ToolCompaction).
 //! - Questions to the user and notices (`toolConfirmationRequest`, `actionRequired`, `systemNotification` and the like) are
 //!   no parts. A call that could not be read is an unknown part.

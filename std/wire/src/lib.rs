@@ -1,5 +1,5 @@
-//! Reads and writes conversations in the formats of providers and agents: it finds them in a text, reads their
-//! messages, and writes them back.
+//! Conversations in the formats of providers and agents. The crate finds conversations in a text, reads their messages,
+//! and writes them back.
 //!
 //! [`read`] returns the conversations of a text of any [`Format`] as owned messages. [`write_back`] returns the text
 //! with the present state of these messages. An unchanged part is written byte for byte: unknown fields, key order and
@@ -34,8 +34,8 @@
 //!   number.
 //! - *The same key twice*: a `DuplicateKey` error if a reader uses the key, because programs disagree on which value
 //!   counts. Any other key is copied like the rest of the text.
-//! - *Half a surrogate pair* (`\ud83d` alone) is read as U+FFFD. A program leaves it when it cuts a text in the middle
-//!   of an emoji. In the text that is written back it stays, as long as its part is unchanged.
+//! - *Half a surrogate pair* (`\ud83d` alone) is read as U+FFFD. Such a half appears when a program cuts a text in the
+//!   middle of an emoji. In the text that is written back it stays, as long as its part is unchanged.
 //! - *Depth*: no function recurses with the depth of the text, except for results within results, which end at
 //!   [`NESTING_MAX`](epitome_message::NESTING_MAX).
 //! - *A byte order mark* is skipped, and stays in the text that is written back.
@@ -46,8 +46,8 @@
 //! `format.rs`, and small texts in `fuzz/seeds`: the tests over all formats put odd values in every place of these
 //! texts. Its [`FormatSpec`](custom::FormatSpec) has three functions:
 //!
-//! - `sign` looks at a `Body` (one JSON value, or lines) and returns `No`, `Possible` or `Certain`, with the reason in
-//!   words. `Certain` requires a sign that no other format has. `Body::sample` and `Body::field` return the values to
+//! - `sign` looks at a `Body` (one JSON value, or lines) and returns `No`, `Possible`, `Likely` or `Certain`, with the
+//!   reason in words. `Certain` requires a sign that no other format has. `Body::sample` and `Body::field` return the values to
 //!   look at.
 //! - `read` adds conversations to a `Transcript`. First it registers the lists (`Transcript::array`,
 //!   `Transcript::lines`), then `Transcript::extend` reads their elements. If that is not enough, `read` takes a record

@@ -9,8 +9,9 @@ use super::error::MappingError;
 /// The number of messages to summarize so that the newest `keep_turns` turns stay. `None` if there is nothing to
 /// summarize.
 ///
-/// A turn begins with a message of the user. From there the cut moves back to the nearest legal place: no call is
-/// open, each call is on the same side as its result, and the role changes at the cut.
+/// A turn begins with a message of the user that has content other than tool results. From there the cut moves back to
+/// the nearest legal place: no call is open, each call is on the same side as its result, and the role changes at the
+/// cut.
 ///
 /// # Errors
 /// If `request` is no request.

@@ -8,7 +8,7 @@ use epitome_message::identifiers::for_each_identifier;
 use foldhash::fast::RandomState;
 
 /// The lines of `text` that the token limit of the clamp allows, in their order, with notes for the omitted lines
-/// between them. `None` if the text has too few lines. *Cost*: one pass over the text, and the choice of lines.
+/// between them. `None` if the text has too few lines, or none of its first and last lines fits. *Cost*: one pass over the text, and the choice of lines.
 ///
 /// Half of the head and half of the tail are for the first and the last lines. The rest is for lines that report an
 /// error, and for lines with identifiers that no other line has shown. A greedy choice takes the lines with the most

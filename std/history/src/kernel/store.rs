@@ -116,7 +116,8 @@ pub trait Tables: Send + Sync + fmt::Debug + Sized {
         ext::scan(self, search)
     }
 
-    /// Removes the index of words. The default does nothing; a medium with an index of words overrides it.
+    /// Rebuilds the index of words, or removes it if searches write it. The default does nothing; a medium with an index
+    /// of words overrides it.
     fn reindex(&self) -> impl Future<Output = Result<(), StoreError>> + Send {
         core::future::ready(Ok(()))
     }

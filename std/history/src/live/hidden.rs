@@ -21,7 +21,7 @@ pub struct Unseen<'h> {
 }
 
 impl Unseen<'_> {
-    /// Visits the unseen messages in `range`, in order and in their appended form. Stops when `visit` returns `false`.
+    /// Visits the unseen messages in `range`, in order and in their appended form. Stops and returns `false` as soon as `visit` returns `false`; returns `true` otherwise.
     /// Reads the log of the range, page by page.
     ///
     /// # Errors

@@ -63,8 +63,8 @@ impl Compaction {
 pub struct AutoCompaction {
     /// The compactor.
     pub compactor: Arc<dyn Compactor>,
-    /// The trigger. By default a compaction is due when the next request has more tokens than the trigger of the run's
-    /// budget: 78 % of the model's window, which is 100,000 tokens if no model is named.
+    /// The trigger. By default a compaction is due when the next request has more than 78 % of the window: of the
+    /// options, else of the model. Without both, the window is 128,000 tokens and the trigger 100,000.
     pub trigger: Trigger<'static>,
     /// A condition of the caller under which a compaction is due too; none by default.
     pub condition: Option<Condition>,
@@ -105,8 +105,8 @@ impl AutoCompaction {
 
     /// Sets the trigger.
     ///
-    /// A due pass is not made if it would free less than [`CompactionOptions::min_reclaim`]. The default of that amount
-    /// is a share of the window: set it too for a trigger far below the window.
+    /// A due pass is not made if it would free less than [`CompactionOptions::min_reclaim`], which is a share of the
+    /// window by default. If you set a trigger far below the window, set the minimum as well.
     #[must_use]
     pub const fn with_trigger(mut self, trigger: Trigger<'static>) -> Self {
         self.trigger = trigger;
@@ -268,7 +268,7 @@ impl RunPoints {
         Self(self.0 | BEFORE_RUN)
     }
 
-    /// Adds the point before each call of the model, for the whole request, stored or not. The stored history gets its
+    /// Adds the point before each request to the model, for the whole request, stored or not. The stored history gets its
     /// share of the compaction when the run stores. Messages that are never stored are hidden or shortened for this run
     /// only.
     #[must_use]
@@ -418,6 +418,7 @@ impl CompactionOptions {
 
     /// The minimum number of tokens that a compaction has to free. `None` stands for 2 % of the window, and at most the
     /// trigger less the goal. Under a trigger that is small for its window, a compaction then has to reach the goal.
+    /// An `Engine` without a set number also requires 5 % of the tokens that it compacts.
     #[must_use]
     pub const fn min_reclaim(&self) -> Option<u64> {
         self.min_reclaim

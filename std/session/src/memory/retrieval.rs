@@ -251,7 +251,7 @@ pub fn retrieved_message(source_id: &str, heading: &str, texts: &[String]) -> Op
     Some(message.with_attribution(attribution.with_retention(Retention::Ephemeral)))
 }
 
-/// Shortens a text to at most `bytes_max` bytes, and adds a mark if a part is missing.
+/// Keeps at most `bytes_max` bytes of a text. If a part is missing, the mark ` [..]` follows, in addition to these bytes.
 ///
 /// ```
 /// assert_eq!(epitome_std::memory::cut("tea", 3), "tea");

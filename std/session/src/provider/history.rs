@@ -25,8 +25,8 @@ pub(crate) use storing::{LastStored, RunPlace};
 /// After a run it stores, in this order: context of other providers (only if asked to), input, response. It does not
 /// store again messages that it has loaded itself or that other history providers have, unless
 /// [`HistoryProvider::store_context_from`] names their source. An ephemeral input or response is not stored, nor is
-/// context with the label `ephemeral`. If context is stored, all other context is, also retrieved text. Labels are
-/// removed.
+/// context with the label `ephemeral`. With [`HistoryProvider::store_context_messages`], all
+/// other context is stored, including retrieved text. Stored messages lose their labels.
 ///
 /// The run's token is the idempotency key: a repeated `after_run` stores once. A message that is really said twice, in
 /// two runs or in one, is stored twice.

@@ -8,7 +8,8 @@ use crate::provider::fork_history;
 use crate::session::{AgentSession, SessionError};
 
 /// Makes a session from the first messages of a stored one, up to but without `at`. Both sessions go on independently.
-/// A summary of only these messages is copied too; messages that a later summary hides are visible again.
+/// A summary that was made when the session had no more than these messages is copied too. Messages that a later summary
+/// hides are visible again.
 ///
 /// The history is the one that a run would compact, and [`Compactions::history`](super::Compactions::history) has the
 /// numbers of its messages. The new session has an id of its own. Other data of the providers is not copied: their

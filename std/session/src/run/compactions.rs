@@ -16,13 +16,13 @@ use crate::session::{AgentSession, SessionContext, SessionError, SessionErrorKin
 
 /// The compactions of a stored session: reads the messages that they have hidden, and undoes the latest one.
 ///
-/// The history is the one that a run would compact. After an undo, the next proactive passes of this [`AgentSession`]
+/// It reads and changes the history that a run would compact. After an undo, the next proactive passes of this [`AgentSession`]
 /// wait for [`Pacing::REST_TURNS`](epitome_core::Pacing::REST_TURNS) requests, so that the undone compaction is not
 /// made again at once. A request that does not fit does not wait, nor does a compaction on demand. The run reports a
 /// waiting pass with [`RunEvent::Resting`](super::RunEvent::Resting). A session that is written and read again does not
 /// keep this wait.
 ///
-/// While a run is under way, use [`Run::compactions`]: its next request has the effect of an undo.
+/// While a run is under way, use [`Run::compactions`]: an undo then takes effect in the next request of that run.
 ///
 /// ```
 /// # use epitome_core::Seq;

@@ -23,9 +23,10 @@ use crate::session::{AgentSession, SessionContext};
 /// One exchange with an agent. See the [module](super).
 ///
 /// *Cancel safety*: if a future or the run itself is dropped, the session can be used, written and loaded. Stored
-/// messages stay stored, and the others are lost, with one exception. If an answer was arriving, the next run of this
-/// [`AgentSession`] stores the input, the messages so far and the pieces of the answer, marked incomplete. A session
-/// that is written before that contains them. The providers' state is as they left it.
+/// messages stay stored. Messages that are not stored yet are lost, with one exception: if an answer was arriving, the
+/// [`AgentSession`] keeps the input, the messages so far and the pieces of the answer, marked incomplete. The next run
+/// of this session stores them, also after the session was written and read again. The providers' state is as they left
+/// it.
 ///
 /// ```
 /// # use epitome_std::message::Message;
@@ -315,8 +316,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The budget of a whole request.
-    pub(super) fn budget(&self) -> Budget {
+    /// The budget of the next request: that of the model, with the window and the reserve of the compaction's options
+    /// and with room for the answer that the options of the run ask for. Its limit is the largest size of a request.
+    /// The trigger and the goal of the run's compaction are set apart from it.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
         let options = self.compaction.as_ref().map(|auto| &auto.options);
         due::budget(self.settings, self.session, options, due::answer_max(self.context.options()))
     }

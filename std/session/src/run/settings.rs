@@ -42,7 +42,7 @@ pub enum Persistence {
 /// The settings that all runs of an agent share: its name, its providers, its instructions. They hold no data of a
 /// session.
 ///
-/// *The model* decides most of it. A name that [`Models::builtin`](crate::models::Models::builtin) knows brings the
+/// *The name of the model* decides most settings. A name that [`Models::builtin`](crate::models::Models::builtin) knows brings the
 /// window and the reserve of the model's budget, its token counter, its prices, and the profile of its provider.
 /// [`RunSettings::with_model_row`] gives these figures for a model that the table lacks. An option that is set beside
 /// the model wins, in any order of the calls. Without a model, and for an unknown name, a run counts with the estimator
@@ -106,7 +106,8 @@ pub struct RunSettings {
 }
 
 impl RunSettings {
-    /// The agent of this id, without instructions, tools and providers.
+    /// The agent of this id, without instructions, tools and providers. Without a provider, each session keeps its
+    /// history in memory.
     #[must_use]
     pub fn new(id: impl Into<Box<str>>) -> Self {
         Self {
@@ -218,7 +219,7 @@ impl RunSettings {
     /// The runs compact before each request, also if [`RunPoints`](crate::compaction::RunPoints) names other points and
     /// if another trigger is set. A request that is still too large then is refused: the protected messages are larger,
     /// the run has no compaction or a failed one, a hook refused it, or a service keeps the history. The limit is that
-    /// of [`budget`](Self::budget); the window of an unknown model counts as 128,000 tokens.
+    /// of [`Run::budget`](super::Run::budget); the window of an unknown model counts as 128,000 tokens.
     ///
     /// Without this setting such a request is sent, and the run reports it: [`RunEvent::OverLimit`](super::RunEvent::OverLimit).
     /// The size is an estimate until the provider has reported the usage of a request, so that the provider may accept a refused request.
@@ -237,8 +238,9 @@ impl RunSettings {
     /// let mut session = AgentSession::new();
     /// let input = vec![Message::user("word ".repeat(2_000))];
     /// let mut run = Run::begin(&settings, &mut session, input, &RunOptions::default()).await?;
+    /// let budget = run.budget();
     /// match run.prompt().await {
-    ///     Err(RunError::OverLimit { size, limit }) => assert!(size > limit),
+    ///     Err(RunError::OverLimit { size, limit }) => assert!(size > limit && limit == budget.limit()),
     ///     other => unreachable!("{other:?}"),
     /// }
     /// # Ok::<(), RunError>(())
@@ -319,8 +321,8 @@ pub struct RunOptions {
     /// of tokens in `max_tokens`, `max_completion_tokens` or `max_output_tokens` stays free in the window for the
     /// answer.
     pub options: Map<String, Value>,
-    /// The idempotency token of the run; by default a new id. A run that is repeated gets the token that it had, so
-    /// that nothing is stored twice.
+    /// The idempotency token of the run; by default a new id. To repeat a run safely, set the token of the first
+    /// attempt: nothing is then stored twice.
     pub run_token: Option<Str>,
     /// The time at which the run stores messages; by default that of the agent.
     pub persistence: Option<Persistence>,

@@ -86,8 +86,9 @@ impl FileSessionStore {
     /// Loads a session.
     ///
     /// # Errors
-    /// `NotFound` if the session is not stored; `Corrupt` if the file cannot be read as a session or holds another one;
-    /// `Invalid` if it is no session or has no checksum; `Unavailable` if the file cannot be read now.
+    /// `NotFound` if the session is not stored; `Corrupt` if the file is not UTF-8 or not JSON, does not match its
+    /// checksum, or holds another session; `Invalid` if its JSON is no session that this release knows, or has no
+    /// checksum; `Unavailable` if the file cannot be read now.
     pub async fn load(&self, id: &SessionId) -> Result<AgentSession, SessionError> {
         let (path, span) = (self.path(id), debug_span!("load_session", session = id.as_str()));
         let session = files::off_thread(move || load(&path)).instrument(span).await;

@@ -8,7 +8,7 @@ use super::parts::is_object;
 use crate::json::{self, ValueKind};
 use crate::{Format, WireError, openai_responses};
 
-/// Whether the message has only calls or results in such a form.
+/// Whether the message has calls or results in such a form, and its other calls can stay as they are.
 pub(super) fn is_own(message: &Message) -> bool {
     let Some(wire) = message.wire() else { return false };
     match Format::by_name(&wire.format) {

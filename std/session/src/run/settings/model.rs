@@ -99,11 +99,10 @@ impl RunSettings {
         self.own_counter.as_ref().unwrap_or(&self.model_counter)
     }
 
-    /// The budget of a request: that of the model ([`Model::budget`]), else the default one.
+    /// The budget of the model alone: that of [`Model::budget`], or the default one without a model.
     ///
-    /// Its parts are set in three places: the window by [`RunSettings::with_model_row`], the trigger by
-    /// [`AutoCompaction::with_trigger`](crate::compaction::AutoCompaction::with_trigger), the goal by
-    /// [`CompactionOptions::with_goal`](crate::compaction::CompactionOptions::with_goal).
+    /// [`RunSettings::with_model_row`] sets another window. [`Run::budget`](crate::run::Run::budget) is the budget of a
+    /// run, with the window and the reserve of its [`CompactionOptions`].
     #[must_use]
     pub fn budget(&self) -> Budget {
         match &self.row {
