@@ -328,10 +328,13 @@ mod tests {
         found.look_through(messages.iter());
         assert_eq!(found.best(Tokens(1_000), &ClassEstimator::new()), [""; 0]);
 
-        found.look_through([Message::user("See #57, [the issue; #61 too] and [cut; #x].")].iter());
+        // Numbers of others stay: a user writes no notes, and a note ends with its number.
+        let said =
+            [Message::user("See [done; #57]."), returned("[#58] and [fixed; #59 too], 120 lines".into())];
+        found.look_through(said.iter());
         let mut best = found.best(Tokens(1_000), &ClassEstimator::new());
         best.sort_unstable();
-        assert_eq!(best, ["#57", "#61"]);
+        assert_eq!(best, ["#57", "#58", "#59", "120"]);
     }
 
     #[test]
