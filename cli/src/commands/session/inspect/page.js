@@ -20,14 +20,19 @@
   }
   /** What failed: in following a session, in a search, and in what else the user asked for. */
   const failed = { follow: "", search: "", asked: "" };
-  /** Does it, and says why where that fails, until the same succeeds. */
+  const attempts = { follow: 0, search: 0, asked: 0 };
+  /** Runs the step and shows its error until a later attempt of the same kind succeeds. */
   async function attempt(step, what = "asked") {
+    const number = (attempts[what] += 1);
+    let fault = "";
     try {
       await step();
-      failed[what] = "";
     } catch (error) {
-      failed[what] = error instanceof Refused ? error.message : "The server does not answer: it may have ended.";
+      fault = error instanceof Refused ? error.message : "The server does not answer: it may have ended.";
     }
+    // The late end of an earlier attempt says nothing about the newest one.
+    if (number !== attempts[what]) return;
+    failed[what] = fault;
     byId("status").textContent = failed.follow || failed.search || failed.asked;
   }
   function element(name, { text = "", ...properties } = {}, children = []) {
