@@ -21,9 +21,12 @@
 //! - Each `toolResult` is a tool message. A tool that the service ran (`server_tool_use`) is a hosted call.
 //! - Cache points are no parts, and stay in their places.
 //!
-//! The writer changes texts, arguments and results, and leaves out parts and messages. A new message is a text. The
-//! rules of Anthropic's API hold for a request: the API requires the same order of roles, and the result of each call
-//! behind the call.
+//! The writer changes texts, arguments and results, and leaves out parts and messages. A new message is a text, or a
+//! result with a text.
+//!
+//! The API refuses neighbours of one role. If a change makes two records of one role neighbours, the writer joins them:
+//! the first record has the blocks of both, so that a later reader finds one message. A caller therefore needs only the
+//! rules of Anthropic's API, where neighbours of one role are one turn.
 //!
 //! The form is that of the API reference (`Message`, `ContentBlock`, `ToolResultContentBlock`) of August 2026.
 

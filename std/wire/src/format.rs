@@ -49,8 +49,9 @@ macro_rules! formats {
             /// `semantic-kernel` have the rules of Chat Completions. Other programs that send one conversation to several
             /// providers have only [`Profile::Permissive`].
             ///
-            /// `bedrock-converse` has the rules of Anthropic, because a compaction joins no messages in its files. The
-            /// stricter [`Profile::BedrockConverse`] also requires alternating roles.
+            /// `bedrock-converse` has the rules of Anthropic, where neighbours of one role are one turn: its writer joins the
+            /// records that a change makes neighbours. [`Profile::BedrockConverse`] is for requests that a program writes
+            /// itself.
             ///
             /// ```
             /// use epitome_core::Profile;

@@ -70,6 +70,9 @@ pub(crate) enum Reader {
 pub(crate) enum Writer {
     /// Replaces the values in the slots that this function finds in the record.
     Slots(ReadRecord),
+    /// Works like `Slots`, and joins neighbours of one role that a change brings together, because the provider refuses
+    /// them. A record is an object with a `role` and a list under `content`.
+    Turns(ReadRecord),
     /// Returns the text of a record with these messages: the patched text of the given record, or a new record if there
     /// is none. `None` if there is nothing to write: then the record is left out.
     Own(WriteRecord),
@@ -278,7 +281,7 @@ impl FormatSpec {
     /// The text of a record with the messages `now`; `None` if it is left out.
     pub(crate) fn write(&self, record: Option<&str>, now: &[&Message]) -> Result<Option<String>, WireError> {
         let written = match self.writer {
-            Writer::Slots(read) => slots::write(record, now, read)?,
+            Writer::Slots(read) | Writer::Turns(read) => slots::write(record, now, read)?,
             Writer::Own(write) => write(record, now)?,
             Writer::ReadOnly => return Err(form("a change: it is an export, which is only read")),
         };

@@ -9,6 +9,7 @@ mod log;
 mod relink;
 mod shared;
 mod timeline;
+mod turns;
 mod unchanged;
 mod write;
 

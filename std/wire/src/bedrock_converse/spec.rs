@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use epitome_core::message::Role;
-use epitome_message::Message;
+use epitome_message::{Message, Part};
 
 use super::block::part;
 use crate::body::Body;
 use crate::document::Foreign;
 use crate::expect::expect_object;
 use crate::json::known::Members;
-use crate::json::{self, ValueKind};
+use crate::json::{self, ValueKind, quote};
+use crate::rewrite::form;
 use crate::slots::{self, RecordMessage, RecordMessages, RecordPart, read_list};
 use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
 use crate::transcript::{Conversation, Transcript, UsageEntry};
@@ -21,7 +22,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     name: FormatName::BuiltIn(Format::BedrockConverse),
     keys: &["messages", "system", "output", "usage"],
     reader: Reader::Own { sign, read },
-    writer: Writer::Slots(pieces),
+    writer: Writer::Turns(pieces),
     fresh: Some(fresh),
     chain: None,
     log: None,
@@ -91,6 +92,16 @@ fn messages(body: &Body<'_>, text: &str) -> Result<Vec<Message>, WireError> {
 }
 
 fn fresh(message: &Message, _like: Option<&str>) -> Result<String, WireError> {
+    if let (Role::Tool, [Part::ToolResult(result)]) = (message.role(), message.parts()) {
+        let [Part::Text(text)] = result.parts.as_slice() else {
+            return Err(form("a new result that is no text"));
+        };
+        let (id, text) = (quote(&result.call_id), quote(text));
+        let status = if result.is_error { "error" } else { "success" };
+        return Ok(format!(
+            r#"{{"role":"user","content":[{{"toolResult":{{"toolUseId":{id},"content":[{{"text":{text}}}],"status":"{status}"}}}}]}}"#
+        ));
+    }
     let (role, text) = slots::fresh_text(message, &[Role::User, Role::Assistant])?;
     Ok(format!(r#"{{"role":{role},"content":[{{"text":{text}}}]}}"#))
 }

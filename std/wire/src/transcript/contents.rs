@@ -7,7 +7,7 @@ use super::{List, Transcript};
 use crate::WireError;
 
 /// An item of a list: an unchanged element, or a text that replaces an element or follows one.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Output {
     Kept(usize),
     Text(Option<usize>, String),

@@ -7,6 +7,7 @@ use std::io::Write;
 use super::contents::{Contents, Output};
 use super::held::Held;
 use super::inserted::{Inserted, Waiting};
+use super::turns;
 use super::{
     AsRead, Conversation, Insertion, List, Partial, Place, SourceRecordId, Transcript, TranscriptEntry,
 };
@@ -90,9 +91,11 @@ impl<'t> Edits<'t> {
                 };
             }
         }
-        let mut chain = None;
+        let (mut chain, mut has_turns) = (None, false);
         for conversation in transcript.conversations.iter().filter(is_changed) {
-            let Some(own) = spec::of(conversation.format)?.chain else { continue };
+            let spec = spec::of(conversation.format)?;
+            has_turns |= matches!(spec.writer, Writer::Turns(_));
+            let Some(own) = spec.chain else { continue };
             own.goes_on(transcript, conversation, is_there)?;
             chain = Some(own);
         }
@@ -103,7 +106,10 @@ impl<'t> Edits<'t> {
                 contents.bridge(transcript, list, chain)?;
             }
             if contents.changes(list) {
-                edits.0.push(Edit::List(list, contents.into_outputs()));
+                let outputs = contents.into_outputs();
+                let element = |at: usize| list.elements.get(at).map_or("", |at| transcript.slice(at.clone()));
+                let outputs = if has_turns { turns::joined(&outputs, element)? } else { outputs };
+                edits.0.push(Edit::List(list, outputs));
             }
         }
         Ok(edits)
