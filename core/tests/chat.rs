@@ -1,4 +1,4 @@
-//! The JSON that a device writes is read by an ordinary JSON reader as the same messages.
+//! An ordinary JSON reader reads the JSON of a device as the same messages.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use core::fmt;
@@ -46,7 +46,7 @@ fn calls_and_results_come_back() {
     assert_eq!(written(history.messages()), expected);
 }
 
-/// A message of several parts, some of which this wire has no place for.
+/// A message of several parts, some of which this wire format cannot hold.
 struct Mixed(Role);
 
 impl Parts for Mixed {
@@ -82,7 +82,7 @@ fn several_parts_are_an_array_and_what_has_no_place_is_left_out() {
     ]);
     let message = |role| json!({ "role": role, "name": "Ann", "content": content });
     assert_eq!(written([Mixed(Role::Assistant)]), json!([message("assistant")]));
-    // Results among the user's words are messages of their own.
+    // Results in a user message become separate messages.
     let result = json!({ "role": "tool", "tool_call_id": "h", "content": "found" });
     assert_eq!(written([Mixed(Role::User)]), json!([result, message("user")]));
     assert_eq!(written::<Mixed>([]), json!([]));

@@ -1,4 +1,5 @@
-//! Any operations: a history of fixed capacity holds what a list holds, and its snapshots survive whatever happens to them.
+//! Any operations: a history of fixed capacity has the same messages as a list, and its snapshots are valid after any
+//! operation.
 #![no_main]
 
 use epitome_tests::bounded::{Pair, operations};

@@ -1,5 +1,5 @@
-//! Any text that a tool returned, cut to any size: the rest has no more than it may and is counted right, and of JSON whose
-//! elements are cut JSON is left. Identifiers stand in the text as they are found.
+//! Any text of a tool, cut to any size: the rest is within the limit and counted right, and JSON whose elements are cut
+//! is still JSON. Identifiers occur in the text as they are found.
 #![no_main]
 
 use epitome_core::message::{SimpleMessage, ToolCallView};

@@ -1,4 +1,4 @@
-//! Any text under any name: what redaction leaves stands where it stood, and redacting it again finds nothing.
+//! Any text under any name: redaction keeps the rest of the text in its place, and a second redaction finds nothing.
 #![no_main]
 
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 
 use program::redact::Redactor;
 
-/// The one module of the program: it has no library.
+/// The only module that this target needs from the program, which has no library for it.
 #[path = "../../cli/src"]
 mod program {
     #[expect(dead_code, reason = "the program uses all of it")]
@@ -37,7 +37,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// The names that a value may stand under.
+/// The names under which a value may stand.
 const NAMES: &[Option<&str>] = &[
     None,
     Some("password"),
@@ -49,7 +49,8 @@ const NAMES: &[Option<&str>] = &[
     Some("text"),
 ];
 
-/// Meanings of the bytes that begin no ASCII character: words that rules look for, and characters that might hide them.
+/// Meanings of the bytes that begin no ASCII character: words that rules search for, and characters that might hide
+/// them.
 const WORDS: &[&str] = &[
     "password",
     "passphrase: ",
@@ -113,7 +114,7 @@ const WORDS: &[&str] = &[
     "--token ",
 ];
 
-/// The text that these bytes stand for.
+/// The text that these bytes encode.
 fn written_out(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in bytes {
@@ -144,13 +145,13 @@ fn assert_left(before: &str, after: &str, depth: u8) {
     assert!(left.is_some(), "{before:?} has become {after:?}");
 }
 
-/// Both are JSON and the same outside of texts; the texts are as [`assert_left`] says.
+/// Both are JSON, and equal outside of their texts. The texts satisfy [`assert_left`].
 fn assert_json_left(before: &str, after: &str, depth: u8) {
     assert!(serde_json::from_str::<IgnoredAny>(after).is_ok(), "{before:?} has become {after:?}");
     let ((frame, texts), (frame_after, texts_after)) = (parted(before), parted(after));
     assert_eq!((&frame, texts.len()), (&frame_after, texts_after.len()), "{before:?} has become {after:?}");
     for (text, text_after) in texts.into_iter().zip(texts_after).filter(|(text, after)| text != after) {
-        // Half a surrogate pair is no text, and something else is written for it.
+        // Half a surrogate pair is no text, and its replacement is written differently.
         if let Ok(text) = serde_json::from_str::<String>(text) {
             assert_left(&text, &serde_json::from_str::<String>(text_after).unwrap(), depth);
         }
@@ -161,14 +162,14 @@ fn is_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '[', '"']) && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// JSON without its string literals, and these.
+/// JSON without its string literals, and these literals.
 fn parted(json: &str) -> (String, Vec<&str>) {
     static LITERAL: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""(?:[^"\\]|\\.)*""#).unwrap());
     let literals = LITERAL.find_iter(json).map(|literal| literal.as_str()).collect();
     (LITERAL.replace_all(json, "\"\"").into_owned(), literals)
 }
 
-/// Redacts JSON that comes in pieces.
+/// Redacts JSON that arrives in pieces.
 fn by_pieces(json: &str) -> String {
     let (mut redactor, mut out) = (Redactor::default(), Vec::new());
     let mut writer = redactor.writer(&mut out);
@@ -177,5 +178,5 @@ fn by_pieces(json: &str) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// Maximum depth at which the program looks into texts that are JSON.
+/// Maximum depth at which the program examines texts that are JSON.
 const NESTING_MAX: u8 = 8;

@@ -1,4 +1,4 @@
-//! Any conversation: what a repair writes has no violation, and a repair of it changes nothing.
+//! Any conversation: a repaired conversation has no violation, and a second repair changes nothing.
 #![no_main]
 
 use epitome_core::{Pending, Profile, Repair, repair};

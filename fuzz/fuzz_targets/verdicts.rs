@@ -1,5 +1,5 @@
-//! Any conversation and any script of verdicts on its groups and parts: a draft says to each what its naive twin says, and
-//! the plan that comes of it costs what it says.
+//! Any conversation and any script of verdicts on its groups and parts: a draft gives the same answers as its naive
+//! twin, and the resulting plan has the size that it reports.
 #![no_main]
 
 use epitome_tests::generate;
@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     let Some((count, rest)) = bytes.split_first() else { return };
     let (scripted, said) = rest.split_at((usize::from(*count % 48) * 5).min(rest.len()));
-    // A longer input finds nothing that this does not, and the twin is quadratic.
+    // A longer input finds no more than this one, and the twin is quadratic.
     if said.len() > 4 * 60 {
         return;
     }

@@ -1,4 +1,5 @@
-//! Any bytes in the file of an index of words, or any changes of one: a search finds what it finds without that file.
+//! Any bytes in the file of an index of words, or any changes of one: a search finds the same messages as without that
+//! file.
 #![no_main]
 
 use std::cell::OnceCell;
@@ -13,7 +14,7 @@ use epitome_std::message::Message;
 use futures::executor::block_on;
 use libfuzzer_sys::fuzz_target;
 
-/// A session that is long enough for an index, and the index of it.
+/// A session that is long enough for an index, and its index.
 struct Place {
     _folder: tempfile::TempDir,
     store: JsonlStore,
@@ -58,7 +59,7 @@ fuzz_target!(|bytes: &[u8]| {
                 }
                 file
             }
-            // The file up to a place, and other bytes behind it.
+            // The file up to a place, followed by other bytes.
             _ => {
                 let Some(([high, low], rest)) = rest.split_first_chunk::<2>() else { return };
                 let at = usize::from(u16::from_be_bytes([*high, *low])) % place.whole.len();

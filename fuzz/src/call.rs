@@ -1,4 +1,4 @@
-//! Calls of `epitome_call`, as a program in C makes them.
+//! Calls of `epitome_call`, in the form of a C program.
 
 use core::mem::MaybeUninit;
 use core::{ptr, slice};
@@ -8,14 +8,15 @@ use epitome_c::{EPITOME_BAD_ARGUMENT, epitome_answer, epitome_answer_free, epito
 
 /// Longer inputs find nothing that these do not.
 const INPUT_BYTES_MAX: usize = 8 * 1024;
-/// More words than any command has options.
+/// More words than the options of any command.
 const WORDS_MAX: usize = 24;
 /// A word that stands for a null pointer.
 const NULL: &[u8] = b"\0null";
 
-/// Commands that need no file but their transcript.
+/// Commands that need no file except their transcript.
 const COMMANDS: [&str; 7] = ["compact", "convert", "eval", "handoff", "show", "stats", "validate"];
-/// Options of theirs that name no file, no program and no service. A value stands in the same word: `--keep=30%`.
+/// Options of these commands that name no file, no program and no service. A value stands in the same word:
+/// `--keep=30%`.
 const OPTIONS: [&str; 31] = [
     "--at",
     "--by",
@@ -49,13 +50,13 @@ const OPTIONS: [&str; 31] = [
     "--why",
     "--window",
 ];
-/// The options that choose a conversation of the transcript.
+/// The options that select a conversation of the transcript.
 const PART: [&str; 4] = ["--at", "--each", "--from", "--leaf"];
 
-/// One input of the target.
+/// Runs one input of the target.
 ///
 /// # Panics
-/// If the library does not do what its header says.
+/// If the library violates its header.
 pub fn call(bytes: &[u8]) {
     if bytes.len() > INPUT_BYTES_MAX {
         return;
@@ -72,7 +73,7 @@ pub fn call(bytes: &[u8]) {
         assert!(output.is_empty() && diagnostics.starts_with("epitome_call: argument "), "{diagnostics}");
         return;
     }
-    // No file and no store is used, so that none can fail.
+    // The command uses no file and no store, so none can fail.
     assert!(matches!(code, 0..=3 | 5), "{code}: {diagnostics}");
     if code > 1 {
         assert!(output.is_empty(), "{code}: {diagnostics}");
@@ -93,7 +94,7 @@ fn answer(words: &[&[u8]], input: &[u8]) -> (i32, Vec<u8>, String) {
     let pointers: Vec<_> =
         texts.iter().map(|text| text.as_ref().map_or(ptr::null(), |text| text.as_ptr())).collect();
     let mut answer = MaybeUninit::<epitome_answer>::uninit();
-    // SAFETY: each pointer leads to as much as its length says, or is null.
+    // SAFETY: each pointer has as many bytes as its length, or is null.
     let code = unsafe {
         epitome_call(pointers.as_ptr(), pointers.len(), input.as_ptr(), input.len(), answer.as_mut_ptr())
     };
@@ -112,16 +113,16 @@ fn answer(words: &[&[u8]], input: &[u8]) -> (i32, Vec<u8>, String) {
 
 fn text(start: *mut u8, len: usize) -> Vec<u8> {
     assert!(!start.is_null());
-    // SAFETY: the header says that there are so many bytes, and a zero.
+    // SAFETY: by the header, there are this many bytes and a zero.
     let bytes = unsafe { slice::from_raw_parts(start, len + 1) };
     assert_eq!(bytes.last(), Some(&0));
     bytes.split_last().unwrap().1.to_vec()
 }
 
-/// Whether this command line can touch no file of the machine that it runs on, and start nothing there.
+/// True if this command line can access no file of the machine that it runs on, and start nothing there.
 ///
-/// A command has `-` in the place of each file, and no other options than [`OPTIONS`]. A word that is no command has no letter
-/// in front, so that a command that is added later is left alone too.
+/// A command has `-` in the place of each file, and only options of [`OPTIONS`]. A word that is no command does not
+/// begin with a letter, so that a command of a later version is excluded too.
 fn leaves_files_alone(words: &[&[u8]]) -> bool {
     if is_refused(words) {
         return true;
@@ -140,12 +141,12 @@ fn leaves_files_alone(words: &[&[u8]]) -> bool {
     })
 }
 
-/// Whether the library has to refuse these words unread.
+/// True if the library must refuse these words unread.
 fn is_refused(words: &[&[u8]]) -> bool {
     words.iter().any(|word| *word == NULL || core::str::from_utf8(up_to_zero(word)).is_err())
 }
 
-/// A word up to its first zero, which is all that C sees of it.
+/// A word up to its first zero, which is the whole word for C.
 fn up_to_zero(word: &[u8]) -> &[u8] {
     word.split(|byte| *byte == 0).next().unwrap_or_default()
 }
@@ -159,13 +160,14 @@ fn has(words: &[&[u8]], option: &str) -> bool {
     words.iter().any(|word| name(word) == option.as_bytes())
 }
 
-/// Whether all of the output is a report in JSON.
+/// True if the whole output is a report in JSON.
 fn is_json(words: &[&[u8]]) -> bool {
     let reports = [&b"compact"[..], b"eval", b"stats", b"validate"].contains(&words[0]);
     reports && has(words, "--json") && !has(words, "-o") && !has(words, "--help")
 }
 
-/// Checks that the output of `compact` in the form of its input can be read, with the conversations that the command line chose.
+/// Checks that the output of `compact` in the form of its input can be read, with the conversations that the command
+/// line selects.
 fn reads_again(words: &[&[u8]], output: &[u8]) {
     let differs = ["--to", "--dry-run", "--help"].iter().any(|option| has(words, option));
     if words[0] != b"compact" || !has(words, "-o") || differs {

@@ -13,13 +13,13 @@ use libfuzzer_sys::arbitrary::{Result, Unstructured};
 
 use machine::Machine;
 
-/// A history has room for 24 messages: a longer program finds nothing that this does not.
+/// A history has room for 24 messages: a longer program finds no more than this one.
 const CALLS_MAX: usize = 96;
 
-/// One input of the target.
+/// Runs one input of the target.
 ///
 /// # Panics
-/// If the library does not do what its header says.
+/// If the library violates its header.
 pub fn run(bytes: &[u8]) {
     let mut program = Unstructured::new(bytes);
     let mut machine = Machine::new();

@@ -1,4 +1,5 @@
-//! The checks of the targets that take more than a few lines: texts of a wire format ([`round_trip`]), and the libraries for C.
+//! The checks of the targets that need more than a few lines: texts of a wire format ([`round_trip`]), and the
+//! libraries for C.
 
 pub mod call;
 pub mod kernel;
@@ -8,8 +9,8 @@ use epitome_std::wire::document::{Piece, Pointer, conversation, each, utf8};
 use epitome_std::wire::openai_chat::{self, ChatView};
 use epitome_std::wire::{Format, ReadOptions, Transcript, convert, read, write_back};
 
-/// Any bytes as a text of this format: an error, or a text that is written back as it was; and when every message is patched, a
-/// text that can be read again and says the same. Any conversion of it can be read.
+/// Any bytes as a text of this format: an error, or a text that is written back unchanged. If every message is patched,
+/// the text can be read again and has the same content. Any conversion of it can be read.
 pub fn round_trip(bytes: &[u8], format: Format) {
     let Ok(text) = utf8(bytes) else { return };
     let options = ReadOptions::default().with_from(format);
@@ -45,7 +46,8 @@ fn parts(transcript: &Transcript) -> Vec<Vec<epitome_std::message::Part>> {
     messages.map(Message::parts).map(<[_]>::to_vec).collect()
 }
 
-/// Any bytes: finding a conversation, and reading a message of it, is an answer or an error. A text that is read is written back as it was.
+/// Any bytes: the search for a conversation, and the read of a message in it, give a result or an error. A text that is
+/// read is written back unchanged.
 pub fn messages_of_chat(bytes: &[u8]) {
     let Ok(text) = utf8(bytes) else { return };
     if let (Ok(pointer), Ok(elements)) = (Pointer::parse(text), each(text)) {
@@ -61,7 +63,7 @@ pub fn messages_of_chat(bytes: &[u8]) {
         assert_eq!(view.is_ok(), read.is_ok());
         let Ok(read) = read else { continue };
         assert_eq!(openai_chat::write(&read).unwrap(), message);
-        // Once touched, it is written anew; what that gives can be read, and is then stable.
+        // After a change the message is written anew. The new text can be read, and has the same parts.
         if let Ok(anew) = openai_chat::write(&read.clone().with_parts(read.parts().to_vec())) {
             assert_eq!(openai_chat::read(&anew).unwrap().parts(), read.parts());
         }

@@ -1,4 +1,4 @@
-//! A conversation after a plan: what a store has when it has written the edits.
+//! A conversation after a plan: the content of a store that has written the edits.
 
 use epitome_core::{
     Index, Outcome, PartKind, PartVerdict, Placeholders, Plan, PlannedEdit, Planner, StandIn, StandIns,
@@ -11,22 +11,23 @@ use crate::naive::Request;
 /// Content of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
-    /// All messages, those that the plan shortens with what stands there instead.
+    /// All messages. Those that the plan shortens or replaces have their stand-ins.
     pub messages: Vec<Message>,
-    /// The positions of those that are not hidden, ascending. A summary has that of the first message that it replaces.
+    /// Positions of the visible messages, ascending. A summary has the position of the first message that it replaces.
     pub visible: Vec<usize>,
-    /// The size that the plan states once it is filled.
+    /// The size that the filled plan states.
     pub tokens: u64,
     /// Number of parts that were shortened.
     pub shortened: usize,
-    /// Whether all that stands somewhere instead is as large as it may be there: of one kind there is one note.
+    /// Whether each stand-in has its full allowance. There is one note for each kind of part, with the smallest
+    /// allowance of that kind.
     pub full: bool,
 }
 
-/// Plans, fills, writes. Nothing if there is nothing to do.
+/// Makes a plan, fills it, and writes its edits. `None` if there is no plan.
 ///
 /// # Panics
-/// If a plan cannot be filled with notes that are as large as they may be, or half of it.
+/// If the plan cannot be filled with stand-ins that have their full allowance, or half of it (`half`).
 #[must_use]
 pub fn applied(messages: &[Message], index: Index<'_>, request: &Request, half: bool) -> Option<Applied> {
     let mut planner = Planner::new();
@@ -51,7 +52,7 @@ pub fn applied(messages: &[Message], index: Index<'_>, request: &Request, half: 
         full: !half && plan.shortened().all(|(part, verdict)| is_smallest(&plan, part.kind(), verdict)),
     };
     let mut summaries = Vec::new();
-    // From the last on, because what is taken out moves what stands behind it.
+    // From the last edit on, because the removal of a part changes the numbers of the parts behind it.
     for edit in ready.edits().collect::<Vec<_>>().into_iter().rev() {
         match edit {
             PlannedEdit::Hide(positions) => applied.visible.retain(|at| !positions.contains(&(*at as u32))),
@@ -72,12 +73,12 @@ pub fn applied(messages: &[Message], index: Index<'_>, request: &Request, half: 
     Some(applied)
 }
 
-/// Whether the note of this kind has as much as this verdict grants it.
+/// Whether the note for this kind of part has the full allowance of this verdict.
 fn is_smallest(plan: &Plan<'_>, kind: PartKind, verdict: PartVerdict) -> bool {
     !matches!(verdict, PartVerdict::Elide(allowance) if allowance != smallest(plan, kind))
 }
 
-/// The least that a note of this kind may have.
+/// The smallest allowance of a note for this kind of part.
 fn smallest(plan: &Plan<'_>, kind: PartKind) -> Tokens {
     let of_kind = plan.shortened().filter(|(part, _)| part.kind() == kind);
     let allowances = of_kind.filter_map(|(_, verdict)| match verdict {

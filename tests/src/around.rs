@@ -1,4 +1,5 @@
-//! A store in memory, and what a test has happen around its steps. What only one test has happen stays with that test.
+//! A store in memory with actions around its operations. An action that only one test needs is in the file of that
+//! test.
 
 use core::fmt::Debug;
 use core::future::{Future, poll_fn};
@@ -13,7 +14,7 @@ use epitome_std::history::{
     MemoryStore, NewState, SessionId, SessionInfo, StateOutcome, StateRevision, StoreError,
 };
 
-/// Actions around the steps that a session depends on. By default the steps are the store's own.
+/// Actions around the operations that a session depends on. By default there is only the operation of the store.
 #[async_trait]
 pub trait Around: Debug + Send + Sync {
     /// Around an append.
@@ -37,7 +38,7 @@ pub trait Around: Debug + Send + Sync {
         store.append_with_state(session, append, state).await
     }
 
-    /// Around a state.
+    /// Around the storage of a state.
     async fn save_state(
         &self,
         store: &MemoryStore,
@@ -74,12 +75,12 @@ pub trait Around: Debug + Send + Sync {
     }
 }
 
-/// The store.
+/// A store in memory whose operations run inside the actions of `around`.
 #[derive(Debug, Default)]
 pub struct StoreWith<A> {
-    /// The store that keeps all of it.
+    /// The store that keeps the sessions.
     pub store: MemoryStore,
-    /// The actions around its steps.
+    /// The actions around its operations.
     pub around: A,
 }
 
@@ -148,7 +149,7 @@ impl<A: Around> HistoryStore for StoreWith<A> {
     }
 }
 
-/// Lets others run before and after `work`.
+/// Yields to other tasks before and after `work`.
 async fn amid<T>(work: impl Future<Output = T>) -> T {
     pause().await;
     let done = work.await;
@@ -156,7 +157,8 @@ async fn amid<T>(work: impl Future<Output = T>) -> T {
     done
 }
 
-/// Lets others run before and after what changes a session, and before it is loaded: a caller can be dropped there.
+/// Yields to other tasks before and after each change of a session, and before each load. A test can drop the caller at
+/// these points.
 #[derive(Debug, Default)]
 pub struct Pauses;
 
@@ -205,7 +207,7 @@ impl Around for Pauses {
     }
 }
 
-/// Is pending once.
+/// Is pending once, then ready.
 pub async fn pause() {
     let mut paused = false;
     poll_fn(|cx| {

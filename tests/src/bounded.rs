@@ -1,4 +1,4 @@
-//! A history of fixed capacity against a list that holds the same messages, through any series of operations. The list
+//! Compares a history of fixed capacity with a list of the same messages, through any series of operations. The list
 //! shares only the message type with the code under test.
 
 mod bytes;
@@ -19,35 +19,36 @@ use epitome_core::{BoundedHistory, ClassEstimator, Full, Placed, Seq};
 use model::{Model, check, note, said, shown};
 use planning::{Masked, summarize};
 
-/// Small enough that it is full often.
+/// The history under test. It is small, so that it is often full.
 pub type History = BoundedHistory<24, 900, 8>;
 
 /// An operation on a history.
 #[derive(Debug, Clone)]
 pub enum Op {
-    /// A message.
+    /// Push a message.
     Push(Owned),
-    /// A message in at most so many bytes.
+    /// Push a message, clamped to at most this number of bytes.
     Clamp(Owned, usize),
-    /// A text in pieces, which breaks off or not.
+    /// Stream a text in pieces.
     Stream {
         /// The pieces.
         pieces: Vec<String>,
-        /// Whether it is finished.
+        /// Whether the stream is finished, or breaks off.
         finish: bool,
     },
-    /// Drop and elide what the masks say, where that is legal; then compact, summarize what would go, or do nothing.
+    /// Plan to drop groups and elide results, where that is legal. Then compact, summarize the dropped messages, or do
+    /// nothing.
     Plan {
-        /// One bit a group: what is dropped.
+        /// The groups to drop, one bit a group.
         mask: u32,
-        /// One bit a result: what is elided.
+        /// The results to elide, one bit a result.
         elide: u32,
         /// The note in the place of a result.
         note: String,
         /// The action that follows.
         then: Then,
     },
-    /// One message in place of those with these numbers.
+    /// Put one summary in the place of the messages with these numbers.
     Summarize {
         /// The first number.
         first: u64,
@@ -56,16 +57,16 @@ pub enum Op {
         /// The summary.
         text: String,
     },
-    /// A snapshot, a reset, and what the snapshot holds.
+    /// Take a snapshot, clear the history, and restore the snapshot.
     Reset,
-    /// A snapshot that is cut off at this share of it (in 1/65,536), or of which two bits are flipped.
+    /// Restore a torn snapshot, and one with two flipped bits.
     Damage {
-        /// The place where it is torn.
+        /// The place where the snapshot is cut off, in 1/65,536 of its length.
         torn: u16,
-        /// Which bits are flipped, modulo its length.
+        /// Positions of the flipped bits, modulo the number of its bits.
         bits: [u16; 2],
     },
-    /// A snapshot with other bytes at these places and a checksum that holds.
+    /// Restore a snapshot with other bytes at these places and a valid checksum.
     Forge(Vec<(u16, u8)>),
 }
 
@@ -80,10 +81,10 @@ pub enum Then {
     Nothing,
 }
 
-/// Which of the nasty cases came, to be counted over all runs.
+/// Number of occurrences of each nasty case, over all runs.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
-    /// There was no room.
+    /// A message found no room.
     pub full: u32,
     /// An answer to a call of an earlier turn.
     pub late: u32,
@@ -91,33 +92,33 @@ pub struct Seen {
     pub hidden: u32,
     /// An answer to no call.
     pub orphans: u32,
-    /// A plan was made so.
+    /// A plan was carried out.
     pub compactions: u32,
     /// A result was elided.
     pub elided: u32,
-    /// A note could not stand where a result was to be elided.
+    /// A note was refused as the stand-in of a result.
     pub notes_refused: u32,
     /// A summary took the place of messages.
     pub summaries: u32,
     /// A message was put into fewer bytes.
     pub clamped: u32,
-    /// A forged snapshot was taken.
+    /// A forged snapshot was accepted.
     pub forged: u32,
     /// A forged snapshot was refused.
     pub refused: u32,
 }
 
-/// A history and its list.
+/// A history under test, and the list with the same messages.
 #[derive(Debug, Default)]
 pub struct Pair {
     history: History,
     model: Model,
-    /// The cases that came.
+    /// The nasty cases so far.
     pub seen: Seen,
 }
 
 impl Pair {
-    /// Does the same to both.
+    /// Applies an operation to both.
     ///
     /// # Panics
     /// If they differ.
@@ -164,7 +165,7 @@ impl Pair {
         check(&self.history, &mut self.model);
     }
 
-    /// A push that finds no room changes nothing.
+    /// Pushes a message, and checks that a push without room changes nothing.
     fn push(&mut self, push: impl FnOnce(&mut History) -> Result<Placed, Full>) -> Result<Placed, Full> {
         let before = shown(&self.history);
         let result = push(&mut self.history);

@@ -22,7 +22,7 @@ impl Census {
         *self.0.borrow_mut().entry(name).or_default() += u64::from(holds);
     }
 
-    /// Counts what is nasty in a conversation: once, however often it occurs in it.
+    /// Counts the nasty cases of a conversation: each at most once, however often it occurs.
     pub fn conversation(&self, messages: &[Message]) {
         let (index, placed) = live::index_of(messages);
         let any = |holds: &dyn Fn(&Message) -> bool| messages.iter().any(holds);
@@ -64,8 +64,8 @@ impl Census {
     }
 }
 
-/// Checks `property` on as many cases as `EPITOME_CASES` says (256). Each named case must have occurred at least that
-/// often in a thousand.
+/// Checks `property` on `EPITOME_CASES` cases (256 by default). Each case in `per_mille` must occur at least that often
+/// in a thousand.
 ///
 /// # Panics
 /// If the property fails, with the smallest case found; or if a case was too rare.
@@ -95,8 +95,8 @@ pub fn check<S: Strategy>(
     }
 }
 
-/// Least number of occurrences of each nasty case, in a thousand cases of a property over whole conversations: a third of the number that
-/// was seen.
+/// Least number of occurrences of each nasty case, in a thousand cases of a property over whole conversations: a third
+/// of the number that was seen.
 pub const NASTY: &[(&str, u64)] = &[
     ("abandoned call", 150),
     ("answer apart from its call", 150),
@@ -170,7 +170,7 @@ fn instructed(messages: &[Message]) -> bool {
     messages.iter().skip(user.unwrap_or(messages.len())).any(|message| message.role == Role::System)
 }
 
-/// Whether it is the model's, and begins with the result of a hosted tool.
+/// Whether a message of the model begins with the result of a hosted tool.
 fn continues(message: &Message) -> bool {
     message.role == Role::Assistant
         && matches!(message.parts.first(), Some(Part::Result(_) | Part::Sealed(_)))

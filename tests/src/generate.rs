@@ -1,7 +1,7 @@
 //! Nasty conversations: for properties (shrinking), for fuzzing (from bytes) and in bulk (from a seed).
 //!
 //! All three decode the same small operations, so that a finding of one can be replayed in the others. An operation
-//! refers to what was said before it (an open call, an answered one, the last response id), which makes the nasty cases
+//! refers to earlier messages (an open call, an answered call, the last response id), which makes the nasty cases
 //! frequent: independent random messages would hardly ever pair.
 
 use epitome_core::attribution::{Retention, SourceKind};
@@ -10,7 +10,8 @@ use proptest::prelude::*;
 
 use crate::message::{Message, Part};
 
-/// One utterance, in terms of what was said before: what it is, which of several it refers to, its variant, its size.
+/// One message, relative to earlier messages: its kind, the number of the call or message that it refers to, its
+/// variant and its size.
 pub type Op = [u8; 4];
 
 /// Sizes of the messages of a conversation.
@@ -20,7 +21,7 @@ pub enum Scale {
     Small,
     /// From nothing to thousands.
     Mixed,
-    /// Up to what one amount can hold: groups and sums of them overflow 32 bits.
+    /// Up to the largest size of a message: the sizes of groups and their sums overflow 32 bits.
     Huge,
 }
 
@@ -40,8 +41,8 @@ pub fn scaled_conversation(
     (ops, scale).prop_map(|(ops, scale)| decode(&ops, scale))
 }
 
-/// Conversations whose calls are answered late more often than in their turn: tool uses whose age and whose group's age
-/// are far apart.
+/// Conversations with more late answers than answers in the turn of the call: the age of a tool use and the age of its
+/// group are far apart.
 pub fn late_conversation(messages_max: usize) -> impl Strategy<Value = Vec<Message>> {
     let (user, calls, answers, late, reasons) = (0..36_u8, 56..100_u8, 100..140_u8, 140..160_u8, 190..202_u8);
     let what = prop_oneof![3 => user, 4 => calls, 1 => answers, 6 => late, 1 => reasons, 1 => any::<u8>()];
@@ -90,12 +91,12 @@ pub fn decode(ops: &[Op], scale: Scale) -> Vec<Message> {
     speaker.said
 }
 
-/// Says operations one after another, and remembers what they can refer to.
+/// Turns operations into messages, one after another. Remembers the calls and ids that later operations can refer to.
 #[derive(Debug)]
 struct Speaker {
     scale: Scale,
     said: Vec<Message>,
-    /// Calls without an answer, oldest first, as far as the speaker knows: the rules of pairing may see it otherwise.
+    /// Calls without an answer, oldest first. The list is approximate: the rules of pairing may give another result.
     open: Vec<Waiting>,
     answered: Vec<String>,
     turn: u32,
@@ -161,7 +162,7 @@ impl Speaker {
                 self.open.push(Waiting { id: id.clone(), turn: self.turn });
             }
         }
-        // Some are forgotten, and never answered: long conversations stay quick to make.
+        // Only the newest 64 open calls can be answered later, so that a long conversation is generated quickly.
         self.open.drain(..self.open.len().saturating_sub(64));
         self.said.push(Message::new(role, parts, tokens));
     }
@@ -181,7 +182,7 @@ impl Speaker {
             0..120 => None,
             120..190 => known(0),
             190..205 => known(1),
-            // Longer than what an index holds in place, and different only in the last byte.
+            // Longer than an id that an index stores in place; two such ids differ only in the last byte.
             205..215 => Some(format!("{}{}", "resp_".repeat(10), variant % 2)),
             _ => Some(format!("resp_{}", self.said.len())),
         };
@@ -200,14 +201,14 @@ impl Speaker {
             _ => {}
         }
         for nth in 0..=which % 4 {
-            // Most providers give every call an id of its own; the others are why there are rules.
+            // Most providers give every call a unique id. The rules of pairing exist for the other providers.
             let id = if which % 32 < 20 { self.fresh_id() } else { id(which.wrapping_add(nth * 3)) };
             parts.push(Part::Call(id));
         }
         self.assistant(parts, variant, tokens);
     }
 
-    /// Runs one of the provider's tools: its result stands beside the call, is readable or not, or comes in a message of its own.
+    /// Runs a hosted tool. The result is in the message of the call or in the next message, readable or sealed.
     fn hosted(&mut self, which: u8, variant: u8, tokens: u32) {
         let call = Part::HostedCall(if which % 8 < 3 { format!("search_{which}") } else { id(which) });
         let Part::HostedCall(id) = &call else { return };
@@ -223,7 +224,7 @@ impl Speaker {
         self.assistant(parts, variant, tokens);
     }
 
-    /// Asks for approval, of a call that is made too or of what the provider would do itself.
+    /// Asks for approval: of a call in the same message, or of an action of the provider.
     fn ask(&mut self, which: u8, variant: u8, tokens: u32) {
         let mut parts = vec![Part::Asks(id(which))];
         if variant % 4 < 3 {
@@ -237,7 +238,7 @@ impl Speaker {
         self.push(role, vec![Part::Approves(id)], tokens);
     }
 
-    /// Approves what was asked for, now or long ago; or asks, if nothing was.
+    /// Answers one of the latest three requests for approval. Without a request, asks for approval.
     fn approve_one(&mut self, which: u8, variant: u8, tokens: u32) {
         let asked = self.said.iter().rev().flat_map(|message| &message.parts).filter_map(|part| match part {
             Part::Asks(id) => Some(id.clone()),
@@ -325,7 +326,7 @@ impl Speaker {
         }
     }
 
-    /// A message that no wire reader should pass on: a result beside the user's words, or in instructions.
+    /// A message that no wire reader should produce: a result beside a text of the user, or in instructions.
     fn breach(&mut self, which: u8, variant: u8, tokens: u32) {
         let id = self.open.last().map_or_else(|| id(which), |open| open.id.clone());
         let role = if which.is_multiple_of(3) { Role::System } else { Role::User };
@@ -363,6 +364,6 @@ fn role(which: u8) -> Role {
 fn text(variant: u8) -> Part {
     let text = ["Fine.", "", "请看第三章。", "👩‍👩‍👧‍👦 ok 🙂", "ein\0 \u{202e}txt", "<|endoftext|>"];
     let text = text[usize::from(variant) % text.len()];
-    // Long enough to have a row of its own, if it also counts so much.
+    // Long enough for a row of its own in the index, if its size in tokens is also large enough.
     Part::Text(if variant % 5 == 4 { text.repeat(600) } else { text.into() })
 }

@@ -1,6 +1,6 @@
-//! Invariants of every plan, whatever the strategy: section by section of the design's list of invariants.
+//! Invariants of every plan of every strategy, in the order of the design's list of invariants.
 //!
-//! Each check looks at a plan as data, so that a broken plan can be shown to it: `tests/mutants.rs` does.
+//! Each check takes a plan as data. Therefore `tests/mutants.rs` can pass broken plans to it.
 
 use epitome_core::attribution::{Retention, SourceKind};
 use epitome_core::message::Role;
@@ -12,7 +12,7 @@ use crate::naive::{Group, Naive, Planned, Protected, Request, begins_turn, claim
 use crate::scenario::Scenario;
 use crate::strategy::TestStrategy;
 
-/// A plan, and what it was made from.
+/// A plan, and the input that it was made from.
 #[derive(Debug, Clone)]
 pub struct Subject<'a> {
     /// Messages, budget, pass and strategy.
@@ -27,10 +27,10 @@ pub struct Subject<'a> {
     pub plan: Planned,
 }
 
-/// Says what is wrong.
+/// A check of a plan. Its error describes the violation.
 pub type Check = fn(&Subject<'_>) -> Result<(), String>;
 
-/// All checks, with the numbers of the invariants that they are about.
+/// All checks, with the numbers of their invariants.
 pub const ALL: &[(&str, Check)] = &[
     ("1 pairing", pairing),
     ("1 repaired", is_legal_once_repaired),
@@ -64,7 +64,7 @@ impl<'a> Subject<'a> {
     /// The first check that fails.
     ///
     /// # Errors
-    /// Its name, and what it says.
+    /// The name and the error of this check.
     pub fn check(&self) -> Result<(), String> {
         ALL.iter().try_for_each(|(name, check)| check(self).map_err(|why| format!("{name}: {why}")))
     }
@@ -163,7 +163,8 @@ fn order(subject: &Subject<'_>) -> Result<(), String> {
     ensure(kept == subject.plan.projection, || format!("{:?}", subject.plan.projection))
 }
 
-/// Results are cut only where what is protected does not fit, and not to nothing.
+/// Open work stays. Its results are cut only if the protected groups do not fit, and to no less than
+/// `ELIDED_TOKENS_MAX`.
 fn open_work(subject: &Subject<'_>) -> Result<(), String> {
     let Request { budget, strategy, .. } = &subject.scenario.request;
     let protected = Protected::new(&subject.naive, &subject.groups, strategy);
@@ -183,8 +184,8 @@ fn open_work(subject: &Subject<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// A step brings the request of its turn, or a summary that covers it. Where the request was hidden before, the summary in front of the
-/// step covers it, which goes only where the newest steps do not fit.
+/// With each step the plan keeps the request of its turn, or makes a summary that covers the request. If an earlier
+/// compaction hid the request, the summary before the step stays: it is dropped only if the newest steps do not fit.
 fn requests(subject: &Subject<'_>) -> Result<(), String> {
     let shown = |group: &Group| {
         let covers = |(covered, _): &(Vec<usize>, u32)| covered.contains(&group.members[0]);
@@ -210,8 +211,9 @@ fn requests(subject: &Subject<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// The reasoning of the current turn stays. Where the target binds reasoning, all old reasoning goes or none; where the target wants it
-/// back, none goes.
+/// The reasoning of the current turn stays. If the target binds reasoning (Anthropic), all old reasoning goes or none.
+/// If the target requires reasoning in later requests, it stays: all of it for OpenAI Responses, that beside calls for
+/// DeepSeek.
 fn reasoning(subject: &Subject<'_>) -> Result<(), String> {
     let messages = &subject.scenario.messages;
     let gone =
@@ -257,8 +259,8 @@ fn shortened(subject: &Subject<'_>) -> Result<(), String> {
     ensure(grown.is_none(), || format!("{grown:?} is not smaller"))
 }
 
-/// No violation that the request did not have before. That a call has no result is one violation, whether the request
-/// ends with it or goes on.
+/// A plan adds no violation to a request. A call without a result is the same violation at the end of the request and
+/// before it.
 fn legality(subject: &Subject<'_>) -> Result<(), String> {
     let whole: Vec<Message> =
         subject.before.iter().map(|at| subject.scenario.messages[*at].clone()).collect();
@@ -287,7 +289,7 @@ fn user_message(subject: &Subject<'_>) -> Result<(), String> {
     ensure(!had || has, || "no user message".to_owned())
 }
 
-/// The instructions of the caller stay; with `preserve_system(false)` only those that stand first.
+/// The instructions of the caller stay; with `preserve_system(false)` only those at the beginning.
 fn instructions(subject: &Subject<'_>) -> Result<(), String> {
     let all = subject.scenario.request.strategy.protection().system;
     let visible = subject.groups.iter().filter(|group| group.kind != GroupKind::Orphan);
@@ -299,7 +301,7 @@ fn instructions(subject: &Subject<'_>) -> Result<(), String> {
     subject.all_held(|group| of_caller(group) && (all || visible[..leading].contains(&group)))
 }
 
-/// The first user message, if it is preserved, and the last one.
+/// The last user message stays, and the first one if the strategy preserves it.
 fn task(subject: &Subject<'_>) -> Result<(), String> {
     let mut users =
         (0..subject.scenario.messages.len()).filter(|at| begins_turn(&subject.scenario.messages[*at]));
@@ -310,9 +312,9 @@ fn task(subject: &Subject<'_>) -> Result<(), String> {
     ensure(kept, || format!("{first:?} or {last:?} is lost"))
 }
 
-/// Each replaces whole groups marked so, at least one of them no summary, of more than it may have itself; a ledger, which stands for all
-/// that goes, counts that too. What every such group says is in one. None nests: no summary stands next to what is replaced, but for one
-/// that may not be touched.
+/// Summaries replace exactly the groups with the verdict `R`, as a whole. At least one group of each summary is no
+/// summary, and these groups are larger than the allowance. A ledger also counts all groups that are hidden or
+/// shortened. Summaries never nest: no earlier summary stands next to a replaced group, unless it is pinned.
 fn summaries(subject: &Subject<'_>) -> Result<(), String> {
     let groups: Vec<(&Group, char)> = subject.groups.iter().zip(subject.plan.verdicts.chars()).collect();
     let covered = subject.plan.summaries.iter().flat_map(|(covered, _)| covered);
@@ -346,7 +348,7 @@ fn summaries(subject: &Subject<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Tokens that a plan hides and shortens.
+/// Tokens that a plan removes: hidden groups, and the difference of each shortened part.
 fn gone(subject: &Subject<'_>) -> u64 {
     let hidden =
         subject.groups.iter().zip(subject.plan.verdicts.chars()).filter(|(_, letter)| *letter == 'D');
@@ -376,7 +378,7 @@ fn pins(subject: &Subject<'_>) -> Result<(), String> {
     subject.all_held(|group| group.members.iter().any(pinned))
 }
 
-/// The size that a plan states is that of its request.
+/// The size that a plan states is the counted size of its request.
 fn tokens(subject: &Subject<'_>) -> Result<(), String> {
     let size = |at: usize, part: usize| u64::from(subject.scenario.messages[at].part_size(part).0);
     let freed = subject
@@ -390,7 +392,8 @@ fn tokens(subject: &Subject<'_>) -> Result<(), String> {
     ensure(counted == subject.plan.tokens_after, || format!("{counted}, not {}", subject.plan.tokens_after))
 }
 
-/// The protected is in every plan. What goes all the way fits, and reaches every goal that is not under the floor.
+/// The size after a plan is at least the hard floor. After a strategy that goes all the way, the request fits, and
+/// meets each goal that is not below the floor.
 fn floors(subject: &Subject<'_>) -> Result<(), String> {
     let (hard, soft) = subject.plan.floors;
     let (budget, after) = (subject.scenario.request.budget, subject.plan.tokens_after);
@@ -404,7 +407,7 @@ fn floors(subject: &Subject<'_>) -> Result<(), String> {
 }
 
 impl Subject<'_> {
-    /// A fresh count. What a group has over the largest amount is not counted: an index cannot hold it.
+    /// Counts from scratch. A group counts at most the largest amount, because an index cannot hold more.
     fn tokens_of(&self, projection: &[usize]) -> u64 {
         let held = |group: &&Group| group.members.iter().all(|at| projection.contains(at));
         self.groups.iter().filter(held).map(|group| self.naive.tokens(group)).sum()

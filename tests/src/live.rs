@@ -1,4 +1,4 @@
-//! The code under test, made comparable: what an index and a plan say, as plain values.
+//! The code under test in comparable form: the content of an index and of a plan, as plain values.
 
 use epitome_core::message::PartView;
 use epitome_core::{
@@ -40,7 +40,7 @@ pub struct GroupFacts {
     pub marks: (bool, bool, bool),
 }
 
-/// The conversation on the heap, and where each message was put.
+/// An index of the conversation on the heap, and the place of each message.
 ///
 /// # Panics
 /// Never: the heap has room.
@@ -63,7 +63,7 @@ pub fn push<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>>(
     index.push_with_parts(message, message.size(), |at, _| message.part_size(at as usize))
 }
 
-/// Pushes messages until one finds no room; says how many were pushed.
+/// Pushes messages until one finds no room. Returns the number of pushed messages.
 pub fn push_while_room<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>>(
     index: &mut IndexBuf<S, C, P>,
     messages: &[Message],
@@ -84,7 +84,7 @@ pub fn groups(index: Index<'_>) -> Vec<GroupFacts> {
     facts.collect()
 }
 
-/// All that an index and its memory for calls say.
+/// The whole content of an index and of its memory for calls, as text.
 #[must_use]
 pub fn everything<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>>(index: &IndexBuf<S, C, P>) -> String {
     let view = index.view();
@@ -98,7 +98,7 @@ pub fn everything<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>>(index: &Inde
 pub fn plan(index: Index<'_>, request: &Request) -> naive::Outcome {
     let Request { budget, pass, strategy } = request;
     let mut planner = Planner::new();
-    // What an earlier plan has left in the memory is nothing to the next.
+    // An earlier plan in the same memory must not influence the next one.
     let _ = planner.plan(index, budget, *pass, &TestStrategy::Digest { keep: 0, chars: 4_096 });
     match planner.plan(index, budget, *pass, strategy) {
         Ok(Outcome::Unchanged(why)) => naive::Outcome::Unchanged(why.as_str()),
@@ -123,7 +123,7 @@ pub fn plan(index: Index<'_>, request: &Request) -> naive::Outcome {
     }
 }
 
-/// Message, place in it and size at most of each shortened part.
+/// Message, place in it, and maximum size of each shortened part.
 fn shortened(plan: &Plan<'_>) -> Vec<(usize, usize, u32)> {
     let left = |verdict| match verdict {
         PartVerdict::Keep => unreachable!("a kept part is not shortened"),
@@ -135,7 +135,7 @@ fn shortened(plan: &Plan<'_>) -> Vec<(usize, usize, u32)> {
     parts.map(|(part, verdict)| (part.position() as usize, part.ordinal() as usize, left(verdict))).collect()
 }
 
-/// Whether a group has the highest amount, which stands for all that is higher.
+/// Whether a group has the highest amount, which also stands for all larger sizes.
 #[must_use]
 pub fn is_any_full(index: Index<'_>) -> bool {
     index.groups().any(|group| group.tokens() == Tokens::MAX)
@@ -147,7 +147,8 @@ pub fn violations(profile: Profile, messages: &[Message]) -> Vec<(u32, Violation
     violations_with::<OpenCallTree>(profile, messages)
 }
 
-/// The violations of a request that differs from the request that the provider has seen before, from the message at `edit` on.
+/// The violations of a request. From the message at `edit` on, it differs from the request that the provider saw
+/// before.
 ///
 /// # Panics
 /// Never: a tree has room.
@@ -188,11 +189,11 @@ pub fn flat(ranges: impl Iterator<Item = core::ops::Range<u32>>) -> Vec<usize> {
     ranges.flatten().map(|at| at as usize).collect()
 }
 
-/// An index of the messages at `visible` (ascending), from the facts that were stored when they were appended. Of the
-/// calls without an answer, those of the other messages are remembered as hidden.
+/// Restores an index of the messages at `visible` (ascending) from the facts that their appends stored. Unanswered
+/// calls of all other messages are restored as hidden calls.
 ///
 /// # Errors
-/// What [`IndexBuf::restore`] says.
+/// The errors of [`IndexBuf::restore`].
 ///
 /// # Panics
 /// If there is no room for the hidden calls.
@@ -203,7 +204,7 @@ pub fn restored<S: Table<Span> + Default, C: OpenCalls + Default, P: Table<PartS
     visible: &[usize],
 ) -> Result<IndexBuf<S, C, P>, RestoreError> {
     let mut index = empty::<S, C, P>();
-    // A summary stands at the number of the first message that it replaces.
+    // A summary has the number of the first message that it replaces.
     let is_visible = |anchor: Seq| {
         let at = usize::try_from(anchor.0).unwrap();
         visible.contains(&at) && !messages[at].is_summary()

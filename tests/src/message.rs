@@ -20,7 +20,7 @@ pub struct Message {
     pub response: Option<String>,
     /// The kind of the component that added it.
     pub source: SourceKind,
-    /// The time that it must stay.
+    /// Its retention: normal, pinned or ephemeral.
     pub retention: Retention,
     /// Its size.
     pub tokens: u32,
@@ -39,9 +39,9 @@ pub enum Part {
     Item,
     /// Reasoning with a signature over all that precedes it.
     Signed,
-    /// The content that a provider's compaction left.
+    /// The compaction item of a provider.
     Compacted,
-    /// Something that this version does not know.
+    /// A part of an unknown kind.
     Unknown,
     /// A call that the caller runs.
     Call(String),
@@ -87,7 +87,7 @@ impl Message {
         Self::new(Role::Assistant, said, tokens).with_source(SourceKind::Compaction)
     }
 
-    /// Whether it is what a compaction left, and asks for nothing.
+    /// Whether it comes from a compaction, and has no call or request for approval that awaits an answer.
     #[must_use]
     pub fn is_summary(&self) -> bool {
         self.source == SourceKind::Compaction && self.awaited().is_empty()
@@ -99,7 +99,8 @@ impl Message {
         Tokens(self.tokens)
     }
 
-    /// The size of the part at `ordinal`: made up, the same for all until one is shortened. What is left is framing.
+    /// The size of the part at `ordinal`: the same for all parts until one is shortened. The remainder of the message
+    /// is framing.
     #[must_use]
     pub fn part_size(&self, ordinal: usize) -> Tokens {
         let parts = u32::try_from(self.parts.len()).unwrap_or(u32::MAX);
@@ -107,7 +108,7 @@ impl Message {
         Tokens(self.sizes.as_ref().map_or(even, |sizes| sizes[ordinal]))
     }
 
-    /// Lets a note of this size stand in the place of a part; reasoning goes without one.
+    /// Puts a note of this size in the place of a part. Without a note, removes the part (reasoning).
     ///
     /// # Panics
     /// If it has no such part.
@@ -151,7 +152,7 @@ impl Message {
 }
 
 impl Part {
-    /// Whether it is what the model thought.
+    /// Whether it is reasoning of the model.
     #[must_use]
     pub const fn is_reasoning(&self) -> bool {
         matches!(self, Self::Reasoning(_) | Self::Item | Self::Signed)
@@ -214,7 +215,7 @@ impl Parts for Message {
                 Part::Result(id) => PartView::ToolResult(ToolResultView::new(id, &Text("done"))),
                 Part::Sealed(id) => PartView::ToolResult(ToolResultView::new(id, &Encrypted)),
                 Part::Image => PartView::Media(MediaView::new(MediaKind::Image, "image/png")),
-                // Often the id of a call too, which must not matter.
+                // The id is often also the id of a call, which must not matter.
                 Part::Asks(id) => PartView::ApprovalRequest(ApprovalView::new(id, "")),
                 Part::Approves(id) => {
                     PartView::ApprovalResponse(ApprovalAnswerView::new(ApprovalView::new(id, ""), true))
@@ -250,7 +251,7 @@ impl MessageView for Message {
     }
 }
 
-/// The request that `repairs` describe, written out.
+/// Carries out `repairs`, and returns the request.
 #[must_use]
 pub fn repaired(messages: &[Message], repairs: &[Repair]) -> Vec<Message> {
     let mut out: Vec<Message> = Vec::new();

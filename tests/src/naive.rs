@@ -1,7 +1,7 @@
 //! The naive twin: quadratic, obviously right, and sharing only the message type with the code that it checks.
 //!
-//! Everything is computed anew from the list of messages, by the words of the design: four rules of grouping, drop the
-//! oldest and add up again, results after their call.
+//! Everything is computed from the list of messages each time, as the design describes it: four rules of grouping, drop
+//! the oldest and add up again, results after their call.
 
 mod join;
 mod legal;
@@ -41,7 +41,7 @@ pub struct Naive<'a> {
 pub struct Call {
     /// The message.
     pub message: usize,
-    /// Its place among what the message awaits.
+    /// Its place among the calls and requests of the message.
     pub nth: usize,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Naive<'a> {
         }
         if let Some(previous) = at.checked_sub(1).filter(|previous| is_model(&self.messages[*previous])) {
             let before = &self.messages[previous];
-            // A call of the provider without its result, and a result without its call: it paused in between.
+            // A hosted call without its result, and then a result without its call: the model paused in between.
             if surplus(before) > 0 && surplus(message) < 0 {
                 return Some(previous);
             }
@@ -125,7 +125,7 @@ impl<'a> Naive<'a> {
         calls.filter(|call| !self.answers.contains(&Some(*call))).collect()
     }
 
-    /// The answer that a call or request awaits.
+    /// The kind and the id of the answer that a call or request awaits.
     #[must_use]
     pub fn awaited(&self, call: Call) -> (OpenKind, &str) {
         self.messages[call.message].awaited()[call.nth]
@@ -185,7 +185,7 @@ impl<'a> Naive<'a> {
         group.turn == self.turn && self.is_unanswered(group)
     }
 
-    /// Whether nothing but the model's reasoning is in a message.
+    /// Whether a message has only reasoning.
     #[must_use]
     pub fn only_reasons(&self, message: usize) -> bool {
         self.messages[message].parts.iter().all(Part::is_reasoning)
@@ -197,8 +197,8 @@ impl<'a> Naive<'a> {
         group.members.iter().any(|at| self.messages[*at].retention == Retention::Pinned)
     }
 
-    /// The messages of these groups (by first message) in the order of a request: as in the log, but an answer that does
-    /// not stand in one run of its group with its call comes directly after the run of its call.
+    /// The messages of these groups (by first message) in the order of a request: as in the log, but an answer that
+    /// does not stand in one run of its group with its call comes directly after the run of its call.
     #[must_use]
     pub fn projection(&self, keep: &dyn Fn(usize) -> bool) -> Vec<usize> {
         let in_place: Vec<bool> = (0..self.messages.len()).map(|at| self.is_in_place(at)).collect();
@@ -244,7 +244,7 @@ impl<'a> Naive<'a> {
     }
 }
 
-/// Whether a message answers something, or claims to.
+/// Whether a message answers a call or a request for approval, or claims to.
 #[must_use]
 pub fn claims_to_answer(message: &Message) -> bool {
     message.role == Role::Tool || answers(message).is_some()
@@ -256,7 +256,7 @@ pub fn is_answer(message: &Message) -> bool {
     message.role == Role::Tool || answer_id(message).is_some()
 }
 
-/// Whether a turn begins with a message: the caller's user says something.
+/// Whether a message begins a turn: it is a user message of the caller with content, and no answer.
 #[must_use]
 pub fn begins_turn(message: &Message) -> bool {
     let speaks = message.parts.iter().any(|part| matches!(part, Part::Text(_) | Part::Image | Part::Unknown));
@@ -274,7 +274,7 @@ pub fn answers(message: &Message) -> Option<(OpenKind, &str)> {
     })
 }
 
-/// Which id a message answers: a result stands in a tool's message or a user's.
+/// The id of the call that a message answers. Only messages of tools and users can have results.
 #[must_use]
 pub fn answer_id(message: &Message) -> Option<&str> {
     let may_answer = matches!(message.role, Role::Tool | Role::User);
@@ -288,7 +288,7 @@ fn is_model(message: &Message) -> bool {
     message.role == Role::Assistant && message.source != SourceKind::Compaction
 }
 
-/// The surplus of the provider's calls over the results in a message of the model.
+/// The number of hosted calls less the number of results, in a message of the model.
 fn surplus(message: &Message) -> i32 {
     let of = |part: &Part| match part {
         Part::HostedCall(_) => 1,

@@ -1,22 +1,25 @@
 //! Conversations in a compact notation, one message a line: `a 20 c1 c2 response=r1`.
 //!
-//! First who speaks (`s` system, `d` developer, `u` user, `a` assistant, `t` tool), then the tokens, then words:
-//! ids of calls (of `a`) or of the call that is answered (of others), and flags. Text is there where nothing else is.
-//! - ids: `""` is the empty one, and `x*65` an `x` 65 times
-//! - `pin`, `ephemeral`; `context`, `history`, `summary`: where it comes from; `response=ID`
-//! - `reasoning`, `item` (reasoning with an id), `signed` (with a signature), `compacted` (what a provider's compaction
-//!   left), `unknown`, `hosted=ID` (a hosted call and its result), `ran=ID` (such a call alone), `gave=ID` (such a result alone),
-//!   `sealed=ID` (the same, encrypted), `asks=ID`, `approves=ID`, `image`, `text`, `text=WORD`: a part; `empty`: no part at all
+//! A line begins with the role (`s` system, `d` developer, `u` user, `a` assistant, `t` tool) and the size in tokens.
+//! Words follow: the ids of calls (`a`) or of the answered call (other roles), and flags. A message without other parts
+//! gets a text.
+//! - ids: `""` is the empty id, and `x*65` an `x` 65 times
+//! - `pin`, `ephemeral`: the retention; `context`, `history`, `summary`: the source; `response=ID`
+//! - a part: `reasoning`, `item` (reasoning with an id), `signed` (reasoning with a signature), `compacted` (the
+//!   compaction item of a provider), `unknown`, `hosted=ID` (a hosted call and its result), `ran=ID` (such a call
+//!   alone), `gave=ID` (such a result alone), `sealed=ID` (such a result, encrypted), `asks=ID`, `approves=ID`,
+//!   `image`, `text`, `text=WORD`
+//! - `empty`: no part at all
 
 use epitome_core::attribution::{Retention, SourceKind};
 use epitome_core::message::Role;
 
 use crate::message::{Message, Part};
 
-/// The messages that `text` says.
+/// Parses the messages of `text`.
 ///
 /// # Errors
-/// The line that says none.
+/// The first line that is not a message.
 pub fn parse(text: &str) -> Result<Vec<Message>, String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.map(|line| message(line).ok_or_else(|| format!("not a message: {line}"))).collect()

@@ -1,4 +1,4 @@
-//! A conversation, a budget that bites, and a strategy.
+//! A conversation, a tight budget, and a strategy.
 
 use epitome_compactors::{Strength, Window};
 use epitome_core::attribution::Retention;
@@ -27,8 +27,8 @@ pub fn scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
         .prop_map(|(messages, figures, strategy)| Scenario::new(messages, figures, strategy))
 }
 
-/// Scenarios that clear tool results, often after reasoning that binds what follows it, and then truncate, with many late
-/// answers.
+/// Scenarios that clear tool results and then truncate, with many late answers. Half of them first clear the reasoning
+/// of a target that binds it.
 pub fn late_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
     let bound = (0..3_u32).prop_map(|keep| TestStrategy::Reasoning { target: Profile::Anthropic, keep });
     let stages = (bound, any::<bool>(), clear(), truncate()).prop_map(|(bound, reasons, clear, truncate)| {
@@ -36,14 +36,14 @@ pub fn late_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
     });
     (generate::late_conversation(messages_max), any::<[u8; 5]>(), stages).prop_map(
         |(messages, mut figures, stages)| {
-            // With a goal: without one truncation takes its share each time.
+            // Always with a goal: without one, truncation drops its share in each pass.
             figures[2] ^= u8::from(figures[2].is_multiple_of(5));
             Scenario::new(messages, figures, TestStrategy::Pipeline(stages))
         },
     )
 }
 
-/// Scenarios in which summaries are asked for, of spans that are large enough for them, at times after others were shortened.
+/// Scenarios with the strategy that summarizes spans that are large enough, at times after tool results were cleared.
 pub fn summarizing_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
     let max = prop_oneof![3 => Just(4_000), 1 => 30..200_u32];
     let users = prop_oneof![1 => Just(0_u32), 2 => Just(20), 1 => 1..60_u32];
@@ -60,8 +60,8 @@ pub fn summarizing_scenario(messages_max: usize) -> impl Strategy<Value = Scenar
     )
 }
 
-/// Scenarios with a ledger behind a stage that takes something, of conversations that were compacted before at times; and such
-/// with the clearing of media alone.
+/// Scenarios with a ledger after a stage that drops or clears, and scenarios that only clear media. Some of the
+/// conversations were compacted before.
 pub fn ledger_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
     let media = || (0..4_u32).prop_map(|keep| TestStrategy::Media { keep });
     let first = prop_oneof![3 => Just(TestStrategy::Newest), 1 => truncate(), 1 => clear(), 1 => media()];
@@ -73,7 +73,7 @@ pub fn ledger_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
         .prop_map(|(messages, figures, strategy)| Scenario::new(messages, figures, strategy))
 }
 
-/// Scenarios with calls of any size, mostly larger than an excerpt, in a walk from the newest group on toward a goal.
+/// Scenarios with calls of any size, mostly larger than an excerpt, and truncation from the newest group on to a goal.
 pub fn writing_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
     let sizes = prop::collection::vec(prop_oneof![0..300_u32, 300..6_000_u32], messages_max);
     let strategy = prop_oneof![
@@ -93,8 +93,8 @@ pub fn writing_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> 
     )
 }
 
-/// Scenarios whose last step has results of any size, mostly more than the window holds: nothing but a cut makes them fit. It
-/// waits for one of its answers at times, or a pin holds it.
+/// Scenarios whose last step has results of any size, mostly larger than the window: only a cut makes them fit. At
+/// times one call of the step has no answer, or the step is pinned.
 pub fn crowded_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> {
     let results = prop::collection::vec(prop_oneof![0..2_000_u32, 0..60_000_u32], 1..5);
     let last = (results, 0..8_u8, 0..8_u8);
@@ -114,15 +114,15 @@ pub fn crowded_scenario(messages_max: usize) -> impl Strategy<Value = Scenario> 
                     .take(answered)
                     .map(|(id, tokens)| Message::new(Role::Tool, vec![Part::Result(id)], tokens)),
             );
-            // A share of all that is said.
+            // The limit is a share of the size of the conversation.
             figures[0] &= !3;
             Scenario::new(messages, figures, strategy)
         },
     )
 }
 
-/// Scenarios with two stages, toward a goal that is seldom met; and the numbers of the stages, of [`KINDS`] each. There are
-/// none that a pipeline may not have in this order.
+/// Scenarios with two stages and a goal that is seldom met, and the numbers of the kinds of the stages (below
+/// [`KINDS`]). A pipeline accepts each pair in its order.
 pub fn pair_scenario(messages_max: usize) -> impl Strategy<Value = (Scenario, [usize; 2])> {
     (0..KINDS, 0..KINDS)
         .prop_flat_map(|(first, second)| (kind(first), kind(second), Just([first, second])))
@@ -132,7 +132,7 @@ pub fn pair_scenario(messages_max: usize) -> impl Strategy<Value = (Scenario, [u
         .prop_flat_map(move |(first, second, kinds)| {
             (generate::conversation(messages_max), any::<[u8; 5]>()).prop_map(
                 move |(messages, mut figures)| {
-                    // With a goal, and that a low one.
+                    // Always with a goal, and a low one.
                     figures[2] /= 3;
                     figures[2] ^= u8::from(figures[2].is_multiple_of(5));
                     let stages = vec![first.clone(), second.clone()];
@@ -145,7 +145,7 @@ pub fn pair_scenario(messages_max: usize) -> impl Strategy<Value = (Scenario, [u
 /// Number of kinds of stages.
 pub const KINDS: usize = 13;
 
-/// The kinds that replace.
+/// The kinds of stages that replace groups.
 pub const REPLACING: core::ops::Range<usize> = 10..KINDS;
 
 /// A stage of this kind with any parameters.
@@ -167,7 +167,7 @@ fn kind(kind: usize) -> BoxedStrategy<TestStrategy> {
     }
 }
 
-/// Scenarios, and what is said after the plan.
+/// Scenarios, and the messages that follow after the plan.
 pub fn continued(messages_max: usize) -> impl Strategy<Value = (Scenario, Vec<Message>)> {
     (generate::conversation(messages_max), any::<u8>(), any::<[u8; 5]>(), strategy()).prop_map(
         |(mut messages, cut, figures, strategy)| {
@@ -178,7 +178,7 @@ pub fn continued(messages_max: usize) -> impl Strategy<Value = (Scenario, Vec<Me
 }
 
 impl Scenario {
-    /// A budget whose figures are shares of the size of the conversation: mostly under it.
+    /// Creates a scenario from figures: they give the budget as shares of the size of the conversation.
     #[must_use]
     pub fn new(
         messages: Vec<Message>,
@@ -187,7 +187,7 @@ impl Scenario {
     ) -> Self {
         let total: u64 = messages.iter().map(|message| u64::from(message.tokens)).sum();
         let share = |amount: u64, share: u8| amount * u64::from(share) / 256;
-        // One conversation in four may be a little too large for its window; the others have room for what is protected.
+        // One conversation in four may be too large for its window; the others have room for all protected messages.
         let limit = (share(total, limit) + if limit.is_multiple_of(4) { 0 } else { total }).max(1);
         let trigger = (limit - share(limit, trigger) / 2).max(1);
         let goal = (!goal.is_multiple_of(5)).then_some(share(trigger, goal));
@@ -291,7 +291,7 @@ fn exchanges() -> impl Strategy<Value = TestStrategy> {
     (0..4_u32).prop_map(|keep| TestStrategy::Exchanges { keep })
 }
 
-/// Mostly with room for a short one: small conversations have small exchanges.
+/// Mostly with room for a short digest: small conversations have small exchanges.
 fn digest() -> impl Strategy<Value = TestStrategy> {
     (0..4_u32, 200..900_u32).prop_map(|(keep, chars)| TestStrategy::Digest { keep, chars })
 }

@@ -1,4 +1,4 @@
-//! Scripts of verdicts, tried one after another on a draft and on its naive twin.
+//! Scripts of verdicts, which are tried one after another on a draft and on its naive twin.
 
 use core::cell::RefCell;
 
@@ -12,11 +12,11 @@ use crate::live;
 use crate::message::Message;
 use crate::naive::{Attempt, Naive, NaiveDraft};
 
-/// Tries one verdict after the other, and notes what the draft says.
+/// Strategy that tries one verdict after the other, and records the result of each.
 #[derive(Debug)]
 pub struct Script<'s> {
     attempts: &'s [Attempt],
-    /// The draft's answer to each.
+    /// The result of each attempt on the draft.
     pub said: RefCell<Vec<Result<(), Refusal>>>,
     tokens: RefCell<Vec<u64>>,
 }
@@ -71,10 +71,10 @@ impl Strategy for Script<'_> {
     }
 }
 
-/// One attempt: what, on which, a choice, an amount.
+/// An encoded attempt: its kind, the number of the group or part, a choice, an amount.
 pub type Figures = (u8, u8, u8, u16);
 
-/// The attempts that figures stand for.
+/// Decodes the attempts.
 #[must_use]
 pub fn attempts(figures: &[Figures], draft: &NaiveDraft<'_>) -> Vec<Attempt> {
     let (groups, parts) = (draft.groups.len(), draft.parts.len());
@@ -84,7 +84,7 @@ pub fn attempts(figures: &[Figures], draft: &NaiveDraft<'_>) -> Vec<Attempt> {
         match (what % 8, part) {
             (0, _) => Attempt::Drop(group),
             (1..=3, Some(part)) => {
-                // The largest that a cell holds, and the first that it does not.
+                // Among others the largest allowance that a cell holds, and the next larger one.
                 let most = ELIDED_TOKENS_MAX.0;
                 Attempt::Elide(part, [0, 1, 9, most, most + 1, amount][usize::from(*other) % 6])
             }
@@ -94,7 +94,7 @@ pub fn attempts(figures: &[Figures], draft: &NaiveDraft<'_>) -> Vec<Attempt> {
             }
             _ => {
                 let end = (group + usize::from(*other) % 6).min(groups - 1);
-                // Now and then from its end to its beginning.
+                // At times from the end of a span to its beginning.
                 let (first, last) = if *other >= 250 { (end, group) } else { (group, end) };
                 match what % 8 {
                     7 => Attempt::Record(first, last, amount % 64),
@@ -103,15 +103,15 @@ pub fn attempts(figures: &[Figures], draft: &NaiveDraft<'_>) -> Vec<Attempt> {
             }
         }
     };
-    // Nothing was said at all, now and then.
+    // An empty conversation has no groups.
     figures.iter().filter(|_| groups > 0).map(one).collect()
 }
 
-/// Is told of an attempt, its answer, and the verdicts before it.
+/// Callback with an attempt, its result, and the verdicts before it.
 pub type Noted<'n> = &'n mut dyn FnMut(Attempt, Result<(), Refusal>, &str);
 
-/// Tries a script on a draft and on the twin: each verdict has the same answer, and the plan that comes of it says what it
-/// costs. `noted` is told of each attempt, its answer, and the verdicts before it. Says whether summaries were joined.
+/// Tries a script on a draft and on its twin. Each attempt has the same result, and the plan states its correct size.
+/// Calls `noted` after each attempt. Returns whether summaries were joined.
 ///
 /// # Errors
 /// The first difference.
@@ -163,7 +163,7 @@ pub fn compare_attempts(
     Ok(joined)
 }
 
-/// The rows of an index are those of the twin, and lead to their groups.
+/// The parts in an index are the parts of the twin, and each leads to its group.
 fn compare_parts(view: Index<'_>, twin: &NaiveDraft<'_>) -> Result<(), String> {
     let seen = view.parts().map(|part| (part.position(), part.ordinal(), part.kind(), part.tokens().0));
     let expected = twin.parts.iter().map(|p| (p.message as u32, p.ordinal as u32, p.kind, p.tokens));
@@ -182,7 +182,7 @@ fn compare_parts(view: Index<'_>, twin: &NaiveDraft<'_>) -> Result<(), String> {
 /// The plan of a script, if it changes something.
 ///
 /// # Panics
-/// If there is none for another reason.
+/// If planning fails.
 pub fn planned<'a>(
     view: Index<'a>,
     script: &Script<'_>,
@@ -198,7 +198,8 @@ pub fn planned<'a>(
     }
 }
 
-/// A filled plan says what a count of its result from scratch says, and is refused when something is missing or large.
+/// The size of a filled plan equals a count of its result from scratch. A plan is not filled if a stand-in is missing
+/// or too large.
 fn is_honest(plan: &Plan<'_>, messages: &[Message], twin: &NaiveDraft<'_>) -> Result<(), String> {
     let smallest = |kind: PartKind| {
         let of_kind = plan.shortened().filter(|(part, _)| part.kind() == kind);
@@ -228,7 +229,8 @@ fn is_honest(plan: &Plan<'_>, messages: &[Message], twin: &NaiveDraft<'_>) -> Re
     refuses(plan, stand_ins, &summaries, &clamps)
 }
 
-/// With a note for each elided part, all is as with notes by kind, and each stands in its own place.
+/// With a note for each elided part, the size is correct and each note is in the place of its own part. A note too many
+/// or a missing note is refused.
 fn has_own_notes(
     plan: &Plan<'_>,
     all: StandIns<'_>,
@@ -275,7 +277,7 @@ fn refuses(
         let missing = plan.fill(all.with_summaries(rest));
         ensure(missing == Err(FillError::Missing(Gap::Summary(number))), "a missing summary")?;
         let allowance = plan.summaries().last().unwrap().allowance;
-        // No amount is more than the largest, which two joined ones come to.
+        // Two joined summaries can have the largest amount: there is no larger one.
         if let Some(over) = allowance.0.checked_add(1) {
             let mut large = summaries.to_vec();
             large[rest.len()] = StandIn::new(last.text, Tokens(over));

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::summarize::Summarize;
 
-/// A strategy with its parameters. Its text is that of [`StrategySpec`], which also makes the strategy.
+/// A strategy with its parameters. Its text has the form of [`StrategySpec`], which also creates the strategy.
 ///
 /// One stage has no counterpart there: `fixed-summary:preserve-recent=3:tokens=20`, a summary of a fixed size.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,8 @@ pub enum TestStrategy {
     Salience {
         /// The number of the newest turns that come first.
         recent: u32,
-        /// The number of turns after which a group is updated, as [`is_updated`] defines it; 0: never. Properties alone draw it.
+        /// The number of turns after which a group is updated, as [`is_updated`] defines it; 0: never. Only properties
+        /// set it.
         updates: u32,
     },
     /// `ledger`
@@ -132,8 +133,8 @@ impl TestStrategy {
         Self::Window { window, first_user: true }
     }
 
-    /// Whether it goes on until the request fits and the goal is met, if that can be. The stand-ins of a stage stay, whatever
-    /// follows.
+    /// Whether it continues until the request fits and the goal is met, if possible. A pipeline that replaces groups
+    /// does not, because no later stage removes the stand-ins.
     #[must_use]
     pub fn goes_all_the_way(&self) -> bool {
         match self {
@@ -174,7 +175,8 @@ impl TestStrategy {
         Pipeline::new(&made).is_ok()
     }
 
-    /// Lends the strategy to `use_it`: the strategy of the text, or one whose functions look at no texts, which these conversations lack.
+    /// Lends the strategy to `use_it`. It comes from the text form, or has functions that read no texts, because these
+    /// conversations have none.
     fn with(&self, use_it: &mut dyn FnMut(&dyn Strategy)) {
         match self {
             Self::Salience { recent, updates } => {
@@ -262,19 +264,20 @@ impl TestStrategy {
     }
 }
 
-/// The worth of a group of a turn, in an order that is not that of age; equal for many.
+/// The worth of a group, by its turn. The order differs from the order of age, and many groups have equal worth.
 #[must_use]
 pub fn worth(turn: u32, is_request: bool) -> u64 {
     (u64::from(turn) * 7 + u64::from(is_request) * 3) % 5
 }
 
-/// Whether a group of the turn `newer` updates one of the turn `older`: all of every other turn are updated so many turns later.
+/// Whether a group of the turn `newer` updates a group of the turn `older`. The groups of every second turn are updated
+/// `turns` turns later.
 #[must_use]
 pub const fn is_updated(older: u32, newer: u32, turns: u32) -> bool {
     turns > 0 && older.is_multiple_of(2) && older + turns == newer
 }
 
-/// The leaders of all that are updated, each with all that update it.
+/// Pairs of leaders: an updated group, and a group that updates it.
 fn updated(draft: &Draft<'_>, turns: u32) -> Vec<(u32, u32)> {
     let groups = || draft.index().groups();
     let pairs = groups().flat_map(|older| groups().map(move |newer| (older, newer)));

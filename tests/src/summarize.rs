@@ -1,10 +1,11 @@
-//! A strategy whose summaries come from outside, always of the same size: what a model would write is nobody's concern here.
+//! A strategy with summaries of a fixed size. No model writes them: their text does not matter in these tests.
 
 use epitome_core::{Draft, GroupKind, Strategy, Tokens, Verdict};
 
-/// Lets one summary stand in the place of the oldest run of groups that may go, up to the newest turns.
+/// Puts one summary in the place of the oldest run of groups that may go, up to the newest turns.
 ///
-/// It replaces one run in a pass. A pass over what came of it finds that summary in the run's place and nothing beside it.
+/// It replaces one run in a pass. The next pass finds the summary in the place of the run, and no group beside it that
+/// may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Summarize {
     /// The number of the newest turns that are spared.
@@ -29,11 +30,11 @@ impl Strategy for Summarize {
         for group in index.groups() {
             match draft.verdict(&group) {
                 Verdict::Drop => continue,
-                // A pipeline whose goal is missed asks twice.
+                // A pipeline that misses its goal runs its stages twice.
                 Verdict::Replace => return,
                 _ => {}
             }
-            // A summary that follows has to be part of it, however new it is.
+            // A summary that follows must be part of the run, even if it is new.
             let old = group.turn().0 < spared || run.is_some() && group.kind() == GroupKind::Summary;
             let may = old && group.kind() != GroupKind::System && draft.is_candidate(&group);
             match (may, run) {

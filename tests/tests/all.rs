@@ -1,6 +1,7 @@
-//! Nearly all tests of the workspace as a whole, in one program: linked once, and run beside each other.
+//! Nearly all tests of the workspace as a whole, in one program: it is linked once, and its tests run in parallel.
 //!
-//! Apart is what needs a process of its own: a subscriber of events (`traced.rs`), an allocator that counts (`untriggered.rs`).
+//! Tests that need a process of their own are separate programs: a subscriber of events (`traced.rs`), an allocator
+//! that counts (`untriggered.rs`).
 
 mod bounded;
 mod clearing;
@@ -26,7 +27,7 @@ mod twin;
 mod validity_sweep;
 mod words;
 
-/// A file that is in no program is not run, and its absence shows nowhere.
+/// Each test file belongs to a program. The tests of any other file would never run, and no failure would show it.
 #[test]
 fn each_file_is_in_a_program() {
     let programs = concat!(include_str!("all.rs"), include_str!("../Cargo.toml"));

@@ -1,4 +1,4 @@
-//! A history of fixed capacity against a list that holds the same messages, through any series of operations.
+//! Compares a history of fixed capacity with a list of the same messages, through any series of operations.
 
 use core::cell::Cell;
 use std::collections::BTreeSet;
@@ -69,7 +69,7 @@ fn operation() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Runs the operations and adds what came.
+/// Runs the operations, and adds the nasty cases that occurred to `sum`.
 fn run(operations: &[Op], sum: &Cell<Seen>) {
     let mut pair = Pair::default();
     pair.seen = sum.get();
@@ -77,7 +77,7 @@ fn run(operations: &[Op], sum: &Cell<Seen>) {
     sum.set(pair.seen);
 }
 
-/// Checks that each nasty case came at least `least` times.
+/// Checks that each nasty case occurred at least `least` times.
 fn often(seen: Seen, least: u32) {
     println!("{seen:?}");
     let Seen { full, late, hidden, orphans, compactions, elided, notes_refused, .. } = seen;
@@ -126,7 +126,7 @@ fn what_a_fuzzer_does_is_nasty_enough() {
     often(seen.get(), cases / 10);
 }
 
-/// In the same tokens a compaction with a ledger keeps more of what the agent writes next.
+/// With the same number of tokens, a compaction with a ledger keeps more of the identifiers that the agent uses next.
 #[test]
 fn a_ledger_keeps_what_the_agent_names_next() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/coding-agent.json");
@@ -184,7 +184,7 @@ fn a_ledger_keeps_what_the_agent_names_next() {
     assert!(needed > 30 && by_ledger * 10 >= needed * 8 && kept * 10 < needed * 7, "{kept}, {by_ledger}");
 }
 
-/// The texts that a message shows.
+/// The texts of a message.
 fn said(message: &impl Parts) -> String {
     let mut said = String::new();
     message.for_each_part(&mut |part| match part {
@@ -200,7 +200,7 @@ fn said(message: &impl Parts) -> String {
     said
 }
 
-/// The table of the page on histories without a heap has each strategy, and says what it does here.
+/// The table in docs/without-a-heap.md has each strategy, with its effect on a history of fixed capacity.
 #[test]
 fn strategies_do_on_a_device_what_the_page_says() {
     use epitome_compactors::{

@@ -1,4 +1,4 @@
-//! The strategies that shorten: which parts they clear, as a table written by hand.
+//! The parts that each shortening strategy clears, as a table written by hand.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
 use epitome_compactors::{EphemeralFirst, Pipeline, ReasoningClearing, ToolResultClearing};
@@ -22,7 +22,8 @@ const THOUGHTS: &str =
     "u 10\na 40 reasoning text\nu 10\na 40 reasoning text\nu 10\na 40 reasoning text\na 10\n";
 const PINNED_THOUGHT: &str = "u 10\na 40 reasoning text pin\nu 10\na 40 reasoning text\nu 10\na 10\n";
 
-/// Why; the conversation; the strategy; one letter a group; and the parts that are shortened, as message and place in it.
+/// The rule, the conversation, the strategy, one letter a group (or the reason for no plan), and the shortened parts as
+/// message and place in it.
 type Case<'a> = (&'a str, &'a str, &'a dyn Strategy, &'a str, &'a str);
 
 const CASES: &[Case<'_>] = &[
@@ -178,7 +179,7 @@ const CASES: &[Case<'_>] = &[
     ),
 ];
 
-/// Stages one after another, where no function can be called.
+/// A pipeline for the table of cases, which is a constant and cannot call `Pipeline::new`.
 struct Stages(&'static [&'static dyn Strategy]);
 
 impl Strategy for Stages {
@@ -203,7 +204,7 @@ fn the_table_of_cases() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Verdicts and shortened parts. A plan of what came of it clears no more than what is new.
+/// The verdicts and shortened parts of a plan.
 fn run(transcript: &str, strategy: &dyn Strategy) -> (String, String) {
     let messages = notation::parse(transcript).unwrap();
     let index = live::index_of(&messages).0;
@@ -219,7 +220,7 @@ fn run(transcript: &str, strategy: &dyn Strategy) -> (String, String) {
     }
 }
 
-/// The loss report names what went, and no text.
+/// The loss report names the kinds and sizes of the removed content, and no text.
 #[test]
 fn a_loss_report_in_one_line() {
     let messages = notation::parse("u 10\nu 50 context ephemeral\na 20 c1\nt 100 c1\na 10\n").unwrap();
@@ -239,7 +240,8 @@ fn a_loss_report_in_one_line() {
     assert_eq!((plan.groups_kept(), plan.messages_kept(), plan.lost_cache_tokens()), (3, 4, 180));
 }
 
-/// The floor of a goal counts the newest steps whole; clearing in them goes below it, and never below the hard one.
+/// The floor of a goal counts the newest steps whole. Clearing in these steps can go below this floor, but never below
+/// the hard floor.
 #[test]
 fn clearing_goes_below_the_floor_of_the_goal() {
     let messages = notation::parse("u 10\na 20 c1\nt 900 c1\na 5\n").unwrap();

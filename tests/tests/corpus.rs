@@ -1,4 +1,4 @@
-//! Runs every case of `tests/corpus/` on every storage. What a case is: `tests/corpus/README.md`.
+//! Runs every case of `tests/corpus/` on every storage. `tests/corpus/README.md` describes the cases.
 #![expect(
     clippy::indexing_slicing,
     clippy::panic,
@@ -40,27 +40,27 @@ struct Case {
     window: u64,
     #[serde(default)]
     reserve: u64,
-    /// All of the window less the reserve.
+    /// The default is the window less the reserve.
     trigger: Option<u64>,
     goal: Option<u64>,
-    /// A proactive pass must free so much; without it the pass is a manual one.
+    /// Tokens that a proactive pass must free. Without this field the pass is manual.
     min_reclaim: Option<u64>,
     /// One letter a group, or `unchanged: why`, or `infeasible`.
     verdicts: Option<String>,
     /// The parts that an `E` shortens: message and place in it.
     shortened: Option<String>,
-    /// Why the pass is made, if not because it is proactive or manual.
+    /// The kind of the pass, if it is not the kind that follows from `min_reclaim`.
     pass: Option<String>,
-    /// The profile whose breaches `before` and `after` name.
+    /// The profile whose violations `before` and `after` list.
     #[serde(default = "openai_chat")]
     profile: String,
-    /// The breaches of all visible messages.
+    /// The violations of all visible messages.
     #[serde(default)]
     before: Vec<String>,
-    /// The breaches of the messages that the plan leaves.
+    /// The violations of the messages that the plan leaves.
     #[serde(default)]
     after: Vec<String>,
-    /// Whether the fixed storage has no room for it.
+    /// Whether the fixed storage has no room for the case.
     #[serde(default)]
     full: bool,
 }

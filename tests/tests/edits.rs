@@ -1,5 +1,6 @@
-//! Plans that shorten and replace, on stored sessions: what a session shows after a commit is what a fresh process loads,
-//! what the plan says when it is carried out word by word, and as large as the plan has said. The log keeps everything.
+//! Plans that shorten and replace, on stored sessions. After a commit, the visible messages are the messages that a
+//! fresh process loads, and the result of the plan's edits when they are carried out by hand. Their size is the size
+//! that the plan stated. The log keeps everything.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test support")]
 
@@ -24,17 +25,17 @@ use proptest::prelude::*;
 #[derive(Debug, Clone)]
 enum Step {
     Append(Vec<Said>),
-    /// With this strategy, to this share of what is there, in percent.
+    /// Compact with this strategy, to this share of the current size, in percent.
     Compact(Which, u64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Which {
-    /// Clears tool results but the newest so many, arguments too or not, then truncates.
+    /// Clears all tool results but the newest ones, with or without arguments, then truncates.
     Clear(u32, bool),
     /// Clears reasoning, and nothing else.
     Thoughts,
-    /// Clamps what is long.
+    /// Clamps long parts.
     Clamp,
     /// Replaces old groups by a summary.
     Summarize,
@@ -43,9 +44,9 @@ enum Which {
 #[derive(Debug, Clone, Copy)]
 enum Said {
     User(u8),
-    /// Reasoning, words, and so many calls.
+    /// Whether it has reasoning, the length of its text, and the number of its calls.
     Assistant(bool, u8, u8),
-    /// An answer to the call with this id, which may be there, or not, or not any more.
+    /// An answer to the call with this id. The call may be open, missing, or already answered or hidden.
     Result(u8, u8),
 }
 
@@ -62,7 +63,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         10 => Just(Which::Summarize),
     ];
     let compact = (which, 5_u64..95).prop_map(|(which, percent)| Step::Compact(which, percent));
-    // A clearing shortens again what one of these has left of a message.
+    // A clearing after one of these shortens the rest of the same message again.
     let first = prop_oneof![Just(Which::Thoughts), Just(Which::Clamp)];
     let again = (first, 0_u32..4, 5_u64..95).prop_map(|(first, keep, percent)| {
         [first, Which::Clear(keep, true)].map(|which| Step::Compact(which, percent)).to_vec()
@@ -112,7 +113,7 @@ impl Said {
     }
 }
 
-/// Keeps a few tokens at each end of what is long.
+/// Keeps a few tokens at each end of long parts.
 #[derive(Debug)]
 struct Clamps;
 
@@ -123,13 +124,13 @@ impl Rule for Clamps {
 
     fn plan(&self, draft: &mut Draft<'_>) {
         for part in draft.index().parts() {
-            // What is protected, too short, or has no ends stays.
+            // The draft refuses parts that are protected, too short, or without ends.
             let _ = draft.clamp(&part, Clamp { head: Tokens(9), tail: Tokens(6) });
         }
     }
 }
 
-/// Replaces the first run of groups, from the second on, that may be.
+/// Replaces the first run of groups that may be replaced, as long as possible.
 #[derive(Debug)]
 struct Summarizes;
 
@@ -209,7 +210,7 @@ fn shown(history: &History) -> Vec<(Role, Vec<Part>)> {
     history.projection().map(|message| (message.role(), message.parts().to_vec())).collect()
 }
 
-/// All that plans see, too.
+/// The index with its parts: everything that a plan sees.
 fn everything(history: &History) -> String {
     let parts = history
         .index()
@@ -293,7 +294,8 @@ fn compact(
     Ok(())
 }
 
-/// A summary has the least authority of all that it stands for, also through other summaries, and not more than a model.
+/// A summary has the lowest authority of the messages that it covers, also through earlier summaries, and never more
+/// than the authority of a model.
 fn check_summaries(history: &History, store: &Arc<dyn HistoryStore>) -> Result<(), TestCaseError> {
     for live in history.live().iter().filter(|live| !live.covers.is_empty()) {
         let log = block_on(store.log(&SessionId::new("session"), Seq(0)..history.head(), u32::MAX)).unwrap();
@@ -380,7 +382,8 @@ fn a_session_counted_by_another_counter_is_shortened_in_its_own_units() {
     assert!(record.edits.len() == 9 && record.edits.iter().all(|edit| edit.count.counter == "o200k_base"));
     let counted: u64 = history.projection().map(|message| count_message(message, &*exact).as_u64()).sum();
     assert_eq!((record.tokens_after, history.index().tokens()), (counted, counted));
-    // Whoever opens it with the first counter counts what was shortened again, and what was not as it was.
+    // Opened with the first counter again, the history counts its shortened messages anew. All others keep their
+    // counts.
     let again = open(&store);
     let counted: u64 =
         again.projection().map(|message| count_message(message, &ClassEstimator::new()).as_u64()).sum();

@@ -1,5 +1,5 @@
-//! The engine, on stored sessions, with summarizers that fail in every way and others that change the session meanwhile:
-//! what was said is never lost, what is shown is whole, and nothing is paid for twice.
+//! The engine on stored sessions, with summarizers that fail in every way, and with changes of the session while a
+//! summary is written. No message is lost, the projection is whole, and no summary is paid for twice.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "test support")]
 
@@ -38,7 +38,7 @@ use futures::executor::block_on;
 
 use support::{Answer, Meanwhile, Scripted, append, check, history, shown};
 
-/// The goal is met, or the reason why not.
+/// Runs one compaction with the engine.
 fn compact(
     history: &mut History,
     engine: &Engine,
@@ -91,7 +91,7 @@ fn what_a_provider_has_refused_fits_or_there_is_an_error_with_the_numbers() {
     talk(&mut history, 30);
     let tokens = history.index().tokens();
     let before = shown(&history);
-    // The newest steps alone are more than this.
+    // The newest steps alone are larger than this window.
     let small = Budget::builder().window(tokens / 40).reserve(0).trigger(tokens / 40).without_goal();
     let engine = Engine::new(Summarization::new().summary_tokens_max(Tokens(200)))
         .with_summarizer(Arc::new(Scripted::new(Answer::Good, Meanwhile::Nothing, &store)));
@@ -137,8 +137,8 @@ fn identifiers_outlive_many_summaries_that_do_not_name_them() {
     }
 }
 
-/// A call in the turn `at` of thirty that is answered while a summary is written: how often it is written, and whether the
-/// answer is seen.
+/// A call in turn `at` of thirty is answered while a summary is written. Returns the number of summarizer calls, and
+/// whether the answer is visible.
 fn answered_late(at: usize) -> (usize, bool) {
     let store = store(true);
     let mut history = history(&store);
@@ -148,7 +148,7 @@ fn answered_late(at: usize) -> (usize, bool) {
     talk(&mut history, 29 - at);
     let summarizer = Arc::new(Scripted::new(Answer::Good, Meanwhile::LateAnswer, &store));
     let engine = Engine::new(Summarization::new()).with_summarizer(Arc::clone(&summarizer) as _);
-    // A fifth of what there is has to be summarized now, and more with the answer.
+    // A fifth of the history must be summarized, and more after the answer.
     let budget = budget(&history, 90);
     let outcome = compact(&mut history, &engine, budget, Pass::Manual).unwrap();
     assert!(matches!(outcome, CompactionOutcome::Compacted(_)));
@@ -192,7 +192,7 @@ fn what_was_not_answered_is_said_so() {
     };
     let long = |at: usize| "and what was found there, ".repeat(40 + at);
     append(&mut history, vec![Message::user("Begin."), Message::assistant("Yes.")]);
-    // Asked, looked into, and never answered: the last word is a call.
+    // A question without an answer: the model looks into it, and its last message is a call.
     let call = Part::ToolCall(ToolCall::new("c1", "read", "{}"));
     append(
         &mut history,
@@ -203,7 +203,7 @@ fn what_was_not_answered_is_said_so() {
             Message::tool("c1", long(1)),
         ],
     );
-    // What answers something else is no answer to it.
+    // The answer to another question is no answer to this one.
     let rest = ["Gladly.", "Thus.", "And so."].map(Message::assistant);
     append(&mut history, [Message::user("Something else.")].into_iter().chain(rest).collect());
     let without_goal = Budget::builder().window(1_000_000).trigger(500_000).without_goal().build().unwrap();
@@ -232,7 +232,7 @@ fn what_no_longer_fits_after_a_conflict_is_planned_anew() {
     assert!(history.index().tokens() <= limit, "{} of {limit}", history.index().tokens());
 }
 
-/// Drops what is huge, and lets a summary stand for two groups behind it.
+/// Drops huge groups, and replaces two later groups by a summary.
 #[derive(Debug)]
 struct Huge;
 

@@ -44,7 +44,7 @@ fn result(role: Role, id: &str, tokens: u32) -> Message {
     Message::new(role, vec![Part::Result(id.into())], tokens)
 }
 
-/// The instructions of the caller were an orphan, and hidden.
+/// A result in instructions does not make them an answer. The caller's instructions became an orphan, and were hidden.
 #[test]
 fn a_result_in_instructions_does_not_make_them_an_answer() {
     let mut system = says(Role::System, 5);
@@ -54,7 +54,8 @@ fn a_result_in_instructions_does_not_make_them_an_answer() {
     assert_eq!(live::groups(index.view())[0].kind, GroupKind::System);
 }
 
-/// The turn advanced without a user message in it, and the request before it lost its protection.
+/// A user message with a result begins no turn, even if it also has a text. The turn advanced without a user message in
+/// it, and the request before it lost its protection.
 #[test]
 fn words_beside_a_result_begin_no_turn() {
     let mut answer = result(Role::User, "c1", 5);
@@ -65,7 +66,7 @@ fn words_beside_a_result_begin_no_turn() {
     assert_eq!(index.view().turn().0, 2);
 }
 
-/// A repaired request was still refused.
+/// A result in a user message is legal after its call. A repaired request was still refused.
 #[test]
 fn a_result_in_a_users_message_is_legal_after_its_call() {
     let request = [says(Role::User, 5), calls("c1", 5), result(Role::User, "c1", 5)];
@@ -76,7 +77,8 @@ fn a_result_in_a_users_message_is_legal_after_its_call() {
     }
 }
 
-/// 40: what follows the first message of a run that joined its group later was counted with the group's first run.
+/// The stable prefix counts only its own messages. It had 40 tokens: the messages behind the first message of a later
+/// run were counted with the first run of the group.
 #[test]
 fn a_stable_prefix_counts_just_its_messages() {
     let mut first = calls("c1", 10);
@@ -94,7 +96,8 @@ fn a_stable_prefix_counts_just_its_messages() {
     assert_eq!(plan.stable_prefix().tokens, 10);
 }
 
-/// `KDDK`: once a first stage had let go of a newest step, a second took the next one for its goal.
+/// A newest step is dropped only while the request does not fit. The result was `KDDK`: the first stage dropped one of
+/// the newest steps, and then the second stage dropped the next one for its goal.
 #[test]
 fn the_newest_steps_go_only_as_long_as_the_request_does_not_fit() {
     let step = says(Role::Assistant, 30);
@@ -103,7 +106,8 @@ fn the_newest_steps_go_only_as_long_as_the_request_does_not_fit() {
     assert_eq!(verdicts(&request, &Pipeline::new(&stages).unwrap(), budget(80, Some(50))), "KDKK");
 }
 
-/// `KDKK`: a newest step went though the context after it would have been enough.
+/// The newest steps are dropped last. The result was `KDKK`: a newest step was dropped, although the context after it
+/// was enough.
 #[test]
 fn the_newest_steps_go_last() {
     let context = says(Role::User, 40).with_source(SourceKind::Context);
@@ -111,7 +115,8 @@ fn the_newest_steps_go_last() {
     assert_eq!(verdicts(&request, &Truncation::new().preserve_recent(9), budget(80, None)), "KKKD");
 }
 
-/// `KDDDDDDKK`: results of no call, which no request holds, took the window's places.
+/// A window counts only visible groups. The result was `KDDDDDDKK`: orphans, which are in no request, took places of
+/// the window.
 #[test]
 fn a_window_counts_what_is_visible() {
     let mut request = vec![says(Role::User, 10)];
@@ -124,7 +129,7 @@ fn a_window_counts_what_is_visible() {
     assert_eq!(verdicts(&request, &window, budget(100, None)), "KDDKKDDKK");
 }
 
-/// `DDKK`: a result of no call, which no request holds, stood before the instructions.
+/// Instructions behind an orphan are still at the beginning, because an orphan is in no request. The result was `DDKK`.
 #[test]
 fn instructions_lead_though_an_orphan_precedes_them() {
     let orphan = result(Role::Tool, "no such call", 10);
@@ -133,7 +138,8 @@ fn instructions_lead_though_an_orphan_precedes_them() {
     assert_eq!(verdicts(&request, &strategy, budget(29, Some(20))), "infeasible");
 }
 
-/// 0 2 3: once the message between them was hidden, two runs of a group became one, and an answer stood after the second.
+/// A reload keeps two runs of a group apart, also if the message between them is hidden. The order was 0 2 3: the two
+/// runs became one, and an answer stood after the second run.
 #[test]
 fn a_reload_keeps_runs_apart_though_what_parted_them_is_hidden() {
     let mut first = calls("c1", 10);
@@ -149,7 +155,8 @@ fn a_reload_keeps_runs_apart_though_what_parted_them_is_hidden() {
     assert_eq!(projection.iter().map(|at| visible[*at]).collect::<Vec<_>>(), [0, 3, 2]);
 }
 
-/// `Full`: with the request that began the second turn hidden, the memory for calls took its call for one of the first.
+/// A reload needs no more room than the live index. The result was `Full`: the request of the second turn was hidden,
+/// and the memory for calls took a call of this turn for a call of the first turn.
 #[test]
 fn a_reload_finds_the_room_that_live_had() {
     let request =
@@ -165,7 +172,8 @@ fn a_reload_finds_the_room_that_live_had() {
     assert_eq!(reloaded.map(|index| index.view().messages()).unwrap(), 4);
 }
 
-/// 2 1 0: of equal contributors, one that was displaced went behind those that came after it.
+/// Among the largest groups, equally large ones keep their order. The order was 2 1 0: a displaced group came after
+/// later groups of the same size.
 #[test]
 fn of_equal_contributors_the_first_comes_first() {
     let request = [says(Role::System, 1), says(Role::System, 1), says(Role::User, 50)];
@@ -177,7 +185,8 @@ fn of_equal_contributors_the_first_comes_first() {
     assert_eq!(positions, [2, 0, 1]);
 }
 
-/// A request that fits to the token stays whole. In a request with one token more the result is cut, to half of the room beside it.
+/// A request that just fits stays whole. With one token more the result is cut, to half of the room that the rest
+/// leaves.
 #[test]
 fn a_result_is_cut_only_where_it_does_not_fit() {
     let call = Message::new(Role::Assistant, vec![Part::Call("c".into())], 20);
@@ -196,7 +205,8 @@ fn a_result_is_cut_only_where_it_does_not_fit() {
     }
 }
 
-/// `KDKKDKK`, and an `E` in the next pass: truncation dropped what had kept bound reasoning from being cleared.
+/// A pipeline does in one pass everything that a later stage makes possible. The result was `KDKKDKK`, and an `E` in
+/// the next pass: truncation dropped the group that had prevented the clearing of bound reasoning.
 #[test]
 fn a_pipeline_does_in_one_pass_what_a_later_stage_makes_possible() {
     let model = |parts| Message::new(Role::Assistant, parts, 20);
@@ -230,12 +240,13 @@ fn summary(tokens: u32) -> Message {
     says(Role::System, tokens).with_source(SourceKind::Compaction)
 }
 
-/// Said by the model in steps that are among the newest, and by a user.
+/// A user message and three steps of the model, which are the newest steps.
 fn ending() -> [Message; 4] {
     [says(Role::User, 1), says(Role::Assistant, 1), says(Role::Assistant, 1), says(Role::Assistant, 1)]
 }
 
-/// `RRDDK` by the twin: it left a summary beside a new one, once the instructions between them were dropped.
+/// An earlier summary joins a new one when the instructions between them are dropped. The verdicts of the twin began
+/// with `RRDDK`: it left the two summaries side by side.
 #[test]
 fn a_summary_from_before_joins_when_what_parted_it_goes() {
     let mut request = vec![calls("call_1", 0), summary(0), result(Role::Tool, "call_1", 34)];
@@ -246,7 +257,7 @@ fn a_summary_from_before_joins_when_what_parted_it_goes() {
     assert_eq!(scripted(&request, &attempts), ("RRDDRKKKK".into(), 4, vec![(covers, 0)]));
 }
 
-/// Two summaries by the twin, though what stood between them was dropped.
+/// Two new summaries join when the message between them is dropped. The twin left two summaries.
 #[test]
 fn two_new_summaries_join_when_what_parted_them_goes() {
     let mut request = vec![says(Role::User, 134), says(Role::User, 5), says(Role::User, 1_275)];
@@ -255,7 +266,7 @@ fn two_new_summaries_join_when_what_parted_them_goes() {
     assert_eq!(scripted(&request, &attempts), ("RDRKKKK".into(), 11, vec![(vec![0, 2], 7)]));
 }
 
-/// 4,294,967,302 before: more than the summary may have.
+/// The joined summaries count at most the largest amount. The size was 4,294,967,302: more than the allowance.
 #[test]
 fn joined_summaries_count_as_what_one_amount_holds() {
     let mut request = vec![summary(u32::MAX), says(Role::User, 5), says(Role::User, 100)];
@@ -265,7 +276,8 @@ fn joined_summaries_count_as_what_one_amount_holds() {
     assert_eq!(scripted(&request, &attempts), ("RDRKKKK".into(), size, vec![(vec![0, 2], u32::MAX)]));
 }
 
-/// Its part was shortened in a message that the plan hid, and the plan's size was less than what was left.
+/// A summary that joins a new one has no shortened parts. A part of a hidden message was shortened, and the plan stated
+/// a size that was too small.
 #[test]
 fn a_summary_that_joins_is_not_shortened() {
     let mut old = calls("call_1", 10);
@@ -276,7 +288,8 @@ fn a_summary_that_joins_is_not_shortened() {
     assert_eq!(scripted(&request, &attempts), ("RDRKKKK".into(), 26, vec![(vec![0, 1, 3], 22)]));
 }
 
-/// A hidden group that a ledger replaces counted twice, and a ledger larger than all that went was taken.
+/// A hidden group that a ledger replaces counts once. It counted twice, and a ledger that was larger than the removed
+/// content was accepted.
 #[test]
 fn what_a_ledger_replaces_counts_once() {
     let mut request = vec![says(Role::User, 1), says(Role::Assistant, 40)];
@@ -290,7 +303,8 @@ fn what_a_ledger_replaces_counts_once() {
     assert_eq!((recorded(39), recorded(40)), (Ok(()), Err(Refusal::NotSmaller)));
 }
 
-/// Five sizes in one script are rare: no property failed when the fifth was taken for the first.
+/// A draft refuses a fifth size of clamps. Five sizes in one script are rare, so no property failed when the fifth size
+/// was taken for the first.
 #[test]
 fn a_fifth_size_of_clamps_is_refused() {
     let mut request = vec![says(Role::User, 1)];
@@ -298,7 +312,7 @@ fn a_fifth_size_of_clamps_is_refused() {
         request.extend([calls("c", 10), result(Role::Tool, "c", 500)]);
     }
     request.extend(ending());
-    // The results, between the arguments of their calls. The last clamp has a size that is there already.
+    // In the list of parts, results and arguments of calls alternate. The last clamp has a size that is already known.
     let clamp = |call: usize, head| Attempt::Clamp(2 * call + 1, head, 7);
     let attempts = [clamp(0, 1), clamp(1, 2), clamp(2, 3), clamp(3, 4), clamp(4, 5), clamp(5, 4)];
     let mut said = Vec::new();

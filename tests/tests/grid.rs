@@ -1,6 +1,6 @@
-//! Verdicts of the strategies, as a table under review: `tests/snapshots/grid.txt`. A tuning shows as a changed row.
+//! Results of the strategies as a table under review: `tests/snapshots/grid.txt`. A tuning shows as a changed row.
 //!
-//! `EPITOME_BLESS=1 cargo test -p epitome-tests --test all grid::` writes it anew.
+//! `EPITOME_BLESS=1 cargo test -p epitome-tests --test all grid::` writes the table anew.
 #![expect(clippy::expect_used, reason = "a panic is how a test reports")]
 
 use core::fmt::Write as _;
@@ -48,7 +48,7 @@ const STRATEGIES: &[&str] = &[
 const BUDGETS: &[(u64, Option<u64>)] =
     &[(90, Some(75)), (90, Some(50)), (60, Some(25)), (60, Some(10)), (60, Some(5)), (100, None)];
 
-/// Number of messages, and their scale.
+/// Seed, number of messages, and their scale.
 const CONVERSATIONS: &[(u64, usize, Scale)] = &[
     (1, 12, Scale::Small),
     (2, 60, Scale::Small),

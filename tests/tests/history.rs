@@ -1,5 +1,5 @@
-//! A session in use is what a fresh process loads: the same groups, sizes, verdicts and projection, after every step, on
-//! every store; and a step that is dropped half-way has happened wholly or not at all.
+//! A session in use equals the session that a fresh process loads: the same groups, sizes, verdicts and projection
+//! after every step, in memory and in SQLite. An operation whose future is dropped has happened wholly or not at all.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test support")]
 
@@ -28,7 +28,7 @@ use proptest::prelude::*;
 #[derive(Debug, Clone)]
 enum Step {
     Append(Vec<Said>),
-    /// Compact to this share of what is there, in percent, with the window or with truncation.
+    /// Compact to this share of the current size, in percent, with the window or with truncation.
     Compact(u64, bool),
     Reload,
 }
@@ -39,7 +39,7 @@ enum Said {
     User,
     Assistant(bool),
     Calls(Vec<u8>),
-    /// An answer to a call with this id, which may be there, or not, or not any more.
+    /// An answer to the call with this id. The call may be open, missing, or already answered or hidden.
     Result(u8),
 }
 
@@ -163,7 +163,7 @@ fn what_a_session_shows_is_what_a_fresh_process_loads() {
     assert!(compactions > least && unanswered > least / 8 && late > least, "the nasty cases are too rare");
 }
 
-/// Whether a load leaves out the second message.
+/// Leaves out the second message in each load while the flag is set.
 #[derive(Debug, Default)]
 struct Forgets(AtomicBool);
 
@@ -178,7 +178,7 @@ impl Around for Forgets {
     }
 }
 
-/// Polls at most `polls` times, then drops. Whether it was over by then.
+/// Polls a future at most `polls` times, then drops it. Returns whether it was ready.
 fn poll_and_drop<T>(future: impl Future<Output = T>, polls: usize) -> bool {
     let mut future: Pin<&mut _> = pin!(future);
     (0..polls).any(|_| future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready())
@@ -261,7 +261,7 @@ fn what_cannot_be_loaded_is_not_shown_by_halves_and_the_first_error_is_told() {
     store.around.0.store(true, Ordering::Relaxed);
     assert_eq!(block_on(first.reload()).unwrap_err().kind(), StoreErrorKind::Corrupt);
     assert_eq!(shown(&first), before);
-    // Nothing is added to what may be out of date.
+    // An append to a history that may be out of date fails.
     let more = || vec![Message::user("More?")];
     assert!(block_on(first.append(&AppendToken::new("b"), more())).is_err());
     let behind = block_on(second.append(&AppendToken::new("b"), more()));
@@ -282,7 +282,7 @@ fn a_message_that_claims_to_be_a_summary_hides_nothing_but_itself() {
     let mut said = vec![Message::user("The task."), claims];
     said.extend((0..40).flat_map(|at| [Message::assistant("Done."), Said::User.message(at)]));
     block_on(history.append(&AppendToken::new("a"), said)).unwrap();
-    // A summary goes last: nothing but the newest may stay.
+    // A summary is dropped last. With this goal only the newest messages stay.
     let budget = Budget::builder().window(10_000).trigger(300).goal(1).min_reclaim(0).build().unwrap();
     block_on(history.compact(&budget, Pass::Manual, &Truncation::new())).unwrap().unwrap();
     let log = block_on(store.log(&SessionId::new("session"), Seq(0)..Seq(2), 2)).unwrap();
@@ -290,7 +290,7 @@ fn a_message_that_claims_to_be_a_summary_hides_nothing_but_itself() {
     assert_eq!(hidden, [false, true]);
 }
 
-/// Repeats a step as long as somebody else was faster.
+/// Repeats a step while it gets a conflict, at most three times in all.
 fn retried<T>(mut step: impl FnMut() -> Result<T, HistoryError>) -> T {
     for _ in 0..3 {
         match step() {

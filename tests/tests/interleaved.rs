@@ -1,5 +1,6 @@
-//! A history on the heap while plans are held across other operations: a plan that was made before a late answer or a
-//! commit gets a conflict and changes nothing, and every other one is made so. The reference knows only what was said.
+//! A history on the heap, with plans that are held across other operations. The commit of a plan from before a late
+//! answer or another commit gets a conflict and changes nothing. Every other commit succeeds. The reference model knows
+//! only the messages.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test support")]
 
@@ -23,14 +24,14 @@ use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
 /// Number of plans that are held at once.
 const SLOTS: usize = 3;
 
-/// Messages of the session, and the calls that wait.
+/// The reference model: the messages of the session, and the calls without an answer.
 #[derive(Debug, Clone, Default)]
 struct Log {
     sqlite: bool,
     said: Vec<Message>,
     turn: u32,
     calls: u32,
-    /// Each with its turn.
+    /// The calls without an answer, each with its turn.
     waiting: Vec<(u32, u32)>,
     answered: BTreeSet<u32>,
     /// Whether the last operation answered a call of an earlier turn.
@@ -49,22 +50,22 @@ enum Op {
         which: usize,
         late: bool,
     },
-    /// Down to this share of the size, in percent.
+    /// Plan down to this share of the size, in percent.
     Plan {
         slot: usize,
         percent: u64,
     },
-    /// Commits what is held. It is then let go, or held to be committed once more.
+    /// Commits the held plan. Afterwards the plan is discarded, or held for a second commit.
     Commit {
         slot: usize,
         keep: bool,
     },
-    /// Another process goes on.
+    /// Another process opens the session and continues.
     Reload,
 }
 
 impl Log {
-    /// The calls that wait, of this turn or of earlier ones.
+    /// The calls without an answer, of this turn or of earlier turns.
     fn candidates(&self, late: bool) -> Vec<u32> {
         let wanted = self.waiting.iter().filter(|call| (call.1 < self.turn) == late);
         wanted.map(|call| call.0).collect()
@@ -222,7 +223,8 @@ impl Session {
             self.made.insert(self.revision, record.clone());
             count(|seen| seen.committed += 1);
         } else if repeats {
-            // As if an acknowledgement was lost: it is done, and done once, whatever came since.
+            // A repeated commit, as after a lost acknowledgement. It succeeds and changes nothing, also after later
+            // operations.
             assert_eq!(done.unwrap(), Revision(next));
             assert_eq!(shown(&self.history), before);
             count(|seen| seen.repeated += 1);
@@ -236,7 +238,7 @@ impl Session {
     }
 }
 
-/// The tokens of what was said after a plan was made.
+/// The tokens of the messages that were appended after a plan was made.
 fn appended_since(record: &CompactionRecord, history: &History) -> u64 {
     let after = history.live().iter().filter(|live| live.key >= record.head);
     after.map(|live| live.entry.count.tokens.as_u64()).sum()
@@ -301,7 +303,8 @@ impl StateMachineTest for Session {
         session
     }
 
-    /// Nothing that was said is lost, what is visible is what a fresh process loads, and calls stand with their answers.
+    /// No message is lost, the projection is the one that a fresh process loads, and answered calls stand with their
+    /// answers.
     fn check_invariants(session: &Self, log: &Log) {
         assert_eq!(session.history.revision(), Revision(session.revision));
         assert_eq!(shown(&session.history), shown(&Self::open(&session.store)));
@@ -330,7 +333,8 @@ fn a_plan_from_before_a_late_answer_or_a_commit_gets_a_conflict() {
     let config = ProptestConfig {
         cases,
         failure_persistence: None,
-        // Steps that cannot be taken where they were drawn: of all cases together.
+        // Operations that are not possible at their place in a series are rejected. The limit is for all cases
+        // together.
         max_local_rejects: u32::MAX,
         ..ProptestConfig::default()
     };

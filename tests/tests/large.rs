@@ -1,4 +1,4 @@
-//! Large histories: what takes a second here would take hours if it looked at the history once a group.
+//! Large histories: a test that takes a second would take hours if a plan scanned the history once for each group.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
 use epitome_compactors::Strength;
@@ -29,7 +29,7 @@ fn a_hundred_thousand_nasty_messages() {
     assert!(plan.tokens_after < index.view().tokens() * 3 / 4);
 }
 
-/// One turn in which context parts every response of the model: all groups are split, and the turn never ends.
+/// One turn that never ends, in which context splits every response of the model: each group of the model has two runs.
 #[test]
 fn a_turn_of_split_groups() {
     let model = |nth: usize| {

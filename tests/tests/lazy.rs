@@ -1,4 +1,5 @@
-//! Counting only what a plan depends on gives the plan of counting everything, and counts little.
+//! A lazy index counts only the messages on which a plan depends. The plan equals the plan with all messages counted,
+//! and few tokens are counted.
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a panic is how a test reports")]
 
 use core::cell::RefCell;
@@ -15,7 +16,7 @@ use epitome_tests::scenario::{Scenario, scenario};
 use epitome_tests::strategy::TestStrategy;
 use proptest::prelude::*;
 
-/// The exact counts, and which of them were asked for.
+/// The exact counts, and the positions whose counts were asked for.
 struct Oracle<'a> {
     messages: &'a [Message],
     asked: RefCell<Vec<u32>>,
@@ -40,7 +41,7 @@ impl<'a> Oracle<'a> {
     }
 }
 
-/// Bounds that are as loose as real ones, or loose by `slack` of 256.
+/// A lazy index with loose bounds: `slack` / 256 of the size below it, and `slack` / 64 of the size above it.
 fn lazily(messages: &[Message], slack: &[u8]) -> LazyIndex {
     let mut index = LazyIndex::new();
     for (message, slack) in messages.iter().zip(slack.iter().cycle()) {
@@ -59,8 +60,9 @@ fn settled(lazy: &mut LazyIndex, request: &Request, oracle: &Oracle<'_>) {
     let Ok(()) = lazy.settle(&request.budget, request.pass, &request.strategy, count);
 }
 
-/// The part of an outcome that must be equal. It lacks the floor of the goal, which may lie under groups that are dropped uncounted. It
-/// lacks the tokens of the stable prefix where a size of the highest amount, which can be left uncounted, leaves them unknown.
+/// The part of an outcome that must be equal. It lacks the floor of the goal, because groups of this floor may be
+/// dropped uncounted. It lacks the tokens of the stable prefix if a group has the highest amount: such a size can stay
+/// uncounted, and these tokens are then unknown.
 fn comparable(outcome: Outcome, messages: &[Message]) -> Outcome {
     match outcome {
         Outcome::Planned(mut plan) => {
@@ -80,7 +82,7 @@ fn plans_are_those_of_exact_sizes() {
         [("planned", 150), ("at_goal", 50), ("infeasible", 25), ("too_little", 20), ("spared", 100)];
     let cases = (scenario(60), proptest::collection::vec(any::<u8>(), 1..80));
     cases::check("lazy plans", cases, &minimums, |(Scenario { messages, request }, slack), census| {
-        // What shortens parts needs their exact sizes.
+        // A strategy that shortens parts needs their exact sizes.
         let strategy =
             if request.strategy.is_monotone() { request.strategy } else { TestStrategy::truncate() };
         let request = Request { strategy, ..request };
@@ -89,7 +91,7 @@ fn plans_are_those_of_exact_sizes() {
         settled(&mut lazy, &request, &oracle);
         let total: u64 = messages.iter().map(|message| u64::from(message.tokens)).sum();
         census.count("spared", oracle.counted() < total / 2);
-        // It knows no parts, and so cannot cut a result that does not fit.
+        // A lazy index has no parts. Therefore it cannot cut a result that does not fit.
         if matches!(&exact, Outcome::Planned(plan) if !plan.shortened.is_empty()) {
             let planned = live::plan(lazy.index(), &request);
             prop_assert!(matches!(planned, Outcome::Infeasible { .. }), "{planned:?}");
@@ -102,7 +104,7 @@ fn plans_are_those_of_exact_sizes() {
             Outcome::Infeasible { .. } => census.count("infeasible", true),
         }
         prop_assert_eq!(&comparable(live::plan(lazy.index(), &request), &messages), &exact);
-        // With any sizes within the bounds for what was not counted, too.
+        // The plan is the same with any sizes within the bounds for the uncounted messages.
         let (estimated, sizes) = lazy.estimated(|at| Tokens(at * 7919 % 400));
         prop_assert_eq!(comparable(live::plan(estimated.view(), &request), &messages), exact);
         let bounds = lazy.sizes().iter().zip(sizes);
@@ -111,6 +113,7 @@ fn plans_are_those_of_exact_sizes() {
     });
 }
 
+/// A lazy index exceeds a size exactly if the exact sizes exceed it.
 #[test]
 fn lines_are_passed_as_by_exact_sizes() {
     let minimums = [("exceeds", 300), ("does not", 300), ("without counting", 250)];

@@ -1,4 +1,4 @@
-//! Compaction by providers, over HTTP against services that are as strict as their documents.
+//! Compaction by model providers, over HTTP, against test servers that are as strict as the providers' documentation.
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,

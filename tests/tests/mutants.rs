@@ -77,13 +77,13 @@ const MUTANTS: &[(&str, Mutant)] = &[
         shorten(subject, plan, |at| subject.naive.is_pinned(group_of(subject, at)));
     }),
     ("8 summaries", |_, plan| {
-        // One group less than the summary says.
+        // The summary covers one message less than before.
         if let Some((covered, _)) = plan.summaries.first_mut() {
             covered.pop();
         }
     }),
     ("8 summaries", |subject, plan| {
-        // As large as what it replaces.
+        // The summary is as large as the messages that it replaces.
         if let Some((covered, tokens)) = plan.summaries.first_mut() {
             let size = |at: &usize| subject.scenario.messages[*at].tokens;
             *tokens = covered.iter().map(size).sum();
@@ -115,7 +115,7 @@ fn group_of<'s>(subject: &'s Subject<'_>, at: usize) -> &'s epitome_tests::naive
     subject.groups.iter().find(|group| group.members.contains(&at)).unwrap()
 }
 
-/// Lets nothing stand in the place of the first part of a message.
+/// Removes the first part of a message, without a note.
 fn shorten(subject: &Subject<'_>, plan: &mut Planned, which: impl Fn(usize) -> bool) {
     let messages = &subject.scenario.messages;
     let whole = |at: &usize| !plan.shortened.iter().any(|(own, ..)| own == at);
@@ -149,13 +149,13 @@ fn every_check_catches_its_mutants() {
     for ((name, _), caught) in MUTANTS.iter().zip(&caught) {
         assert!(*caught >= 3, "{name}: {caught}");
     }
-    // What a repair writes is legal whatever it is given, so a plan cannot break it: a repair can, below.
+    // A repair makes every request legal, so no plan can break that check. The next test breaks the repair.
     for (name, _) in ALL.iter().filter(|(name, _)| *name != "1 repaired") {
         assert!(MUTANTS.iter().any(|(mutant, _)| mutant == name), "{name} has no mutant");
     }
 }
 
-/// Leaves out the results of no call, and invents nothing.
+/// A repair that leaves out the violating messages, and invents no results, is caught.
 #[test]
 fn a_lazy_repair_is_caught() {
     let caught = (1..50_u64).filter(|seed| {

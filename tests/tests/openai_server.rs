@@ -1,4 +1,4 @@
-//! Runs against a server that speaks Chat Completions, over HTTP.
+//! Runs over HTTP, against a Chat Completions server.
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use crate::sessions::support;
 
-/// The server, for as long as this lives.
+/// A server process. It ends when this value is dropped.
 struct Server {
     child: Child,
     url: String,
@@ -50,7 +50,7 @@ impl Drop for Server {
     }
 }
 
-/// Speaks Chat Completions.
+/// A Chat Completions client.
 struct OpenAi {
     http: reqwest::Client,
     url: String,
@@ -162,7 +162,8 @@ fn what_the_server_refuses_is_the_clients_error() {
     });
 }
 
-/// A talk that is summarized before calls, within the conversation; all that was sent, and how often it was compacted.
+/// Runs a conversation that is summarized before model calls, with the request for a summary within the conversation.
+/// Returns all requests and the number of compactions.
 fn summarized_within(tools: Vec<Tool>) -> (Vec<String>, usize) {
     let server = Server::start();
     let sent = Arc::<Mutex<Vec<String>>>::default();
@@ -198,12 +199,12 @@ fn a_summary_is_asked_for_behind_the_byte_identical_prefix() {
     let asks: Vec<usize> = (0..sent.len()).filter(|at| sent[*at].contains(WITHIN)).collect();
     assert!(compacted >= 2 && asks.len() == compacted, "{compacted} compactions, {} requests", asks.len());
     for at in asks {
-        // Up to the instructions the server has seen every byte of it in the request before.
+        // Up to the instructions for the summary, every byte was already in the request before.
         let (begin, _) = sent[at].split_once(WITHIN).unwrap();
         assert!(sent[at - 1].starts_with(begin), "{begin}");
         assert!(begin.matches(r#""role":"#).count() >= 5, "it is worth a cache: {begin}");
         assert!(!sent[at].contains("<transcript>"), "nothing is said twice");
-        // What follows is the compacted request.
+        // The next request is the compacted one.
         assert!(sent[at + 1].contains("[Conversation Summary]") && sent[at + 1].len() < sent[at].len());
     }
 }
@@ -217,7 +218,7 @@ fn a_model_that_calls_a_tool_instead_is_asked_beside_the_conversation() {
     for at in asks {
         let tools = |body: &str| body.split_once(r#","tools":"#).map(|(_, tools)| tools.to_owned());
         assert!(tools(&sent[at]).is_some() && tools(&sent[at]) == tools(&sent[at - 1]));
-        // It is the same server for both: it calls, as it does behind every message of a user.
+        // The server calls a tool behind every user message, also here. The next request for a summary has no tools.
         assert!(sent[at + 1].contains("<transcript>") && tools(&sent[at + 1]).is_none());
     }
 }

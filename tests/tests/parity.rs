@@ -1,4 +1,4 @@
-//! Equal answers wherever the tables live; and a full table is an answer that changes nothing.
+//! All kinds of tables give equal results, and an operation on a full table fails without a change.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
 use epitome_core::message::PartView;
@@ -42,7 +42,7 @@ fn every_table_gives_the_same_groups_and_plans() {
     });
 }
 
-/// A size that was bracketed first and is counted later is as if it had been counted at once.
+/// An index with preliminary sizes that are corrected later equals an index with exact sizes from the beginning.
 #[test]
 fn sizes_that_are_corrected_are_as_if_they_had_been_right() {
     let minimums = [("a group of several runs", 250), ("an orphan", 250)];
@@ -67,7 +67,8 @@ fn sizes_that_are_corrected_are_as_if_they_had_been_right() {
 
 type Answers = (Vec<live::GroupFacts>, epitome_tests::naive::Outcome);
 
-/// Nothing if an id is too long, or more calls than `slots` wait at some time: then a call may be forgotten.
+/// The groups and the plan of an index. `None` if an id is too long, or if more than `slots` calls wait at some time:
+/// the index may then forget a call.
 fn answers<S: Table<Span>, C: OpenCalls, P: Table<PartSpan>>(
     mut index: IndexBuf<S, C, P>,
     scenario: &Scenario,
@@ -115,7 +116,8 @@ fn full_changes_nothing() {
     });
 }
 
-/// Goes on with the next message each time: what follows must be as if the refused one had never been there.
+/// Pushes all messages, and continues after each refused one. The result must be as if the refused messages had never
+/// been there. Returns whether a message was refused.
 fn is_unchanged_when_full<S: Table<Span>, C: OpenCalls + Clone, P: Table<PartSpan>>(
     mut index: IndexBuf<S, C, P>,
     messages: &[Message],

@@ -1,5 +1,5 @@
-//! Verdicts on parts and spans of groups: what a draft says to each of them, against the naive twin; and what a filled
-//! plan writes, against a count from scratch.
+//! Verdicts on parts and spans of groups. The results of a draft are compared with the naive twin, and the edits of a
+//! filled plan with a count from scratch.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ use epitome_tests::naive::{Attempt, Naive, NaiveDraft};
 use epitome_tests::script::{Figures, Script, attempts, compare, count, planned};
 use proptest::prelude::*;
 
-/// Least number of each answer of a draft, in a thousand cases: a third of the number that was seen, or less. Each refusal is a rule, so
-/// that a missing rule would be found.
+/// Least number of each result of a draft, in a thousand cases: a third of the number that was seen, or less. Each
+/// refusal is a rule, so that these minimums detect a missing rule.
 const SAID: &[(&str, u64)] = &[
     ("an edited group goes", 45),
     ("clamped", 70),
@@ -43,7 +43,8 @@ const SAID: &[(&str, u64)] = &[
 fn a_draft_says_what_its_twin_says() {
     let minimums = [NASTY, SAID].concat();
     let script = || proptest::collection::vec(any::<Figures>(), 1..60);
-    // Only groups whose size is not known any more are refused as uncounted, many at once: each case has its own.
+    // Only groups of unknown size are refused as uncounted, and then many at once. Therefore each case also has a
+    // conversation of huge messages.
     let huge = scaled_conversation(50, Just(Scale::Huge));
     let both = ((conversation(50), script()), (huge, script()));
     cases::check("verdicts", both, &minimums, |(mixed, huge), census| {
@@ -53,7 +54,7 @@ fn a_draft_says_what_its_twin_says() {
     });
 }
 
-/// Says whether something was refused as uncounted.
+/// Compares a draft with its twin. Returns whether an attempt was refused as uncounted.
 fn says_what_its_twin_says(
     (messages, figures): &(Vec<Message>, Vec<Figures>),
     census: &Census,
@@ -87,10 +88,10 @@ fn says_what_its_twin_says(
     Ok(uncounted)
 }
 
-/// Spans are replaced, and what stands between them goes.
+/// Two new summaries become one if the groups between them are dropped.
 #[test]
 fn summaries_that_end_up_side_by_side_are_one() {
-    // Dropped, an elided part, or replaced: by the first figure.
+    // The first figure decides the attempt: 0 drops, 1 elides, 6 replaces, 7 records.
     let what = prop_oneof![6 => Just(0_u8), 1 => Just(1_u8), 3 => Just(6_u8), 1 => Just(7_u8)];
     let script = proptest::collection::vec((what, any::<u8>(), 0..3_u8, 0..8_u16), 30..120);
     cases::check("summaries joined", (conversation(50), script), JOINED, |(messages, figures), census| {
@@ -106,7 +107,7 @@ const JOINED: &[(&str, u64)] = &[("joined", 27)];
 
 type Mutant = fn(&mut Vec<PlannedEdit<'_, '_>>);
 
-/// A store that writes something else than the edits is caught.
+/// Faulty stores, which write other edits than the plan has. Each must be caught.
 const MUTANTS: &[(&str, Mutant)] = &[
     ("hides less", |edits| remove(edits, |edit| matches!(edit, PlannedEdit::Hide(_)))),
     ("hides twice", |edits| {
@@ -161,7 +162,7 @@ fn every_mutant_of_the_edits_is_caught() {
         let summaries: Vec<_> = plan.summaries().map(|_| StandIn::new("S.", Tokens(1))).collect();
         let clamps: Vec<_> = plan.clamps().map(|_| StandIn::new("h..t", Tokens(1))).collect();
         let ready = plan.fill(StandIns::new(notes).with_summaries(&summaries).with_clamps(&clamps));
-        // An allowance of nothing for a summary cannot be met.
+        // A summary with an allowance of zero tokens cannot be filled.
         let Ok(ready) = ready else { continue };
         let edits: Vec<PlannedEdit<'_, '_>> = ready.edits().collect();
         assert_eq!(count(&edits, &messages, &twin), Ok(ready.tokens_after()));
@@ -176,7 +177,7 @@ fn every_mutant_of_the_edits_is_caught() {
     }
 }
 
-/// The rules of drafts. A twin that lacks one of them says something else, and a draft that lacked it would.
+/// The rules of drafts. A twin without one of them gives other results. Therefore a draft without it would be noticed.
 const RULES: &[Refusal] = &[
     Refusal::Protected,
     Refusal::NewestStep,

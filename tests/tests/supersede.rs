@@ -1,4 +1,4 @@
-//! Results that are stale: a newer one of the same thing makes them so, unless it says that the tool failed.
+//! Stale results: a newer result for the same thing makes a result stale, unless the newer one is an error.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
 use epitome::compactors::Supersede;
@@ -8,7 +8,7 @@ use epitome::core::{
 };
 use epitome::message::{Message, Part, ToolCall, ToolResult};
 
-/// Reads the things one after another, some in vain; which reads are cleared.
+/// Reads the things one after another; `true` marks a failed read. Returns the reads that are cleared.
 fn cleared<const THINGS: usize>(reads: &[(u64, bool)]) -> Vec<usize> {
     let mut index = IndexBuf::<Vec<Span>, OpenCallTree, Vec<Row>>::default();
     let mut push = |message: &Message| {
@@ -39,19 +39,20 @@ fn a_result_is_stale_when_a_newer_one_of_the_same_thing_is_there() {
     let good = |things: &[u64]| things.iter().map(|thing| (*thing, false)).collect::<Vec<_>>();
     assert_eq!(cleared::<256>(&good(&[1, 2, 1, 3, 1])), [0, 2]);
     assert_eq!(cleared::<256>(&good(&[1, 2, 3])), [] as [usize; 0]);
-    // A file that could not be read again is as it was read before; what failed is stale as any other.
+    // A failed read does not make an earlier read stale. It becomes stale itself like any other read.
     assert_eq!(cleared::<256>(&[(1, false), (1, true)]), [] as [usize; 0]);
     assert_eq!(cleared::<256>(&[(1, false), (1, true), (1, false)]), [0, 1]);
 }
 
 #[test]
 fn what_there_is_no_room_to_know_stays() {
-    // From the newest on there is room for 8 and 7: of 9 it is not known that it was read again.
+    // There is room for two things, from the newest read on: 8 and 7. The second read of 9 is unknown, so the first
+    // stays.
     let reads = [9, 7, 8, 9, 7, 8].map(|thing| (thing, false));
     assert_eq!(cleared::<2>(&reads), [1, 2]);
     assert_eq!(cleared::<3>(&reads), [0, 1, 2]);
     assert_eq!(cleared::<0>(&reads), [] as [usize; 0]);
-    // As many as there is room for are told apart, wherever their numbers lie.
+    // With room for 256 things, 256 things are distinguished, also if their numbers are far apart.
     let many: Vec<_> = (0..256_u64).cycle().take(512).map(|thing| (thing << 40, false)).collect();
     assert_eq!(cleared::<256>(&many), (0..256).collect::<Vec<_>>());
 }

@@ -1,7 +1,7 @@
-//! Spans and events that a run gives to a subscriber: each hook, load, store and decision, and no text of messages.
+//! Spans and events of a run: each hook, load, store and decision has one, and none has a text of a message.
 //!
-//! A program of its own, because interest in a span is cached for a whole process: threads without a subscriber would
-//! be asked too.
+//! This is a program of its own, because the interest in a span is cached for a whole process: threads without a
+//! subscriber would take part too.
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "tests: a panic is how they report")]
 
 use core::fmt::{Debug, Write};
@@ -22,7 +22,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// Writes down each span and each event, with its fields.
+/// Subscriber that records each span and each event, with its fields.
 #[derive(Clone, Default)]
 struct Recorder(Arc<Mutex<Vec<String>>>);
 
@@ -211,7 +211,7 @@ fn odd_histories_are_warned_of_once_with_the_first_run_of_whatever_session() {
         let settings = RunSettings::new("a").with_providers(providers);
         let told = recorded(|| {
             block_on(async {
-                // A session that was read, and two more runs without any agent.
+                // Two sessions that were read from JSON, each with one run without an agent.
                 let written = AgentSession::with_id("s").to_json().unwrap();
                 for session in [written.as_str(), &written] {
                     let mut session = AgentSession::from_json(session).unwrap();

@@ -1,6 +1,6 @@
-//! Transcripts of real agents: the examples of this repository and, where the folder is there, those of `../shared/data`.
-//! Each is planned as its naive twin plans it, meets its goal wherever its floor lies under it, gains no violation, and
-//! has none after a repair.
+//! Transcripts of real agents: the examples of this repository and, if the folder exists, those of `../shared/data`.
+//! Each plan equals the plan of the naive twin, and meets the goal if the floor is below it. It adds no violation, and
+//! a repair leaves none.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ use epitome_tests::naive::{Naive, Outcome, Request, plan};
 use epitome_tests::strategy::TestStrategy;
 use epitome_tests::{live, naive};
 
-/// Figures of the runs so far.
+/// Counts of the conversations and plans so far.
 #[derive(Debug, Default)]
 struct Seen {
     conversations: usize,
@@ -62,7 +62,8 @@ fn recorded_transcripts_are_compacted_as_the_naive_twin_does() {
     assert!(seen.compacted >= 160, "{seen:?}");
 }
 
-/// Plans every conversation of some files with three budgets. A place that is not empty is taken in each element.
+/// Plans every conversation of some files with up to three budgets. A file is one conversation (`None`), has one at
+/// `/history` (an empty place), or has one at the given place in each of its elements.
 fn run(folder: &Path, files: &[(&str, Option<&str>)]) -> Seen {
     let seen = RefCell::new(Seen::default());
     for (file, place) in files {

@@ -1,4 +1,4 @@
-//! The code says what its naive twin says: groups, sums, floors, verdicts, projections, violations, repairs.
+//! The code and its naive twin give equal results: groups, sums, floors, verdicts, projections, violations, repairs.
 #![expect(clippy::indexing_slicing, reason = "a panic is how a test reports")]
 
 use epitome_core::attribution::SourceKind;

@@ -1,4 +1,4 @@
-//! Work before each call costs nothing that grows: a check that finds nothing due, and the memory of a plan.
+//! The work before each model call allocates no memory: checks of triggers that do not fire, and plans.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
 use core::hint::black_box;
@@ -19,7 +19,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// One after the other: the heap counts for the whole process.
+/// Both parts are in one test, because the allocator counts for the whole process.
 #[test]
 fn checks_and_plans_ask_the_heap_for_nothing() {
     let messages = seeded(0x9E37_79B9_7F4A_7C15, 5_000, Scale::Mixed);
@@ -50,11 +50,12 @@ fn untriggered(index: Index<'_>) {
     assert_eq!((change.allocations, change.reallocations), (0, 0), "{change:?}");
 }
 
-/// A cell is a byte, for each group's spans and each part that may be shortened; and nothing is asked for beside.
+/// A plan needs one cell of one byte for each span of a group and for each part that may be shortened. It allocates
+/// nothing else.
 fn memory_of_plans(index: Index<'_>) {
     assert_eq!((size_of::<Cell>(), index.cell_count()), (1, index.span_count() + index.part_count()));
     assert!(size_of::<Replacement>() <= 16);
-    // Whole groups alone have two bytes each at most: a group seldom has a second span, and never without an answer.
+    // The spans need at most two bytes for each group: a group seldom has a second span, and never without an answer.
     assert!(index.span_count() <= 2 * index.group_count() as usize, "{} spans", index.span_count());
     let tool = |part: &IndexedPart<'_>| part.tool().map(|_| 1);
     let (clearing, truncation, summarization) =
@@ -78,7 +79,7 @@ fn memory_of_plans(index: Index<'_>) {
     let budget = Budget::builder().window(index.tokens()).reserve(0).trigger(index.tokens()).goal(goal);
     let budget = budget.min_reclaim(0).build().unwrap();
     let (mut planner, mut planned) = (Planner::new(), 0);
-    // Its memory is there after the first.
+    // The first plan allocates the memory of the planner.
     let _ = planner.plan(index, &budget, Pass::Manual, strategies[0]);
     for strategy in strategies {
         let region = Region::new(HEAP);

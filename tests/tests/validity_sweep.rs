@@ -1,4 +1,4 @@
-//! Sixty turns with two parallel calls each, under 57 limits: what is left is always a legal request that fits.
+//! Sixty turns with two parallel calls each, under 57 limits: a plan always leaves a legal request that fits.
 #![expect(clippy::expect_used, reason = "a panic is how a test reports")]
 
 use epitome_compactors::Window;

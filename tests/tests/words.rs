@@ -1,5 +1,5 @@
-//! Words of values: their names are stored and logged, their errors name a remedy, borrowed values equal owned ones, and equal plans are
-//! equal.
+//! Names and texts of values. Their names are stored and logged, and must not change. Errors name a remedy, borrowed
+//! values behave like owned ones, and equal plans are equal.
 
 use epitome_compactors::{Pipeline, SlidingWindow, ToolResultClearing, Truncation, Window};
 use epitome_core::attribution::SourceKind;
@@ -63,7 +63,7 @@ fn triggers_have_words_of_their_own() {
     triggers.iter().for_each(|(kind, word)| assert_eq!(kind.as_str(), *word));
 }
 
-/// Each refusal has a word of its own, which is also what is displayed.
+/// Each refusal has a name of its own, which is also its display text.
 #[test]
 fn refusals_have_words_of_their_own() {
     let all = [
@@ -122,7 +122,7 @@ fn errors_say_what_to_do() {
     assert!(budget.to_string().contains("lower it, or raise the window"));
 }
 
-/// A counter with something of its own in every answer.
+/// A counter whose results differ from the defaults.
 struct Odd;
 
 impl TokenCounter for Odd {
@@ -198,7 +198,7 @@ fn each_profile_has_the_figures_that_its_provider_published() {
         };
         assert_eq!(media, expected, "{}", profile.as_str());
     }
-    // The Cookbook's figures for tools: of GPT-4o, and of GPT-4.
+    // The figures of OpenAI's Cookbook for tools: of GPT-4o, and of GPT-4.
     let figures = |of: ToolFraming| [of.function, of.properties, of.property, of.values, of.value, of.end];
     assert_eq!(figures(ToolFraming::O200K), [7, 3, 3, -3, 3, 12]);
     assert_eq!(figures(ToolFraming::CL100K), [10, 3, 3, -3, 3, 12]);
@@ -211,7 +211,7 @@ fn each_profile_has_the_figures_that_its_provider_published() {
 
 const TALK: &str = "s 10\nu 10\na 20 c1\nt 100 c1\nu 10\na 20 c2\nt 100 c2\nu 10\na 10\na 10\na 10\n";
 
-/// Plans are equal if they decide the same about the same, and only then.
+/// Two plans are equal exactly if their index, their budget and their verdicts are equal.
 #[test]
 fn equal_plans_are_equal() {
     let (talk, other) =
@@ -239,7 +239,7 @@ fn equal_plans_are_equal() {
         with(&index, &wide, &truncate, &mut |wide| assert!(first != wide, "its budget is another"));
         with(&other, &narrow, &truncate, &mut |other| assert!(first != other, "it is of another index"));
     });
-    // The same size after, by way of other parts.
+    // Plans with equal verdicts on groups differ if their shortened parts differ.
     let (first, second) = (ToolResultClearing::new().keep(1), ToolResultClearing::new().keep(0));
     let wide = budget(None, 1_000);
     with(&index, &wide, &first, &mut |one| {
@@ -256,13 +256,13 @@ fn what_is_configured_can_be_read() {
     assert_eq!(format!("{:?}", Pipeline::new(&stages).unwrap()), format!("{names:?}"));
 }
 
-/// A request fits its limit and no more.
+/// A plan fits exactly if its size is at most the limit.
 #[test]
 fn a_plan_says_whether_its_request_fits() {
     let talk = notation::parse("u 10\na 90 c1\nt 100 c1\na 10\na 10\na 10\n").unwrap();
     let index = live::index_of(&talk).0;
     let clear = ToolResultClearing::new().keep(0);
-    // The note may have 9 of the result's 100: 139 are left.
+    // The note has 9 of the result's 100 tokens. The request has 139 after the plan.
     for (window, fits) in [(138, false), (139, true), (140, true)] {
         let budget =
             Budget::builder().window(window).reserve(0).trigger(window).without_goal().min_reclaim(0);
@@ -274,7 +274,7 @@ fn a_plan_says_whether_its_request_fits() {
     }
 }
 
-/// Each kind of table takes values until it is full, forgets from a number on, and forgets all.
+/// Each kind of table takes values up to its capacity, truncates to a length, and clears.
 #[test]
 fn tables_forget() {
     fn check(table: &mut impl Table<u8>) {
@@ -298,7 +298,7 @@ fn tables_forget() {
     check(&mut heapless::Vec::<u8, 4>::new());
 }
 
-/// An index that is cleared is as good as new: with calls of either memory and parts.
+/// A cleared index behaves like a new one, with each memory for calls and with parts.
 #[test]
 fn a_cleared_index_is_an_empty_one() {
     fn check<S: Table<Span> + Default, C: OpenCalls + Default, P: Table<PartSpan> + Default>() {
@@ -334,7 +334,7 @@ fn groups_say_what_they_hold() {
     assert_eq!(marks(&|group| group.source() == SourceKind::Context), ".x....");
 }
 
-/// A counter's name stands for its counts: with other counts it would need another name.
+/// The name of a counter stands for its counts. A counter with other counts needs another name.
 #[test]
 fn the_estimator_counts_as_its_name_says() {
     let counter = ClassEstimator::new();

@@ -35,7 +35,7 @@ fn a_text_that_becomes_json_without_its_secrets_is_searched_as_json() {
     let marker = "[redacted:assignment]";
     assert_eq!(done, format!(r#"{{"password": "{marker}", "cookie": ["{marker}", 3], "say": "\u0041"}}"#));
     assert_eq!(redacted(&done), done);
-    // Of a literal with a secret that only its escapes have hidden nothing stays.
+    // A literal with a secret that only its escapes had hidden is removed as a whole.
     let done = redacted("{\"password\": \"hu\0nter2\", \"say\": \"so: pass\\u0077ord: hunter22x\"}");
     assert_eq!(done, format!(r#"{{"password": "{marker}", "say": "{marker}"}}"#));
 }
@@ -71,7 +71,8 @@ fn keys_of_json_say_what_their_values_are() {
     assert_eq!(redactor.found.redacted, BTreeMap::from([("assignment", 3)]));
 }
 
-/// Headers have several values under one name, and other names have lists of words.
+/// A list under the name of a header holds values that are searched for secrets. Under another name it holds plain
+/// words.
 #[test]
 fn keys_of_json_say_what_a_list_of_headers_is() {
     for name in ["cookie", "Set-Cookie", "set-cookie", "Authorization"] {
@@ -159,7 +160,7 @@ fn piece() -> impl Strategy<Value = (String, Option<String>)> {
     ]
 }
 
-/// A text, and the secrets in it: each stands between breaks of lines, where a reader would see it too.
+/// A text and the secrets in it. Line breaks separate the pieces, so that each secret is recognizable to a reader too.
 fn text() -> impl Strategy<Value = (String, Vec<String>)> {
     prop::collection::vec(piece(), 0..5).prop_map(|pieces| {
         let secrets = pieces.iter().filter_map(|(_, secret)| secret.clone()).collect();
@@ -168,7 +169,7 @@ fn text() -> impl Strategy<Value = (String, Vec<String>)> {
     })
 }
 
-/// Pieces that run into each other: what one pass takes out may lay bare what the next finds.
+/// Pieces that run into each other: a removal in one pass may expose text that the next pass finds.
 fn jumble() -> impl Strategy<Value = String> {
     let between = select(vec!["", "", " ", "\n", "x", "_", "\""]);
     prop::collection::vec((piece(), between), 0..6)
@@ -192,7 +193,7 @@ fn tree() -> impl Strategy<Value = (Value, Vec<String>)> {
             prop::collection::vec((keys, inner.clone()), 0..4).prop_map(|members| {
                 let (mut object, mut secrets) = (Map::new(), Vec::new());
                 for (key, (value, more)) in members {
-                    // Of two values under one key, a map has the later: that one counts.
+                    // A map keeps the later of two values under one key: only that value counts.
                     if object.insert(key.to_owned(), value).is_none() {
                         secrets.extend(more);
                     } else {
@@ -258,11 +259,11 @@ proptest! {
         for secret in &secrets {
             prop_assert!(!left.iter().any(|text| text.contains(secret.as_str())), "{} in {}", secret, done);
         }
-        // Whatever is left, no pattern is.
+        // The result has no text that a pattern matches.
         let mut again = Redactor::default();
         prop_assert_eq!(&again.json(&done), &done);
         prop_assert!(again.found.redacted.is_empty());
-        // A text without secrets is unchanged; and it does not matter in which pieces it comes.
+        // A text without secrets is unchanged. The result does not depend on the pieces in which the text arrives.
         prop_assert_eq!(redactor.found.redacted.is_empty(), done == source);
         let (mut out, mut pieces) = (Vec::new(), Redactor::default());
         let mut writer = pieces.writer(&mut out);

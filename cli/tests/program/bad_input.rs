@@ -53,7 +53,7 @@ fn truncated_json() {
     refused(&cut, &[], 2, &["line 16, column ", "ends before it is complete"]);
 }
 
-/// An agent writes its session while it works.
+/// A file without the end of its last line is usable: an agent writes its session while it works.
 #[test]
 fn an_unfinished_last_line_of_a_session_is_left_out() {
     let folder = Folder::new();
@@ -79,7 +79,7 @@ fn an_unfinished_last_line_of_a_session_is_left_out() {
     let compact = ["compact", text(&cut), "--keep", "50%", "-o"];
     run(&[&compact[..], &[text(&out)]].concat()).ok();
     assert!(read(&out).ends_with('\n') && read(&out).lines().count() < whole);
-    // The line may be whole in a moment.
+    // The agent may complete the line a moment later.
     let before = read(&cut);
     for command in [&compact[..], &["convert", text(&cut), "--to", "anthropic", "-o"]] {
         let refused = run(&[command, &[text(&cut)]].concat()).fails(2);
@@ -197,7 +197,7 @@ fn lines_that_mix_messages_and_other_things() {
     refused(&requests, &["--at", "/1/body"], 2, &["requests.jsonl", "/input"]);
     let second = run(&["stats", text(&requests), "--at", "/1/body/input", "--json"]).json();
     assert_eq!(second["messages"], 6, "{second}");
-    // The other lines stay as they are, whatever the format.
+    // The other lines stay unchanged, in each format.
     let turns = |name: &str| -> Vec<Value> {
         let turn = |from: &str, number: u32| json!({"from": from, "value": format!("{name} {number} {}", "word ".repeat(20))});
         (0..4).flat_map(|number| [turn("human", number), turn("gpt", number)]).collect()
@@ -255,7 +255,7 @@ fn deep_nesting_needs_no_stack() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     refused(&folder.file("deep.json", &deep), &[], 2, &["found an array of 1"]);
     refused(&folder.file("cut.json", &deep[..150_000]), &[], 2, &["ends before it is complete"]);
-    // Inside a message it is data that is never read.
+    // Inside a message the nested value is data that the program never reads.
     let message = format!(
         "[{{\"role\":\"user\",\"content\":\"{SECRET}\",\"x\":{deep}}},{{\"role\":\"assistant\",\"content\":\"a\"}}]"
     );
@@ -280,7 +280,7 @@ fn a_huge_text() {
     let report = report(&file, &["--window", "8000", "-o", text(&out)]);
     assert_eq!(report["goal_missed"], false);
     assert!(read(&out).len() < 100_000);
-    // A protected one does not fit: the error names it.
+    // A protected message of this size does not fit: the error names the message.
     all[3]["content"] = json!("short");
     let last = all.len() - 5;
     all[last]["content"] = json!(huge);
@@ -295,7 +295,7 @@ fn a_file_that_no_memory_holds() {
     let file = folder.file("x", "");
     fs::File::options().write(true).open(&file).unwrap().set_len(8 << 40).unwrap();
     for command in COMMANDS {
-        // Some machines promise more memory than they have: this shell does not.
+        // Some machines promise more memory than they have: this shell has a limit.
         let limited =
             format!("ulimit -v 4000000; exec {} {command} {}", env!("CARGO_BIN_EXE_epitome"), text(&file));
         let output = std::process::Command::new("sh").args(["-c", &limited]).output().unwrap();

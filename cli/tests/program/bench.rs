@@ -1,4 +1,4 @@
-//! `bench`: its figures, and that strategies keep as much as `compact` says. Times are not asserted.
+//! `bench`: its figures, and that strategies keep as many tokens as in `compact`. Times are not asserted.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn every_stage_is_measured_and_counted_as_elsewhere() {
     for stage in stages {
         let figure = |name: &str| stage[name].as_u64().unwrap_or_else(|| panic!("no {name} in {stage}"));
         let sees_text = ["read", "count", "write"].contains(&stage["stage"].as_str().unwrap());
-        // Rates are those of the time beside them.
+        // Each rate agrees with the time in the same row.
         let a_second = |number: u64| number as u128 * 1_000_000_000 / u128::from(figure("nanoseconds"));
         assert_eq!(u128::from(figure("messages_per_second")), a_second(74), "{stage}");
         assert_eq!(u128::from(figure("turns_per_second")), a_second(9), "{stage}");
@@ -102,7 +102,7 @@ fn many_conversations_are_measured_together() {
     assert_eq!((said["user_messages"].as_u64(), said["tool_exchanges"].as_u64()), (Some(16), Some(16)));
     let kept = said["strategies"].as_array().unwrap();
     assert_eq!(kept.len(), 2);
-    // A conversation that does not fit stays as it is, as compact leaves it.
+    // A conversation that does not fit stays unchanged, as in `compact`.
     let each = run(&[&["compact", text(&file), "--json"], &args[..7]].concat());
     let reports: Value = serde_json::from_str(&each.out).unwrap();
     let after: u64 = [0, 2].map(|at| reports[at]["tokens_after"].as_u64().unwrap()).iter().sum();

@@ -32,7 +32,7 @@ fn planted_sentences_are_looked_for_after_one_compaction_and_five() {
     {
         assert!(said.contains(expected), "{expected}: {said}");
     }
-    // The same command says the same.
+    // The same command gives the same output.
     assert_eq!(run(&args).ok(), said);
 }
 
@@ -49,7 +49,7 @@ fn labelled_conversations_can_carry_canaries() {
     let folder = Folder::new();
     let file = folder.file("labelled.json", file.to_string());
     let report = run(&["eval", text(&file), "--canaries", "--keep", "90", "--json"]).json();
-    // Only users have a text for them.
+    // Only the user's messages have a text that can carry canaries.
     assert_eq!(report["canaries"]["planted"].as_u64(), Some(5));
     assert!(report.get("evidence").is_none(), "{report}");
 }

@@ -1,4 +1,4 @@
-//! `eval --command`: outside programs as rows. Shells stand in for them.
+//! `eval --command`: outside programs as rows. Shell scripts take the place of these programs.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -12,7 +12,7 @@ fn says(answer: &Value) -> String {
     format!("row=sh -c 'while read -r line; do echo {}; done'", answer.to_string().replace('"', "\\\""))
 }
 
-/// A program that answers with the messages of the request, and writes how often it was started.
+/// A program that answers with the messages of the request, and writes a line into `log` at each start.
 fn gives_back(log: &str) -> String {
     let answer = r#"printf "%s\n" "${line%,*}}""#;
     format!("whole=sh -c 'echo started >> {log}; while IFS= read -r line; do {answer}; done'")
@@ -37,7 +37,7 @@ fn recorded() -> Value {
     json!({ "messages": messages })
 }
 
-/// The arguments that measure an outside program beside a strategy.
+/// The arguments that compare an outside program with a strategy.
 fn measuring<'a>(file: &'a str, command: &'a str) -> [&'a str; 8] {
     ["eval", file, "--keep", "30", "--strategy", "truncate", "--command", command]
 }
@@ -65,7 +65,7 @@ fn a_program_that_keeps_all_is_over_the_budget_and_one_that_keeps_a_number_has_t
     assert_eq!((whole["tokens_left"].as_f64(), whole["stable_prefix"].as_f64()), (Some(100.0), Some(100.0)));
     assert_eq!((whole["missed"].as_u64(), whole["illegal"].as_u64()), (report["cuts"].as_u64(), Some(0)));
     assert_eq!(whole["baseline"].as_bool(), Some(false));
-    // A result without its call, which no API takes, however much it holds.
+    // The answer has a result without its call. No API accepts it, even if it keeps many identifiers.
     let one = row(&report, "row");
     assert_eq!((one["missed"].as_u64(), one["illegal"].as_u64()), (Some(0), report["cuts"].as_u64()));
     assert!(one["identifiers"].as_f64() > Some(0.0) && one["tokens_left"].as_f64() < Some(5.0), "{one}");
@@ -79,7 +79,7 @@ fn a_program_that_keeps_all_is_over_the_budget_and_one_that_keeps_a_number_has_t
 #[cfg(unix)]
 fn a_request_is_one_line_with_the_messages_their_sizes_and_the_goal() {
     let folder = Folder::new();
-    // Messages on several lines are one line of a request.
+    // Messages on several lines of the file become one line of a request.
     let file = folder.file("recorded.json", serde_json::to_string_pretty(&recorded()).unwrap());
     let log = folder.path("requests");
     let keeps =
@@ -116,14 +116,15 @@ fn what_a_program_writes_anew_is_searched_and_counted() {
 fn a_program_goes_on_with_what_it_has_answered() {
     let folder = Folder::new();
     let file = folder.file("recorded.json", recorded().to_string());
-    // It keeps the first two messages that it is given: after a compaction these are those that it has kept.
+    // The program keeps the messages 0 and 3 of each request. After a compaction, a request begins with the two that it
+    // kept.
     let two = says(&json!({"keep": [0, 3]}));
     let args = [&measuring(text(&file), &two)[..], &["--json"]].concat();
     let report = run(&[&args[..], &["--rounds", "2"]].concat()).json();
     let rows = report["degradation"]["shares"][0]["rows"].as_array().unwrap();
     let after = &rows[1]["after"];
     assert_eq!((rows[1]["strategy"].as_str(), after[0]["compactions"].as_u64()), (Some("row"), Some(1)));
-    // In the second round message 3 is one that was said since.
+    // In the second round, message 3 is newer than the first compaction.
     assert!(after[1]["tokens_left"].as_f64() > after[0]["tokens_left"].as_f64(), "{after}");
     let rows = folder.file("own.csv", "house,openai-chat,o200k_base,50000,,,none,1.25/0.1/5/0/300,,\n");
     let priced =
@@ -164,7 +165,7 @@ fn a_program_that_fails_ends_the_run_with_the_line_and_a_remedy() {
         let since = Instant::now();
         let error = run(&args).fails(code);
         assert!(error.contains(expected), "{command}: {error}");
-        // It has one second for an answer; a few more are for a program that is slow to end.
+        // The program has one second for an answer. The other seconds are for a program that is slow to end.
         assert!(since.elapsed() < Duration::from_secs(25), "{command}: {:?}", since.elapsed());
     }
 }

@@ -1,4 +1,4 @@
-//! `-o` writes the compacted transcript in the container of the input, and touches nothing else.
+//! `-o` writes the compacted transcript in the container of the input, and changes nothing else.
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ fn an_array_compact_and_pretty() {
         let left: Vec<Value> = serde_json::from_str(&written).unwrap();
         assert_eq!(left, kept(&report, &all));
         assert_eq!(report["messages_after"], left.len());
-        // White space, too, is as it was: the rest is made of pieces of the input.
+        // White space is unchanged too: the output consists of pieces of the input.
         assert_eq!(written.contains("\r\n"), content.contains("\r\n"));
         assert_eq!(written.ends_with("\n\r\n"), content.ends_with("\n\r\n"));
         if content.contains('\n') {

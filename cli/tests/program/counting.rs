@@ -1,4 +1,4 @@
-//! Contents that cannot be counted as they are: they are estimated, and said to be, or counted all the same.
+//! Contents that cannot be counted directly: they are counted by another rule, or estimated and reported as estimated.
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ fn an_image_counts_by_its_header_if_that_is_whole_and_never_by_its_length() {
         tokens(&image(&format!("{}{}", PNG.trim_end_matches('='), "A".repeat(300_000)))),
         counted(425)
     );
-    // A header that lies is an image of the largest size that is looked at.
+    // An image with a false header has the size of the largest image that the rule considers.
     assert_eq!(tokens(&image(LYING)), counted(765));
     for unknown in [&PNG[..20], EMPTY, "", "no base64!"] {
         assert_eq!(tokens(&image(unknown)), estimated(765), "{unknown}");
@@ -58,6 +58,6 @@ fn what_a_provider_publishes_as_approximate_is_an_estimate() {
 fn a_megabyte_of_blanks_is_counted() {
     let blanks = " ".repeat(1_048_576);
     let empty = stats(&json!(""), &[]).0;
-    // One token for each 128 of them.
+    // One token for each 128 blanks.
     assert_eq!(stats(&json!(blanks), &[]), (empty + 8_192, "counted".to_owned()));
 }

@@ -1,4 +1,4 @@
-//! Every command line in README and docs runs, and prints what stands behind it there.
+//! Every command line in README and docs runs, and prints the output that the document shows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::samples::TARGETS;
 use crate::summarizer::{Endpoint, answer};
 use crate::support::*;
 
-/// Command lines that stand for others, each with the reason why it is not run.
+/// Command lines that the test skips, each with the reason.
 const SKIPPED: [(&str, &str); 7] = [
     ("epitome hook", "reads an event of Claude Code; hook.rs has some"),
     ("epitome compact", "names a command without its arguments"),
@@ -42,7 +42,7 @@ fn command_lines(text: &str) -> Vec<String> {
     lines
 }
 
-/// The command line of the program that `line` is, if it is one.
+/// The command line of the program in `line`, if there is one.
 fn command(line: &str) -> Option<String> {
     let line = line.replace('\n', " ");
     let line = line.trim().trim_start_matches("./");
@@ -76,7 +76,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// The command lines of a document behind which stands what they print, with that.
+/// The command lines of a document that are followed by their output, with this output.
 fn printed(text: &str) -> Vec<(String, &str)> {
     let blocks: Vec<&str> = text.split("```").collect();
     let of = |three: &[&'_ str]| {
@@ -92,7 +92,7 @@ fn runs(folder: &Folder, document: &Path, line: &str) -> Done {
     let (line, comment) = line.split_once(" #").unwrap_or((line, ""));
     let words: Vec<_> =
         line.split(' ').skip(1).map(|word| word.trim_matches('"')).filter(|word| !word.is_empty()).collect();
-    // Another document may have written it.
+    // Another document may have written this file.
     if let Some(out) = words.iter().skip_while(|word| **word != "-o").nth(1) {
         let _ = fs::remove_file(folder.path(out));
     }
@@ -115,7 +115,7 @@ fn parameters() -> Vec<(Vec<String>, Vec<String>, String)> {
     rows.take_while(|line| line.starts_with('|')).map(row).collect()
 }
 
-/// The table has every parameter of every strategy once. Saying a default changes nothing of a compaction.
+/// The table has every parameter of every strategy once. To give a default explicitly changes nothing in a compaction.
 #[test]
 fn the_table_of_parameters_is_the_programs() {
     let rows = parameters();
@@ -136,7 +136,7 @@ fn the_table_of_parameters_is_the_programs() {
             false => run(&args),
         }
     };
-    // The report repeats what was asked for.
+    // The report repeats the strategies of the command line.
     let report = |spec: &str| {
         let mut report = compact(spec).json();
         report.as_object_mut().unwrap().remove("strategies");

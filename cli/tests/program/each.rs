@@ -63,13 +63,14 @@ fn a_bad_one_stops_all_and_is_named() {
     let args = ["compact", text(&file), "--each", "--at", "/traj", "--keep", "50%", "-o", text(&out)];
     assert!(run(&args).fails(2).contains("at /1/traj/0/role: unknown role `ghost`"));
     assert_eq!(read(&out), "old");
-    // A fault of the command line is no fault of a conversation.
+    // An error in the command line is not reported as an error of a conversation.
     let message =
         run(&["compact", text(&file), "--each", "--at", "/traj", "--window", "5", "--reserve", "9"]).fails(2);
     assert!(message.starts_with("epitome: the reserve (9) leaves nothing of the window (5)"), "{message}");
 }
 
-/// One conversation without messages tells nobody of which format it is.
+/// An export may contain conversations without messages. Such a conversation alone does not show the format of the
+/// file.
 #[test]
 fn an_export_has_conversations_without_messages() {
     let said = json!({"id": "m", "message": {"id": "m", "author": {"role": "user"},
@@ -104,7 +105,7 @@ fn an_export_has_conversations_without_messages() {
     assert!(none.contains("no conversation has messages"), "{none}");
 }
 
-/// A command that takes one conversation says that there are more.
+/// A command for one conversation reports that the file has more.
 #[test]
 fn another_conversation_of_the_file_is_mentioned() {
     let line = |text: &str| {

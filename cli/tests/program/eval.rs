@@ -1,4 +1,4 @@
-//! `eval`: what a compaction still knows, on conversations for which the answer is known by hand.
+//! `eval`: the information that a compaction retains, on conversations with results known by hand.
 
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ fn a_conversation_within_a_document_is_measured_as_if_it_stood_alone() {
     let said = eval(&[text(&within)]).fails(2);
     assert!(said.contains("try --at /runs/0/log"), "{said}");
     let alone = eval(&[text(&alone)]).json();
-    // A file with labelled questions is a transcript where somebody says which one in it.
+    // A file with labelled questions is a transcript if `--at` names a transcript in it.
     assert!(!eval(&[text(&labelled)]).json()["evidence"].is_null());
     for file in [within, labelled] {
         let within = eval(&[text(&file), "--at", "/runs/0/log"]).json();
@@ -112,7 +112,7 @@ fn a_ledger_shows_the_names_of_what_is_gone() {
     let [without, with] = [newest, ledger].map(|strategy| row(&report, "50%", strategy));
     assert_eq!((without["identifiers"].as_f64(), with["identifiers"].as_f64()), (Some(0.0), Some(100.0)));
     assert_eq!(with["missed"].as_u64(), Some(0));
-    // The last request alone has more than that.
+    // The last request alone is larger than this share.
     assert_eq!((report["shares"][1]["left_out"].as_u64(), report["cuts"].as_u64()), (Some(1), Some(4)));
 }
 
@@ -125,7 +125,7 @@ fn what_is_shown_again_behind_the_cut_was_not_needed() {
     let folder = Folder::new();
     let file = folder.file("shown.json", shown.to_string());
     let done = run(&["eval", text(&file), "--keep", "100"]);
-    // The question stands before the last cut, and behind the others.
+    // The question comes before the last cut, and after the other cuts.
     assert_eq!(done.code, 2, "{}", done.out);
     assert!(done.err.contains("nothing to measure"), "{}", done.err);
 }
@@ -144,7 +144,7 @@ fn a_model_prices_the_requests_of_the_conversation() {
     let truncate = &row(&wide, "25%", "truncate")["price"];
     assert_eq!((truncate["percent"].as_f64(), truncate["compactions"].as_u64()), (Some(100.0), Some(0)));
     assert!(row(&wide, "25%", "(oracle: identifiers)").get("price").is_none(), "{wide}");
-    // All of it is 3,900 tokens: 1,560 fill a window of 2,000.
+    // The whole conversation has 3,900 tokens; a window of 2,000 is full at 1,560 tokens.
     let narrow = with(&["--window", "2000"]);
     let truncate = &row(&narrow, "25%", "truncate")["price"];
     assert!(

@@ -103,7 +103,7 @@ fn a_giant_message_is_left_out_and_said_so() {
     let said = run(&args).ok();
     assert!(said.contains("1 conversation left out: what no strategy may touch"), "{said}");
     assert!(said.contains("2 aware questions left out: what no strategy may touch"), "{said}");
-    // As evidence that is no task, it fits no budget, and is lost.
+    // Giant evidence outside of the task fits no budget, and is lost.
     let mut giant = labelled(&"long evidence ".repeat(30_000), "evidence");
     giant["questions"][1]["evidence"] = json!([3]);
     folder.file("giant.json", giant.to_string());
@@ -138,7 +138,7 @@ fn a_transcript_beside_it_has_its_own_table() {
     assert_eq!(report["evidence"]["questions"].as_u64(), Some(2));
     let said = run(&args[..7]).ok();
     assert!(said.contains("copied text") && said.contains("labelled evidence"), "{said}");
-    // A format that is named is taken at its word.
+    // With `--from`, the file is read in the named format only.
     let named = run(&["eval", both[0], "--from", "openai-chat"]).fails(2);
     assert!(!named.contains("evidence"), "{named}");
 }

@@ -26,7 +26,7 @@ fn a_pin_keeps_its_group() {
         let pinned = compacted(&["--pin", &pin, "--pin", "9"]);
         assert_eq!((verdict(&pinned, 5), verdict(&pinned, 9)), (json!("K"), json!("K")), "{pin}");
     }
-    // All that the caller added is more than fits.
+    // Pins on all messages of the conversation exceed the limit.
     let file = example("coding-agent.json");
     let args = ["compact", text(&file), "--window", "4000", "--reserve", "0", "--pin", "0-73"];
     assert!(run(&args).fails(3).contains("what is protected has"));
@@ -68,7 +68,7 @@ fn a_pin_on_what_answers_no_call_is_refused() {
                 run(&[&["compact", text(&file), "--goal", "1", "--pin", pin], lazy].concat()).fails(2);
             assert!(message.contains(&format!("--pin {pin}: message 3 answers no call")), "{message}");
         }
-        // The second answer to the one call has to go; call and first answer are held.
+        // The second result of the call is dropped; the call and its first result are pinned.
         let pinned = report(&file, &[&["--goal", "1", "--pin", "id:a", "--pin", "4"], lazy].concat());
         assert_eq!(verdict(&pinned, 6), "D");
         assert_eq!((verdict(&pinned, 2), verdict(&pinned, 4)), (json!("K"), json!("K")));
@@ -96,7 +96,7 @@ fn every_verdict_is_explained() {
     assert_eq!(because(71), "the goal was met without it");
     assert_eq!(because(72), "the last request of the user");
     assert_eq!(because(73), "the newest step");
-    // A taken group names its strategy, a kept group none.
+    // A removed or shortened group names its strategy; a kept group names none.
     for (row, group) in why.iter().zip(groups) {
         assert_eq!(row["verdict"], group["verdict"]);
         let because = row["because"].as_str().unwrap();
@@ -104,7 +104,7 @@ fn every_verdict_is_explained() {
         assert_eq!(names_one, row["verdict"] != "K", "{row}");
     }
     assert!(compacted(&[]).get("why").is_none());
-    // Nothing is due, and nothing more can go.
+    // No compaction is due; then nothing more can be removed.
     let file = example("coding-agent.json");
     let idle = super::support::report(&file, &["--why"]);
     assert!(idle["why"].as_array().unwrap().iter().all(|row| row["because"] == "nothing is due"));
@@ -144,7 +144,7 @@ fn two_transcripts_side_by_side() {
     assert_eq!(count("same") + count("changed"), report["messages_after"].as_u64().unwrap());
     assert_eq!(found["stable_prefix_messages"], report["stable_prefix_messages"]);
     assert_eq!((&found["tokens_a"], &found["tokens_b"]), (&report["tokens_before"], &report["tokens_after"]));
-    // The other way round what went has come.
+    // In the other direction, removed messages appear as added.
     let back = diff(&out, &file);
     assert_eq!((&back["only_a"], &back["only_b"]), (&found["only_b"], &found["only_a"]));
     assert_eq!(diff(&file, &file)["same"], report["messages_before"]);

@@ -1,4 +1,4 @@
-//! Chats that no format fits, chats with the further fields of Chat Completions, and messages that say nothing.
+//! Chats in no known format, chats with the further fields of Chat Completions, and messages without content.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ const COMMANDS: [(&str, &[&str]); 5] = [
     ("convert", &["--to", "anthropic"]),
 ];
 
-/// Every command refuses the file, and says all of `parts`.
+/// Every command refuses the file with an error that has all of `parts`.
 fn refused(file: &Path, parts: &[&str]) {
     for (command, more) in COMMANDS {
         let args: Vec<_> = [command, text(file)].iter().chain(more).copied().collect();
@@ -27,7 +27,7 @@ fn refused(file: &Path, parts: &[&str]) {
     }
 }
 
-/// Messages that no format here has: their description, their name in the refusal, and a message that shows it.
+/// Messages in no known format: their description, their name in the refusal, and an example.
 fn foreign() -> Vec<(&'static str, &'static str, Vec<Value>)> {
     vec![
         (
@@ -185,7 +185,7 @@ fn many_silent_messages_are_counted() {
     assert!(done.err.contains("and 34 more") && done.err.lines().count() == 1, "{}", done.err);
 }
 
-/// A text of a format that its reader refuses is refused: another reader would lose what it says.
+/// A text in a known format that the reader of this format refuses is refused: another reader would lose its content.
 #[test]
 fn a_broken_text_of_a_known_format_is_refused_with_its_place() {
     let folder = Folder::new();

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use crate::samples;
 use crate::support::{Folder, SECRET, read, run, run_with, text};
 
-/// The report of a conversion without a loss.
+/// The report of a conversion without losses.
 const WHOLE: &str =
     "no message has lost anything; fields beside the messages (model, tools) are not converted\n";
 
-/// A request to Anthropic with a call, its result and words beside it.
+/// A request to Anthropic with a call, its result and a text next to the result.
 fn anthropic() -> String {
     let messages = json!([
         {"role": "user", "content": "Go"},
@@ -96,7 +96,7 @@ fn a_conversion_that_leaves_nothing_is_refused() {
     let blank =
         run_with(&["convert", "-", "--to", "anthropic"], br#"[{"role":"user","content":" "}]"#).fails(2);
     assert!(blank.contains("message 0: blank-text"), "{blank}");
-    // Among others it is left out.
+    // Among other conversations, the empty one is left out.
     let lines = [&alone[..], &br#"[{"role":"user","content":"Hi"}]"#[..]].join(&b'\n');
     let done = run_with(&["convert", "-", "--to", "openai-responses", "--each"], &lines);
     assert_eq!((done.code, done.out.lines().count()), (0, 1), "{}", done.err);
@@ -154,7 +154,8 @@ fn what_fits_several_formats_is_refused() {
     assert!(unknown.contains("[possible values: openai-chat, "), "{unknown}");
 }
 
-/// The ids that a reader gives to such calls depend on the calls before them, which a compaction leaves out.
+/// Calls without ids can be compacted. A reader derives their ids from the calls before them, which a compaction may
+/// remove.
 #[test]
 fn calls_without_ids_are_compacted() {
     let samples = samples::all(8);
@@ -169,7 +170,7 @@ fn calls_without_ids_are_compacted() {
     }
 }
 
-/// Records that a program needs in its file are taken by no strategy.
+/// No strategy removes the records that a program needs in its file.
 #[test]
 fn a_session_that_was_compacted_is_compacted_again() {
     let words = "a few more words of it. ".repeat(40);
@@ -201,7 +202,7 @@ fn a_session_that_was_compacted_is_compacted_again() {
     assert!(left.contains("so far") && left.contains("compaction") && left.len() < read(&file).len());
 }
 
-/// An export is read, one of its conversations by its id, and written in another format alone.
+/// An export is read; one of its conversations is selected by its id, and written alone in another format.
 #[test]
 fn exports_are_read_and_converted() {
     let words = "a few more words of it. ".repeat(30);
@@ -306,7 +307,7 @@ fn a_history_of_aider_is_read_written_and_converted() {
     assert!(page.contains("line 1: no line begins with"), "{page}");
 }
 
-/// Another form of the same is no loss, and no reason to refuse the conversion.
+/// Another notation of the same content is neither a loss nor a reason to refuse the conversion.
 #[test]
 fn a_conversion_takes_the_forms_of_its_target() {
     let call = |arguments: &str| {
@@ -335,7 +336,7 @@ fn a_conversion_takes_the_forms_of_its_target() {
             }
         }
     }
-    // Reasoning in several parts is one text there.
+    // Reasoning in several parts becomes one text in Chat Completions.
     let thought = json!({"input": [{"role": "user", "content": "Look."},
         {"type": "reasoning", "id": "r1", "summary": [], "content": [{"type": "reasoning_text", "text": "First."}]},
         {"type": "reasoning", "id": "r2", "summary": [], "content": [{"type": "reasoning_text", "text": "Then."}]},

@@ -1,4 +1,4 @@
-//! Documents with which a new session goes on.
+//! Handoff documents, from which a new session continues.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `sessions` and `latest`: what agents have left in a home.
+//! `sessions` and `latest`: the sessions that agents have left in a home folder.
 
 use core::time::Duration;
 use std::fs::{self, File};
@@ -22,7 +22,7 @@ const VARIABLES: [&str; 7] = [
     "XDG_CONFIG_HOME",
 ];
 
-/// A home, and the folder of a project in it.
+/// A home folder with the folder of a project.
 pub(crate) struct Home {
     pub(crate) folder: Folder,
 }
@@ -39,7 +39,7 @@ impl Home {
         fs::canonicalize(self.folder.path("work/shop")).unwrap()
     }
 
-    /// A file, last written so many seconds after 1970.
+    /// Writes a file with a modification time of `written` seconds after 1970.
     pub(crate) fn file(&self, name: &str, content: &str, written: u64) -> PathBuf {
         let path = self.folder.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -49,12 +49,12 @@ impl Home {
         path
     }
 
-    /// Runs the program in `folder`, with this home.
+    /// Runs the program in `folder`, with this home folder.
     pub(crate) fn run_in(&self, folder: &Path, args: &[&str]) -> Done {
         done(self.program(args).current_dir(folder))
     }
 
-    /// The program with this home.
+    /// The program with this home folder.
     pub(crate) fn program(&self, args: &[&str]) -> Command {
         let mut command = program(args);
         command.env("HOME", self.folder.path(""));
@@ -108,7 +108,7 @@ fn gemini_lines() -> String {
     lines.map(|line| format!("{line}\n")).concat()
 }
 
-/// A session of each agent, the newest of Gemini CLI; and files that are none.
+/// A session of each agent, with that of Gemini CLI as the newest; and files that are no sessions.
 pub(crate) fn three(home: &Home) -> [PathBuf; 3] {
     let shop = home.project();
     home.file(".claude/projects/-work-shop/agent-1.jsonl", &claude(&shop, &["sub-agent"]), 9_000);
@@ -149,7 +149,7 @@ fn newer_sessions_of_gemini_are_listed_and_compacted() {
 /// A session of an agent: its name, the path in the home, the text, and the project, id and messages in a list.
 type Left = (&'static str, String, String, String, &'static str, u64);
 
-/// A session of each agent that is not among [`three`], all about `needle`, and files that are none.
+/// A session of each agent that is not among [`three`], all about `needle`; and files that are no sessions.
 fn others(home: &Home) -> Vec<Left> {
     let shop = text(&home.project()).to_owned();
     let slug = shop.trim_start_matches('/').replace(|c: char| !c.is_ascii_alphanumeric(), "-");
@@ -238,7 +238,7 @@ fn sessions_of_every_agent_are_listed_found_and_read() {
         |row: &Value| json!(["tool", "path", "project", "id", "messages"].map(|name| row[name].clone()));
     assert_eq!(rows.as_array().unwrap().iter().map(row).collect::<Vec<_>>(), wanted, "{rows}");
 
-    // All but those whose project is noted nowhere.
+    // All sessions except those without a recorded project.
     let shop = home.run_in(&home.folder.path("work"), &["sessions", "--json", "--project", "./shop"]).json();
     assert_eq!(shop.as_array().unwrap().iter().map(row).collect::<Vec<_>>(), wanted[..6], "{shop}");
 

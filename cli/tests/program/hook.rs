@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::support::*;
 
-/// A session of one user, who asks for something, and is answered.
+/// A session of one user, with a request and its answer.
 struct Session {
     folder: Folder,
     lines: Vec<Value>,
@@ -24,7 +24,7 @@ impl Session {
         session
     }
 
-    /// A message behind the last line.
+    /// Appends a message after the last line.
     fn say(&mut self, role: &str, text: &str, is_summary: bool) {
         let (at, parent) = (self.lines.len(), self.lines.last().map(|line| line["uuid"].clone()));
         let mut line = json!({
@@ -41,7 +41,7 @@ impl Session {
         self.lines.push(line);
     }
 
-    /// A compaction by Claude Code, with this summary.
+    /// Appends a compaction by Claude Code, with this summary.
     fn compact(&mut self, summary: &str) {
         let (at, before) = (self.lines.len(), self.lines.last().map(|line| line["uuid"].clone()));
         self.lines.push(json!({
@@ -59,7 +59,7 @@ impl Session {
     }
 }
 
-/// An event with these further fields.
+/// A hook event with these further fields.
 fn event(name: &str, transcript: &Path, more: &[(&str, &str)]) -> Vec<u8> {
     let mut event = json!({
         "session_id": "s1", "transcript_path": transcript, "cwd": "/work", "permission_mode": "default",
@@ -107,7 +107,7 @@ fn a_later_compaction_keeps_what_stood_before_an_earlier_one() {
     session.compact("The user asks about an order.");
     session.say("assistant", "Raised to 9 in config/limits.toml.", false);
     let known = ["8c1f0d2", "ORDER-4711", "config/limits.toml"];
-    // The second boundary is not written yet; then it is.
+    // At first the file has no second boundary; the second `compact` below adds it.
     for text in [before(&session.file()).ok(), after(&session.file()).ok()] {
         known
             .iter()
@@ -217,14 +217,14 @@ fn a_session_of_pi_is_recognised() {
     ];
     let text = before(&pi_session(&folder, &entries)).ok();
     assert!(text.contains("8c1f0d2") && text.contains("02f7b9c"), "{text}");
-    // It keeps messages behind its summary, also answers: they are shown.
+    // pi keeps messages after its summary, answers included: the conversation still shows them.
     entries.push(pi_compacts("The user asks about src/retry.rs.", "c"));
     let text = after(&pi_session(&folder, &entries)).ok();
     assert!(["ORDER-4711", "config/queue.toml", "8c1f0d2"].iter().all(|one| text.contains(one)), "{text}");
     let shown = ["src/retry.rs", "config/limits.toml", "02f7b9c"];
     assert!(!shown.iter().any(|one| text.contains(one)), "{text}");
     assert!(text.contains("of the session s1."), "{text}");
-    // What the first compaction has hidden, the second one hides still.
+    // Messages that the first compaction hid stay hidden after the second.
     entries.extend([pi_says("user", "Thanks."), pi_compacts("The limit was raised.", "f")]);
     let text = after(&pi_session(&folder, &entries)).ok();
     assert!(["ORDER-4711", "8c1f0d2", "02f7b9c"].iter().all(|one| text.contains(one)), "{text}");
@@ -239,7 +239,7 @@ fn a_file_of_claude_code_may_begin_with_lines_without_messages() {
     assert!(after(&session.file()).ok().contains("8c1f0d2"));
 }
 
-/// Exit code 2 would stop the compaction.
+/// A failure of the hook never ends with exit code 2, which would stop the compaction.
 #[test]
 fn a_failure_never_stops_a_compaction() {
     assert!(before(Path::new("/nowhere/s1.jsonl")).fails(4).contains("/nowhere/s1.jsonl"));
@@ -257,7 +257,7 @@ fn a_failure_never_stops_a_compaction() {
     let file = folder.path("broken.jsonl");
     std::fs::write(&file, "{\"type\":\"user\"").unwrap();
     before(&file).fails(4);
-    // A pipe would be waited for.
+    // The hook refuses a pipe, because it would wait for data.
     let pipe = folder.path("pipe.jsonl");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     assert!(before(&pipe).fails(4).contains("no regular file"));

@@ -1,4 +1,4 @@
-//! Texts that a terminal obeys, and keys in names: no command prints them raw.
+//! Texts with control sequences for a terminal, and keys in names: no command prints them raw.
 
 use std::fs;
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use crate::samples;
 use crate::support::*;
 
-/// Escape sequences, a bell, a carriage return, delete, a later control, a turn of direction, a width of zero, a tag, fillers that
-/// look like nothing, and variations of nothing.
+/// Escape sequences, a bell, a carriage return, a delete character, a C1 control, direction controls, zero-width
+/// characters, a tag, blank fillers, and variation selectors.
 const HOSTILE: &str = concat!(
     "\u{1b}[2J\u{1b}]0;t\u{7}\r\u{7f}\u{9b}31m\u{202e}\u{200b}\u{feff}\u{2066}\u{e0041}",
     "\u{ad}\u{34f}\u{115f}\u{17b4}\u{180b}\u{3164}\u{ffa0}\u{2061}\u{fe00}\u{fe0f}\u{e0100}",
 );
-/// Looks like a key of GitHub.
+/// A text in the form of a GitHub key.
 const KEY: &str = "ghp_0123456789abcdefABCDEF0123456789abcd";
 
 fn assert_harmless(what: &str, said: &str) {
@@ -36,12 +36,12 @@ fn messages() -> Vec<Value> {
         all.push(json!({"role": "tool", "tool_call_id": bad("c"), "content": bad("result ").repeat(20)}));
         all.push(json!({"role": "assistant", "content": bad("answer ").repeat(20)}));
     }
-    // An answer to no call: a violation.
+    // A result without a call: a violation.
     all.push(json!({"role": "tool", "tool_call_id": bad("nobody"), "content": "orphan"}));
     all
 }
 
-/// Runs it, and looks at all that it says.
+/// Runs the program, and checks all of its output.
 fn harmless(args: &[&str]) -> Done {
     let done = run(args);
     assert_harmless(&format!("{args:?} on standard output"), &done.out);
@@ -102,7 +102,7 @@ const FILES: &[&[&str]] = &[
     &[HOSTILE],
 ];
 
-/// Commands on sessions, below `session`. EXPORT is an export that is damaged, OTHER another store.
+/// Commands on sessions, below `session`. EXPORT is a damaged export, OTHER is another store.
 const SESSIONS: &[&[&str]] = &[
     &["import", "FILE"],
     &["import", "FILE", "--json", "--append"],
@@ -135,7 +135,7 @@ const SESSIONS: &[&[&str]] = &[
     &["erase"],
 ];
 
-/// Commands on a home.
+/// Commands on a home folder.
 const HOMES: &[&[&str]] = &[
     &["sessions"],
     &["sessions", "--json"],
@@ -152,14 +152,14 @@ const HOMES: &[&[&str]] = &[
     &["man"],
 ];
 
-/// The row with these words in the places of those.
+/// The row with its placeholders replaced by words.
 fn filled<'a>(row: &[&'a str], places: &[(&str, &'a str)]) -> Vec<&'a str> {
     let word =
         |word: &&'a str| places.iter().find(|(place, _)| place == word).map_or(*word, |(_, word)| *word);
     row.iter().map(word).collect()
 }
 
-/// All commands that are listed below these, as their words.
+/// All commands below this one, from its help text, each as a list of words.
 fn listed(command: &[String]) -> Vec<Vec<String>> {
     let help = run(&[command, &["--help".to_owned()]].concat()).ok();
     let Some((_, list)) = help.split_once("Commands:\n") else { return vec![command.to_vec()] };
@@ -198,7 +198,7 @@ fn files_are_looked_at_without_obeying_them() {
         harmless(&filled(row, &places));
     }
     for to in samples::TARGETS {
-        // The transcript is what it is; what is said of it is not.
+        // The written transcript keeps the hostile texts; the messages about it do not show them raw.
         let lines = harmless(&["convert", file, "--to", to, "-o", out]).err;
         assert!(lines.contains("lost") || to == "openai-chat", "{lines}");
         for more in [&["--redact"][..], &["--redact", "--json"]] {

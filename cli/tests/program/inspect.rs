@@ -83,10 +83,10 @@ fn violations(file: &std::path::Path, args: &[&str]) -> usize {
     all.iter().map(|one| one["violations"].as_array().unwrap().len()).sum()
 }
 
-/// Fixtures that can be read, and a file of everything that goes wrong in real ones.
+/// Readable fixtures, and a file with all the faults of real transcripts; each with its further arguments.
 fn files(folder: &Folder) -> Vec<(std::path::PathBuf, Vec<&'static str>)> {
     let mut wild = messages(30);
-    // Late and doubled answers, answers to nothing, calls without answers, two users in a row.
+    // Late and duplicate results, results without calls, calls without results, two user messages in a row.
     wild.swap(4, 10);
     wild.swap(40, 39);
     wild.insert(60, wild[59].clone());
@@ -134,7 +134,7 @@ fn compacting_adds_no_violation_and_repair_leaves_none() {
     assert_eq!(wrong, 5);
 }
 
-/// The wild transcript of `files`, as every provider takes it.
+/// A repair makes the faulty transcript of `files` valid under every profile.
 #[test]
 fn repair_leaves_nothing_that_a_profile_forbids() {
     let folder = Folder::new();
@@ -211,7 +211,7 @@ fn reused_ids_pair_with_the_nearest_call() {
     let whole = json_of(&fixture("reused-ids.json"));
     let kept: Vec<Value> = [0, 1, 9, 10, 11, 12].iter().map(|at| whole[*at].clone()).collect();
     let left = json_of(&out);
-    // A call and its result stay or go together, whatever their ids.
+    // A call and its result stay or go together, with any ids.
     let count =
         |messages: &[Value], role: &str| messages.iter().filter(|message| message["role"] == role).count();
     let calls = left.as_array().unwrap().iter().filter(|message| message["tool_calls"].is_array()).count();

@@ -1,4 +1,4 @@
-//! Ctrl-C and its kin: neither a half file nor a temporary one, and the old output whole.
+//! Ctrl-C and other signals: no partial file and no temporary file remain, and the old output is intact.
 
 use core::time::Duration;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -13,7 +13,7 @@ fn signal(child: &Child, name: &str) {
     assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
 }
 
-/// The code with which `child` ends within a minute.
+/// The exit code of `child`, which must end within a minute.
 fn end_of(child: &mut Child) -> Option<i32> {
     let started = Instant::now();
     loop {
@@ -25,7 +25,7 @@ fn end_of(child: &mut Child) -> Option<i32> {
     }
 }
 
-/// More than a debug build with optimized parts reads and writes in a moment: 24 MB.
+/// A file of 24 MB: a debug build with optimized parts cannot read and write it in a moment.
 fn big(folder: &Folder) -> std::path::PathBuf {
     let some = jsonl(&messages(500));
     folder.file("big.jsonl", some.repeat(24_000_000 / some.len()))
@@ -43,7 +43,7 @@ fn an_interrupt_at_any_moment_leaves_the_old_output() {
         std::thread::park_timeout(Duration::from_millis(wait));
         signal(&child, "-INT");
         match end_of(&mut child) {
-            // Before its handler is set up, a signal ends it at once.
+            // Before the program has set up its handler, a signal ends it at once.
             None | Some(130) => {
                 interrupted += 1;
                 assert_eq!(read(&out), "old");
@@ -53,7 +53,7 @@ fn an_interrupt_at_any_moment_leaves_the_old_output() {
         assert_eq!(folder.names(), ["big.jsonl", "out.jsonl"]);
         folder.file("out.jsonl", "old");
     }
-    // While it writes: the half file is there, and then it is not.
+    // A signal during the write: the partial file exists first, and is removed.
     for name in ["-INT", "-TERM", "-HUP"] {
         let args = ["compact", text(&file), "--keep", "90%", "-o", text(&out), "--force"];
         let mut child = program(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

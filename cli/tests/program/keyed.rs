@@ -1,4 +1,4 @@
-//! `session` in encrypted stores: keys from files and from the environment, and the messages about a wrong one.
+//! `session` in encrypted stores: keys from files and from the environment, and the errors for a wrong key.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -31,7 +31,7 @@ fn urls(folder: &Folder, name: &str) -> [String; 2] {
     ["sqlite", "jsonl"].map(|kind| format!("{kind}:{}", text(&folder.path(&format!("{name}-{kind}")))))
 }
 
-/// Whether any file there has `part` in it.
+/// True if a file in this folder or below contains `part`.
 fn has(folder: &Folder, part: &str) -> bool {
     let mut folders = vec![folder.path("")];
     while let Some(at) = folders.pop() {
@@ -59,7 +59,7 @@ fn a_store_is_encrypted_with_the_key_that_its_first_import_was_given() {
         };
         session(Some(KEY), "import", &[text(&said)]).ok();
         assert!(!has(&folder, SECRET), "{url}");
-        // The digits of a file are those of the variable, and come before them.
+        // The key file holds the same digits as the variable, and takes precedence over it.
         let from_file = ["--key-file", text(&file), "--json"];
         let shown = session(None, "show", &from_file).ok();
         assert_eq!(session(Some(KEY), "show", &["--json"]).ok(), shown);
@@ -121,7 +121,7 @@ fn a_key_that_others_may_read_is_refused() {
     assert!(run_keyed(Some(KEY), &copy).fails(2).starts_with("epitome: --to-key-file: "));
 }
 
-/// The file, for its owner only.
+/// Restricts the file to its owner (mode 600).
 fn private(file: PathBuf) -> PathBuf {
     fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     file
@@ -135,7 +135,7 @@ fn keys_that_are_none() {
     let chat = example("support-chat.jsonl");
     let import = ["session", "import", text(&chat), "--store", &url, "--session", "one"];
     let wrong = "a key has 64 hexadecimal digits; `openssl rand -hex 32` makes one\n";
-    // Nothing is written in the clear because a key was wrong.
+    // An invalid key never causes unencrypted output.
     for digits in ["", " ", &KEY[1..], &format!("{KEY}00"), &KEY.replace('9', "g"), &KEY.repeat(100)] {
         assert_eq!(run_keyed(Some(digits), &import).fails(2), format!("epitome: EPITOME_KEY: {wrong}"));
         let file = private(folder.file("key", digits));
@@ -191,7 +191,7 @@ fn a_copy_of_what_is_encrypted_is_plain_only_on_demand() {
         session(None, "erase", &plain, &[]).ok();
         assert!(!has(&folder, SECRET), "{plain}");
     }
-    // Within one store there is one key.
+    // All sessions of a store have the same key.
     session(Some(KEY), "copy", &from, &["--as", "two"]).ok();
     session(Some(KEY), "copy", &from, &["--to", &from, "--as", "three"]).ok();
     let list = run_keyed(Some(KEY), &["session", "list", "--store", &from, "--json"]).json();

@@ -1,4 +1,4 @@
-//! The manners of the program: its input without a FILE, the files that it replaces, its settings, completions and manual
+//! General behaviour of the program: input without a FILE, replacement of files, settings, completions and manual
 //! pages.
 
 use std::fs;
@@ -59,16 +59,16 @@ fn the_id_of_a_session_stands_for_its_file() {
         );
         assert_eq!(done.ok(), of_file, "{name}");
     }
-    // Said once, also where the file is looked at again when the result is written.
+    // The session is reported once, although the program opens its file again to write the result.
     let out = home.folder.path("out.jsonl");
     let done = home.run(&["compact", "claude-session", "--keep", "50%", "-o", text(&out)]);
     assert_eq!(done.err.matches("claude-session is ").count(), 1, "{}", done.err);
-    // Too short, misspelled, or no name at all.
+    // Names that are too short or misspelled, and paths.
     for name in ["cla", "claude-sessions", "./claude", "claude/session"] {
         let said = home.run(&["show", name]).fails(4);
         assert!(said.contains("`epitome sessions` lists the ids"), "{said}");
     }
-    // A file comes before a session.
+    // A file takes precedence over a session of the same name.
     let here = home.folder.path("idle");
     fs::copy(example("coding-agent.json"), here.join("claude")).unwrap();
     assert!(home.run(&["stats", "claude"]).ok().starts_with("74 messages"));
@@ -80,13 +80,13 @@ fn the_id_of_a_session_stands_for_its_file() {
         said.contains("\"claude-sister\" and \"claude-session\" among them: give more of the id"),
         "{said}"
     );
-    // A session that goes on in another file has its id there too: the newest is meant.
+    // A session that continues in another file has the same id there: the newest file is used.
     home.file(".claude/projects/-work-shop/e.jsonl", &claude(&shop, &["four"]), 4_000);
     assert!(home.run(&["show", "claude-session"]).ok().contains("four"));
     assert!(home.run(&["show", "codex"]).ok().contains("codex asks"));
 }
 
-/// A file that is there is replaced with `--force` alone, and the program reports each file that it writes.
+/// Only `--force` replaces an existing file. The program reports each file that it writes.
 #[test]
 fn a_file_that_exists_is_not_replaced() {
     let folder = Folder::new();
@@ -122,21 +122,21 @@ fn a_file_that_exists_is_not_replaced() {
         );
         let written = read(Path::new(out));
         assert_ne!(written, "old", "{command:?}");
-        // A file that does not exist is written without further ado.
+        // A file that does not exist is written without `--force`.
         fs::remove_file(out).unwrap();
         assert_eq!(done(&mut program(&named)).code, 0, "{command:?}");
         assert_eq!(read(Path::new(out)).len(), written.len(), "{command:?}");
-        // A device is no file that could be lost.
+        // Output to a device needs no `--force`: no file could be lost.
         assert_eq!(done(&mut program(&[&command[..], &["-o", "/dev/null"]].concat())).code, 0, "{command:?}");
     }
-    // The store itself is not written over, whatever is asked for.
+    // An export never overwrites the store itself, with any options.
     let of_store = store.strip_prefix("sqlite:").unwrap();
     for more in [&["--force"][..], &["--force", "--to", "openai-chat"]] {
         let said = done(&mut program(&[&export[..], &["-o", of_store], more].concat())).fails(2);
         assert!(said.contains("this is a file of the store"), "{said}");
     }
     run(&["session", "verify", "--store", &store, "--session", "one"]).ok();
-    // Links to a file that is not there yet stay links; a ring of them leads nowhere.
+    // The program follows links to a missing file, which stay links; it refuses a ring of links.
     for (to, name) in [("second", "first"), ("third", "second"), ("ring", "ring")] {
         std::os::unix::fs::symlink(folder.path(to), folder.path(name)).unwrap();
     }
@@ -145,12 +145,12 @@ fn a_file_that_exists_is_not_replaced() {
     assert_eq!(compact("first").code, 0);
     assert!(folder.path("second").is_symlink() && !folder.path("third").is_symlink());
     assert!(compact("ring").fails(4).contains("too many links"));
-    // An open file of the shell is added to.
+    // A file that the shell has opened as standard error needs no `--force`.
     let log = fs::File::create(out).unwrap();
     let mut to_stderr = program(&["handoff", file, "-o", "/dev/stderr"]);
     assert!(to_stderr.stderr(log.try_clone().unwrap()).status().unwrap().success());
     assert!(read(Path::new(out)).len() > 100);
-    // It is refused before the work: a transcript that is missing is not looked for, and no model is asked.
+    // The refusal comes before the work: the program does not look for the missing transcript, and asks no model.
     fs::write(out, "old").unwrap();
     for command in
         [&["compact", "missing"][..], &["convert", "missing", "--to", "gemini"], &["handoff", "missing"]]
@@ -158,15 +158,15 @@ fn a_file_that_exists_is_not_replaced() {
         let said = done(&mut program(&[command, &["-o", out]].concat())).fails(2);
         assert!(said.contains("this file exists"), "{said}");
     }
-    // An export to standard output is that alone, by each name.
+    // An export to standard output prints nothing else, under both names of standard output.
     let exported = |name: &str| done(&mut program(&[&export[..], &["-o", name]].concat())).ok();
     assert_eq!(exported("/dev/stdout"), exported("-"));
-    // Standard output by its other name is not a file that could be lost.
+    // `/dev/stdout` needs no `--force`: it is not a file that could be lost.
     let log = fs::File::create(out).unwrap();
     let mut to_stdout = program(&["handoff", file, "-o", "/dev/stdout"]);
     assert!(to_stdout.stdout(log.try_clone().unwrap()).status().unwrap().success());
     assert!(read(Path::new(out)).len() > 100);
-    // Of two that write at once one has its result there.
+    // Of two programs that write the same file at once, exactly one succeeds.
     for _ in 0..5 {
         fs::remove_file(out).unwrap();
         let start = || {
@@ -177,7 +177,7 @@ fn a_file_that_exists_is_not_replaced() {
         codes.sort_unstable();
         assert_eq!(codes, [Some(0), Some(2)]);
     }
-    // A report on standard error that programs read is nothing else.
+    // Standard error has only the report if the report is JSON.
     fs::remove_file(out).unwrap();
     let done = done(&mut program(&["convert", file, "--to", "anthropic", "--json", "-o", out]));
     assert!(serde_json::from_str::<serde_json::Value>(&done.err).is_ok(), "{}", done.err);
@@ -196,7 +196,7 @@ fn a_goal_that_is_required_and_missed_changes_nothing() {
     let why = "360 tokens would be left, and the goal is 135: the protected messages alone have 360 tokens: raise the goal";
     assert!(said.contains(why), "{said}");
     assert!(folder.names().is_empty());
-    // With --each, one that is infeasible misses it too.
+    // With --each, an infeasible conversation misses the goal too.
     let pair =
         folder.file("pair.jsonl", format!("{0}\n{0}\n", json!({"messages": json_of(&file)["messages"]})));
     let args = [
@@ -232,7 +232,7 @@ fn a_goal_that_is_required_and_missed_changes_nothing() {
     assert!(session("show", &["--json"]).json().as_array().unwrap().len() < 74);
 }
 
-/// The message of a run that has reported a goal that is required and missed.
+/// The error message of a run whose report shows a required goal as missed.
 fn missed(run: Done, reported: &str) -> String {
     assert!(run.code == 6 && run.out.contains(reported), "{} {} {}", run.code, run.out, run.err);
     run.err
@@ -253,11 +253,11 @@ fn settings_stand_in_for_options_and_come_after_the_environment() {
         let file = example("coding-agent.json");
         with(&["session", "import", text(&file), "--session", session], variables)
     };
-    // Without any there is no store.
+    // Without an option, a variable or a setting there is no store.
     assert!(import("one", &[]).fails(2).contains("--store <URL>"));
     fs::write(&config, "store = \"sqlite:~/settings.db\"\n").unwrap();
     import("one", &[]).ok();
-    // No shell looks behind the colon, wherever the store is named.
+    // A shell expands no `~` after the colon, so the program does, wherever a store is named.
     for (args, variables) in [
         (&["session", "list", "--store", "sqlite:~/settings.db"][..], &[][..]),
         (&["session", "list"], &[("EPITOME_STORE", "sqlite:~/settings.db")]),
@@ -278,15 +278,15 @@ fn settings_stand_in_for_options_and_come_after_the_environment() {
         let rows = run(&["session", "list", "--store", &url, "--json"]).json();
         assert_eq!((rows[0]["session"].as_str(), rows[1].is_null()), (Some(session), true));
     }
-    // The session too may stand in the environment: then no flag is left.
+    // The session id can come from the environment too: then the command needs no options.
     let shown = with(&["session", "show"], &[("EPITOME_SESSION", "one")]).ok();
     assert_eq!(shown, with(&["session", "show", "--session", "one"], &[]).ok());
-    // A search is of the agents at home, unless a store is named.
+    // A search covers the agents' sessions in the home folder, unless an option names a store.
     assert!(
         with(&["search", "queue"], &[("EPITOME_STORE", &of_environment)]).fails(1).contains("no sessions")
     );
 
-    // Texts are deleted of a session that the command names.
+    // A deletion requires the session id on the command line.
     let said = with(&["session", "erase"], &[("EPITOME_SESSION", "one")]).fails(2);
     assert!(said.contains("--session <ID>"), "{said}");
     assert_eq!(with(&["session", "show", "--session", "one"], &[]).ok(), shown);
@@ -297,7 +297,7 @@ fn settings_stand_in_for_options_and_come_after_the_environment() {
     import("secret", &[]).ok();
     let said = run(&["session", "list", "--store", &format!("sqlite:{}", text(&folder.path("keyed.db")))]);
     assert!(said.err.contains("encrypted"), "{}", said.err);
-    // The key is of that store alone, and one in the environment comes first.
+    // The key of the settings applies to the store of the settings only. A key in the environment takes precedence.
     with(&["session", "list", "--store", &of_option], &[]).ok();
     let said = with(&["session", "list"], &[("EPITOME_KEY", &"cd".repeat(32))]);
     assert!(said.code != 0 && said.err.contains("key"), "{}", said.err);
@@ -308,7 +308,7 @@ fn settings_stand_in_for_options_and_come_after_the_environment() {
 
     assert!(!with(&compact, &[("NO_COLOR", "1")]).ok().contains("\u{1b}["));
 
-    // A file that is wrong is named with the line, and help is there all the same.
+    // An error in the settings file is reported with the file and the line. Help works all the same.
     fs::write(&config, "store = \"sqlite:a.db\"\nkeyfile = \"key\"\n").unwrap();
     let said = with(&["stats", text(&file)], &[]).fails(2);
     assert!(
@@ -316,7 +316,7 @@ fn settings_stand_in_for_options_and_come_after_the_environment() {
         "{said}"
     );
     with(&["stats", "--help"], &[]).ok();
-    // Agents are answered whatever the user has set: a hook that ends with 2 would stop a compaction.
+    // A hook succeeds with any user settings: exit code 2 would stop a compaction.
     let event = json!({"hook_event_name": "Stop"}).to_string();
     let mut hook = home.program(&["hook"]);
     piped(hook.env_remove("EPITOME_CONFIG"), event.as_bytes()).ok();
@@ -324,7 +324,7 @@ fn settings_stand_in_for_options_and_come_after_the_environment() {
     piped(hook.env_remove("EPITOME_CONFIG"), event.as_bytes()).ok();
     fs::write(&config, "color = \"postgres://user:hunter2-SECRET-text@host\"\n").unwrap();
     with(&["stats", text(&file)], &[]).fails(2);
-    // A home that is none, or of somebody else, has no settings.
+    // A home that is no folder, or that belongs to another user, has no settings.
     with(&["stats", text(&file)], &[("HOME", "/dev/null")]).ok();
     with(&["stats", text(&file)], &[("XDG_CONFIG_HOME", text(&file))]).ok();
     let elsewhere = folder.path("none.toml");

@@ -1,4 +1,4 @@
-//! `mcp`: the same for agents, over the Model Context Protocol.
+//! `mcp`: the functions of the program for agents, over the Model Context Protocol.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::homes::{Home, three};
 use super::support::*;
 
-/// A client that has said hello.
+/// A client after the initialization of the connection.
 struct Client {
     child: Child,
     stdin: ChildStdin,
@@ -64,7 +64,7 @@ impl Client {
         text
     }
 
-    /// Goes away, and returns the exit code.
+    /// Closes the connection, and returns the exit code.
     fn end(self) -> Option<i32> {
         let Self { mut child, stdin, .. } = self;
         drop(stdin);
@@ -147,7 +147,7 @@ fn a_wrong_call_is_told_what_to_do_and_reaches_nothing_else() {
             "there is no argument \"output\"",
         ),
         ("session_stats", json!({}), "\"session\" is missing: list_sessions and recall_history tell it"),
-        // A session of another project, and a file, are no sessions here.
+        // Sessions of another project, and files, are not accessible.
         ("session_stats", json!({"session": "codex-session"}), "there is no session \"codex-session\" here"),
         ("session_stats", json!({"session": secret}), "there is no session"),
         ("preview_compaction", json!({"session": secret}), "there is no session"),
@@ -159,10 +159,10 @@ fn a_wrong_call_is_told_what_to_do_and_reaches_nothing_else() {
     }
     let listed = client.ok("list_sessions", json!({}));
     assert!(listed.contains("claude-session") && !listed.contains("codex-session"), "{listed}");
-    // Options are no words, and unknown options are not looked at.
+    // An option in a text has no effect, and unknown options are not evaluated.
     let option = format!("--output={}", text(&out));
     client.ok("recall_history", json!({"query": option}));
-    // Models fill in options that they need not.
+    // Models fill in optional arguments without need.
     client.ok("recall_history", json!({"query": "one", "from": 0, "messages": "", "session": null}));
     client
         .ok("recall_history", json!({"query": "", "session": "claude-session", "messages": "0", "limit": 8}));
@@ -173,7 +173,7 @@ fn a_wrong_call_is_told_what_to_do_and_reaches_nothing_else() {
     assert!(!out.exists());
     let none = client.ok("recall_history", json!({"query": "codex"}));
     assert_eq!(none, "None of 2 messages in 1 session has these words.");
-    // A request without a known tool or method, or without JSON, ends nothing.
+    // A request with an unknown tool or method, or without JSON, does not end the server.
     assert!(
         client.ask("tools/call", json!({"name": "erase", "arguments": {}}))["error"]["message"].is_string()
     );
@@ -195,7 +195,7 @@ fn the_sessions_of_a_store_are_served_without_its_secrets() {
     let mut client = Client::new(program(&["mcp", "--store", &store, "--redact"]));
     let found = client.ok("recall_history", json!({"query": "token", "role": "user"}));
     assert!(found.contains("remember the token [redacted:") && !found.contains(secret), "{found}");
-    // Nothing that is not seen comes to a model.
+    // A model never receives invisible characters.
     assert!(!found.contains('\u{e0041}'), "{found}");
     assert!(client.ok("list_sessions", json!({})).contains("one"));
     assert!(!client.ok("list_sessions", json!({"limit": 1})).contains("two"));
@@ -210,6 +210,6 @@ fn the_sessions_of_a_store_are_served_without_its_secrets() {
     assert_eq!(listed[0]["messages"], listed[0]["live_messages"]);
     assert!(run(&["mcp", "--redact-list", "/nowhere"]).fails(4).contains("/nowhere"));
     assert!(run(&["mcp", "--store", "sqlite:/nowhere/s.db"]).fails(2).contains("--store: there is no "));
-    // A client that goes without a word.
+    // A client that disconnects without a request.
     assert_eq!(run(&["mcp"]).ok(), "");
 }

@@ -12,7 +12,7 @@ fn a_model_brings_its_window_and_its_counter_unless_they_are_given() {
     let gpt = budget(&["--model", "openai/gpt-4-turbo-2024-04-09"]);
     assert_eq!((&gpt["window"], &gpt["reserve"]), (&json!(128_000), &json!(4_096)));
     let tokenizer = |args: &[&str]| report(&file, args)["tokenizer"].as_str().unwrap().to_owned();
-    // Its tools are framed otherwise than the default, so its counts have a name of their own.
+    // This model frames tools differently from the default, so its counts have a name of their own.
     assert_eq!(tokenizer(&["--model", "gpt-4-turbo"]), "cl100k_base@gpt-4-turbo");
     let given = ["--model", "gpt-4-turbo", "--window", "9000", "--tokenizer", "o200k_base"];
     assert_eq!(budget(&given)["window"], 9_000);
@@ -64,7 +64,7 @@ fn a_report_says_when_the_compaction_pays_by_the_prices_of_the_model() {
     };
     assert_eq!(done["pays"], pays(costs, saves, requests));
     assert_eq!(with("free", "30%")["pays"]["after_requests"], Value::Null);
-    // An unchanged transcript costs nothing; and of a model without prices nothing is said.
+    // An unchanged transcript costs nothing. For a model without prices, the report has no prices.
     assert!(with("house", "100%").get("pays").is_none());
     assert!(report(&file, &["--model", "mistral-large-2512", "--keep", "30%"]).get("pays").is_none());
     let said =
@@ -78,7 +78,7 @@ fn a_report_says_when_the_compaction_pays_by_the_prices_of_the_model() {
     assert!(said.contains(&line), "{said}");
 }
 
-/// An amount as people read it, below a million.
+/// An amount below a million, with a thousands separator.
 fn grouped(amount: u64) -> String {
     if amount < 1_000 { amount.to_string() } else { format!("{},{:03}", amount / 1_000, amount % 1_000) }
 }
@@ -114,7 +114,7 @@ fn statistics_say_what_a_compaction_would_cost_by_the_prices_of_the_model() {
     let line =
         format!("\npays      after {} requests while the prompt cache is warm", would["after_requests"]);
     assert!(plain.contains("\ncompacted to half by truncate: ") && plain.contains(&line), "{plain}");
-    // Without prices, and without anything that may go, nothing is said.
+    // Without prices, or without a removable message, the report has no such entry.
     assert!(run(&["stats", text(&file), "--json"]).json().get("compacted").is_none());
     let short = folder.file("short.json", serde_json::to_string(&messages(1)).unwrap());
     let short = run(&["stats", text(&short), "--model", "house", "--models", text(&rows), "--json"]).json();
@@ -147,7 +147,7 @@ fn reports_in_the_file_calibrate_the_estimate_of_what_follows() {
     let file = folder.file("plain.json", json!({"messages": messages}).to_string());
     let estimate =
         run(&["stats", text(&file), "--tokenizer", "estimate", "--json"]).json()["tokens"].as_u64().unwrap();
-    // The provider sees half as much again.
+    // The provider reports half as much again as the estimate.
     let reported = estimate * 3 / 2;
     let run_of = json!({"body": {"messages": messages}, "response": {"usage": {"prompt_tokens": reported}}});
     let file = folder.file("runs.jsonl", format!("{run_of}\n{run_of}\n"));
@@ -157,7 +157,7 @@ fn reports_in_the_file_calibrate_the_estimate_of_what_follows() {
         let rows = said.lines().filter(|line| line.starts_with(name));
         rows.map(|row| row.split_whitespace().map(|word| word.replace(',', "")).collect()).collect()
     };
-    // Nothing was reported before the first request.
+    // Before the first request there is no reported size.
     let calibrated = rows("calibrated");
     assert_eq!(calibrated.len(), 1, "{said}");
     let tokens: u64 = calibrated[0][1].parse().unwrap();

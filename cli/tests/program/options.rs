@@ -1,4 +1,4 @@
-//! Options that are wrong: exit code 2, and the message names what is known.
+//! Wrong options: exit code 2, and the message names the known values.
 
 use super::support::*;
 
@@ -64,7 +64,7 @@ fn amounts_that_make_no_sense() {
         &["--trigger", "50%", "--goal", "60%"],
         &["the goal (71884) must be under the trigger (59904): lower --goal, or raise --trigger"],
     );
-    // Where no trigger was given, none is blamed.
+    // Without `--trigger`, the message does not blame the trigger.
     refused(
         &["--goal", "119809"],
         &["the goal (119809) is above window - reserve (119808): lower --goal, or raise --window"],

@@ -1,4 +1,4 @@
-//! Files of `-o`: written whole or not at all.
+//! Files of `-o`: written completely or not at all.
 
 use std::fs;
 use std::fs::File;
@@ -52,7 +52,7 @@ fn a_link_stays_a_link() {
     assert!(link.is_symlink() && !target.is_symlink());
     assert_eq!(read(&target), read(&link));
     assert_ne!(read(&target), "old");
-    // Also one whose file does not exist yet, and one with a relative target.
+    // Also a link to a file that does not exist yet, and a link with a relative target.
     let dangling = folder.path("dangling.json");
     symlink("new.json", &dangling).unwrap();
     compact_to(&file, &dangling).ok();
@@ -139,7 +139,7 @@ fn readers_and_listeners_may_go_away() {
         // The result of a report is also the program's exit code.
         (1, vec!["validate", text(&orphans)]),
         (3, vec!["compact", text(&many), "--each", "--window", "1500"]),
-        // A transcript that was not read to its end is not written.
+        // A transcript counts as not written if its reader stops before the end.
         (4, vec!["compact", text(&file), "-o", "-"]),
     ];
     for (code, args) in commands {

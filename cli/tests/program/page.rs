@@ -163,7 +163,7 @@ fn figures_are_those_of_the_other_commands() {
             }
         }
     }
-    // Calls and results are all that tools have.
+    // The tokens of tools are those of their calls and results.
     let expected = &one["by_kind"];
     let expected =
         expected["calls"].as_u64().unwrap_or_default() + expected["results"].as_u64().unwrap_or_default();
@@ -191,7 +191,7 @@ fn the_context_is_compacted_where_it_fills_the_window() {
     }
     let requests = context["requests"].as_array().unwrap();
     assert!(requests.iter().all(|request| sum(&request["tokens"]) <= trigger));
-    // In a window for all of it, a request has all messages before it.
+    // In a window that holds the whole conversation, a request has all messages before it.
     let report = run(&["report", text(&file), "--json"]).json();
     let (one, context) = (first(&report), &first(&report)["context"]);
     assert_eq!(context["compactions"], json!([]));
@@ -281,7 +281,7 @@ fn a_transcript_is_never_markup() {
     assert_eq!((page.matches("<script").count(), page.matches("</script").count()), (3, 3));
     assert!(!page.contains("<img") && !page.contains("<b>&") && !page.contains(" style="));
     assert!(page.contains("default-src 'none'") && !page.contains("unsafe"));
-    // Nothing is loaded from anywhere.
+    // The page loads nothing from other places.
     for wrong in ["http://", "https://", "src=\"", "url(", "@import", "<link", "<iframe"] {
         assert!(!page.replace("<img src=x", "").contains(wrong), "{wrong}");
     }
@@ -289,7 +289,7 @@ fn a_transcript_is_never_markup() {
     let data: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
     let said = data["messages"].as_array().unwrap();
     assert_eq!(said.len(), messages.len());
-    // A call and its result are one group; so is each message beside them.
+    // A call and its result are one group; each message around them is a group of its own.
     let groups: Vec<_> = said.iter().map(|one| one["group"].as_u64().unwrap()).collect();
     let last = groups[groups.len() - 4];
     assert_eq!(groups[groups.len() - 4..], [last, last + 1, last + 1, last + 2]);
@@ -306,7 +306,7 @@ fn secrets_are_in_no_part_of_a_page() {
     let call = json!({"id": "k", "type": "function", "function": {"name": "read", "arguments": json!({"path": format!("src/{KEY}/a.rs")}).to_string()}});
     messages.insert(1, json!({"role": "assistant", "content": null, "tool_calls": [call]}));
     messages.insert(2, json!({"role": "tool", "tool_call_id": "k", "content": format!("the key is {KEY}")}));
-    // A word that is a secret only beside its name.
+    // A word that is recognizable as a secret only next to its name.
     let call = json!({"id": "p", "type": "function", "function": {"name": "open", "arguments": json!({"password": format!("/etc/{PASSWORD}.key")}).to_string()}});
     messages.insert(3, json!({"role": "assistant", "content": null, "tool_calls": [call]}));
     messages.insert(
@@ -362,7 +362,7 @@ fn a_folder_is_an_overview() {
         page.contains("2 conversations") && page.contains("broken.json") && !page.contains("messages-data")
     );
     assert!(!page.contains("href=\"#m"), "no link leads nowhere");
-    // A file that was named is not left out.
+    // A file that the command line names is never skipped.
     let [good, broken] = ["b.json", "deep/broken.json"].map(|name| folder.path(name));
     let said = run(&["report", text(&good), text(&broken), "-o", "-"]).fails(2);
     assert!(said.contains("broken.json: line 1"), "{said}");

@@ -52,7 +52,7 @@ fn a_summary_that_the_file_cannot_hold_goes_to_another_format() {
         let (file, out) = (folder.file(&sample.name, &sample.text), folder.path("out.json"));
         let with = |more: &[&str]| run(&[&["compact", text(&file)], &digest[..], more].concat());
         if takes_none(&sample) {
-            // The report says the same as the run.
+            // A run without `-o` fails with the same message as a run with it.
             let refused = with(&[]).fails(2);
             assert_eq!(with(&["-o", text(&out)]).fails(2), refused);
             assert!(refused.contains("--to FORMAT"), "{refused}");
@@ -74,7 +74,7 @@ fn nobody_is_asked_for_a_summary_that_cannot_be_written() {
     let sample = samples::all(6).into_iter().find(|sample| sample.name == "copilot-chat.json").unwrap();
     let folder = Folder::new();
     let file = folder.file(&sample.name, &sample.text);
-    // Nothing listens there: asking would end with another message.
+    // No server listens at this address: a request to the model would fail with another message.
     let ask = ["--strategy", "summarize", "--summarizer", "http://127.0.0.1:9/v1", "--summary-model", "m"];
     let out = folder.path("out.jsonl");
     let args = [&["compact", text(&file), "--keep", "40%", "-o", text(&out)], &ask[..]].concat();

@@ -1,4 +1,4 @@
-//! `--redact`: what leaves the program has no keys in it, and is otherwise what it was.
+//! `--redact`: the output of the program has no keys, and is otherwise unchanged.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::support::*;
 
-/// Made up, and joined here, so that no scanner takes this file for a leak.
+/// Invented keys, joined here from pieces, so that no scanner reports this file as a leak.
 fn keys() -> [String; 3] {
     [
         ["sk-", "ant-api03-", &"a1B2".repeat(10)].concat(),
@@ -57,7 +57,7 @@ fn what_is_written_is_the_same_without_keys() {
     );
     let after = read(&out);
     assert_clean(&after);
-    // All that is not a key is as it was, byte for byte.
+    // Everything except the keys is unchanged, byte for byte.
     let [anthropic, github, aws] = keys();
     let expected = request()
         .replace(&anthropic, "[redacted:anthropic-key]")
@@ -68,7 +68,7 @@ fn what_is_written_is_the_same_without_keys() {
     let arguments = json_of(&out)["messages"][1]["tool_calls"][0]["function"]["arguments"].clone();
     let arguments: Value = serde_json::from_str(arguments.as_str().unwrap()).unwrap();
     assert_eq!(arguments["password"], "[redacted:assignment]");
-    // A redacted text stays as it is.
+    // A second redaction changes nothing.
     let again = folder.path("again.json");
     let done = run(&["compact", text(&out), "-o", text(&again), "--redact"]);
     assert!(done.err.contains("\nepitome: nothing was redacted\n"), "{}", done.err);

@@ -1,4 +1,4 @@
-//! `compact --repair` where summaries stand in the place of messages.
+//! `compact --repair` with summaries in the place of messages.
 
 use std::path::Path;
 
@@ -39,7 +39,7 @@ fn is_summary(message: &&Value) -> bool {
 fn summaries_stay_in_their_places_beside_what_a_repair_adds() {
     let folder = Folder::new();
     let mut all = messages(12);
-    // A result of the first turns that answers nothing, and a call of the last turn without its result.
+    // A result without a call in the first turns, and a call without its result in the last turn.
     all.insert(1, json!({"role": "tool", "tool_call_id": "nobody's", "content": "orphan"}));
     let gone = all.len() - 2;
     assert_eq!(all.remove(gone)["role"], "tool");
@@ -86,8 +86,8 @@ fn summaries_stay_in_a_repaired_conversation_of_another_format() {
     run(&["validate", text(&out), "--profile", "anthropic"]).ok();
 }
 
-/// The lines without the questions behind the first and the answers before the last: an agent at work, whose newest step follows
-/// the digest of those before it.
+/// The lines without the questions after the first and without the answers before the last: one turn of an agent, whose
+/// newest step follows the digest of the steps before it.
 fn one_turn(lines: &str) -> String {
     let said = |line: &&str| line.contains("question number") || line.contains("answer number");
     let kept =
@@ -95,7 +95,7 @@ fn one_turn(lines: &str) -> String {
     lines.lines().filter(kept).map(|line| format!("{line}\n")).collect()
 }
 
-/// A conversion lists what its target cannot say as a loss, whatever a repair has put together of it.
+/// A conversion reports each part that its target cannot hold as a loss, also in messages that a repair has merged.
 #[test]
 fn what_is_repaired_is_converted_as_what_is_not() {
     let folder = Folder::new();

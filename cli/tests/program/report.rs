@@ -66,7 +66,7 @@ fn json_adds_up() {
             (sum("KD"), sum("K")),
             (number(&report["tokens_before"]), number(&report["tokens_after"]))
         );
-        // No group lies inside another here: they follow each other without a gap.
+        // No group lies inside another group here: the groups follow each other without a gap.
         let mut next = 0;
         for group in details {
             assert_eq!(number(&group["first"]), next);
@@ -163,7 +163,7 @@ fn the_picture_of_a_long_conversation_has_one_line() {
     );
 }
 
-/// Output of the program on a terminal, by way of `script`; `None` where there is no such program.
+/// Output of the program on a terminal, by means of `script`; `None` if `script` is not installed.
 fn on_a_terminal(args: &str, no_colour: &str) -> Option<String> {
     let mut child = Command::new("script");
     child.args(["-qec", &format!("{} {args}", env!("CARGO_BIN_EXE_epitome")), "/dev/null"]);
@@ -189,7 +189,8 @@ fn colour_only_where_it_is_wanted() {
     assert!(!plain.contains('\u{1b}') && plain.contains("##...#"), "{plain}");
 }
 
-/// The table of groups and the line of losses count the same: the losses of each kind, and the tokens that shortening takes.
+/// The table of groups and the line of losses agree: on the losses of each kind, and on the tokens that shortening
+/// removes.
 #[test]
 fn what_is_lost_is_what_the_table_says() {
     let folder = Folder::new();

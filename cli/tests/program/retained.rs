@@ -38,7 +38,7 @@ fn a_cleared_session_shows_nothing_until_that_is_undone() {
     stores.session("uncompact", "one", &["--revision", "2"]).ok();
     assert_eq!(stores.session("show", "one", &["--json"]).ok(), shown);
     assert!(stores.session("clear", "nobody", &[]).fails(2).contains("there is no session"));
-    // Later messages are shown.
+    // Messages that arrive after a clear are visible.
     stores.session("clear", "one", &[]).ok();
     stores.session("import", "one", &[text(&fixture("bom.json")), "--append"]).ok();
     assert_eq!(visible(&stores, "one"), 3);
@@ -152,12 +152,12 @@ fn a_retention_by_age_deletes_what_was_stored_before() {
     stores.session("import", "old", &[text(&old)]).ok();
     stores.session("import", "old", &[text(&fixture("bom.json")), "--append"]).ok();
     let shown = visible(&stores, "old");
-    // Longer ago than there are computers.
+    // An age above that of each append.
     let kept = stores.session("retain", "old", &["--age", "9999w", "--dry-run", "--json"]).json();
     assert_eq!((&kept["hidden"], &kept["live_messages"]), (&json!(0), &json!(shown)));
     let said = stores.session("retain", "old", &["--age", "2h", "--json"]).json();
     let left = visible(&stores, "old");
-    // The caller's system message stays beside the new messages.
+    // The caller's system message stays visible next to the new messages.
     assert!((3..10).contains(&left), "{left}");
     assert_eq!((&said["deleted"], &said["live_messages"]), (&json!(true), &json!(left)));
     assert_eq!(stores.session("show", "one", &["--json"]).json().as_array().unwrap().len(), shown - 3);

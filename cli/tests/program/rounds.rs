@@ -42,7 +42,7 @@ fn what_is_left_is_reported_by_round() {
     {
         assert!(said.contains(expected), "{expected}: {said}");
     }
-    // The same command says the same.
+    // The same command gives the same output.
     assert_eq!(run(&args).ok(), said);
 }
 

@@ -1,4 +1,4 @@
-//! One conversation in every format that is read.
+//! One conversation in every format that the program reads.
 
 mod newer;
 
@@ -37,8 +37,8 @@ pub(crate) const PROFILES: [&str; Profile::ALL.len()] = {
     names
 };
 
-/// Every strategy that needs no model, as `--strategy` takes it: with what it must be told, or what has it do something to a
-/// conversation of a few turns. One that is new is there by its name.
+/// Every strategy that needs no model, in the notation of `--strategy`: with its required parameters, or with
+/// parameters that make it change a conversation of a few turns. A new strategy is included by its name alone.
 pub(crate) fn strategies() -> Vec<String> {
     let told = |name: &str| match name {
         "window" => ":turns=1",
@@ -53,7 +53,7 @@ pub(crate) fn strategies() -> Vec<String> {
     each.filter(|text| !text.parse::<StrategySpec>().unwrap().summarizes()).collect()
 }
 
-/// A conversation of so many turns in every format, in each form of a file that the format has.
+/// A conversation of this many turns in every format, in each file form of the format.
 pub(crate) fn all(turns: usize) -> Vec<Sample> {
     let folder = Folder::new();
     let mut samples = Vec::new();
@@ -102,7 +102,7 @@ pub(crate) fn all(turns: usize) -> Vec<Sample> {
     samples
 }
 
-/// Text of a turn. Results are longer, as those of tools are: a digest of one is worth its words.
+/// Text of a turn. Results are longer, like those of real tools, so that a digest of a result saves tokens.
 fn said(what: &str, turn: usize) -> String {
     let times = if what == "result" { 48 } else { 12 };
     format!("{what} number {turn}: {}", "a few more words of it. ".repeat(times))

@@ -69,7 +69,7 @@ impl Server {
     }
 }
 
-/// A store with a session "one" of the example, and a function that calls `session` for it.
+/// A store with a session "one" of the example, and a function that runs `session` commands on it.
 fn stored(folder: &Folder) -> (String, impl Fn(&[&str]) -> Done) {
     let store = format!("sqlite:{}", text(&folder.path("s.db")));
     let with = store.clone();
@@ -106,7 +106,7 @@ fn it_says_what_the_other_commands_say() {
     }
     assert_eq!(server.json("messages?session=one&number=70")["messages"].as_array().unwrap()[..], rows[70..]);
 
-    // Each revision, and its changes.
+    // Each revision, with its changes.
     let about = server.json("session?session=one");
     let said: Vec<_> =
         about["revisions"].as_array().unwrap().iter().map(|it| it["what"].as_str().unwrap()).collect();
@@ -125,14 +125,14 @@ fn it_says_what_the_other_commands_say() {
     assert_eq!(hidden, numbers("hidden_by"));
     assert!(!hidden.is_empty() && !numbers("edited_by").is_empty());
     assert_eq!(server.json("difference?session=one&from=1&to=3")["hidden"], json!([]));
-    // The summary that stands for the hidden messages, with its text.
+    // The summary of the hidden messages, with its text.
     let [summary] = &difference["summaries"].as_array().unwrap()[..] else { panic!("{difference}") };
     assert_eq!((&summary["is_new"], &summary["revision"]), (&json!(true), &json!(1)));
     assert_eq!(summary["text"], about["summaries"][0]["text"]);
     assert_eq!(about["summaries"][0]["key"], summary["key"]);
     assert!(about["summaries"][0]["text"].as_str().unwrap().contains("parcelbox/"), "{about}");
 
-    // A message as it was said, and as the next request has it.
+    // The original message, and its form in the next request.
     let cut = numbers("edited_by")[0].as_u64().unwrap();
     let message = server.json(&format!("message?session=one&number={cut}"));
     let [whole, shown] = ["text", "shown"].map(|key| message[key].as_str().unwrap());
@@ -141,7 +141,7 @@ fn it_says_what_the_other_commands_say() {
     let found = server.json("found?session=one&words=DEDUPE_TTL_SECONDS");
     assert!(found.as_array().unwrap().contains(&json!(25)), "{found}");
 
-    // It follows what others write.
+    // The server shows the writes of other processes.
     session(&["import", text(&example("coding-agent.json")), "--append"]).ok();
     session(&["rewind", "--turns", "1"]).ok();
     assert_eq!(server.json("head?session=one"), json!({"messages": 148, "revision": 4}));
@@ -181,7 +181,7 @@ fn only_who_knows_the_address_is_answered() {
         ("//sessions", host),
         (&*format!("{}sessions", other.path), host),
         (&*sessions.to_lowercase(), host),
-        // A page of somebody else whose name leads to this machine.
+        // A page of another origin whose name resolves to this machine.
         (&*sessions, &*format!("evil.example:{port}")),
         (&*sessions, "127.0.0.1"),
         (&*sessions, ""),

@@ -45,7 +45,7 @@ fn an_imported_session_is_the_file_and_compacts_like_it() {
     let first = store.session("compact", "one", &["--keep", "50%", "--json"]).json();
     assert_eq!(dry, first);
     assert_eq!(first["unchanged_reason"], Value::Null);
-    // The same as of the file.
+    // The verdicts are those for the file.
     assert_eq!(first["verdicts"], report(&file, &["--keep", "50%"])["verdicts"]);
     let second = store.session("compact", "one", &["--keep", "50%", "--json"]).json();
     assert_eq!(
@@ -84,7 +84,7 @@ fn the_log_shows_what_is_hidden_until_it_is_deleted() {
             hidden.push(at);
         }
     }
-    // The request of a turn whose answer stays is shown.
+    // The user message of a turn whose answer stays is visible.
     assert_eq!(hidden, (2..22).filter(|at| *at != 10).collect::<Vec<_>>());
     let left: Vec<&Value> = whole
         .as_array()
@@ -117,18 +117,18 @@ fn an_import_can_be_repeated() {
     let file = example("coding-agent.json");
     let import = |args: &[&str]| store.session("import", "one", &[&[text(&file), "--json"], args].concat());
     assert_eq!(import(&[]).json(), json!({"session": "one", "imported": 74, "messages": 74}));
-    // Whether the first one had done its work may not have been seen: this is not done twice.
+    // A user may not know if the first import succeeded: a repeated import adds nothing.
     assert_eq!(import(&[]).json(), json!({"session": "one", "imported": 0, "messages": 74}));
     assert_eq!(
         store.session("import", "one", &[text(&file), "--tokenizer", "o200k_base"]).ok(),
         "imported before into session \"one\", which shows 13,748 tokens now\n"
     );
-    // On purpose it is.
+    // With `--append` it adds the messages again.
     assert_eq!(import(&["--append"]).json(), json!({"session": "one", "imported": 74, "messages": 148}));
     assert_eq!(import(&["--append"]).json(), json!({"session": "one", "imported": 74, "messages": 222}));
     store.session("compact", "one", &["--keep", "20%"]).ok();
     assert_eq!(import(&[]).json(), json!({"session": "one", "imported": 0, "messages": 222}));
-    // Some of the messages are another import.
+    // A part of the messages is a different import.
     let whole = json_of(&file)["messages"].clone();
     let part = store.folder.file("part.json", json!(whole.as_array().unwrap()[..9]).to_string());
     store.session("import", "one", &[text(&part)]).fails(2);
@@ -238,7 +238,7 @@ fn stores_that_cannot_be_used() {
     ] {
         assert!(list(url).fails(2).contains(part), "{url}");
     }
-    // Beside other crates of the workspace the program may have their features: then there is no server at that address.
+    // A build with the other crates of the workspace may enable their features: then no server answers at that address.
     let done = list("redis://user:hunter2-SECRET-text@127.0.0.1:1");
     let is_told = done.code == 2 && done.err.contains("build it with the feature `redis`");
     assert!(is_told || done.code == 4, "{done:?}");
@@ -269,7 +269,7 @@ fn stores_that_cannot_be_used() {
 fn files_that_are_damaged_or_read_only() {
     let store = Store::new();
     let path = store.folder.path("store.db");
-    // The last writes may still lie beside the file, in its log.
+    // The last writes may still be in the log file of the database.
     for id in 0.. {
         store.session("import", &format!("s{id}"), &[text(&example("coding-agent.json"))]).ok();
         if path.metadata().unwrap().len() > 200_000 {
@@ -323,13 +323,13 @@ fn imports_take_the_same_inputs() {
     assert_eq!(run_with(&args, jsonl(&messages(2)).as_bytes()).code, 0);
     let names: Vec<_> = store.list().as_array().unwrap().iter().map(|row| row["session"].clone()).collect();
     assert_eq!(names, ["a", "b", "e"], "what failed left nothing");
-    // A result that answers no call is logged, and in no request.
+    // A result without a call is in the log, and in no request.
     store.session("import", "f", &[text(&fixture("result-without-call.json"))]).ok();
     assert_eq!(store.session("show", "f", &["--json"]).json().as_array().unwrap().len(), 4);
     assert!(store.session("log", "f", &[]).ok().contains("answers no call"));
 }
 
-/// Processes that append the same or compact at once: each does what it says.
+/// Several processes append the same messages or compact at once: each of them does what it reports.
 #[test]
 fn several_processes_at_once_lose_nothing() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! `--strategy tool-results`: old results make room, and everything else stays.
+//! `--strategy tool-results`: old results are shortened, and everything else stays.
 
 use serde_json::{Value, json};
 
@@ -88,7 +88,7 @@ fn clearing_first_keeps_more_than_dropping_alone() {
     };
     let (both, alone) = (kept("tool-results,truncate"), kept("truncate"));
     assert!(both > alone, "{both} of the messages and {alone}");
-    // A window that the rest does not fit is reached too.
+    // A goal is reached too if it needs more than the clearing of results.
     let small = report(
         &file,
         &["--window", "3000", "--reserve", "500", "--goal", "2000", "--strategy", "tool-results,truncate"],
@@ -213,7 +213,7 @@ fn other_formats_are_patched_in_place_too() {
     }
 }
 
-/// The model has called a tool, and nothing is left of the window for its result.
+/// A tool result that exceeds the rest of the window is cut, and nothing else.
 #[test]
 fn a_result_larger_than_the_window_is_cut_and_nothing_else() {
     let line = "the quick brown fox jumps over the lazy dog and then over the next one\n";
@@ -238,13 +238,14 @@ fn a_result_larger_than_the_window_is_cut_and_nothing_else() {
     let why = run(&["compact", text(&file), "--window", "20000", "--why"]);
     let said = format!("{}{}", why.out, why.err);
     assert!(said.contains("a result is cut, because what is protected does not fit"), "{said}");
-    // Words of the user are not.
+    // A user's text of this size is not cut.
     let said = json!([{"role": "user", "content": line.repeat(20_000)}]);
     let file = folder.file("said.json", said.to_string());
     assert!(run(&["compact", text(&file), "--window", "20000"]).fails(3).contains("what is protected has"));
 }
 
-/// Codex's own texts in the user's place came first, and so they were kept as the task.
+/// The task of a Codex session stays. Codex's own texts have the role of the user and come first, so they were kept as
+/// the task before.
 #[test]
 fn the_task_of_a_codex_session_stays_and_not_its_environment() {
     let item =
@@ -279,7 +280,7 @@ fn the_task_of_a_codex_session_stays_and_not_its_environment() {
             left.contains("Find the bug in parse.rs.") && left.contains("No tabs."),
             "{strategy}: {left}"
         );
-        // `chat` chooses by worth, and `agent` has a ledger.
+        // `chat` selects by worth, and `agent` has a ledger.
         assert!(strategy == "chat" || !left.contains("<cwd>"), "{strategy}: {left}");
         let names = ["agent", "chat"].contains(&strategy);
         assert_eq!(left.contains("COMMIT-4711"), names, "{strategy}: {left}");

@@ -1,4 +1,4 @@
-//! `show`: the text of a transcript for people, and characters that a terminal never gets.
+//! `show`: the text of a transcript for people, without characters that are unsafe for a terminal.
 
 use core::time::Duration;
 use std::fs::{self, OpenOptions};
@@ -108,7 +108,7 @@ fn a_turn_and_a_search() {
     assert_eq!((headers(&[]), headers(&["--turn", "2"]), headers(&["--turn", "0"])), (16, 5, 1));
     assert_eq!(headers(&["--grep", "question number [01]"]), 2);
     assert_eq!(headers(&["--grep", "(?i)CALL_2_"]), 3);
-    // The text of an argument, not its JSON; and in one turn only.
+    // The search covers the text of an argument, not its JSON; and it can be limited to one turn.
     assert_eq!(headers(&["--grep", "SECRET-text 1$"]), 1);
     assert_eq!(headers(&["--grep", "日本語", "--turn", "1"]), 4);
 
@@ -150,7 +150,7 @@ fn a_reader_that_has_seen_enough_ends_it_quietly() {
     assert_eq!((done.status.code(), done.stderr.as_slice()), (Some(0), &b""[..]));
 }
 
-/// A program that follows a file, and the lines that it says.
+/// A program that follows a file, and the lines of its output.
 struct Follower {
     child: Child,
     lines: Receiver<String>,
@@ -170,7 +170,7 @@ impl Follower {
         Self { child, lines }
     }
 
-    /// The header lines up to one that begins so.
+    /// The header lines up to the first one with this beginning.
     fn until(&self, wanted: &str) -> Vec<String> {
         let mut headers = Vec::new();
         loop {
@@ -185,7 +185,7 @@ impl Follower {
         }
     }
 
-    /// Its exit code and standard error, once it has ended.
+    /// Waits for the end of the program, and returns its exit code and standard error.
     fn end(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -207,12 +207,12 @@ fn a_growing_file_is_followed_until_it_is_gone() {
     let follower = Follower::of(&path, &[]);
     append(&path, lines[1]);
     assert_eq!(follower.until("#1").len(), 2);
-    // Half a line is not read, and the rest of it completes it.
+    // An incomplete line is not read until its rest arrives.
     let (half, rest) = lines[2].split_at(40);
     append(&path, half);
     append(&path, rest);
     assert_eq!(follower.until("#2").len(), 1);
-    // A compaction puts other messages in the place of all of them.
+    // A compaction replaces all messages with others.
     append(&path, &lines[3..].concat());
     let after = follower.until("#1");
     assert!(after[0].starts_with("~~~ compacted by the tool"), "{after:?}");
@@ -231,7 +231,7 @@ fn following_goes_on_where_the_conversation_does() {
     let path = folder.file("in.jsonl", start);
     let follower = Follower::of(&path, &["--grep", "t"]);
     assert_eq!(follower.until("#1").len(), 1, "only what is searched for");
-    // Somebody went back to the first message.
+    // The user went back to the first message.
     append(&path, &line_after(Some(1), 3, &said("three, after one")));
     assert_eq!(follower.until("#1").len(), 1);
     let messages = jsonl(&messages(1));
@@ -253,7 +253,7 @@ fn what_cannot_be_followed_is_refused() {
     assert!(run(&["show", "-", "--follow"]).fails(2).contains("give it a file"));
     assert!(run(&["show", text(&folder.path("")), "--follow"]).fails(2).contains("no plain file"));
     run(&["show", text(&folder.path("none")), "--follow"]).fails(4);
-    // Sixteen lines and more that say nothing of any format.
+    // More than sixteen lines, none of which shows a format.
     let odd = folder.file("odd.jsonl", "{\"a\": 1}\n".repeat(20));
     assert!(run(&["show", text(&odd), "--follow"]).fails(2).contains("odd.jsonl: "));
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::support::*;
 
-/// Debug builds take a while to load a vocabulary.
+/// The estimator, because debug builds need a while to load a vocabulary.
 const ESTIMATE: &str = "--tokenizer=estimate";
 
 #[test]
@@ -32,7 +32,8 @@ fn turns_show_the_growth() {
     assert_eq!(said.lines().count(), 3 + 4, "{said}");
 }
 
-/// A session whose responses have reports: 100 tokens, none cached; then 300, of which 150 are; then 100 again.
+/// A session whose responses have usage reports: 100 tokens, none cached; then 300, of which 150 are cached; then 100
+/// again.
 fn reported() -> String {
     let line = |at: usize, role: &str, content: &str, usage: Value| {
         let parent = at.checked_sub(1).map(|before| format!("u{before}"));

@@ -1,4 +1,4 @@
-//! `session`: moving, undoing and deleting.
+//! `session`: copies, exports, undo and deletion.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::support::*;
 
-/// A store in a folder of its own.
+/// A store in its own folder.
 pub(crate) struct Stores {
     pub(crate) folder: Folder,
     pub(crate) url: String,
@@ -55,7 +55,7 @@ fn an_export_is_imported_into_any_store_as_it_was() {
     let file = stores.folder.path("one.jsonl");
     let said = stores.session("export", "one", &["-o", text(&file)]).ok();
     assert_eq!(said, "session \"one\" exported: 74 messages, 1 compaction\n");
-    // It holds what the store keeps from others; a file that is there keeps its mode.
+    // An export holds data that the store protects: it has mode 600, and a file that exists keeps its mode.
     #[cfg(unix)]
     for mode in [0o600, 0o644] {
         use std::os::unix::fs::PermissionsExt as _;
@@ -66,7 +66,7 @@ fn an_export_is_imported_into_any_store_as_it_was() {
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, mode);
     }
     assert_eq!(stores.session("export", "one", &["-o", "-"]).ok(), fs::read_to_string(&file).unwrap());
-    // A failure to write is reported with its cause, whatever the destination is.
+    // A write failure is reported with its cause, for every destination.
     let full = stores.session("export", "one", &["-o", "/dev/full"]).fails(4);
     assert!(full.contains("/dev/full: export: it cannot be written: No space left on device"), "{full}");
     let args = ["session", "export", "--store", &stores.url, "--session", "one", "-o", "-"];
@@ -122,7 +122,7 @@ fn writers_at_the_same_time_all_append() {
     }
 }
 
-/// An export from a store is for its owner, in another format too.
+/// Only the owner can read an export from a store, in another format too.
 #[cfg(unix)]
 #[test]
 fn an_export_in_another_format_is_for_its_owner() {
@@ -180,7 +180,7 @@ fn a_session_is_copied_forked_and_verified() {
 fn a_pin_keeps_its_group_in_a_session() {
     let stores = Stores::new();
     let is_hidden = |id: &str, seq: usize| !stores.lines(id)[seq]["hidden_by"].is_null();
-    // The messages hidden where nothing is pinned: a call, and a message that is pinned by its number.
+    // The messages that are hidden without a pin: a call, and a message that is pinned by its number.
     let hidden: Vec<usize> = (0..74).filter(|seq| is_hidden("one", *seq)).collect();
     let lines = stores.lines("one");
     let calls = |seq: &&usize| lines[**seq]["message"].to_string().contains("call_id");
@@ -272,7 +272,7 @@ fn what_is_deleted_is_told_before_and_after() {
     assert!(stores.session("erase", "one", &[]).fails(2).contains("there is no session"));
 }
 
-/// Two summaries of which the second replaces the first, then one that is undone.
+/// Two summaries, of which the second replaces the first; then a third, which is undone.
 fn summarized(stores: &Stores) {
     let store = open_store(&stores.url).unwrap();
     let (session, token) = (SessionId::new("two"), AppendToken::new("t"));
@@ -323,14 +323,14 @@ fn what_would_be_deleted_is_what_is_deleted_summaries_included() {
     }
 }
 
-/// Adds the end of an export to these lines.
+/// Appends the end line of an export to these lines.
 fn ended(lines: &[String]) -> String {
     let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let sum: String = Sha256::digest(&body).iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{body}{}\n", json!({"end": {"lines": lines.len(), "sha256": sum}}))
 }
 
-/// The line of a commit with the id that its record has.
+/// The line of a commit, with the id recomputed from its record.
 fn with_right_id(line: &str) -> String {
     let (before, rest) = line.split_once(r#""id":""#).unwrap();
     let (id, rest) = rest.split_once('"').unwrap();
@@ -340,7 +340,8 @@ fn with_right_id(line: &str) -> String {
     format!(r#"{before}"id":"{right}"{rest}"#)
 }
 
-/// Each has the checksum that belongs to it, so that nothing but what it says is wrong.
+/// A forged export is refused with the number of its line, and leaves nothing in the store. Its checksums are right, so
+/// only its content is wrong.
 #[test]
 fn a_forged_export_is_refused_by_its_line_and_leaves_nothing() {
     let stores = Stores::new();

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::support::*;
 
-/// A request: its first line, its headers, its body.
+/// A request: its first line, headers and body.
 pub(crate) type Asked = (String, Vec<String>, Value);
 
-/// An endpoint that answers one request after another, each with its status and body, and reports the requests.
+/// An endpoint that answers each request with the next status and body, and records the requests.
 pub(crate) struct Endpoint {
     pub(crate) url: String,
     served: JoinHandle<Vec<Asked>>,
@@ -71,7 +71,7 @@ fn a_summary_stands_in_the_place_of_the_oldest_turns() {
             .concat();
     let mut command = program(&args);
     let report = done(command.env("EPITOME_SUMMARIZER_KEY", "k-123")).json();
-    // Exactly the request that is documented: a model, and two messages.
+    // Exactly the documented request: a model, and two messages.
     let [(line, headers, body)] = endpoint.asked().try_into().unwrap();
     assert_eq!(line, "post /v1/chat/completions http/1.1");
     assert!(headers.contains(&"authorization: bearer k-123".to_owned()));
@@ -161,7 +161,7 @@ fn nothing_is_sent_where_it_would_not_be_redacted_or_is_only_tried() {
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     let asked = Arc::new(AtomicUsize::new(0));
     let asks = Arc::clone(&asked);
-    // It says nothing to whoever comes.
+    // The server accepts connections, and never answers.
     std::thread::spawn(move || listener.incoming().for_each(|_| _ = asks.fetch_add(1, Ordering::SeqCst)));
     let (file, folder) = (example("coding-agent.json"), tempfile::tempdir().unwrap());
     let out = folder.path().join("out.json");
@@ -179,7 +179,7 @@ fn nothing_is_sent_where_it_would_not_be_redacted_or_is_only_tried() {
         assert!(!out.exists(), "{args:?}");
     }
     assert_eq!(asked.load(Ordering::SeqCst), 0);
-    // Without them it would have been asked.
+    // Without these options, the endpoint would receive a request.
     let message = run(&[&["compact", text(&file), "--summarizer", &url], SUMMARIZE].concat()).fails(4);
     assert!(message.contains("the summarizer failed") && asked.load(Ordering::SeqCst) > 0, "{message}");
 }
@@ -201,7 +201,7 @@ fn what_is_missing_is_asked_for() {
     }
 }
 
-/// A store with a session of the contents of `file`, and a function that runs a command on it.
+/// A store with a session from `file`, and a function that runs a command on it.
 fn stored(file: &std::path::Path) -> (Folder, impl Fn(&str, &[&str]) -> Done + use<>) {
     let folder = Folder::new();
     let url = format!("sqlite:{}", text(&folder.path("store.db")));
@@ -232,7 +232,7 @@ fn a_stored_session_is_given_digests_and_summaries() {
     let summarize = [SUMMARIZE, &["--summarizer", &endpoint.url]].concat();
     session("compact", &summarize).ok();
     assert!(session("show", &[]).ok().contains("Goal: to mend it."));
-    // A session at its goal asks no model again.
+    // A session at its goal needs no further request to the model.
     session("compact", &summarize).ok();
     assert_eq!(endpoint.asked().len(), 1);
     session("verify", &[]).ok();

@@ -1,4 +1,4 @@
-//! Running the program, and transcripts to run it on.
+//! Helpers that run the program, and transcripts for the tests.
 
 use std::fs;
 use std::io::Write as _;
@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Stands in the texts of the messages that tests make: it must never show in an error.
+/// A part of the message texts in tests: it must never occur in an error.
 pub(crate) const SECRET: &str = "hunter2-SECRET-text";
 
 /// Result of a run.
@@ -19,7 +19,7 @@ pub(crate) struct Done {
     pub(crate) err: String,
 }
 
-/// The program, with `args`, in a folder without meaning.
+/// The program with `args`, without standard input and without the settings of the user.
 pub(crate) fn program<S: AsRef<str>>(args: &[S]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_epitome"));
     command.args(args.iter().map(AsRef::as_ref)).stdin(Stdio::null());
@@ -31,7 +31,7 @@ pub(crate) fn program<S: AsRef<str>>(args: &[S]) -> Command {
     command
 }
 
-/// Runs the program with `args`: within this process, which has the tables of tokens already.
+/// Runs the program with `args`, within this process, which has already loaded the token tables.
 pub(crate) fn run<S: AsRef<str>>(args: &[S]) -> Done {
     run_with(args, b"")
 }
@@ -41,11 +41,11 @@ pub(crate) fn done(command: &mut Command) -> Done {
     Done::of(command.output().unwrap())
 }
 
-/// Runs the program with `input` as its standard input, within this process. A command that never ends by itself, or reads
-/// the input of its process, has a process of its own.
+/// Runs the program with `input` as its standard input, within this process. A command that never ends by itself, or
+/// that reads the input of its process, runs in its own process.
 pub(crate) fn run_with<S: AsRef<str>>(args: &[S], input: &[u8]) -> Done {
     let mut args: Vec<_> = args.iter().map(AsRef::as_ref).collect();
-    // Tests write one file again and again.
+    // Tests write the same file several times.
     if args.contains(&"-o") {
         args.push("--force");
     }
@@ -62,7 +62,7 @@ pub(crate) fn piped(command: &mut Command, input: &[u8]) -> Done {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
-    // It may end without having read all of it.
+    // The program may end before it has read all of the input.
     let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -83,18 +83,18 @@ impl Done {
         done
     }
 
-    /// Standard output of a run that went well.
+    /// Standard output of a successful run.
     pub(crate) fn ok(self) -> String {
         assert_eq!(self.code, 0, "{}", self.err);
         self.out
     }
 
-    /// Standard output of a run that went well, as JSON.
+    /// Standard output of a successful run, as JSON.
     pub(crate) fn json(self) -> Value {
         serde_json::from_str(&self.ok()).unwrap()
     }
 
-    /// The message of a run that ended with this code; there is no other output.
+    /// The error message of a run with this exit code and no other output.
     pub(crate) fn fails(self, code: i32) -> String {
         assert_eq!((self.code, self.out.as_str()), (code, ""), "{}", self.err);
         self.err
@@ -149,7 +149,7 @@ impl Folder {
         path
     }
 
-    /// The names of its files, sorted.
+    /// The names of the files in the folder, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).unwrap();
         let mut names: Vec<_> =
@@ -159,7 +159,7 @@ impl Folder {
     }
 }
 
-/// A conversation of so many turns, with parallel calls, unknown fields and secrets, that validates.
+/// A valid conversation of this many turns, with parallel calls, unknown fields and secrets.
 pub(crate) fn messages(turns: usize) -> Vec<Value> {
     let mut all = vec![json!({"role": "system", "content": format!("Be brief. {SECRET}")})];
     for turn in 0..turns {
@@ -172,7 +172,7 @@ pub(crate) fn messages(turns: usize) -> Vec<Value> {
         all.push(json!({"role": "user", "content": said("question"), "cost": 1.5, "n": turn}));
         let calls = [call(&left), call(&right)];
         all.push(json!({"role": "assistant", "content": null, "tool_calls": calls}));
-        // Answers in the other order than the calls.
+        // The results are in the other order than their calls.
         all.push(json!({"role": "tool", "tool_call_id": right, "content": said("right").repeat(3)}));
         all.push(json!({"role": "tool", "tool_call_id": left, "content": said("left").repeat(3)}));
         all.push(json!({"role": "assistant", "content": said("answer")}));
@@ -180,7 +180,7 @@ pub(crate) fn messages(turns: usize) -> Vec<Value> {
     all
 }
 
-/// `messages` in the lines of a JSONL file, the last one ended too.
+/// `messages` as the lines of a JSONL file, with a line break after the last one.
 pub(crate) fn jsonl(messages: &[Value]) -> String {
     messages.iter().map(|message| format!("{message}\n")).collect()
 }

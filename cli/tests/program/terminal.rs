@@ -1,4 +1,4 @@
-//! The program on a terminal: colors, the pager, and no waiting for a transcript that nobody types.
+//! The program on a terminal: colors, the pager, and no wait for a transcript from the keyboard.
 
 use std::fs;
 use std::io::Read as _;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use super::support::*;
 
-/// Output of the program on a terminal, by way of `script`; `None` where there is no such program.
+/// Output of the program on a terminal, by means of `script`; `None` if `script` is not installed.
 fn on_a_terminal(args: &str, variables: &[(&str, &str)]) -> Option<String> {
     let mut child = Command::new("script");
     child.args(["-qec", &format!("{} {args}", env!("CARGO_BIN_EXE_epitome")), "/dev/null"]);
@@ -71,18 +71,18 @@ fn long_texts_have_a_pager_on_a_terminal() {
             "{more} {variables:?}"
         );
     }
-    // Somebody who has seen enough; and a text that is short anyway.
+    // A pager that ends early; and a text too short for a pager.
     let said = on_a_terminal(&format!("{show}; echo code $?"), &[("PAGER", "head -n 1")]).unwrap();
     assert_eq!(said.lines().collect::<Vec<_>>(), [plain.lines().next().unwrap(), "code 0"]);
     let stats = on_a_terminal(&format!("stats {}", text(&file)), &pager).unwrap();
     assert!(!stats.contains("paged"), "{stats}");
-    // An interrupt is for the pager, and the program waits for that; an error has none.
+    // An interrupt goes to the pager, and the program waits for the pager's end. An error has no pager.
     let folder = Folder::new();
     let script = folder.file("pager", "#!/bin/sh\ncat >/dev/null\nkill -INT $PPID\nsleep 0.3\necho seen\n");
     fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
     let said = on_a_terminal(&format!("{show}; echo code $?"), &[("PAGER", text(&script))]).unwrap();
     assert_eq!(said, "seen\ncode 0\n");
-    // What standard error is told comes behind the pager.
+    // The output of standard error comes after the pager.
     let secret = format!("sk-ant-api03-{}", "x9".repeat(40));
     let file =
         folder.file("in.json", format!(r#"{{"messages": [{{"role": "user", "content": "{secret}"}}]}}"#));
@@ -91,7 +91,7 @@ fn long_texts_have_a_pager_on_a_terminal() {
     assert!(said.starts_with("seen\nepitome: redacted 1 anthropic-key"), "{said}");
     let said = on_a_terminal("show nothing.json; echo code $?", &[("PAGER", text(&script))]).unwrap();
     assert!(said.contains("No such file") && said.ends_with("code 4\n") && !said.contains("seen"), "{said}");
-    // The settings come before the variable.
+    // The settings take precedence over the variable.
     let folder = Folder::new();
     let config = folder.file("config.toml", "pager = \"sed s/^/settings:/\"");
     let said = on_a_terminal(&show, &[pager[0], ("EPITOME_CONFIG", text(&config))]).unwrap();

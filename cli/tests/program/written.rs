@@ -1,5 +1,5 @@
-//! Files that `compact` writes: for every format, strategy and profile, one reads back as the plan says, or it is refused and
-//! nothing is written.
+//! Files that `compact` writes. For every format, strategy and profile, the file reads back as planned, or the command
+//! is refused and writes nothing.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::path::Path;
@@ -10,17 +10,17 @@ use serde_json::Value;
 use crate::samples::{self, PROFILES, Sample, strategies};
 use crate::support::*;
 
-/// Whether the whole text is JSON, or each of its lines.
+/// True if the whole text is JSON, or each of its lines.
 fn is_json(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}');
     let is_value = |text: &str| serde_json::from_str::<Value>(text).is_ok();
     is_value(text) || text.lines().filter(|line| !line.is_empty()).all(is_value)
 }
 
-/// Strategies with dropped messages, new ones and shortened ones: repairs see no more of a strategy.
+/// Strategies that drop messages, add messages and shorten messages. A repair depends on nothing else in a strategy.
 const REPAIRED: [&str; 3] = ["truncate", "tool-digest:keep=1", "tool-results:keep=1"];
 
-/// Files that cannot hold what a strategy leaves: a request with half of its answer.
+/// Files that cannot hold the result of a strategy: a request with half of its answer.
 const WITHOUT_FORM: [(&str, &str); 2] =
     [("copilot-chat.json", "agent"), ("copilot-chat.json", "tool-digest:keep=1")];
 
@@ -38,12 +38,13 @@ fn a_table_of_formats_strategies_and_profiles() {
             });
         }
     });
-    // Most of the table is written: a repair under the rules of another provider may need messages that a format has not.
+    // Most rows of the table are written. A repair under the rules of another provider may need messages that a format
+    // cannot hold.
     let rows = samples.len() * (strategies.len() + REPAIRED.len() * PROFILES.len());
     assert!(refused.load(Relaxed) * 3 < rows, "{refused:?} of {rows} rows are refused");
 }
 
-/// All rows of a sample; how many are refused.
+/// Checks all rows of a sample, and returns the number of refused rows.
 fn rows_of(sample: &Sample, strategies: &[String]) -> usize {
     let folder = Folder::new();
     let file = folder.file(&sample.name, &sample.text);
@@ -62,7 +63,7 @@ fn rows_of(sample: &Sample, strategies: &[String]) -> usize {
     plain.chain(repaired).filter(refused).count()
 }
 
-/// Whether it is written.
+/// Checks a row, and returns true if its file was written.
 fn row(folder: &Folder, file: &Path, sample: &Sample, strategy: &str, profile: Option<&str>) -> bool {
     let (out, what) = (folder.file(&format!("out-{}", sample.name), "was here"), sample.name.as_str());
     let what = format!("{what} {strategy} {profile:?}");

@@ -233,7 +233,8 @@ proptest! {
     }
 }
 
-/// The verdicts of a strategy on turns with a picture, a call, its result and an answer, and what its summary may quote.
+/// The verdicts of a strategy on turns with a picture, a call, its result and an answer; and the sizes that its summary
+/// may quote.
 fn decided(strategy: &MadeStrategy, messages: &[Message], percent: u64) -> (String, Vec<Tokens>) {
     let counter = ClassEstimator::new();
     let mut index = IndexBuf::with_parts(Vec::<Span>::new(), OpenCallTree::new(), Vec::<PartSpan>::new());
@@ -274,7 +275,7 @@ fn turns() -> Vec<Message> {
     (0..12).flat_map(turn).collect()
 }
 
-/// A parameter that is lost on the way to its strategy changes nothing.
+/// Every parameter reaches its strategy: a parameter that is lost on the way would change nothing.
 #[test]
 fn the_words_of_users_media_and_results_go_and_stay_as_it_is_said() {
     let turns = turns();
@@ -292,6 +293,6 @@ fn the_words_of_users_media_and_results_go_and_stay_as_it_is_said() {
     // The first request is protected, and keeps its picture.
     assert_eq!(of("media:keep-turns=3", 90).0.matches('E').count(), 8);
     assert_eq!(of("media:keep-turns=0", 90).0.matches('E').count(), 10);
-    // `chat` clears results, which the choice by worth alone does not.
+    // `chat` clears results; the selection by worth alone does not.
     assert!(of("chat", 60).0.contains('E') && !of("salience", 60).0.contains('E'));
 }

@@ -62,7 +62,7 @@ fn push(history: &mut History, message: &SimpleMessage<'_>) -> Placed {
     history.push(message, &ClassEstimator).unwrap()
 }
 
-/// All that a message says, parts by their `Debug` and results with their content.
+/// The whole content of a message: parts by their `Debug`, results with their content.
 fn said<M: MessageView + ?Sized>(message: &M) -> String {
     let mut said = std::format!(
         "{:?} {:?} {:?} {:?}",
@@ -90,7 +90,7 @@ fn all_said(history: &History) -> Vec<String> {
     history.messages().map(|message| said(&message)).collect()
 }
 
-/// Everything that can be observed of a history.
+/// The whole observable state of a history.
 fn state(history: &History) -> (Vec<String>, Vec<Header>, String) {
     let mut groups = String::new();
     for group in history.index().groups() {
@@ -252,7 +252,7 @@ fn a_late_answer_to_what_was_dropped_is_not_stored() {
     push(&mut history, &SimpleMessage::assistant("Well."));
     let done = drop_only(&mut history, &[1]);
     assert_eq!((done.messages, history.len()), (1, 3));
-    // It survives a second compaction and a snapshot that the call is hidden.
+    // The history still knows after a second compaction and a snapshot that the call is hidden.
     push(&mut history, &SimpleMessage::assistant("Very well."));
     drop_only(&mut history, &[2]);
     let mut page = [0; History::snapshot_bytes_max()];
@@ -350,7 +350,7 @@ fn an_abandoned_call_is_forgotten_for_new_ones_also_when_put_back() {
     push(&mut history, &SimpleMessage::result("i", "done"));
     push(&mut history, &SimpleMessage::user("And?"));
     push(&mut history, &SimpleMessage::assistant("So."));
-    // A step of the middle turn goes; the turn's call still takes the place of an older one.
+    // A step of the middle turn is dropped. The call of this turn still takes the place of an older call.
     drop_only(&mut history, &[3]);
     assert_eq!(history.len(), 7);
     assert!(push(&mut history, &SimpleMessage::result("h", "late")).late);
@@ -365,7 +365,7 @@ fn a_forgotten_call_stays_forgotten() {
     push(&mut history, &SimpleMessage::user("Go."));
     push(&mut history, &SimpleMessage::calls(&calls));
     push(&mut history, &SimpleMessage::user("Stop."));
-    // Two calls of the turn before make room for these, and these are answered and dropped.
+    // Two calls of the earlier turn are forgotten in favour of these calls, which are then answered and dropped.
     push(&mut history, &SimpleMessage::calls(&more));
     push(&mut history, &SimpleMessage::result("i", "done"));
     push(&mut history, &SimpleMessage::result("j", "done"));

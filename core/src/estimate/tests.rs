@@ -1,6 +1,6 @@
 //! The estimator against its own definition: cells, limits, joins.
 
-// Not under miri: sums over long texts take it minutes and show it nothing.
+// Not under miri: sums over long texts take minutes there, and show nothing.
 #![cfg(not(miri))]
 use std::string::String;
 use std::vec::Vec;
@@ -119,7 +119,7 @@ fn ideographs_with_nothing_common_near_have_cells_of_their_own() {
         let beside = cells(&format!("{rare}{near}{rare}"));
         assert!(beside[33 + near.len()..].iter().take(24).all(|cell| *cell < 512), "{near}");
     }
-    // Running text never meets them.
+    // Running text has none of these cells.
     let text = "今天天气很好，我们决定去公园散步，看看那里的花开了没有。";
     assert!(cells(text).iter().all(|cell| *cell < 512));
 }
@@ -170,8 +170,9 @@ fn joined_text_is_estimated_as_its_parts() {
     for (left, right) in texts.iter().zip(texts.iter().skip(1)) {
         let joined = ESTIMATOR.count(&format!("{left}{right}"));
         let apart = ESTIMATOR.count(left).saturating_add(ESTIMATOR.count(right));
-        // Behind the seam up to seven bytes are seen in another context (later in a word, or as a repetition), each worth
-        // less than a token, and three sums are rounded; rare ideographs are seen so a little longer.
+        // After the join, up to seven bytes have another context (later in a word, or as a repetition). Each of them is
+        // worth less than a token, and three sums are rounded. For rare ideographs the other context lasts a little
+        // longer.
         let is_rare =
             |text: &String| text.contains(['丒', '丣', '亁', '亃', '仐', '伌', '侫', '俴', '倳', '偞', '傏']);
         let most = if is_rare(left) || is_rare(right) { 8 } else { 4 };
@@ -197,7 +198,7 @@ fn amounts_saturate() {
 
 #[test]
 fn the_cells_are_those_that_the_table_was_fitted_on() {
-    // Another name for other cells: counts are kept under it.
+    // Other cells need another counter name, because counts are stored under the name.
     let mut hash = 0xCBF2_9CE4_8422_2325_u64;
     let mut add =
         |text: &str| visit_cells(text, |cell| hash = (hash ^ cell as u64).wrapping_mul(0x0100_0000_01B3));

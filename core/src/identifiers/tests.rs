@@ -1,6 +1,6 @@
-//! Identifiers against the rules as they are written.
+//! Identifiers against a direct form of their rules.
 
-// Not under miri: generated texts take it minutes and show it nothing.
+// Not under miri: generated texts take minutes there, and show nothing.
 #![cfg(not(miri))]
 
 use std::vec::Vec;
@@ -9,11 +9,11 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The rules for one word as they are written, one after the other and each over the whole word.
+/// The rules for one word in their direct form, one after the other, each over the whole word.
 mod rule {
     use super::IdentifierKind;
 
-    /// Whether no identifier holds a character.
+    /// True if no identifier contains this character.
     pub(super) fn is_border(c: char) -> bool {
         let invisible = [
             '\u{115f}'..='\u{1160}',
@@ -31,7 +31,7 @@ mod rule {
             || invisible.iter().any(|range| range.contains(&c))
     }
 
-    /// Kind of a word, if a model must be able to write it letter by letter.
+    /// Kind of a word that a model must be able to write letter by letter.
     pub(super) fn kind_of(word: &str) -> Option<IdentifierKind> {
         match word {
             _ if is_url(word) => Some(IdentifierKind::Address),
@@ -64,7 +64,7 @@ mod rule {
                 && (1..=6).contains(&extension.len())
                 && extension.bytes().all(|b| b.is_ascii_alphanumeric())
                 && extension.bytes().any(|b| b.is_ascii_alphabetic())
-                // "e.g", "i.e"
+                // Not "e.g", "i.e".
                 && (separators > 0 || stem.len() > 1)
         });
         letters
@@ -116,7 +116,7 @@ mod rule {
     }
 }
 
-/// The rule as it is written.
+/// The rule in its direct form.
 fn naive(text: &str, code: bool) -> Vec<&str> {
     let mut found = Vec::new();
     for word in text.split(rule::is_border).map(trimmed).filter(|word| word.len() <= BYTES_MAX) {
@@ -146,7 +146,7 @@ proptest! {
         prop_assert_eq!(found, naive(&text, code));
     }
 
-    /// Also where the classes of its bytes are not looked at.
+    /// The kind of a word is that of the rule, also if the classes of its bytes are unknown.
     #[test]
     fn the_kind_of_a_word_is_that_of_the_rule(
         word in "[a-zA-Z0-9_./\\\\#:@%$€é日-]{0,12}|[a-f0-9-]{5,70}|[a-z+]{0,4}:/{0,2}[a-z]{0,3}|[a-zA-Z]{0,3}[_-][a-z0-9]{0,12}|(\\.{0,2}|~|[A-C]:)[/\\\\]\\PC{0,9}",
@@ -155,7 +155,7 @@ proptest! {
         prop_assert_eq!(kind_in(&word, u8::MAX), rule::kind_of(&word));
     }
 
-    /// The words that are passed over early are none, and are most words.
+    /// The early check skips no identifier, and it skips most words of prose.
     #[test]
     fn prose_is_no_identifier(word in "[A-Z]?[a-z]{0,12}|[A-Za-z0-9_./#-]{0,8}") {
         let is_known = kind_of(&word).is_some() || name_kind(&word).is_some();
@@ -164,7 +164,7 @@ proptest! {
         prop_assert!(is_prose(&word) || letters.len() == word.len() || letters.chars().any(|c| !c.is_ascii_lowercase()));
     }
 
-    /// Without looking for all of it.
+    /// An address has a scheme; the check does not search the whole word for it.
     #[test]
     fn an_address_has_a_scheme(word in "[a-z+:/.]{0,12}") {
         let expected = word.split_once("://").is_some_and(|(scheme, rest)| {

@@ -1,4 +1,4 @@
-//! For each profile: small conversations, and what they become.
+//! For each profile: small conversations, and their repaired form.
 #![expect(clippy::arithmetic_side_effects, reason = "positions in short lists")]
 
 mod naive;
@@ -14,7 +14,7 @@ use crate::profile::{Neighbours, Profile, Reasoning};
 use crate::test_message::{TestMessage, TestPart};
 use crate::{OpenCallTree, Validator, Violation};
 
-/// Messages that a writer makes of `steps`.
+/// The messages that a writer produces from `steps`.
 fn apply(messages: &[TestMessage], steps: &[Repair]) -> Vec<TestMessage> {
     let mut out: Vec<TestMessage> = Vec::new();
     for step in steps {
@@ -94,7 +94,7 @@ fn results_next_to_their_calls() {
         // One group: calls of the same id are answered in their order.
         ("u ac1 ac1 t1 t1", "0 1 3 2 4"),
         ("u ac1 ac1 t1 u", "0 1 3 2 ?2.0 4"),
-        // What follows the call may be its result: the user's words, or a result of no call.
+        // The next message may hold the result of the call: a text of the user, or a result without a call.
         ("u ac1 u", "0 1 ?1.0 2"),
         ("u ac1 t2 a", "0 1 ?1.0 3"),
         ("u ac1c2 t1 t1 a", "0 1 2 ?1.1 4"),
@@ -147,7 +147,7 @@ fn signed_reasoning_behind_an_edit() {
     let cases = [("u aot u ao aoc1 t1", "0 1 2 -4 5"), ("u ac1 ao ac2 t2 t1", "0 1 3 4 5")];
     check(Profile::Anthropic, Some(2), &cases);
     check(Profile::Anthropic, Some(0), &[("aok u", "-0 1")]);
-    // What comes late and is moved forward was not there when the reasoning before it was signed.
+    // A message that arrives late and is moved forward was absent when the reasoning before it was signed.
     let cases = [("u aot s aot", "2 0 -1 3"), ("u ac1 u aot t1 aot", "0 1 4 2 -3 5")];
     check(Profile::Anthropic, None, &cases);
     check(Profile::Anthropic, None, &[("u aot u ao aoc1 t1", "0 1 2 3 4 5")]);
@@ -192,15 +192,15 @@ fn running_calls_stay_open() {
     }
 }
 
-/// Several steps of one turn, each with calls that run beside each other: none of them is given up, and what has come is
-/// put where it belongs. The call of the turn before is given up.
+/// Several steps of one turn have parallel calls that run. None of these calls is given up, and each result that has
+/// arrived is moved to its call. The call of the earlier turn is given up.
 #[test]
 fn running_calls_of_all_steps_stay_open() {
     let cases = [
         ("u ac1 u ac1c2 t2 ac3 ac4c5 t5 a", "0 1 ?1.0 2 3 4 5 6 7 8"),
         ("u ac1c2 t1 a ac2 u1", "0 1 2 3 4"),
         ("u ac1 s ac2 d t1", "0 1 5 2 3 4"),
-        // An answer to an approval begins no turn.
+        // An answer to a request for approval begins no turn.
         ("u ac1 uy ac2", "0 1 2 3"),
         ("ac1 ac2", "0 1"),
         ("u ac1 ac2 t2 u", "0 1 ?1.0 2 3 4"),
@@ -209,13 +209,13 @@ fn running_calls_of_all_steps_stay_open() {
         let messages = TestMessage::parse_all(conversation);
         let steps = repair(Profile::OpenaiChat, None, &messages, Pending::Running);
         assert_eq!(written(&steps), expected, "{conversation}");
-        // Once nothing runs any more, no call is left without.
+        // After the end of the run, every call has a result.
         let over = repair(Profile::OpenaiChat, None, &messages, Pending::Over);
         assert_eq!(validate(Profile::OpenaiChat, None, &apply(&messages, &over)), []);
     }
 }
 
-/// A merge takes a message as it is.
+/// A merge does not change a message, so no profile both merges messages and drops reasoning.
 #[test]
 fn no_profile_both_merges_and_drops_reasoning() {
     for rules in Profile::ALL.map(Profile::rules) {

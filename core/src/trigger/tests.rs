@@ -1,4 +1,4 @@
-//! Triggers and pacing, each condition at its line and beside it.
+//! Triggers and pacing: each condition at its limit and next to it.
 
 #![expect(clippy::arithmetic_side_effects, reason = "a test that overflows fails, which is right")]
 

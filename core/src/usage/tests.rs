@@ -15,7 +15,7 @@ use crate::{
     Basis, Budget, ClassEstimator, Head, ModelKey, Revision, Seq, Stamp, TokenCounter, Tokens, UsageLedger,
 };
 
-/// A counter of which only the name and the basis matter.
+/// A counter with a name and a basis only.
 struct Named(&'static str, Basis);
 
 impl TokenCounter for Named {

@@ -1,7 +1,8 @@
-//! The common part of the examples: a talk of an agent that has a tool, and a service of Chat Completions to talk to.
+//! The common part of the examples: a conversation with an agent that has a tool, and a service of Chat Completions.
 //!
-//! Each example answers itself, on a port of its own. With the name of a model it asks the service that `OPENAI_BASE_URL`
-//! and `OPENAI_API_KEY` name, which the clients read themselves; for one with `https` add their feature `rustls`:
+//! Each example runs its own service, on a separate port. With the name of a model it asks the service of
+//! `OPENAI_BASE_URL` with `OPENAI_API_KEY`, which the clients read themselves. For a service with `https`, add their
+//! feature `rustls`:
 //!
 //! ```sh
 //! OPENAI_BASE_URL=http://localhost:11434/v1 OPENAI_API_KEY=none cargo run --bin over_rig -- qwen3
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The result of a talk.
+/// The result of a conversation.
 #[derive(Debug)]
 pub struct Talk {
     /// The messages of the model and the tool, in order.
@@ -26,10 +27,10 @@ pub struct Talk {
     pub tokens: u64,
 }
 
-/// Two runs of an agent over `client`, the first of which a tool would help.
+/// Two runs of an agent over `client`. The tool is useful for the first of them.
 ///
 /// # Errors
-/// Whatever the client and the session say.
+/// The errors of the client and of the session.
 pub async fn talk(client: impl ChatClient + 'static, model: &str) -> Result<Talk, ClientError> {
     let city = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     let weather = Tool::new("weather", "Tells the weather in a city.", city);
@@ -60,7 +61,7 @@ fn line(part: &Part) -> String {
     }
 }
 
-/// Starts a service, and gives the base of its URL. It is there for as long as the runtime.
+/// Starts a service, and returns the base of its URL. The service ends with the runtime.
 ///
 /// # Errors
 /// As [`TcpListener::bind`].
@@ -93,7 +94,7 @@ async fn serve(mut stream: TcpStream) -> io::Result<()> {
     stream.shutdown().await
 }
 
-/// The body of a request of which all has arrived: its head, and as many bytes as that says.
+/// The body of a request that has arrived completely: its length is the number of bytes in the head.
 fn body(request: &[u8]) -> Option<&[u8]> {
     let end = request.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
     let (head, body) = request.split_at(end + 4);
@@ -105,7 +106,8 @@ fn body(request: &[u8]) -> Option<&[u8]> {
     body.get(..length.unwrap_or(0))
 }
 
-/// Answers a first question with a call, and its result and thanks with a text. Each message of a request is ten tokens.
+/// Answers a first question with a call, and answers the result of the call, or thanks, with a text. Each message of a
+/// request is ten tokens.
 fn answer(body: &[u8]) -> Value {
     let request: Value = serde_json::from_slice(body).unwrap_or_default();
     let messages = request["messages"].as_array().map_or(&[][..], Vec::as_slice);

@@ -1,4 +1,4 @@
-//! The first half of an operation: reading the facts that its decision needs.
+//! The first half of an operation: it reads the facts for the decision.
 
 use epitome_core::{Revision, Seq};
 use epitome_history::kernel::{
@@ -86,7 +86,7 @@ fn record<T: Readable>(rows: &Rows<'_, T>, revision: Revision) -> Result<Option<
     rows.get(&Kind::Record.key([revision.0]))
 }
 
-/// Whether an append under this token has said the same as `entries`.
+/// Compares `entries` with the messages of an earlier append under this token, if there is one.
 fn compared<T: Readable>(
     rows: &Rows<'_, T>,
     token: &AppendToken,
@@ -131,7 +131,7 @@ fn see<T: Readable>(rows: &Rows<'_, T>, seen: &mut Visible, row: HiddenRow) -> R
     Ok(())
 }
 
-/// A record, and what it has hidden.
+/// A record, with the messages that it has hidden.
 fn record_made<T: Readable>(rows: &Rows<'_, T>, row: &RecordRow) -> Result<Made, StoreError> {
     let committed = row.committed()?;
     let mut pruned_since = false;
@@ -158,7 +158,7 @@ fn latest_held<T: Readable>(rows: &Rows<'_, T>) -> Result<Option<Revision>, Stor
     Ok(None)
 }
 
-/// The edits of these messages by the records that hold and came before a revision: the oldest record first.
+/// The edits of these messages by the valid records before a revision, the oldest record first.
 fn edits_before<T: Readable>(
     rows: &Rows<'_, T>,
     before: Revision,

@@ -1,7 +1,7 @@
 //! A history store over [redb](https://www.redb.org), an embedded database of ordered keys: one file, many sessions.
 //!
-//! It shows how a store is written. `docs/adding-a-store.md` goes through it. The rules of a session are those of
-//! [`epitome_history::kernel`]; here is only how rows are read and written:
+//! It is an example of a store; `docs/adding-a-store.md` explains it step by step. The rules of a session are those of
+//! [`epitome_history::kernel`]. This crate only reads and writes rows:
 //!
 //! - this file: the methods that read, and [`Tables::execute`], which runs one operation in one transaction;
 //! - `facts.rs` and `changes.rs`: the two halves of that transaction;
@@ -39,7 +39,7 @@ pub struct RedbStore {
 }
 
 impl RedbStore {
-    /// Opens the file at `path`, or makes it.
+    /// Opens the file at `path`, or creates it.
     ///
     /// # Errors
     /// Those of redb: `Corrupt` if the file is damaged, `Unavailable` if it cannot be opened.
@@ -53,14 +53,14 @@ impl RedbStore {
     /// Those of redb.
     pub fn over(database: Database) -> Result<Self, StoreError> {
         let transaction = database.begin_write().map_err(medium)?;
-        // A reader does not find a table that nobody has made.
+        // A reader cannot open a table that does not exist yet.
         transaction.open_table(SESSIONS).map_err(medium)?;
         transaction.open_table(ROWS).map_err(medium)?;
         transaction.commit().map_err(medium)?;
         Ok(Self { database: Arc::new(database) })
     }
 
-    /// Reads a session that must be there.
+    /// Reads a session that must exist.
     fn read<T>(
         &self,
         operation: &str,
@@ -82,7 +82,7 @@ impl RedbStore {
 
 impl Tables for RedbStore {
     async fn execute(&self, session: &SessionId, op: Op<'_>) -> Result<Reply, StoreError> {
-        // One writer at a time: nobody changes the session between the facts and the changes.
+        // One writer at a time: no other writer changes the session between the facts and the changes.
         let transaction = self.database.begin_write().map_err(medium)?;
         let reply = {
             let mut session = Writer {
@@ -152,7 +152,7 @@ impl Tables for RedbStore {
         from: Seq,
         limit: u32,
     ) -> Result<Vec<LoggedAppend>, StoreError> {
-        // The key of an append is its head, so the append that holds `from` is the first one behind it.
+        // The key of an append is its head, so the append that contains `from` is the first one after it.
         self.read("appends", session, |_, rows| {
             let page = rows.range(KeyRange::behind(Kind::Append, Some(from.0)))?;
             page.take(limit as usize).map(|row: Result<AppendRow, _>| Ok(row?.logged())).collect()
@@ -202,7 +202,7 @@ impl Transaction for Writer<'_> {
 
     async fn facts(&mut self, needs: &Needs<'_>, facts: &mut Facts) -> Result<Attempt, StoreError> {
         let found = self.sessions.get(self.session).map_err(medium)?;
-        // Without a session there are no facts: the first append makes it.
+        // Without a session there are no facts: the first append creates the session.
         if let Some(found) = found {
             facts::read(&decoded(found.value())?, &self.rows, needs, facts)?;
         }
@@ -228,7 +228,7 @@ fn append<T: table::Readable>(
     }
 }
 
-/// Reads the rows of what is visible. The hidden rest of the log costs nothing.
+/// Reads the rows of the visible messages. The hidden rest of the log costs nothing.
 fn load<T: table::Readable>(
     row: &SessionRow,
     rows: &Rows<'_, T>,
@@ -255,7 +255,7 @@ fn live<T: table::Readable>(rows: &Rows<'_, T>, place: LiveRow) -> Result<Live, 
     }
 }
 
-/// The beginning of the last turn: read backwards until another turn comes.
+/// The beginning of the last turn, found by a read in reverse up to the turn before.
 fn last_turn_of<T: table::Readable>(rows: &Rows<'_, T>) -> Result<Option<Seq>, StoreError> {
     let (mut turn, mut newest_first) = (None, Vec::new());
     for place in rows.range::<LiveRow>(KeyRange::all(Kind::Live))?.rev() {

@@ -1,4 +1,4 @@
-//! The rows, and what they are made of.
+//! The rows, and the parts of a row.
 
 use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
 use epitome_history::kernel::{
@@ -80,7 +80,7 @@ pub(crate) struct MessageRow {
     part_tokens: Vec<u32>,
     late: bool,
     orphan: bool,
-    /// The part of its attribution that a commit asks for, so that the message need not be decoded.
+    /// The part of the attribution that a commit needs, so that the message need not be decoded.
     standing: u8,
     pub(crate) hidden_by: Option<u64>,
     pub(crate) edit: Option<EditRow>,
@@ -167,7 +167,7 @@ impl MessageRow {
         Ok(Edited { seq, message, whole, shortened })
     }
 
-    /// Deletes what the message says. Its place, its group and its size stay.
+    /// Deletes the content of the message. Its place, its group and its size stay.
     pub(crate) fn prune(&mut self, by: Revision) -> Result<(), StoreError> {
         self.message = stored::encode(&self.message()?.into_pruned()).map_err(not_storable)?;
         self.part_tokens.clear();
@@ -193,7 +193,7 @@ impl EditRow {
     }
 }
 
-/// The place of what is visible.
+/// The place of a visible message or summary.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct LiveRow {
     pub(crate) key: u64,
@@ -201,7 +201,7 @@ pub(crate) struct LiveRow {
     pub(crate) summary_of: Option<u64>,
 }
 
-/// A summary: the log has no place for it.
+/// A summary, which has no place in the log.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct SummaryRow {
     made: u64,
@@ -228,7 +228,7 @@ impl SummaryRow {
     pub(crate) fn live(self) -> Result<Live, StoreError> {
         let (key, message) = (Seq(self.key), self.message()?);
         let covers = message.attribution().derived_from.clone();
-        // It is a group of its own.
+        // A summary is a group of its own.
         Ok(Live::summary(key, Entry::new(message, key, Turn(self.turn), self.count.count()), covers))
     }
 

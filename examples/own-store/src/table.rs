@@ -10,10 +10,10 @@ use epitome_history::{StoreError, StoreErrorKind};
 /// The name of the session, and the key of a row within it.
 pub(crate) type Key = (&'static str, &'static [u8]);
 
-/// The sessions by name: what a list says of each.
+/// The sessions by name, with the data for a list.
 pub(crate) const SESSIONS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("sessions");
 
-/// All else.
+/// All other rows.
 pub(crate) const ROWS: TableDefinition<'_, Key, &[u8]> = TableDefinition::new("rows");
 
 /// A table that is read, in a transaction of either kind.
@@ -62,16 +62,16 @@ impl Kind {
         key
     }
 
-    /// Behind every key of this kind.
+    /// The first key after all keys of this kind.
     fn end(self) -> Vec<u8> {
         vec![(self as u8).saturating_add(1)]
     }
 }
 
-/// The keys of one kind whose first number is in a range.
+/// A range of the keys of one kind, by their first number.
 pub(crate) struct KeyRange {
     from: Vec<u8>,
-    /// Not in it.
+    /// Not in the range.
     to: Vec<u8>,
 }
 
@@ -116,7 +116,7 @@ impl<T: Readable> Rows<'_, T> {
         found.map(|found| decoded(found.value())).transpose()
     }
 
-    /// A row that another one names.
+    /// A row that another row names, so that it must exist.
     pub(crate) fn must<R: DeserializeOwned>(&self, key: &[u8]) -> Result<R, StoreError> {
         self.get(key)?.ok_or_else(|| corrupt("a row that another one names is missing"))
     }
@@ -158,7 +158,7 @@ pub(crate) fn unwritable(_: serde_json::Error) -> StoreError {
     StoreError::new(StoreErrorKind::Invalid, "a row cannot be written")
 }
 
-/// An error of redb, and what the caller can do about it.
+/// Converts an error of redb into an error kind with an action for the caller.
 pub(crate) fn medium(error: impl Into<redb::Error>) -> StoreError {
     let error = error.into();
     let kind = match error {

@@ -1,6 +1,6 @@
-//! The declarations of `epitome_kernel.h`, and places for what a function writes.
+//! The declarations of `epitome_kernel.h`, and places for the outputs of a function.
 //!
-//! A header of another version is noticed: the library compares [`Layout`] with its own.
+//! The library notices a header of another version: it compares [`Layout`] with its own.
 
 use core::ffi::{c_char, c_void};
 use core::mem::MaybeUninit;
@@ -9,7 +9,7 @@ use core::slice;
 
 use epitome_kernel as _;
 
-/// The tables of `fuzz/kernel/build.rs`.
+/// The sizes of the tables in `fuzz/kernel/build.rs`.
 pub(super) const LAYOUT: Layout =
     Layout { version: 1, messages: MESSAGES, arena_bytes: ARENA_BYTES, results: RESULTS };
 pub(super) const MESSAGES: u32 = 24;
@@ -59,7 +59,7 @@ pub(super) mod error {
     pub(crate) const SINK: i32 = 33;
 }
 
-/// Structures of numbers and pointers, as the header has them.
+/// Structures of numbers and pointers, as in the header.
 macro_rules! structures {
     ($($name:ident { $($field:ident: $kind:ty),* $(,)? })*) => {$(
         #[repr(C)]
@@ -90,7 +90,7 @@ structures! {
     Part { kind: i32, is_error: u32, text: Text, id: Text, name: Text }
 }
 
-/// The history that `init` gives, opaque.
+/// The history that `init` returns, opaque.
 pub(super) type History = c_void;
 pub(super) type Sink = unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> i32;
 
@@ -196,13 +196,13 @@ impl Text {
         Self { bytes: bytes.as_ptr().cast(), length: bytes.len() }
     }
 
-    /// The text, which is good until the history changes: so it is copied.
+    /// A copy of the text, because the text is valid only until the history changes.
     pub(super) fn read(self) -> Option<String> {
         if self.bytes.is_null() {
             assert_eq!(self.length, 0);
             return None;
         }
-        // SAFETY: the header says that there are so many bytes.
+        // SAFETY: by the header, there are this many bytes.
         let bytes = unsafe { slice::from_raw_parts(self.bytes.cast::<u8>(), self.length) };
         Some(String::from_utf8(bytes.to_vec()).expect("texts are UTF-8"))
     }
@@ -219,7 +219,7 @@ pub(super) enum Wrong {
 }
 
 impl Wrong {
-    /// The error of it.
+    /// The error for this fault.
     pub(super) const fn error(self) -> Option<i32> {
         match self {
             Self::No => None,
@@ -230,7 +230,7 @@ impl Wrong {
     }
 }
 
-/// A place for a value, whose bytes say whether something was written.
+/// A place for a value. Its bytes show whether a value was written.
 pub(super) struct Place<T> {
     value: MaybeUninit<[T; 2]>,
 }
@@ -240,12 +240,12 @@ impl<T: Copy> Place<T> {
 
     pub(super) fn new() -> Self {
         let mut value = MaybeUninit::uninit();
-        // SAFETY: all of it, byte by byte.
+        // SAFETY: the whole value, byte by byte.
         unsafe { ptr::write_bytes(value.as_mut_ptr(), Self::UNTOUCHED, 1) };
         Self { value }
     }
 
-    /// The pointer that a call gets.
+    /// The pointer for a call.
     pub(super) fn pointer(&mut self, wrong: Wrong, history: *mut History) -> *mut T {
         let start = self.value.as_mut_ptr().cast::<T>();
         match wrong {

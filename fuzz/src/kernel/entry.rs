@@ -1,4 +1,4 @@
-//! Messages in, whole.
+//! Appends of whole messages.
 
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 
@@ -15,7 +15,7 @@ const HIDDEN: i32 = 4;
 /// Text in the place of the part that was cut.
 const CUT: &str = "\n[... cut ...]\n";
 
-/// A message as a program in C would have it.
+/// A message in the form of a C program.
 struct Owned {
     role: i32,
     retention: i32,
@@ -53,12 +53,12 @@ impl Owned {
         })
     }
 
-    /// A text of this role, and nothing wrong with it.
+    /// A valid text of this role.
     fn said(role: i32, text: Vec<u8>) -> Self {
         Self { role, retention: 0, text, name: None, calls: Vec::new(), call_id: None, is_error: 0 }
     }
 
-    /// Every error that the header has for this message, but for one without room.
+    /// All errors in the header for this message, except those for missing room.
     fn errors(&self) -> Vec<i32> {
         let mut errors = Vec::new();
         errors.extend(
@@ -86,7 +86,8 @@ pub(super) fn append(machine: &mut Machine, program: &mut Unstructured<'_>) -> R
     Ok(())
 }
 
-/// Puts whole turns of an agent, each a request, a call, its result and an answer: so that a few bytes fill a history.
+/// Appends whole turns of an agent, each with a request, a call, its result and an answer, so that a few bytes fill a
+/// history.
 pub(super) fn turns(machine: &mut Machine, program: &mut Unstructured<'_>) -> Result<()> {
     for _ in 0..program.int_in_range(1..=4)? {
         let (id, long) = (words::IDS[program.choose_index(2)?], program.int_in_range(1..=8)?);
@@ -104,10 +105,11 @@ pub(super) fn turns(machine: &mut Machine, program: &mut Unstructured<'_>) -> Re
     Ok(())
 }
 
-/// Appends the message, with an output argument that may be wrong, in at most so many bytes, or from a null pointer.
+/// Appends the message, with an output argument that may be wrong, in at most `bytes_max` bytes, or from a null
+/// pointer.
 fn put(machine: &mut Machine, message: &Owned, wrong: Wrong, bytes_max: Option<usize>, is_null: bool) {
     let mut expected = message.errors();
-    // A place is not needed.
+    // The output argument may be null.
     expected.extend(wrong.error().filter(|_| wrong != Wrong::Null));
     expected.extend(is_null.then_some(error::NULL));
     expected.extend(machine.stream.is_some().then_some(error::STREAMING));
@@ -153,7 +155,7 @@ fn put(machine: &mut Machine, message: &Owned, wrong: Wrong, bytes_max: Option<u
     note(machine, message, outcome, &before, bytes_max.is_some());
 }
 
-/// Takes what was appended into the list, after a look at it.
+/// Checks the appended message, and adds it to the list.
 fn note(machine: &mut Machine, message: &Owned, placed: Option<Placed>, before: &Status, may_cut: bool) {
     let (after, shown) = (machine.status(), machine.shown());
     let is_stored = after.messages == before.messages + 1;
@@ -163,7 +165,7 @@ fn note(machine: &mut Machine, message: &Owned, placed: Option<Placed>, before: 
             is_stored || (message.role == TOOL && [ORPHAN, HIDDEN].contains(&placed.outcome)),
             "{placed:?}"
         );
-        // An orphan takes no number; of a hidden result the number is taken, and nothing else.
+        // An orphan takes no number. A hidden result takes a number, and nothing else.
         assert_eq!(after.next_seq, before.next_seq + u64::from(placed.outcome != ORPHAN), "{placed:?}");
     }
     assert!(after.next_seq - before.next_seq <= 1);
@@ -181,7 +183,7 @@ fn note(machine: &mut Machine, message: &Owned, placed: Option<Placed>, before: 
     }
 }
 
-/// The message that is shown is the one that was appended.
+/// Checks that the history has the appended message.
 fn says(shown: &Shown, message: &Owned, may_cut: bool) {
     let said = |bytes: &[u8]| Some(String::from_utf8(bytes.to_vec()).unwrap());
     assert_eq!((shown.role, shown.is_summary, shown.is_cleared), (message.role, false, false));

@@ -1,4 +1,4 @@
-//! A history in memory of its exact size, and a list of the messages that it must hold.
+//! A history in memory of its exact size, and the list of its expected messages.
 
 use core::ffi::CStr;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub(super) const ASSISTANT: i32 = 4;
 pub(super) const TOOL: i32 = 5;
 const ROLES: [&str; 6] = ["", "system", "developer", "user", "assistant", "tool"];
 
-/// A message with its parts, as the library gives it.
+/// A message with its parts, as the library returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) seq: u64,
@@ -25,17 +25,17 @@ pub(super) struct Shown {
     pub(super) is_summary: bool,
     pub(super) is_cleared: bool,
     pub(super) name: Option<String>,
-    /// Kind, text, id, name, whether it is an error.
+    /// Kind, text, id, name, and whether the part is an error.
     pub(super) parts: Vec<(i32, Option<String>, Option<String>, Option<String>, u32)>,
 }
 
 pub(super) struct Machine {
     memory: Vec<u64>,
     pub(super) history: *mut History,
-    /// By their numbers, in the state in which they were last seen.
+    /// The messages by their numbers, in their last known state.
     pub(super) messages: BTreeMap<u64, Shown>,
     pub(super) pinned: Vec<u64>,
-    /// Whether a forged snapshot was taken: its pins are not known then, and any role may have any part.
+    /// True after a forged snapshot: its pins are unknown then, and any role may have any part.
     pub(super) is_forged: bool,
     /// The text of an open stream, and its role.
     pub(super) stream: Option<(i32, Vec<u8>)>,
@@ -72,7 +72,8 @@ impl Machine {
         }
     }
 
-    /// A call that may fail: its error is one of `expected` and changes nothing, or there was nothing to refuse.
+    /// Makes a call that may fail. Its error is one of `expected` and changes nothing; without an error there was
+    /// nothing to refuse.
     pub(super) fn call(
         &mut self,
         expected: &[i32],
@@ -92,7 +93,7 @@ impl Machine {
         error
     }
 
-    /// All of a history but a plan and a text that is being streamed, and its sizes.
+    /// The whole history except a plan and an open stream, and its sizes.
     pub(super) fn state(&self) -> (Vec<u8>, String) {
         (self.snapshot(), format!("{:?}", self.status()))
     }
@@ -184,7 +185,7 @@ impl Machine {
         self.check_request(&shown);
     }
 
-    /// The request is an array with a message for each, of its role and with its texts.
+    /// The request is an array with one element per message, which has the message's role and texts.
     fn check_request(&self, shown: &[Shown]) {
         let request = super::requests::written(self.history);
         let Value::Array(messages) = serde_json::from_slice(&request).expect("a request is JSON") else {
@@ -205,7 +206,7 @@ impl Machine {
         }
     }
 
-    /// Forgets all, also while a text is streamed.
+    /// Clears the history, also during a stream.
     pub(super) fn clear(&mut self, _: &mut Unstructured<'_>) -> Result<()> {
         // SAFETY: a history.
         assert_eq!(unsafe { epitome_kernel_clear(self.history) }, error::OK);
@@ -215,7 +216,7 @@ impl Machine {
         Ok(())
     }
 
-    /// An `init` with something wrong writes nothing, and no function takes memory that is no history.
+    /// An `init` with a wrong argument writes nothing, and no function accepts memory without a history.
     pub(super) fn init_wrongly(&mut self, program: &mut Unstructured<'_>) -> Result<()> {
         let (wrong, short) = (words::wrong(program)?, program.int_in_range(0..=2_usize)?);
         let mut layout = LAYOUT;
@@ -232,14 +233,14 @@ impl Machine {
         let mut memory = vec![0_u64; unsafe { epitome_kernel_memory_bytes() }.div_ceil(8)];
         let (start, bytes) = (memory.as_mut_ptr().cast(), memory.len() * 8 - short * 8);
         let mut history = Place::new();
-        // SAFETY: memory of this length, or more than is said.
+        // SAFETY: memory of at least this length.
         let error =
             unsafe { epitome_kernel_init_layout(start, bytes, &layout, history.pointer(wrong, start)) };
         assert!(expected.contains(&error), "{error}, and not one of {expected:?}");
         assert!(history.is_untouched() && memory.iter().all(|number| *number == 0));
         // SAFETY: memory in the size of a history.
         assert_eq!(unsafe { epitome_kernel_clear(memory.as_mut_ptr().cast()) }, error::NO_HISTORY);
-        // SAFETY: a number; the text is good for ever.
+        // SAFETY: a number; the text is valid forever.
         let text = unsafe { CStr::from_ptr(epitome_kernel_error_text(program.arbitrary()?)) };
         assert!(text.to_str().is_ok_and(|text| !text.is_empty()));
         Ok(())
@@ -257,8 +258,8 @@ const fn memory_macro() -> usize {
     (1280 + MESSAGES as usize * 45 + RESULTS as usize * 13 + ARENA_BYTES as usize).next_multiple_of(8)
 }
 
-/// Each result stands behind a call of its id that has no other one, and no request of the user between them: what a turn
-/// has not answered is never left to the next.
+/// Each result follows a call of its id that has no other result, without a request of the user between them. A call
+/// without a result in its turn never gets one in a later turn.
 fn legal(shown: &[Shown]) {
     let mut open: Vec<&str> = Vec::new();
     for message in shown {

@@ -1,4 +1,4 @@
-//! Snapshots: read back, torn, flipped, and forged.
+//! Snapshots: restored, truncated, with changed bits, and forged.
 
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 
@@ -6,7 +6,7 @@ use super::border::*;
 use super::machine::Machine;
 use super::words;
 
-/// A snapshot into a buffer of any size; what is restored from it, in another memory, is the same history.
+/// Writes a snapshot into a buffer of any size. The history that is restored from it in another memory is the same.
 pub(super) fn carry_over(machine: &mut Machine, program: &mut Unstructured<'_>) -> Result<()> {
     let page = machine.snapshot();
     let wrong = words::wrong(program)?;
@@ -25,13 +25,13 @@ pub(super) fn carry_over(machine: &mut Machine, program: &mut Unstructured<'_>) 
         return Ok(());
     }
     assert_eq!((length.value(), &to), (page.len(), &page));
-    // The rest behind it is not looked at.
+    // The bytes after the snapshot are not read.
     to.extend([0xFF; 16]);
     let mut other = Machine::new();
     // SAFETY: a buffer of this length.
     assert_eq!(unsafe { epitome_kernel_restore(other.history, to.as_ptr(), to.len()) }, error::OK);
     assert_eq!((other.snapshot(), other.shown()), (page, machine.shown()));
-    // It goes on there as here; state that a snapshot does not hold is left behind.
+    // The restored history continues the test. State that is not in a snapshot is lost.
     (other.messages, other.pinned) = (machine.messages.clone(), machine.pinned.clone());
     other.is_forged = machine.is_forged;
     other.next_seq = machine.next_seq;
@@ -40,7 +40,7 @@ pub(super) fn carry_over(machine: &mut Machine, program: &mut Unstructured<'_>) 
     Ok(())
 }
 
-/// A damaged snapshot is refused. A forged one, whose checksum is right, is an answer too, and the history can be used.
+/// A damaged snapshot is refused. A forged one with a right checksum may be accepted, and the history can be used.
 pub(super) fn damage(machine: &mut Machine, program: &mut Unstructured<'_>) -> Result<()> {
     let mut page = machine.snapshot();
     let is_forged = program.ratio(1, 3)?;
@@ -74,7 +74,7 @@ pub(super) fn damage(machine: &mut Machine, program: &mut Unstructured<'_>) -> R
         return Ok(());
     }
     assert!(error == error::OK || machine.state() == before || machine.status().messages == 0);
-    // From here on the messages are those that the forged snapshot declares.
+    // From here on the messages are those of the forged snapshot.
     machine.next_seq = machine.status().next_seq;
     machine.messages = machine.shown().into_iter().map(|shown| (shown.seq, shown)).collect();
     machine.pinned.clear();

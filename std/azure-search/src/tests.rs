@@ -1,4 +1,4 @@
-//! The provider over a service of the tests, which takes only requests of the form that the REST interface has.
+//! The provider with a service of the tests, which accepts only requests in the form of the REST interface.
 
 mod knowledge_base;
 
@@ -25,13 +25,13 @@ use tokio::net::TcpListener;
 
 use crate::{AzureAISearchContextProvider, Credential, Embedder, Key, KnowledgeModel};
 
-/// The requests: their path, key and body, without the questions for a definition.
+/// The requests: path, key and body, without the requests for a definition.
 type Asked = Arc<Mutex<Vec<(String, String, Value)>>>;
 
-/// By path, statuses and bodies.
+/// Statuses and bodies, by path.
 type Answers = Arc<Mutex<BTreeMap<&'static str, VecDeque<(u16, String)>>>>;
 
-/// The service: answers by path, of which each is given once and the last one again and again; others are not there.
+/// The service: answers by path. Each answer is given once, and the last one repeatedly. Other paths do not exist.
 #[derive(Debug, Clone, Default)]
 struct Service {
     asked: Asked,
@@ -200,10 +200,10 @@ async fn an_index_is_searched_by_all_that_it_has() {
         }
         let body = &service.asked(SEARCH)[1];
         assert_eq!(body.get("vectorQueries").unwrap_or(&Value::Null), &queries, "{definition}");
-        // The definition is looked at once.
+        // The definition is requested once.
         assert_eq!(service.asked(INDEX).len(), looks, "{definition}");
     }
-    // A key that may only search: by words.
+    // A key that allows only searches: the search is by words.
     let (service, url) = Service::new(&[(INDEX, 403, json!({})), (SEARCH, 200, documents(json!([])))]).await;
     let provider = of_index(&url)
         .with_semantic_configuration("default")
@@ -309,7 +309,7 @@ async fn a_search_that_fails_ends_the_run_and_tells_no_text() {
             );
         }
     }
-    // Answers of another form, and huge ones.
+    // Answers of another form, and huge answers.
     for answer in [
         json!({}),
         json!([]),
@@ -333,7 +333,7 @@ async fn a_search_that_fails_ends_the_run_and_tells_no_text() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The text of the input is searched for and is no other part of the request; each document stays one entry, with any text.
+    /// The text of the input is only the search text of the request. Each document stays one entry, with any text.
     #[test]
     fn no_text_leaves_its_place(input in "\\PC{1,30}", texts in prop::collection::vec("\\PC{0,9}\n?[-# a-z\"]{0,9}", 1..5)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

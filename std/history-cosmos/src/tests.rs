@@ -1,4 +1,4 @@
-//! The contract, and what is this store's own, on the emulator of the SDK.
+//! The storage contract, and the special behaviour of this store, on the emulator of the SDK.
 
 mod at_once;
 mod faults;
@@ -57,7 +57,7 @@ async fn it_holds_in_one_container_beside_others() {
     append(&*store, &demo(), 0..3).await.unwrap();
     let before = service.items("shared").await.len();
     let one = OneStore::new(Arc::clone(&store) as _);
-    // Those that look beyond their own session.
+    // The scenarios that access more than their own session.
     let beyond = |group: &str| matches!(group, "sessions" | "handles" | "search" | "times");
     for (_, scenario) in Suite::scenarios().filter(|(group, _)| beyond(group)) {
         Suite::new().run_one(scenario, &one).await.assert_passed();
@@ -75,14 +75,14 @@ fn entry(seq: u64, text: impl Into<String>) -> Entry {
     Entry::new(Message::user(text.into()), Seq(seq), Turn(turn), count)
 }
 
-/// Appends messages with these numbers, which say `secret` and their numbers.
+/// Appends messages with these numbers; each text is `secret` and the number.
 async fn append(store: &dyn HistoryStore, session: &SessionId, seqs: Range<u64>) -> Result<(), StoreError> {
     let (token, head) = (AppendToken::new(format!("{}-{}", seqs.start, seqs.end)), Seq(seqs.start));
     let entries: Vec<Entry> = seqs.map(|seq| entry(seq, format!("secret {seq}"))).collect();
     store.append(session, &Append::new(&token, head, &entries)).await.map(|_| ())
 }
 
-/// Hides messages, from what is there now.
+/// Hides messages, from the current state on.
 async fn hide(
     store: &dyn HistoryStore,
     session: &SessionId,

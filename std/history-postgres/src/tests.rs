@@ -1,4 +1,4 @@
-//! Tests of the plan and the cost of each statement, and of the index of words, which no caller sees.
+//! Tests of the plan and the cost of each statement, and of the index of words. None of these is visible to callers.
 
 #[path = "tests/words.rs"]
 mod words;
@@ -17,7 +17,7 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 use super::options::Names;
 use super::{PostgresOptions, PostgresStore, sql};
 
-/// A store in a schema of its own, and a connection beside it.
+/// A store in its own schema, and a second connection.
 struct Server {
     store: PostgresStore,
     names: Names,
@@ -38,7 +38,7 @@ impl Server {
             return None;
         };
         let schema = format!("plans {name} {}", std::process::id());
-        // A disk that others write to as well may take many seconds, for thousands of messages at once in particular.
+        // A disk with other writers may take many seconds, in particular for thousands of messages at once.
         let remote = RemoteOptions::default().with_timeout(Duration::from_secs(60));
         let options = PostgresOptions::default().with_schema(&*schema).with_remote(remote);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -51,8 +51,8 @@ impl Server {
         Some(Self { store: PostgresStore::open_with(&url, options).unwrap(), names, client, schema, runtime })
     }
 
-    /// Waits until no other transaction can see the rows before the latest change: while one can, the server does not tidy up behind
-    /// changes. Other tests have transactions in the same database.
+    /// Waits until no other transaction can see the rows before the latest change: until then, the server does not
+    /// clean up after changes. Other tests have transactions in the same database.
     fn until_settled(&self) {
         let now = &self.lines("SELECT txid_current() % 4294967296")[0];
         let older = format!(
@@ -71,7 +71,7 @@ impl Server {
         self.runtime.block_on(self.client.batch_execute(&self.names.complete(sql))).unwrap();
     }
 
-    /// The first column of what `sql` gives.
+    /// The first column of the result of `sql`.
     fn lines(&self, sql: &str) -> Vec<String> {
         let messages = self.runtime.block_on(self.client.simple_query(&self.names.complete(sql))).unwrap();
         let first = |message: &SimpleQueryMessage| match message {
@@ -115,13 +115,13 @@ const SUMMARY: &str = "Index Scan using epitome_summaries_pkey on epitome_summar
 const UNANSWERED: &str = "Index Scan using epitome_unanswered_pkey on epitome_unanswered";
 const RECORD: &str = "Index Scan using epitome_records_pkey on epitome_records";
 const PLACE: &str = "Index Scan using epitome_sessions_place on epitome_sessions";
-/// Plan of the arrays of a statement: they are gone through once.
+/// Plan of the arrays of a statement: one pass over them.
 const EACH: &str = "Function Scan on run";
 const IN_RUN: &str = "((session = $1) AND (live >= run.low) AND (live <= run.high))";
 const WORDS: &str = "Index Scan using epitome_words_pkey on epitome_words";
 const FIRST: &str = "epitome_tokens_first on epitome_tokens";
 
-/// Every statement that looks something up, with what its plan must say.
+/// Every statement that searches for rows, with the lines that its plan must contain.
 const PLANS: &[(&str, &[&str])] = &[
     (sql::SESSION, &[BY_NAME, "(digest = $1)"]),
     (sql::LOCK_SESSION, &[BY_NAME, "(digest = $1)"]),
@@ -186,7 +186,7 @@ const PLANS: &[(&str, &[&str])] = &[
     (sql::PRUNES, &["epitome_prunes_pkey", "((session = $1) AND (revision > $2))"]),
 ];
 
-/// The statements that only add rows, or look at no table of the store: nothing is searched for.
+/// The statements that only add rows, or that read no table of the store: they search for nothing.
 const OTHERS: &[&str] = &[
     sql::NEW_SESSION,
     sql::NEW_TOKEN,
@@ -206,7 +206,7 @@ const OTHERS: &[&str] = &[
 
 fn check_plans(server: &Server) {
     for (sql, expected) in PLANS {
-        // A table is meant by its name or by its alias.
+        // A plan names a table by its name or by its alias.
         let plan = server.plan(sql);
         for line in *expected {
             assert!(plan.contains(line), "{sql}\nis planned as\n{plan}\nwithout\n{line}");
@@ -227,7 +227,7 @@ fn every_statement_finds_its_rows_by_an_index_whatever_the_statistics_say() {
     let written = include_str!("sql.rs").matches("pub(super) const").count();
     assert_eq!(written, PLANS.len() + OTHERS.len() + 1, "a statement without a plan in this test");
     check_plans(&server);
-    // Many sessions, all of them visible when the server looks, and hidden after that.
+    // Many sessions, all of them visible when the server gathers its statistics, and hidden after that.
     server.run(
         "INSERT INTO @sessions (digest, name, head, revision, live_messages, live_tokens)
             SELECT sha256(int8send(n)), int8send(n), 0, 0, 0, 0 FROM generate_series(1, 50) n;
@@ -251,7 +251,7 @@ fn session() -> SessionId {
     SessionId::new("s")
 }
 
-/// Replaces everything up to `last`, and has one call that was hidden unanswered.
+/// Replaces all messages up to `last`, with one hidden call that has no result.
 fn commit(server: &Server, parent: u64, head: u64, last: u64) {
     let covers = vec![SeqRange { first: Seq(0), last: Seq(last) }];
     let mut record = CompactionRecord::new(Revision(parent), Seq(head));
@@ -267,8 +267,8 @@ fn commit(server: &Server, parent: u64, head: u64, last: u64) {
     futures::executor::block_on(server.store.commit(&session(), &record)).unwrap();
 }
 
-/// Appends up to `stored` messages, of which the last 50 stay visible, behind a summary of the others and shortened parts in
-/// ten of them.
+/// Appends up to `stored` messages. The last 50 stay visible, after a summary of the others; ten of them have shortened
+/// parts.
 fn fill(server: &Server, stored: u64) {
     let entries: Vec<Entry> = (0..stored).map(entry).collect();
     let token = AppendToken::new("t");
@@ -282,7 +282,7 @@ fn fill(server: &Server, stored: u64) {
     futures::executor::block_on(server.store.commit(&session(), &record)).unwrap();
 }
 
-/// Parameters of a statement that looks for visible messages: the runs in which they are.
+/// Parameters of a statement that searches for visible messages: the runs that contain these messages.
 fn runs(server: &Server) -> String {
     let columns = "live_first::text || '::bigint[], ' || quote_literal(live_last::text)";
     let found = server.lines(&format!("SELECT {columns} FROM @sessions WHERE live_at = revision"));
@@ -290,7 +290,8 @@ fn runs(server: &Server) -> String {
     format!("1, '{first}'::{last}::bigint[]")
 }
 
-/// The rows that a statement gives, and the pages that it looks at, the second time: the first may have to tidy up.
+/// The number of rows in the result of a statement, and of pages that its second execution reads. The first execution
+/// may have to clean up.
 fn cost(server: &Server, statement: &str, parameters: &str) -> (u64, u64) {
     server.until_settled();
     server.run(&format!("BEGIN; {}; PREPARE planned AS {statement}", sql::SETTINGS));
@@ -323,7 +324,7 @@ fn the_cost_of_a_load_and_of_a_commit_is_that_of_what_is_visible() {
         let cost = |server| cost(server, sql, &parameters.map_or_else(|| runs(server), ToOwned::to_owned));
         let (few, many) = (cost(&few), cost(&many));
         assert_eq!((few.0, many.0), (visible, visible), "{sql}");
-        // One step more down a tree, at most two.
+        // At most two more steps down a tree.
         assert!(many.1 <= few.1 + 2 && many.1 <= visible + 12, "{} and {} pages: {sql}", few.1, many.1);
     }
     let hides = |server, last: u64| cost(server, sql::HIDE_MESSAGES, &format!("1, {last}, {last}, 3"));
@@ -422,7 +423,7 @@ fn what_is_visible_is_found_in_more_places_than_a_row_names() {
         }
         assert_same(stores[0], stores[1]);
     }
-    // As one leaves it that knows nothing of these columns, and as an older version does.
+    // The columns as a program without knowledge of them leaves them, and as an older version leaves them.
     let lefts = [
         "live_first = '{9}', live_last = '{9}', live_at = 1",
         "live_first = NULL, live_last = NULL, live_at = NULL",

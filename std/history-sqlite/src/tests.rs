@@ -1,4 +1,4 @@
-//! Tests of the plan and the cost of each statement, which no caller sees.
+//! Tests of the plan and the cost of each statement, which are not visible to callers.
 
 use epitome_core::attribution::{Authority, SeqRange, SourceKind};
 use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
@@ -26,7 +26,7 @@ const BODY: &str = "SEARCH b USING INDEX sqlite_autoindex_bodies_1 (session=? AN
 
 const RECORD: &str = "SEARCH records USING INDEX sqlite_autoindex_records_1 (session=? AND revision=?)";
 
-/// Every statement that looks something up, with what its plan must say.
+/// Every statement that searches for rows, with the lines that its plan must contain.
 const PLANS: &[(&str, &[&str])] = &[
     (sql::SESSION, &[BY_NAME]),
     (sql::MOVE_SESSION, &["SEARCH sessions USING INTEGER PRIMARY KEY (rowid=?)"]),
@@ -106,7 +106,7 @@ const PLANS: &[(&str, &[&str])] = &[
     (sql::HIDE_SUMMARY, &["SEARCH summaries USING INDEX summaries_live (session=? AND key=?)"]),
 ];
 
-/// The statements that only add a row: they have no plan but the tables that a constraint looks at.
+/// The statements that only add a row: their plan has only the tables that a constraint reads.
 const INSERTS: &[&str] = &[
     sql::NEW_ENCRYPTION,
     sql::NEW_SESSION,
@@ -172,7 +172,7 @@ fn run(connection: &Connection, op: Op<'_>) -> Result<Reply, Failure> {
     run_now(&op, &mut SessionTransaction { connection, session: &session, texts: &texts, row: None })
 }
 
-/// A session of `stored` messages, of which the last 50 are visible, behind a summary of the others.
+/// A session of `stored` messages, of which the last 50 are visible, after a summary of the others.
 fn session_of(stored: u64) -> Connection {
     let connection = open::open_in_memory().unwrap().connection;
     let entries: Vec<Entry> = (0..stored).map(entry).collect();
@@ -183,7 +183,7 @@ fn session_of(stored: u64) -> Connection {
     connection
 }
 
-/// Replaces everything up to `last`.
+/// Replaces all messages up to `last`.
 fn commit(connection: &Connection, parent: u64, head: u64, last: u64) {
     let covers = vec![SeqRange { first: Seq(0), last: Seq(last) }];
     let mut record = CompactionRecord::new(Revision(parent), Seq(head));
@@ -206,7 +206,8 @@ fn shorten(connection: &Connection, head: u64) {
     run(connection, Op::commit(&record).unwrap()).unwrap();
 }
 
-/// The rows that a statement gives, the steps it takes, and how many of them step through a whole table.
+/// The number of rows in the result of a statement, its number of steps, and the number of steps in scans of a whole
+/// table.
 fn cost(connection: &Connection, sql: &str, parameters: &[i64]) -> (u64, i32, i32) {
     let mut statement = connection.prepare(sql).unwrap();
     let mut rows = statement.query(rusqlite::params_from_iter(parameters)).unwrap();
@@ -242,7 +243,7 @@ fn the_cost_of_a_load_and_of_a_commit_is_that_of_what_is_visible() {
     }
     let edited = |connection, seq| cost(connection, sql::EDITED, &[1, seq]);
     assert_eq!(edited(&many, 19_999).1, edited(&few, 99).1);
-    // A summary over a summary: the range lies over all that is hidden, and one visible message.
+    // A summary over a summary: the range covers all hidden messages, and one visible message.
     let steps = |connection, last| cost(connection, sql::HIDE_MESSAGES, &[1, 0, last, 2]).1;
     assert_eq!(steps(&many, 19_950), steps(&few, 50));
 }

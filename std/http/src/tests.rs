@@ -1,4 +1,4 @@
-//! An endpoint over a server of the tests. The tests of the providers check how these report its errors.
+//! An endpoint with a server of the tests. The tests of each provider check how the provider reports the errors.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use crate::{Endpoint, Key, KeyHeader, Repeat};
 /// The method, the path and the key of each request.
 type Asked = Arc<Mutex<Vec<(String, String, Option<String>)>>>;
 
-/// A server whose answers follow from the path, and its address.
+/// A server whose answers depend on the path, and its address.
 async fn served() -> (Asked, String) {
     let asked = Asked::default();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -100,7 +100,7 @@ async fn answers_and_waiting_have_limits() {
     let endpoint = Endpoint::new("notes", &url).unwrap().with_delay(Duration::ZERO);
     let error = endpoint.get("/huge").await.unwrap_err();
     assert!(error.to_string().contains("larger than 16 MiB"), "{error}");
-    // It asks to wait for longer than a request may take.
+    // The server asks for a longer wait than a request may take.
     let hurried = endpoint.clone().with_timeout(Duration::from_millis(150));
     assert_eq!(hurried.get("/later").await.unwrap_err().kind(), SessionErrorKind::Unavailable);
     assert_eq!(asked.lock().unwrap().iter().filter(|(_, path, _)| path == "/later").count(), 1);
@@ -110,7 +110,8 @@ async fn answers_and_waiting_have_limits() {
     assert_eq!(nobody.get("/a").await.unwrap_err().kind(), SessionErrorKind::Unavailable);
 }
 
-/// Time passes only when everything waits for it.
+/// A key that never arrives is waited for no longer than an answer. The time of this test passes only while everything
+/// waits.
 #[tokio::test(start_paused = true)]
 async fn a_key_that_never_comes_is_waited_for_no_longer_than_an_answer() {
     let stuck = Key::from_fn(|| Box::pin(core::future::pending()));
@@ -119,7 +120,7 @@ async fn a_key_that_never_comes_is_waited_for_no_longer_than_an_answer() {
         endpoint.with_key(KeyHeader::Named("api-key", stuck)).with_timeout(Duration::from_secs(20));
     let started = tokio::time::Instant::now();
     assert!(endpoint.get("/a").await.unwrap_err().to_string().contains("no answer in time"));
-    // Once, and twice more.
+    // One attempt, and two more.
     assert_eq!(started.elapsed().as_secs(), 60);
 }
 

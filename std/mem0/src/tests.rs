@@ -1,4 +1,4 @@
-//! The provider over a service of the tests, which takes nothing but what Mem0's own clients send.
+//! The provider with a service of the tests, which accepts only the requests of Mem0's own clients.
 
 mod faults;
 
@@ -31,9 +31,9 @@ enum Answer {
     Json(Value),
     Text(String),
     Status(u16, Option<&'static str>),
-    /// None, for longer than anybody waits.
+    /// No answer, for longer than any timeout.
     Never,
-    /// A body that breaks off.
+    /// A body that ends too early.
     Half,
 }
 
@@ -51,7 +51,7 @@ struct Service {
 }
 
 impl Service {
-    /// The service, and its address. When it has said all of these, it finds nothing.
+    /// The service, and its address. After these answers, it finds nothing.
     async fn new(answers: impl IntoIterator<Item = Answer>) -> (Self, String) {
         let service =
             Self { answers: Arc::new(Mutex::new(answers.into_iter().collect())), ..Self::default() };
@@ -238,9 +238,9 @@ async fn nothing_is_asked_without_words_or_a_scope() {
     }
     assert_eq!(text_before(&provider.clone().with_search(Scope::default()), "Hello").await, "");
     assert_eq!(service.asked(), []);
-    // A search without a filter would be one of everything.
+    // A search without a filter would cover everything.
     assert!(filters(&Scope::default()).is_empty());
-    // Whose memories are stored is never a guess.
+    // The owner of a stored memory is never a guess.
     for (provider, part) in [
         (provider.with_storage(Scope::default()), "with_storage"),
         (own(&url).with_storage(user().with_application("shop")), "knows no application"),
@@ -308,7 +308,7 @@ async fn it_is_one_of_the_providers_of_an_agent() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Each memory stays one entry of the list, with any text; each id is only the value of its filter.
+    /// Each memory stays one entry of the list, with any text. Each id is only the value of its filter.
     #[test]
     fn no_text_leaves_its_place(texts in prop::collection::vec("\\PC{0,12}[\n\r\u{2028}]?[-# a-z{}\"]{0,12}", 1..6), id in "\\PC{1,20}") {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -113,7 +113,7 @@ fn bytes(count: usize) -> impl Iterator<Item = usize> {
     .take(count)
 }
 
-/// Enough of a file to know it; a test build counts slowly.
+/// Largest part of a file that is counted, which is enough for the error; a test build counts slowly.
 const FILE_BYTES_MAX: usize = 100_000;
 const FILE_BYTES_MIN: usize = 1_000;
 

@@ -1,4 +1,5 @@
-//! The provider over a server of the tests, which takes nothing but the commands of this crate and of Agent Framework's provider.
+//! The provider with a server of the tests, which accepts only the commands of this crate and of Agent Framework's
+//! provider.
 
 mod escaping;
 mod faults;
@@ -68,7 +69,7 @@ async fn found(provider: &RedisContextProvider, input: &str) -> String {
     added.first().map(|message| message.text().into_owned()).unwrap_or_default()
 }
 
-/// Stores a run of this session and token.
+/// Stores a run with this session and token.
 async fn after(
     provider: &RedisContextProvider,
     (session, token): (&str, &str),
@@ -87,7 +88,7 @@ async fn said(provider: &RedisContextProvider, session: &str, text: &str) {
 }
 
 impl Server {
-    /// The commands so far, but those that store, with a blank between their words.
+    /// The commands so far except those that store, with a blank between their words.
     fn asked(&self) -> Vec<String> {
         let asked = self.state.lock().unwrap().asked.clone();
         asked.iter().map(|words| String::from_utf8_lossy(&words.join(&b' ')).into_owned()).collect()
@@ -97,7 +98,7 @@ impl Server {
         self.asked().iter().filter(|asked| asked.starts_with(name)).count()
     }
 
-    /// Lets the next command of this name be answered so.
+    /// Sets the answer to the next command of this name.
     fn answers(&self, name: &'static str, answer: Answer) {
         self.state.lock().unwrap().answers.push_back((name, answer));
     }
@@ -122,7 +123,7 @@ async fn what_was_said_is_found_again_as_data_of_the_context() {
     let query = "FT.SEARCH context @content:(how | is | my | boat | called | then) @user_id:{alice} SCORER BM25STD WITHSCORES RETURN 6 \
                  content role application_id agent_id user_id thread_id DIALECT 2 LIMIT 0 10";
     assert_eq!(server.asked().last().unwrap(), query);
-    // Another setting of each part.
+    // Each part with another setting.
     let other = provider
         .with_source_id("boats")
         .with_prompt("Said:")
@@ -151,7 +152,7 @@ async fn each_owner_finds_what_has_all_its_ids() {
         (Scope::default().with_agent("helper"), vec!["tea of alice", "tea of bob"]),
         (Scope::default().with_user("Alice"), vec!["tea of another Alice"]),
         (alice().with_thread("trip"), vec!["tea of a trip"]),
-        // The thread of what is stored without one is its session.
+        // A message that is stored without a thread has its session as its thread.
         (alice().with_thread("s-1"), vec!["tea of alice"]),
         (alice().with_agent("nobody"), vec![]),
     ] {
@@ -221,7 +222,7 @@ async fn what_was_said_is_stored_once_a_run() {
         after(&provider, ("s-1", "run-1"), input.clone(), answer.clone(), &mut state).await.unwrap();
     }
     assert_eq!(server.count("HSET"), 3);
-    // Where the state is lost too, the same keys are written again; another run, session or owner has others.
+    // If the state is lost too, the same keys are written again. Another run, session or owner has other keys.
     let mut lost = ProviderState::default();
     after(&provider, ("s-1", "run-1"), input.clone(), answer.clone(), &mut lost).await.unwrap();
     assert_eq!((server.count("HSET"), server.state.lock().unwrap().hashes.len()), (6, 3));
@@ -260,7 +261,7 @@ async fn vectors_find_what_has_no_word_in_common() {
         said(&of(vectors()), &format!("s-{at}"), text).await;
     }
     said(&of(vectors()).with_scope(Scope::default().with_user("bob")), "s-9", "kkkk of bob").await;
-    // No word of it is stored: the vector decides. With words, the owl counts for its word.
+    // No word of the input is stored, so the vector decides. With words, the owl ranks by its word.
     let two = NonZeroUsize::new(2).unwrap();
     for (provider, input, first) in [
         (of(vectors()), "kk", "kkkk a kestrel"),
@@ -279,13 +280,13 @@ async fn vectors_find_what_has_no_word_in_common() {
     assert!(hybrid.contains(query), "{hybrid}");
     let alone = asked.iter().rfind(|asked| asked.starts_with("FT.SEARCH")).unwrap();
     assert!(alone.starts_with("FT.SEARCH context (@user_id:{alice})=>[KNN 2 @vector $vector AS"), "{alone}");
-    // A model that makes others is a mistake of the caller.
+    // A model with vectors of another length is an error of the caller.
     let five = VectorSearch::new("vector", NonZeroUsize::new(5).unwrap(), Arc::new(Letters));
     let error = before(&of(five).with_index("five"), vec![Message::user("x")]).await.unwrap_err();
     assert!(error.to_string().contains("vectors of 3 numbers, and the index has 5"), "{error}");
 }
 
-/// Makes this vector of any text.
+/// Returns this vector for any text.
 #[derive(Debug)]
 struct Fixed(Vec<f32>);
 
@@ -320,7 +321,7 @@ async fn a_vector_without_a_distance_is_refused_before_it_is_sent() {
         }
         assert_eq!((server.count("HSET"), server.count("FT.AGGREGATE")), (0, 0));
     }
-    // By another distance than the angle, zeros are a vector like others.
+    // With another distance than the angle, a vector of zeros is valid.
     let zeros = VectorSearch::new("vector", three, Arc::new(Fixed(vec![0.0; 3])));
     for distance in [VectorDistance::Euclidean, VectorDistance::InnerProduct] {
         assert_eq!(zeros.clone().with_distance(distance).embed("tea").await.unwrap(), [0; 12]);

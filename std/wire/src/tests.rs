@@ -1,4 +1,4 @@
-//! Properties of any conversation, tested on each recorded one that is at hand.
+//! Properties of any conversation, tested on each recorded one that is available.
 
 mod answers;
 mod cleared;

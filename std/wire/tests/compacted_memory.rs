@@ -1,4 +1,5 @@
-//! Memory of a session that its tool has compacted thousands of times. A test of its own, because it counts the allocations of its process.
+//! Memory of a session that its tool has compacted thousands of times. A separate test, because it counts the
+//! allocations of its process.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -46,7 +47,7 @@ fn codex(at: usize) -> String {
     )
 }
 
-/// A round as older versions wrote it: the users' messages stay.
+/// A round in the form of older versions, in which the users' messages stay.
 fn codex_older(at: usize) -> String {
     let item = codex_said("user", "go on");
     format!(
@@ -65,7 +66,7 @@ fn pi(at: usize) -> String {
     .join("\n")
 }
 
-/// Each keeps all of the session, and puts a summary before it.
+/// Each compaction keeps the whole session, and puts a summary before it.
 fn pi_keeping(at: usize) -> String {
     pi(at).replace(&format!(r#""firstKeptEntryId":"a{at}""#), r#""firstKeptEntryId":"u0""#)
 }
@@ -80,7 +81,7 @@ fn gemini_cli(at: usize) -> String {
 /// A count of a session with this number of compactions.
 type Measure = fn(Format, &str, usize) -> usize;
 
-/// A session of so many compactions.
+/// A session with this number of compactions.
 fn session(head: &str, round: Round, compactions: usize) -> String {
     let mut text = head.to_owned();
     for at in 0..compactions {
@@ -89,7 +90,7 @@ fn session(head: &str, round: Round, compactions: usize) -> String {
     text.trim_start().to_owned()
 }
 
-/// The bytes that are held of a session which is read.
+/// The bytes that a session holds after it is read.
 fn taken(format: Format, text: &str, compactions: usize) -> usize {
     let source: Arc<str> = Arc::from(text);
     let before = held();
@@ -98,7 +99,7 @@ fn taken(format: Format, text: &str, compactions: usize) -> usize {
     held() - before
 }
 
-/// A file that notes at every read how much is held.
+/// A file that records the held memory at every read.
 struct Watched<'t> {
     file: Cursor<&'t str>,
     held: Rc<Cell<usize>>,
@@ -133,7 +134,7 @@ fn outlined(format: Format, text: &str, compactions: usize) -> usize {
     peak.get() - before
 }
 
-/// The bytes that are allocated in all for it: what a tree takes at its end is not seen at a read.
+/// The total of allocated bytes: a read does not show the memory that a tree takes at its end.
 fn allocated(format: Format, text: &str, compactions: usize) -> usize {
     let before = ALLOCATOR.stats();
     drop(outline(format, text, compactions, &Rc::default()));

@@ -1,5 +1,5 @@
-//! Files of hostile shapes take memory with their size, and not with its square. A test of its own, because it counts what its
-//! process holds. With `--nocapture` it prints a table, with the size that `HOSTILE_SIZE` says.
+//! The memory for files of hostile shapes grows with their size, and not with its square. A separate test, because it
+//! counts the memory of its process. With `--nocapture` it prints a table, for the size in `HOSTILE_SIZE`.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -19,8 +19,8 @@ static ALLOCATOR: PeakAlloc = PeakAlloc;
 const SIZE: usize = 500;
 /// Maximum growth of the peak when the text is doubled, in percent: vectors and maps grow by doubling.
 const GROWTH_PERCENT_MAX: usize = 240;
-/// Maximum memory beside the text while its conversations are listed: a multiple of its bytes, and bytes for each line or item, which a
-/// message with next to no content takes. See `docs/formats.md`.
+/// Maximum memory in addition to the text while its conversations are listed: a multiple of its bytes, and bytes for
+/// each line or item, which a nearly empty message takes. See `docs/formats.md`.
 const PEAK_FACTOR: usize = 3;
 const LINE_BYTES: usize = 1_024;
 

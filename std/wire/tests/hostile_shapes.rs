@@ -1,5 +1,5 @@
-//! Work on files of hostile shapes grows with their size, and not with its square. A test of its own, because it counts what its
-//! process allocates. With `--nocapture` it prints a table, with the size that `HOSTILE_SIZE` says.
+//! The work on files of hostile shapes grows with their size, and not with its square. A separate test, because it
+//! counts the allocations of its process. With `--nocapture` it prints a table, for the size in `HOSTILE_SIZE`.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

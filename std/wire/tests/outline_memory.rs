@@ -1,4 +1,4 @@
-//! Memory of the outline of a long session file. A test of its own, because it counts the allocations of its process.
+//! Memory of the outline of a long session file. A separate test, because it counts the allocations of its process.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -17,7 +17,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 const LINES: usize = 3_125;
 const LINE_BYTES: usize = 2_684;
 const ALLOWED_BYTES: usize = 512 << 10;
-/// Not of the outline: what the reader reads at a time, and what the test itself has.
+/// Not part of the outline: the buffer of the reader, and the memory of the test itself.
 const BUFFER_BYTES: usize = 8 << 10;
 
 fn held() -> usize {
@@ -25,10 +25,10 @@ fn held() -> usize {
     stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
 }
 
-/// A line of a session file by its number, with `#` where its text stands.
+/// A line of a session file by its number, with `#` in the place of its text.
 type Line = fn(usize) -> String;
 
-/// A file that is made while it is read, without a copy in memory, and that notes the held memory at every read.
+/// A file that is generated while it is read, without a copy in memory. It records the held memory at every read.
 struct Made {
     line: Line,
     at: usize,
@@ -59,7 +59,7 @@ impl Seek for Made {
     }
 }
 
-/// The line with its text, which is where `#` stands, made so long that all lines are of one length.
+/// The line with its text in the place of `#`. The text is so long that all lines have one length.
 fn padded(line: String) -> String {
     let missing = LINE_BYTES - 1 - (line.len() - 1);
     line.replacen('#', &"x".repeat(missing), 1) + "\n"
@@ -133,7 +133,7 @@ fn a_long_session_is_outlined_and_read_within_its_part_of_64_mib() {
             read += 1;
         }
         assert_eq!(read, messages, "{format}");
-        // A line is held in a buffer, as the text that its messages share, and while it is made here.
+        // A line is held in a buffer, in the text that its messages share, and during its generation here.
         let allowed = ALLOWED_BYTES + 4 * LINE_BYTES + 2 * BUFFER_BYTES;
         let peak = peak.get() - before;
         println!("{format}: {peak} bytes of {allowed}");

@@ -1,11 +1,11 @@
-//! A server that speaks Chat Completions, to test against. It is strict as the real one is: a request that OpenAI would
-//! refuse is refused.
+//! A Chat Completions server for tests. It is strict, as the service of OpenAI is: it refuses a request in which calls
+//! and results do not pair.
 //!
 //! It listens on a free port, prints its address in one line, and ends when its standard input is closed.
 //!
-//! To a request that offers tools, and whose last message is the user's, it answers with a call of the first tool. To
-//! others it answers with how many messages it was sent and with the beginnings of what the user said first and last. It
-//! reports usage: a token for four bytes.
+//! If a request offers tools and its last message is a user message, the answer is a call of the first tool. The answer
+//! to any other request is a text: the number of messages, and the beginnings of the first and the last user message.
+//! The server reports usage: one token for four bytes.
 
 #![expect(clippy::print_stdout, reason = "a program: the address is its output")]
 
@@ -24,7 +24,7 @@ fn main() -> std::io::Result<()> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         println!("http://{}", listener.local_addr()?);
         std::thread::spawn(|| {
-            // Whoever has started the server holds the other end: when that is closed, nobody asks any more.
+            // The program that started the server holds the other end of standard input, and closes it when it ends.
             let _ = std::io::stdin().read_to_end(&mut Vec::new());
             std::process::exit(0);
         });
@@ -70,10 +70,10 @@ fn answer(body: &[u8]) -> Result<Value, String> {
     }))
 }
 
-/// Number of characters of a message that are repeated.
+/// Number of characters of a user message that an answer repeats.
 const BEGINNING_CHARS: usize = 60;
 
-/// Every message with calls is followed by the results of all of them, and by nothing else before that.
+/// Checks that the results of all calls of a message follow it directly, and that each result has a call.
 fn check_calls(messages: &[Value]) -> Result<(), String> {
     let mut open: Vec<&str> = Vec::new();
     for (at, message) in messages.iter().enumerate() {

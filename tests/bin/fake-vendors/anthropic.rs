@@ -1,9 +1,9 @@
 //! The Messages API with its compaction and context editing, as Anthropic documents them.
 //!
-//! A summary names the facts in what it stands for: every `FACT-n` that was said. An answer says how many facts the request
-//! holds. So it is seen whether a compaction has lost anything.
+//! A fact is a text `FACT-n` in a message. A summary lists the facts of the messages that it replaces. An answer states
+//! the number of facts in the request, so that a test finds out whether a compaction lost a fact.
 //!
-//! It reports usage: a token for each byte, so that thresholds are reached with small texts.
+//! The server reports usage: one token for each byte, so that small texts exceed a threshold.
 
 use axum::Router;
 use axum::body::Bytes;
@@ -24,10 +24,10 @@ pub(crate) fn routes() -> Router {
     Router::new().route("/anthropic/v1/messages", post(messages))
 }
 
-/// A refusal: its code and what is said of it.
+/// A refusal: its error code (empty: `invalid_request_error`) and its message.
 type Refused = (&'static str, &'static str);
 
-/// The key that is right.
+/// The API key that the server accepts.
 const KEY: &str = "sk-test-4711";
 
 async fn messages(headers: HeaderMap, body: Bytes) -> Response {
@@ -89,7 +89,7 @@ fn answer(body: &Value, betas: &[&str], fault: &str) -> Result<Value, Refused> {
             return Ok(message(content, "compaction", (0, 0), iterations));
         }
     }
-    // The block and what follows are one turn of the model.
+    // The compaction block and the blocks behind it are one turn of the model.
     chain.speaks("assistant");
     content.iter().filter(|block| !block["content"].is_null()).for_each(|block| chain.says(block));
     if request.thinks() {

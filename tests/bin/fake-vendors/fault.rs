@@ -1,7 +1,7 @@
-//! Faults on request: the header `x-faults` lists the faults of the first, second, and any later request under the same `x-case`. Requests
-//! without a fault go well.
+//! Faults on request. The header `x-faults` lists the faults of the first, second, and later requests with the same
+//! `x-case`, with commas between them. A request without a fault succeeds.
 //!
-//! | fault | what happens |
+//! | fault | effect |
 //! |---|---|
 //! | `ok` | nothing |
 //! | a status, such as `503` | that status; `429` asks to wait for 30 ms |
@@ -10,8 +10,10 @@
 //! | `disconnect` | the connection breaks off in the middle of the body |
 //! | `hang` | no answer |
 //! | `garbage` | no JSON |
-//! | `forget` | Responses: the response that the request goes on from is no longer known |
-//! | `none`, `two`, `other` | an answer without, with two, or with another item behind the compaction |
+//! | `forget` | Responses: the response in `previous_response_id` is no longer stored |
+//! | `none`, `two`, `other` | an answer without a compaction, with two, or with an item of another kind |
+//! | `unavailable` | Anthropic: status 529 |
+//! | `failed`, `unsigned`, `empty` | Anthropic: a compaction without content, signature or text |
 
 use core::future::pending;
 use std::collections::HashMap;
@@ -42,7 +44,7 @@ pub(crate) fn of(headers: &HeaderMap) -> String {
     fault.into()
 }
 
-/// An answer with this fault; none if it goes well, or if the fault is one of the answer's content.
+/// The response with this fault. `None`: the request succeeds, or the fault concerns the content of the answer.
 pub(crate) async fn answer(fault: &str) -> Option<Response> {
     let refused = |status: StatusCode, code: &str| {
         let error = json!({"error": {"code": code, "message": "what was said: SECRET-WORDS", "type": code}});
@@ -74,13 +76,13 @@ pub(crate) async fn answer(fault: &str) -> Option<Response> {
     })
 }
 
-/// The beginning of a body, and then the end of the connection.
+/// A response whose connection ends in the middle of the body.
 fn broken_off() -> Response {
     let pieces = [Ok(Bytes::from_static(b"{\"id\":\"resp")), Err(std::io::Error::other("gone"))];
     Response::new(Body::from_stream(futures::stream::iter(pieces)))
 }
 
-/// The output with this fault in it.
+/// Puts this fault into an output.
 pub(crate) fn output(fault: &str, mut output: Vec<Value>) -> Vec<Value> {
     match fault {
         "none" => drop(output.pop()),

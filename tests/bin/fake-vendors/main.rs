@@ -1,9 +1,9 @@
-//! Services that compact conversations themselves, to test against. They do what the vendors document, and are strict: what
-//! the documents say is refused is refused.
+//! A server for tests that imitates vendors with a compaction of their own. It follows the documentation of the
+//! vendors, and is strict: it refuses the requests that the documentation forbids.
 //!
 //! It listens on a free port, prints its address in one line, and ends when its standard input is closed.
 //!
-//! Each vendor has a file. A request may say what is to go wrong with it: see [`fault`].
+//! Each vendor has a file. The headers of a request can select a fault: see [`fault`].
 
 #![expect(clippy::print_stdout, reason = "a program: the address is its output")]
 
@@ -22,7 +22,7 @@ fn main() -> std::io::Result<()> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         println!("http://{}", listener.local_addr()?);
         std::thread::spawn(|| {
-            // Whoever has started the server holds the other end: when that is closed, nobody asks any more.
+            // The program that started the server holds the other end of standard input, and closes it when it ends.
             let _ = std::io::stdin().read_to_end(&mut Vec::new());
             std::process::exit(0);
         });

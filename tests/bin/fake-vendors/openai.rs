@@ -1,9 +1,11 @@
-//! Responses and its compaction, as OpenAI, Azure and xAI document them. Each has keys of its own.
+//! The Responses API with its compaction, as OpenAI, Azure and xAI document it. A vendor cannot read an item that
+//! another vendor sealed.
 //!
-//! What is sealed in an item is the facts in what it stands for: every `FACT-n` that was said, in items before it too. An
-//! answer names how many facts the request holds, sealed or not. So it is seen whether a compaction has lost anything.
+//! A fact is a text `FACT-n` in an item. A compaction item holds, sealed, the facts of the items that it replaces, also
+//! of earlier compaction items. An answer states the number of facts in the request, sealed or not, so that a test
+//! finds out whether a compaction lost a fact.
 //!
-//! It reports usage: a token for four bytes.
+//! The server reports usage: one token for four bytes.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::{BTreeSet, HashMap};
@@ -34,7 +36,7 @@ async fn compact(path: Path<String>, query: RawQuery, headers: HeaderMap, body: 
     answered(&path, &query, (&headers, &body), compaction).await
 }
 
-/// A refusal: its code.
+/// The error code of a refusal.
 type Refused = &'static str;
 
 async fn answered(
@@ -57,7 +59,7 @@ async fn answered(
         return answer;
     }
     let request: Result<Value, Refused> = serde_json::from_slice(body).map_err(|_| "invalid_json");
-    // What it goes on from is read too.
+    // The stored items that the request continues are input too.
     let before = request.as_ref().ok().and_then(|request| request.get("previous_response_id"));
     if fault == "forget" {
         before.and_then(Value::as_str).into_iter().for_each(forget);
@@ -65,7 +67,7 @@ async fn answered(
     let kept = before.and_then(Value::as_str).map_or(0, kept_bytes);
     match request.and_then(|request| answer(vendor, &request, &fault)) {
         Ok(mut answer) => {
-            // What the user said is repeated, not written.
+            // User messages in the output are copies of the input: they are no output tokens.
             let written = answer.get("output").and_then(Value::as_array).into_iter().flatten();
             let written = written.filter(|item| item["role"] != "user");
             let output = written.map(|item| item.to_string().len() / 4).sum::<usize>();
@@ -82,7 +84,7 @@ async fn answered(
     }
 }
 
-/// The key that is right.
+/// The API key that the server accepts.
 const KEY: &str = "sk-test-4711";
 
 fn refused(status: StatusCode, code: &str) -> Response {
@@ -133,7 +135,8 @@ fn respond(vendor: &str, request: &Value, fault: &str) -> Result<Value, Refused>
 /// The number of the next call or response.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-/// A call of the first tool behind a user's message, and otherwise what is known.
+/// The answer of the model: a call of the first tool after a user message, otherwise a text with the numbers of items
+/// and facts.
 fn said(vendor: &str, request: &Value, items: &[Value]) -> Value {
     let tool = request.pointer("/tools/0/name").and_then(Value::as_str);
     let asks = items.last().is_some_and(|last| last["role"] == "user");
@@ -145,7 +148,7 @@ fn said(vendor: &str, request: &Value, items: &[Value]) -> Value {
     json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]})
 }
 
-/// Items that the service keeps, by the ids of responses.
+/// Items that the service stores, by response id.
 static STORED: Mutex<Option<HashMap<String, Vec<Value>>>> = Mutex::new(None);
 
 fn stored(request: &Value, items: &[Value], output: &[Value]) -> String {
@@ -216,7 +219,7 @@ fn check_fields(request: &Value, known: &[&str]) -> Result<(), Refused> {
     Ok(())
 }
 
-/// All items of a request, those of the response that it goes on from first.
+/// All items of a request. The stored items of its `previous_response_id` come first.
 fn items(vendor: &str, request: &Value) -> Result<Vec<Value>, Refused> {
     if vendor == "xai" && request.get("instructions").is_some() {
         return Err("instructions_not_supported");
@@ -238,7 +241,7 @@ fn items(vendor: &str, request: &Value) -> Result<Vec<Value>, Refused> {
     Ok(items)
 }
 
-/// Every item is what it says, and every call has its output behind it.
+/// Checks that each item is valid for its type, and that the output of each call follows the call.
 fn check_items(vendor: &str, items: &[Value]) -> Result<(), Refused> {
     let mut open: Vec<&str> = Vec::new();
     for item in items {
@@ -307,7 +310,7 @@ fn facts(vendor: &str, items: &[Value]) -> BTreeSet<String> {
     facts
 }
 
-/// An item that stands for these: what it holds, where nobody can read it, and a sum.
+/// The compaction item in the place of these items: their facts in unreadable form, and a checksum.
 fn sealed(vendor: &str, items: &[Value]) -> Value {
     let facts = facts(vendor, items).into_iter().collect::<Vec<_>>().join(" ");
     let hex: String = facts.bytes().map(|byte| format!("{:02x}", byte ^ MASK)).collect();
@@ -315,7 +318,7 @@ fn sealed(vendor: &str, items: &[Value]) -> Value {
     json!({"type": "compaction", "id": "cmp_1", "encrypted_content": sealed, "created_by": "server"})
 }
 
-/// Facts in an item that this vendor has sealed.
+/// The facts in a compaction item that this vendor sealed. `None` for any other item.
 fn unsealed(vendor: &str, item: &Value) -> Option<BTreeSet<String>> {
     let sealed = item["encrypted_content"].as_str().filter(|_| kind(item) == "compaction")?;
     let (hex, given) = sealed.strip_prefix("gAAAA")?.split_once('.')?;
@@ -332,7 +335,7 @@ fn unsealed(vendor: &str, item: &Value) -> Option<BTreeSet<String>> {
 
 const MASK: u8 = 0x5a;
 
-/// FNV-1a, of what is sealed and by whom.
+/// FNV-1a of the vendor's name and the sealed content.
 fn sum(vendor: &str, hex: &str) -> u64 {
     let bytes = vendor.bytes().chain(hex.bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

@@ -1,10 +1,10 @@
-//! Operations out of bytes, for a fuzzer: every run of bytes is one, and near ones are near.
+//! Operations from bytes, for a fuzzer. Each sequence of bytes is valid, and similar bytes give similar operations.
 
 use epitome_core::message::Role;
 
 use super::{Op, Owned, Then, answer_to_a_dropped_call, cleared_result};
 
-/// The operations that `bytes` say: five bytes are one, or a few that belong together.
+/// Decodes operations. Five bytes are one operation, or a few that belong together.
 #[must_use]
 pub fn operations(bytes: &[u8]) -> Vec<Op> {
     bytes.as_chunks().0.iter().flat_map(scene).collect()
@@ -32,7 +32,7 @@ fn operation([what, a, b, c, d]: &[u8; 5]) -> Op {
         165..180 => Op::Stream { pieces: (0..a % 4).map(|nth| text(b ^ nth)).collect(), finish: c % 4 > 0 },
         180..215 => {
             let then = [Then::Compact, Then::Compact, Then::Summarize, Then::Nothing][usize::from(what % 4)];
-            // Few results are of the size and age to be cleared: every other plan clears all that are.
+            // Few results are large and old enough to be cleared. Therefore every second plan clears all of them.
             let (mask, elide) = match a % 2 {
                 0 => (0, u32::MAX),
                 _ => (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([d, b ^ c, c, b])),
@@ -71,7 +71,7 @@ fn message(who: u8, ids: u8, what: u8, flags: u8) -> Owned {
     }
 }
 
-/// Ids that are shared, empty, as long as a slot, and longer.
+/// Ids: shared by several calls, empty, as long as a slot for an open call (64 bytes), and longer.
 fn id(which: u8) -> String {
     match which {
         6 => String::new(),

@@ -16,7 +16,7 @@ pub struct Owned {
     pub answers: Option<String>,
     /// The provider's id of the response.
     pub response: Option<String>,
-    /// Whether it must stay.
+    /// Whether it is pinned.
     pub pinned: bool,
 }
 

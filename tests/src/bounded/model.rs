@@ -1,5 +1,5 @@
-//! The list that a history of fixed capacity is compared with. Removing is what `Vec` does; nothing is encoded, moved or
-//! counted on the way.
+//! The reference list for a history of fixed capacity. `Vec` removes the messages; the list encodes, moves and counts
+//! nothing.
 
 use epitome_core::attribution::{Authority, SeqRange};
 use epitome_core::message::{MessageView, PartView};
@@ -30,7 +30,7 @@ impl Entry {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Model {
     pub(super) entries: Vec<Entry>,
-    /// The numbers in projection order.
+    /// The sequence numbers, in projection order.
     pub(super) order: Vec<u64>,
     /// The parts that may be elided: place, size, whether it is an error, kind and tool.
     pub(super) rows: Vec<(u32, u32, bool, PartKind, Option<ToolName>)>,
@@ -49,7 +49,7 @@ pub(super) fn said<M: MessageView + ?Sized>(message: &M) -> String {
 
 pub(super) const ALL: SeqRange = SeqRange { first: Seq(0), last: Seq(u64::MAX) };
 
-/// Everything that a history shows.
+/// The visible state of a history: its messages, their groups and order, and its parts.
 pub(super) fn shown(history: &History) -> Model {
     let stored: Vec<_> = history.messages_in(ALL).collect();
     let mut entries: Vec<Entry> = Vec::new();
@@ -79,13 +79,13 @@ pub(super) fn shown(history: &History) -> Model {
     }
 }
 
-/// Checks that the history holds the messages of the list, in its groups, and shows earlier messages as they stood.
+/// Checks that the history has the messages and groups of the list, and that earlier messages keep their order.
 pub(super) fn check(history: &History, model: &mut Model) {
     let now = shown(history);
     assert_eq!(now.entries, model.entries);
     assert_eq!(history.len(), model.entries.len());
     assert_eq!(history.tokens(), model.entries.iter().map(|entry| u64::from(entry.tokens)).sum::<u64>());
-    // Each message is projected once, and those that were there before stand as they stood.
+    // Each message is projected once, and earlier messages keep their order.
     let mut sorted = now.order.clone();
     sorted.sort_unstable();
     assert_eq!(sorted, model.entries.iter().map(|entry| entry.seq).collect::<Vec<_>>());
@@ -110,7 +110,7 @@ pub(super) fn check(history: &History, model: &mut Model) {
     }
 }
 
-/// Adds what a push has stored.
+/// Adds the message that a push stored.
 pub(super) fn note(history: &History, model: &mut Model, placed: Placed, expected: Option<String>) {
     if placed.orphan || placed.hidden {
         return;
@@ -128,7 +128,7 @@ pub(super) fn note(history: &History, model: &mut Model, placed: Placed, expecte
     });
 }
 
-/// The authority that an entry was said with.
+/// The authority of the message of an entry.
 pub(super) fn authority(entry: &Entry) -> Authority {
     let all = [
         Authority::Retrieved,

@@ -1,4 +1,4 @@
-//! Plans, and what is made of them.
+//! Plans, and the compactions and summaries that follow from them.
 
 use epitome_core::attribution::SeqRange;
 use epitome_core::message::{MessageView, SimpleMessage};
@@ -10,7 +10,7 @@ use epitome_core::{
 use super::model::{Entry, Model, authority, said, shown};
 use super::{History, Pair, Then};
 
-/// Drops and elides what the masks name.
+/// Strategy that drops the groups and elides the results in its masks.
 #[derive(Debug)]
 pub(super) struct Masked {
     /// One bit a group.
@@ -32,7 +32,7 @@ impl Strategy for Masked {
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {
-        // What is protected, or not larger than a note, is refused.
+        // The draft refuses parts that are protected or not larger than a note.
         for part in draft.index().parts().filter(|part| self.elide >> (part.at() % 32) & 1 == 1) {
             let _ = draft.elide(&part, NOTE_TOKENS_MAX);
         }
@@ -67,7 +67,8 @@ impl Pair {
         }
     }
 
-    /// Makes a plan so that elides these, unless the note is refused, for which there must be a reason.
+    /// Carries out a plan that elides these results. Returns whether it did: a refusal of the note must have a valid
+    /// reason.
     fn compact(&mut self, elided: &[u64], note: &str) -> bool {
         let before = shown(&self.history);
         if elided.is_empty() {
@@ -108,7 +109,7 @@ impl Model {
     }
 }
 
-/// The numbers of what a plan drops and elides.
+/// The sequence numbers of the messages that a plan drops and elides, and the size after it.
 struct Planned {
     gone: Vec<u64>,
     elided: Vec<u64>,
@@ -129,7 +130,7 @@ fn planned(history: &mut History, model: &Model, masks: &Masked) -> Planned {
     }
 }
 
-/// Replaces the messages in a range, if the history does.
+/// Summarizes a range in the history, and in the list if the history accepts. Returns whether it did.
 pub(super) fn summarize(history: &mut History, model: &mut Model, range: SeqRange, text: &str) -> bool {
     let before = history.free_bytes();
     if history.summarize(range, text, &ClassEstimator::new()).is_err() {

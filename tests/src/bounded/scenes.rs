@@ -1,4 +1,4 @@
-//! Operations that lead to what single ones seldom lead to.
+//! Series of operations, for cases that single random operations seldom reach.
 
 use epitome_core::message::Role;
 
@@ -19,14 +19,14 @@ fn answers(id: &str, text: &str) -> Op {
     Op::Push(Owned { role, text, calls: Vec::new(), answers, response: None, pinned: false })
 }
 
-/// A call that nobody answers before it is dropped, and its answer.
+/// A call that is dropped without an answer, and its late answer.
 #[must_use]
 pub fn answer_to_a_dropped_call(id: &str) -> Vec<Op> {
     let drop = Op::Plan { mask: u32::MAX, elide: 0, note: String::new(), then: Then::Compact };
     vec![calls(id), said(Role::User, "and now"), said(Role::Assistant, "yes"), drop, answers(id, "late")]
 }
 
-/// A result, and a note in its place as soon as it is old enough.
+/// A result that is old enough to be cleared, and a compaction that puts a note in its place.
 #[must_use]
 pub fn cleared_result(id: &str, text: &str, note: &str) -> Vec<Op> {
     let clear = Op::Plan { mask: 0, elide: u32::MAX, note: note.into(), then: Then::Compact };

@@ -13,7 +13,7 @@ fn snapshot(history: &History) -> (Vec<u8>, usize) {
     (page, len)
 }
 
-/// A snapshot restores the history as it was, whatever the history held meanwhile.
+/// A snapshot restores the history as it was, also after the history was cleared.
 pub(super) fn reset(history: &mut History) {
     let (page, _) = snapshot(history);
     let (before, head) = (shown(history), history.head());
@@ -23,7 +23,7 @@ pub(super) fn reset(history: &mut History) {
     assert_eq!((shown(history), history.head()), (before, head));
 }
 
-/// A torn or damaged snapshot is refused before anything changes. Two flipped bits are always found by the checksum.
+/// A torn or damaged snapshot is refused before anything changes. The checksum always detects two flipped bits.
 pub(super) fn damage(history: &mut History, torn: u16, bits: [u16; 2]) {
     let (page, len) = snapshot(history);
     let (before, head) = (shown(history), history.head());
@@ -37,7 +37,8 @@ pub(super) fn damage(history: &mut History, torn: u16, bits: [u16; 2]) {
     assert_eq!((shown(history), history.head()), (before, head));
 }
 
-/// A forged snapshot is refused, and nothing is left; or taken, and then it is a history that can be used. Whether it was.
+/// A forged snapshot is refused and leaves an empty history, or it is accepted and gives a usable history. Returns
+/// whether it was accepted.
 pub(super) fn forge(history: &History, changes: &[(u16, u8)]) -> bool {
     let (mut page, len) = snapshot(history);
     let body = len - 4;
@@ -61,7 +62,7 @@ pub(super) fn forge(history: &History, changes: &[(u16, u8)]) -> bool {
     assert_eq!(projected, stored);
     let elide = Masked { drop: 0, elide: u32::MAX };
     if let Ok(Outcome::Planned(_)) = forged.plan(&budget(), Pass::Manual, &elide) {
-        // The size of a result may be a lie, so that the note has no room.
+        // The forged size of a result may be too large, so that the note has no room.
         let done = forged.compact_with("x", &ClassEstimator::new());
         assert!(matches!(done, Ok(Compacted { results: 1.., .. }) | Err(CompactError::NoteTooLarge)));
         assert_eq!(forged.messages_in(ALL).count(), stored);
@@ -76,7 +77,7 @@ pub(super) fn forge(history: &History, changes: &[(u16, u8)]) -> bool {
     true
 }
 
-/// The checksum once more, bit by bit.
+/// The checksum of a snapshot, in an independent implementation bit by bit.
 fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = u32::MAX;
     for byte in bytes {

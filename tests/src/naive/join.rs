@@ -1,4 +1,4 @@
-//! Summaries that would stand side by side, by the words of the design: they never nest.
+//! Joins summaries that would stand side by side: as the design demands, summaries never nest.
 
 use super::{Group, Naive};
 
@@ -7,12 +7,12 @@ use super::{Group, Naive};
 pub struct Summary {
     /// The groups, by their numbers.
     pub groups: Vec<usize>,
-    /// The tokens that it may have.
+    /// Its allowance, in tokens.
     pub tokens: u32,
 }
 
 impl Summary {
-    /// The messages of its groups, as a projection of each shows them, and what it may have.
+    /// The messages of its groups, group by group in the order of the projection, and its allowance.
     #[must_use]
     pub fn covered(&self, naive: &Naive<'_>, groups: &[Group]) -> (Vec<usize>, u32) {
         let of = |at: &usize| naive.projection(&|anchor| anchor == groups[*at].members[0]);
@@ -23,7 +23,7 @@ impl Summary {
 /// Size of an earlier summary that nothing protects; `None` for any other group.
 pub(super) type Loose<'l> = &'l dyn Fn(usize) -> Option<u64>;
 
-/// Summaries that stand side by side are one, with those from before that nothing protects.
+/// Joins summaries that stand side by side. Earlier summaries that nothing protects are joined too.
 pub(super) fn joined(mut summaries: Vec<Summary>, visible: &[usize], loose: Loose<'_>) -> Vec<Summary> {
     while let Some((left, right)) = side_by_side(&summaries, visible, loose) {
         let both = [left, right].map(|at| take(&mut summaries, at, loose));
@@ -49,7 +49,7 @@ fn side_by_side(summaries: &[Summary], visible: &[usize], loose: Loose<'_>) -> O
     pairs.find(|(left, right)| joins(*left, *right))
 }
 
-/// The new summary that a group is part of, or what it is itself.
+/// Takes the new summary with this group out of the list. An earlier summary becomes a new summary of its own.
 fn take(summaries: &mut Vec<Summary>, at: usize, loose: Loose<'_>) -> Summary {
     match summaries.iter().position(|summary| summary.groups.contains(&at)) {
         Some(number) => summaries.remove(number),

@@ -21,7 +21,7 @@ pub fn violations(profile: Profile, messages: &[Message]) -> Vec<(u32, Violation
     found
 }
 
-/// A violation as a pair that sorts.
+/// A violation as a pair, which can be sorted.
 #[must_use]
 pub const fn as_pair(violation: Violation) -> (u32, ViolationKind) {
     (violation.position, violation.kind)
@@ -77,8 +77,9 @@ fn not_paired(id: Option<&str>, done: &[&str]) -> ViolationKind {
     if second { ViolationKind::DuplicateResult } else { ViolationKind::OrphanResult }
 }
 
-/// The steps of a repair. Pairs are made. Results of no call go. Results stand after the message that called, or where they stood. Results
-/// that are still missing are invented there.
+/// The steps of a repair. Calls and results are paired. Results without a call are dropped. A result follows the
+/// message of its call; for the permissive profile it stays in its place. A missing result is invented after the
+/// message of its call.
 #[must_use]
 pub fn repair(profile: Profile, messages: &[Message], pending: Pending) -> Vec<Repair> {
     let pairs = pairs(messages);
@@ -110,8 +111,8 @@ pub fn repair(profile: Profile, messages: &[Message], pending: Pending) -> Vec<R
     out
 }
 
-/// Whether behind the model's messages from `at` on, and before its next, the user speaks or a result stands that has no
-/// call.
+/// Whether there is a user text, or a result without a call, between the run of the model's messages from `at` on and
+/// its next message.
 fn may_be_answered_aside(messages: &[Message], at: usize, is_paired: impl Fn(usize) -> bool) -> bool {
     let is_model = |at: &usize| messages[*at].role == Role::Assistant;
     let behind = (at..messages.len()).skip_while(is_model).take_while(|at| !is_model(at));
@@ -127,7 +128,8 @@ fn speaks(message: &Message) -> bool {
     message.role == Role::User && message.parts.iter().any(says)
 }
 
-/// Caller, place of the call in it, and result, in the order of the results: as the groups have them.
+/// Pairs of calls and results, as the rules of grouping make them: the message of the call, the place of the call in
+/// it, and the message of the result. In the order of the results.
 fn pairs(messages: &[Message]) -> Vec<(usize, usize, usize)> {
     let naive = Naive::new(messages);
     let is_call = |awaited: &(OpenKind, &str)| awaited.0 == OpenKind::Call;

@@ -1,4 +1,4 @@
-//! Plans by the words of the strategies: drop one group, add everything up again, ask whether it is enough.
+//! Plans as the strategies are described: drop one group, add everything up again, check whether it is enough.
 
 mod clear;
 mod cut;
@@ -24,16 +24,16 @@ use ledger::lower;
 pub struct Request {
     /// The limits.
     pub budget: Budget,
-    /// Why the pass is made.
+    /// The kind of the pass.
     pub pass: Pass,
-    /// The rule.
+    /// The strategy.
     pub strategy: TestStrategy,
 }
 
 /// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The protected groups have more than the limit.
+    /// The protected groups are larger than the limit.
     Infeasible {
         /// The size of the protected groups, in tokens.
         floor: u64,
@@ -42,7 +42,7 @@ pub enum Outcome {
     },
     /// There is nothing to change.
     Unchanged(&'static str),
-    /// This is to be done.
+    /// The plan to carry out.
     Planned(Planned),
 }
 
@@ -55,21 +55,21 @@ pub struct Planned {
     pub tokens_after: u64,
     /// Its messages.
     pub projection: Vec<usize>,
-    /// The number of its messages, from the first on, that stand as they stood.
+    /// The number of unchanged messages at its beginning.
     pub stable: usize,
-    /// The tokens of these messages; `None` where a group has more than one amount can hold.
+    /// The tokens of these messages; `None` where a group has the largest amount, which also stands for larger sizes.
     pub stable_tokens: Option<u64>,
     /// The size of the groups that cannot be dropped, alone and with the newest steps.
     pub floors: (u64, u64),
     /// Message, place in it, and size at most of each part that is shortened.
     pub shortened: Vec<(usize, usize, u32)>,
-    /// The messages that each summary replaces, group by group, and what it may have.
+    /// The messages that each summary replaces, group by group, and its allowance.
     pub summaries: Vec<(Vec<usize>, u32)>,
 }
 
 impl Planned {
-    /// The messages of the request with its summaries, each at the first message that it replaces; `before` is the request
-    /// without the plan.
+    /// The messages of the request with its summaries, each at the first message that it replaces; `before` is the
+    /// request without the plan.
     #[must_use]
     pub fn shown(&self, before: &[usize]) -> Vec<usize> {
         let place = |at: usize| before.iter().position(|other| *other == at);
@@ -83,7 +83,7 @@ impl Planned {
     }
 }
 
-/// Decides what stays.
+/// Makes a plan.
 #[must_use]
 pub fn plan(naive: &Naive<'_>, request: &Request) -> Outcome {
     let groups = naive.groups();
@@ -136,7 +136,7 @@ struct Draft<'a> {
     dropped: Vec<bool>,
     /// Requests and summaries that go with the last step that relies on them.
     waits: Vec<bool>,
-    /// Whether a strategy has named one of them.
+    /// Whether a strategy has dropped such a group by `Draft::drop`.
     is_waiting: bool,
     parts: Vec<Shortened>,
     summaries: Vec<Summary>,
@@ -234,7 +234,7 @@ impl Draft<'_> {
 
     fn run_without_reserve(&mut self, stages: &[TestStrategy]) {
         self.run_stages(stages);
-        // What is left of a missed goal may have waited for what a later stage dropped.
+        // If the goal is missed, a stage may find more to do after a later stage has dropped groups.
         for _ in 1..stages.len() {
             if self.budget.goal().is_some() && !self.is_goal_met() {
                 self.run_stages(stages);
@@ -255,7 +255,7 @@ impl Draft<'_> {
         !self.is_gone(at) && !self.protected.hard[at] && !self.protected.held[at]
     }
 
-    /// The message that a group began with.
+    /// The first message of a group.
     fn first(&self, at: usize) -> &Message {
         &self.naive.messages[self.groups[at].members[0]]
     }
@@ -329,7 +329,7 @@ impl Draft<'_> {
             before.iter().zip(&projection).take_while(|(before, after)| before == after && !edited(before));
         let stable = same.count();
         let full = |group| self.naive.tokens(group) == u64::from(u32::MAX);
-        // An edit within a run of a group: of that run nothing counts.
+        // An edit within a run of a group: no message of that run counts.
         let cut = projection.get(stable).filter(|at| before.get(stable) == Some(at));
         let whole = (0..stable)
             .rev()

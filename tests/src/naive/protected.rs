@@ -1,4 +1,4 @@
-//! Groups that no plan touches, by the words of the design.
+//! Groups that are protected from plans, as the design describes them.
 
 use epitome_core::attribution::SourceKind;
 use epitome_core::{GroupKind, Strategy};
@@ -9,11 +9,12 @@ use crate::strategy::TestStrategy;
 /// The protection of each group.
 #[derive(Debug, Clone)]
 pub struct Protected {
-    /// Without exception.
+    /// Protected without exception.
     pub hard: Vec<bool>,
     /// Protected as long as the request fits.
     pub held: Vec<bool>,
-    /// Summaries that a step relies on which is protected without exception: no goal reaches them either.
+    /// Summaries that a step relies on, where the step is protected without exception. They are part of the floor of
+    /// the goal.
     pub relied_on: Vec<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! Verdicts on groups and parts by their rules, one attempt after another, with everything added up anew each time.
+//! Verdicts on groups and parts by their rules, one attempt after another. Everything is added up again each time.
 
 use core::cmp::Ordering;
 
@@ -12,18 +12,18 @@ use super::{Group, Naive, Protected, Summary, answers};
 use crate::message::Part;
 use crate::strategy::TestStrategy;
 
-/// A verdict that somebody tries to write; groups and parts by their numbers, from 0.
+/// An attempt to write a verdict. Groups and parts have numbers from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attempt {
     /// Hide a group.
     Drop(usize),
-    /// Let a note stand for a part.
+    /// Put a note in the place of a part.
     Elide(usize, u32),
-    /// Let only the ends of a part stay.
+    /// Keep only the ends of a part.
     Clamp(usize, u32, u32),
-    /// Let one summary stand for groups.
+    /// Put one summary in the place of groups.
     Replace(usize, usize, u32),
-    /// Let a ledger stand for groups, also for those that are hidden.
+    /// Put a ledger in the place of groups, also of hidden ones.
     Record(usize, usize, u32),
 }
 
@@ -50,7 +50,7 @@ impl Shortened {
     }
 }
 
-/// Verdicts, as they stand.
+/// The verdicts so far.
 #[derive(Debug)]
 pub struct NaiveDraft<'a> {
     naive: &'a Naive<'a>,
@@ -67,18 +67,18 @@ pub struct NaiveDraft<'a> {
     /// Whether each group goes with the last step that relies on it.
     waits: Vec<bool>,
     clamps: Vec<(u32, u32)>,
-    /// A rule that is left out: the twin of a draft that lacks it.
+    /// A rule that is left out, as in a draft without this rule.
     without: Option<Refusal>,
 }
 
 impl<'a> NaiveDraft<'a> {
-    /// A strategy that protects little: as much as possible is to be tried.
+    /// A strategy that protects little, so that as many attempts as possible are legal.
     #[must_use]
     pub const fn strategy() -> TestStrategy {
         TestStrategy::Truncate { recent: 0, system: false, first_user: false, strength: Strength::Light }
     }
 
-    /// Everything is kept but orphans.
+    /// A draft that keeps all groups except orphans.
     #[must_use]
     pub fn new(naive: &'a Naive<'a>) -> Self {
         let groups = naive.groups();
@@ -106,7 +106,7 @@ impl<'a> NaiveDraft<'a> {
         self
     }
 
-    /// Says no, if the rule is not left out.
+    /// Refuses an attempt by a rule, unless the rule is left out.
     fn refuse(&self, rule: Refusal) -> Result<(), Refusal> {
         if self.without == Some(rule) { Ok(()) } else { Err(rule) }
     }
@@ -114,7 +114,7 @@ impl<'a> NaiveDraft<'a> {
     /// Writes a verdict.
     ///
     /// # Errors
-    /// Why it is not legal.
+    /// The rule that the verdict breaks.
     pub fn attempt(&mut self, attempt: Attempt) -> Result<(), Refusal> {
         match attempt {
             Attempt::Drop(group) => {
@@ -221,7 +221,8 @@ impl<'a> NaiveDraft<'a> {
         Ok(inside)
     }
 
-    /// One summary for these groups; a ledger also for so many tokens that are gone.
+    /// Puts one summary in the place of these groups. For a ledger, `gone` is the number of tokens that are already
+    /// removed.
     fn replace(&mut self, inside: Vec<usize>, allowance: u32, gone: Option<u64>) -> Result<(), Refusal> {
         let (is_ledger, taken) = (gone.is_some(), gone.unwrap_or(0));
         let is_summary = |at: &usize| self.groups[*at].kind == GroupKind::Summary;
@@ -241,13 +242,13 @@ impl<'a> NaiveDraft<'a> {
         Ok(())
     }
 
-    /// Whether a group is a summary from before that nothing protects.
+    /// Whether a group is an earlier summary that nothing protects.
     fn is_loose(&self, at: usize) -> bool {
         self.groups[at].kind == GroupKind::Summary && !self.protected.hard[at]
     }
 
-    /// Ends the script: what waits for steps that are gone goes too, and no summaries are left side by side. Says whether some
-    /// were.
+    /// Ends the script: drops the groups whose steps are gone, and joins summaries that stand side by side. Returns
+    /// whether any were joined.
     pub fn settle(&mut self) -> bool {
         for at in 0..self.groups.len() {
             let alone = self.naive.relying(&self.groups, at).all(|step| self.verdicts[step] != 'K');

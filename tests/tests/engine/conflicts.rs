@@ -1,4 +1,4 @@
-//! A session that somebody else changes before each commit: the engine begins anew a few times, and then says so.
+//! Another writer changes the session before each commit: after four commits the engine returns a `Conflict` error.
 
 use core::sync::atomic::AtomicUsize;
 
@@ -9,7 +9,7 @@ use epitome_tests::around::{Around, StoreWith};
 
 use super::*;
 
-/// Refuses every commit, as if somebody else had been there first.
+/// Refuses every commit with a conflict, as if another writer had committed first.
 #[derive(Debug, Default)]
 struct NeverFirst {
     commits: AtomicUsize,

@@ -1,4 +1,5 @@
-//! A digest that a plan asks for can be written: of generated conversations, in which calls share ids, by every counter.
+//! Every digest of a plan can be written within its allowance: for generated conversations in which calls share ids,
+//! and with each token counter.
 
 use super::*;
 
@@ -14,7 +15,7 @@ use epitome_tests::generate::{self, Scale};
 use epitome_tests::message as small;
 use proptest::prelude::*;
 
-/// A counter with as many tokens as bytes: no tokenizer makes more.
+/// A token counter that counts one token a byte: no tokenizer counts more.
 struct Bytes;
 
 impl TokenCounter for Bytes {
@@ -31,7 +32,7 @@ impl TokenCounter for Bytes {
     }
 }
 
-/// The generated message with texts of about its size.
+/// The generated message as a full message, with texts of about its size.
 fn whole(message: &small::Message) -> Message {
     let said = |id: &str| {
         let words =
@@ -62,7 +63,7 @@ fn whole(message: &small::Message) -> Message {
     }
 }
 
-/// Plans, and has every digest of the plan written.
+/// Makes a plan, writes every digest of the plan, and checks them.
 fn digests(
     messages: &[Message],
     keep: u32,
@@ -97,7 +98,7 @@ fn digests(
         census.count("written", true);
         census.count("of a large group", shared);
         census.count("small", gap.allowance.0 < 100);
-        // Something of the work is in every digest.
+        // Every digest of this size shows a call or a result.
         if gap.allowance.0 >= 200 && counter.name() != "bytes" {
             assert!(text.contains("<call") || text.contains("<result"), "of {}: {text}", gap.allowance.0);
         }
@@ -118,8 +119,8 @@ fn every_digest_of_a_plan_can_be_written() {
     });
 }
 
-/// Many calls at once, and one after another, whose ids are all alike: what is too large for a digest is shortened, and not
-/// left out as a whole.
+/// A text that is too large for a digest is shortened, and not left out as a whole. All calls have the same id, and are
+/// made at once or one after another.
 #[test]
 fn calls_that_share_an_id_are_shortened() {
     let call = |at: usize, size: usize| {

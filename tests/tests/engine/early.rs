@@ -1,5 +1,5 @@
-//! Compactions that are begun before they are due: whatever happens until then, what is committed is about nothing that has
-//! changed and hides nothing that was said since, and a summary is written once for one crossing.
+//! Compactions that begin before they are due. Until then anything may happen: the commit still covers no message that
+//! has changed, and hides no message that was appended since. One crossing of the early trigger causes one summary.
 
 use core::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -26,11 +26,11 @@ use super::whole::{Which, any_stages, engine, summarizing};
 #[derive(Debug, Clone)]
 enum Step {
     Said(Vec<Said>),
-    /// The line below the trigger is passed.
+    /// The size passes the early trigger, which is below the trigger.
     Begin,
-    /// The executor has time for the tasks, so often.
+    /// The executor polls the tasks this number of times.
     Polled(usize),
-    /// The executor forgets them.
+    /// The executor drops the tasks.
     Forgotten,
     /// Calls of earlier turns are answered.
     Late,
@@ -61,8 +61,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Steps in any order; and such in a row as seldom come so by chance: whoever waits gives up, or the summarizer does, before
-/// the next one asks.
+/// Steps in any order, with two sequences that are rare by chance: a caller drops its compaction, or the task ends,
+/// before the next compaction is requested.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let said = || prop::collection::vec(said(), 6..12).prop_map(Step::Said);
     let given_up = (said(), 1_usize..4, prop::option::of(said())).prop_map(|(first, polls, then)| {
@@ -130,7 +130,7 @@ fn whatever_happens_until_it_is_due_the_session_is_whole() {
     });
 }
 
-/// A session, and what is begun for it.
+/// A session, and the early work for it.
 struct Room {
     store: Arc<dyn HistoryStore>,
     history: History,
@@ -214,7 +214,7 @@ impl Room {
     }
 
     fn says(&mut self, said: Vec<Message>) {
-        // Others may have said something while a summary was written.
+        // Another writer may have appended messages while a summary was written.
         block_on(self.history.reload()).unwrap();
         append(&mut self.history, said);
     }
@@ -257,7 +257,7 @@ impl Room {
         tasks.retain_mut(|task| polled(task, times).is_none());
     }
 
-    /// Checks the reason of discarded work, as far as it can be seen without the way in which it is found.
+    /// Checks the reason of discarded work, as far as the test can know it without the method of the engine.
     fn has_reason(&mut self, discarded: Option<Discarded>, census: &Census) -> Result<(), TestCaseError> {
         let Some(why) = discarded else { return Ok(()) };
         let since = self.since.take().unwrap();
@@ -303,7 +303,7 @@ impl Room {
         match &outcome {
             None => {
                 census.count("dropped", true);
-                // What it had paid for and not come back with may be told by nobody.
+                // The dropped future may have paid for work that it never reports.
                 self.since.iter_mut().for_each(|since| since.dropped = true);
             }
             Some(Ok(CompactionOutcome::UnderWay)) => {
@@ -316,7 +316,7 @@ impl Room {
                     prop_assert!(compacted, "{outcome:?}: what was begun is gone, and nobody says why");
                     prop_assert!(since.model == self.model);
                     prop_assert!(self.calls() - since.calls <= 1, "written twice for one crossing");
-                    // Others are of another handle, which may have committed the same in the last moment.
+                    // The other records are from another handle, which may have committed the same at the last moment.
                     let is_ours = |made: &Committed| {
                         let hides = |key: &Seq| {
                             made.record.hides.iter().any(|range| (range.first..=range.last).contains(key))
@@ -339,7 +339,7 @@ impl Room {
         check(&self.history, &self.store)?;
         self.read.append(&mut self.summarizer.shown.lock().unwrap());
         if self.calls() == calls {
-            // Digests are made of all that they stand for.
+            // A digest is made from all messages that it stands for.
             self.read.extend(support::covered(&self.history, &self.store));
         }
         check_covered(&self.history, &self.store, &self.read)
@@ -354,7 +354,7 @@ fn budget(goal: u64) -> Budget {
     Budget::builder().window(10_000_000).trigger(5_000_000).goal(goal).min_reclaim(0).build().unwrap()
 }
 
-/// Another handle drops half of what is visible. Returns whether it has found something.
+/// Another handle compacts the session to half of its size. Returns whether it has hidden messages.
 pub(super) async fn compacts(store: &Arc<dyn HistoryStore>) -> bool {
     let mut other = open(store).await;
     let goal = other.index().tokens() / 2;

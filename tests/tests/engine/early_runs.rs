@@ -1,4 +1,4 @@
-//! Compactions that are begun before they are due, in runs.
+//! Compactions that begin before they are due, in runs.
 
 use core::future::ready;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ use super::paths::polled;
 use super::store;
 use super::support::{self, Answer, Meanwhile, Scripted, check, check_covered, history};
 
-/// Spawned tasks, to be polled when there is time.
+/// An executor that keeps the spawned tasks until the test polls them.
 #[derive(Clone, Default)]
 struct Executor(Arc<Mutex<Vec<BackgroundTask>>>);
 
@@ -41,7 +41,7 @@ impl Executor {
             .with_points(points)
             .with_options(CompactionOptions::default().with_window(6_000));
         let mut providers = Providers::default();
-        // Now and then something is looked up, and all that follows it has another number in that run.
+        // Some runs add a looked-up message, which changes the positions of all messages after it in that run.
         let look_up = ClosureProvider::before_run(|hook: Hook<'_>| {
             let asked =
                 hook.context.input_messages().iter().any(|message| support::text_of(message).contains('5'));
@@ -61,13 +61,13 @@ impl Executor {
     }
 }
 
-/// No two say the same.
+/// Input of a run. No two inputs have the same text.
 fn input() -> Vec<Message> {
     static ASKED: AtomicUsize = AtomicUsize::new(0);
     vec![Message::user(format!("What is next, after {:08}?", ASKED.fetch_add(1, Ordering::Relaxed)))]
 }
 
-/// A run with one request. Returns what has happened.
+/// A run with one request. Returns its events.
 fn turn(settings: &RunSettings, session: &mut AgentSession) -> Vec<RunEvent> {
     block_on(async {
         let mut run = Run::begin(settings, session, input(), &RunOptions::default()).await.unwrap();
@@ -132,7 +132,7 @@ fn in_runs_it_is_told_that_it_was_begun_in_vain() {
     let other = settings.clone().with_model("another");
     let events = turn(&other, &mut session);
     assert!(discards(&events, Discarded::ModelChanged) && begins(&events), "{events:?}");
-    // Whoever compacts in another way has changed what it is about.
+    // A compaction by another handle has changed the messages of the early work.
     executor.has_time();
     assert!(block_on(compacts(&store)));
     while let events = turn(&other, &mut session)
@@ -142,8 +142,8 @@ fn in_runs_it_is_told_that_it_was_begun_in_vain() {
     }
 }
 
-/// A compaction is due, its task is not polled, and the request fits: the run does not wait. When the request no longer fits, the run that
-/// waits polls the task.
+/// While the request fits, a run does not wait for a due compaction whose task is not polled. When the request no
+/// longer fits, the run waits, and polls the task itself.
 #[test]
 fn what_nobody_polls_is_waited_for_when_the_request_no_longer_fits() {
     let (executor, store) = (Executor::default(), store(false));
@@ -172,7 +172,7 @@ fn what_is_given_up_was_paid_for_all_the_same() {
     let compaction = settings.compaction.as_mut().unwrap();
     compaction.compactor = Arc::new(Engine::new(Summarization::new()).with_summarizer(slow));
     let mut session = AgentSession::with_id("session");
-    // The run is dropped while the summarizer, which has been paid, thinks.
+    // The run is dropped after the summarizer has reported its costs, and before it returns.
     while summarizer.calls.load(Ordering::Relaxed) == 0 {
         let mut run = block_on(Run::begin(&settings, &mut session, input(), &RunOptions::default())).unwrap();
         let Some(prompt) = polled(run.prompt(), 5) else { continue };
@@ -184,7 +184,7 @@ fn what_is_given_up_was_paid_for_all_the_same() {
     assert_eq!(spent.reports, 1);
 }
 
-/// Answers, and then takes its time to say so.
+/// A summarizer that writes its summary at once, and returns it after 100 yields.
 #[derive(Debug)]
 struct Slow(Arc<Scripted>);
 

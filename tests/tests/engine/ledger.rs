@@ -7,7 +7,7 @@ use epitome::core::PartKind;
 use epitome::core::attribution::{Authority, SourceKind};
 use epitome::message::{Attribution, ToolResult};
 
-/// An agent reads a file: the call, what it returned, and a word on it.
+/// Appends the steps of an agent that reads a file: the call, its result and a short answer.
 fn reads(history: &mut History, at: usize, path: &str, returned: &str) {
     let id = format!("call_{at}");
     let call = ToolCall::new(id.as_str(), "read", format!("{{\"path\":\"{path}\"}}"));
@@ -55,7 +55,7 @@ fn a_ledger_takes_over_what_the_one_before_it_listed() {
             ledger.starts_with("[Conversation Summary]\nIdentifiers in parts that are not shown:\n"),
             "{ledger}"
         );
-        // A third of what a token has in characters, at most 15 % of the goal.
+        // At most 15 % of the goal, with six bytes a token.
         assert!(ledger.len() as u64 <= goal * 15 / 100 * 6, "{} of {goal}", ledger.len());
         for known in ["src/needed.rs", "src/deep/inside.rs", "parse_header"] {
             assert!(ledger.contains(known), "round {round}: no {known} in {ledger}");
@@ -65,7 +65,8 @@ fn a_ledger_takes_over_what_the_one_before_it_listed() {
     }
 }
 
-/// The goal stays as it is, so that an earlier ledger has its whole share already, and the stages before the ledger meet the goal.
+/// A ledger takes over new identifiers even if the earlier ledger already fills its share: the goal stays the same, and
+/// the stages before the ledger meet it.
 #[test]
 fn a_ledger_that_has_its_share_is_written_anew() {
     let store = store(false);
@@ -84,13 +85,14 @@ fn a_ledger_that_has_its_share_is_written_anew() {
         assert!(history.index().tokens() <= 1_200, "round {round}");
         let texts = support::summary_texts(&history);
         let [ledger] = texts.as_slice() else { panic!("one ledger, not {}", texts.len()) };
-        // The results of the round are cleared, but for the newest.
+        // All results of the round except the newest are cleared.
         let listed = (0..10).filter(|at| ledger.contains(&format!("only_{round}_{at}"))).count();
         assert!(listed >= 1, "round {round}: {listed} in {ledger}");
     }
 }
 
-/// The earlier ledger alone has almost the new goal: with what is protected it does not fit.
+/// A new ledger fits a lower goal. The earlier ledger alone is almost as large as this goal: together with the
+/// protected messages it does not fit.
 #[test]
 fn a_lower_goal_leaves_no_earlier_ledger_in_the_way() {
     let store = store(false);
@@ -120,7 +122,7 @@ fn a_lower_goal_leaves_no_earlier_ledger_in_the_way() {
 fn a_ledger_has_room_that_the_stage_before_it_leaves() {
     let store = store(false);
     let mut history = history(&store);
-    // No part of it can be shortened, and it is larger than the goal.
+    // The list cannot be shortened, and it is larger than the goal.
     let listed: String = (0..600).map(|n| format!("src/part{n}/read{n}.rs, ")).collect();
     append(&mut history, vec![Message::user("List them."), Message::assistant(listed)]);
     append(&mut history, vec![Message::user("Thanks."), Message::assistant("Yes.")]);
@@ -131,7 +133,7 @@ fn a_ledger_has_room_that_the_stage_before_it_leaves() {
     let [ledger] = texts.as_slice() else { panic!("{texts:?}") };
     let tokens = ClassEstimator::new().count(ledger).as_u64();
     assert!(history.index().tokens() <= goal, "{} of {goal}", history.index().tokens());
-    // Its share is 15 %, and less the first time: a tenth of what goes.
+    // The share of a ledger is 15 % of the goal. The first time it is less: a tenth of the hidden tokens.
     assert!(tokens * 100 > goal * 22 && tokens * 100 <= goal * 30, "{tokens} of {goal}");
 }
 
@@ -139,7 +141,7 @@ fn a_ledger_has_room_that_the_stage_before_it_leaves() {
 fn a_ledger_stands_behind_the_first_message_of_the_user() {
     let store = store(false);
     let mut history = history(&store);
-    // An agent writes its surroundings in the place of the user, before anybody has asked for something.
+    // An agent describes its surroundings in the role of the user, before the first request of a user.
     let context = Attribution::new("surroundings", SourceKind::Context, Authority::Retrieved);
     let around = Message::user("The folder is src/around.rs, ".repeat(20)).with_attribution(context);
     append(&mut history, vec![around]);
@@ -170,7 +172,7 @@ fn a_ledger_takes_nothing_over_from_a_forged_one() {
     let [ledger] = texts.as_slice() else { panic!("{texts:?}") };
     assert!(!ledger.contains("deleted"), "{ledger}");
     assert_eq!(ledger.matches("[Identifiers]").count(), 1, "{ledger}");
-    // Each line is a kind with words: nothing that could be a sentence of somebody else.
+    // Each line is a kind with identifiers: no line can be a sentence from a forged ledger.
     let listed = ledger.split_once("[Identifiers]\n").unwrap().1;
     let kinds = ["files", "addresses", "ids", "names", "amounts", "numbers"];
     assert!(

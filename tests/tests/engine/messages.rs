@@ -1,4 +1,4 @@
-//! Messages that no session keeps are compacted as a session in memory is.
+//! A list of messages without a session is compacted exactly as a session in memory.
 
 use core::cell::Cell;
 
@@ -32,7 +32,7 @@ fn in_place(
     block_on(compact_messages(messages, &spec.parse().unwrap(), budget, &SummaryWriter::new(&counter)))
 }
 
-/// Content of messages as a model sees it, and their writers.
+/// Content of messages as a model sees it, with their sources and authorities.
 fn seen(messages: &[Message]) -> Vec<(Role, Vec<Part>, SourceKind, Authority)> {
     let seen = |message: &Message| {
         let by = message.attribution();
@@ -89,7 +89,7 @@ fn messages_are_compacted_as_a_session_is() {
     assert!(changed > 200 && shortened.get() > 200, "{changed}, {}", shortened.get());
 }
 
-/// Nothing is lost where there is no plan, or nobody who writes a summary.
+/// An error leaves the messages unchanged: if no plan is possible, or if there is no summarizer.
 #[test]
 fn messages_are_as_they_were_after_an_error() {
     let mut messages: Vec<_> =
@@ -117,7 +117,7 @@ fn messages_are_as_they_were_after_an_error() {
     assert_eq!(in_place(&mut Vec::new(), "agent", &large).unwrap().tokens_after, 0);
 }
 
-/// A summary has its place and its writer.
+/// The given summarizer is called once for the one summary, and the instructions stay before it.
 #[test]
 fn a_summary_is_written_by_a_summarizer() {
     let mut talk = vec![Message::system("Be brief.")];
@@ -158,7 +158,7 @@ fn a_strategy_of_ones_own_compacts_a_list() {
     assert!(done.unchanged.is_none() && done.tokens_after <= 100 && !done.goal_missed, "{done:?}");
     assert!(talk.iter().any(|message| message.text().contains("4711")) && talk.len() < 12, "{talk:?}");
 
-    // The pinned message and the newest step are more than a goal of ten tokens, before and after a pass.
+    // The pinned message and the newest step are larger than a goal of ten tokens, before and after a pass.
     let low = Budget::builder().window(10_000).goal(10).build().unwrap();
     for _ in 0..2 {
         let done =
@@ -166,7 +166,7 @@ fn a_strategy_of_ones_own_compacts_a_list() {
         assert!(done.goal_missed && done.tokens_after > 10, "{done:?}");
     }
 
-    // The name of the strategy stands in the error.
+    // The error begins with the name of the strategy.
     let small = Budget::builder().window(20).build().unwrap();
     let error =
         block_on(compact_messages(&mut talk, &strategy, &small, &SummaryWriter::new(&counter))).unwrap_err();

@@ -1,4 +1,4 @@
-//! A summarizer that cannot be reached for a while: nothing is forgotten meanwhile, and who stood in is named.
+//! The summarizer is unavailable for a while: nothing is forgotten meanwhile, and the outcome names the fallback.
 
 use super::*;
 
@@ -44,11 +44,11 @@ fn what_was_summarized_before_an_outage_is_known_after_it() {
                 assert!(shown.concat().contains(&known), "round {round}: no {known} in {shown:?}");
             }
             if round > 0 {
-                // Whoever writes is given what is known.
+                // The summarizer receives the earlier summary.
                 assert_eq!(*scripted.previous.lock().unwrap(), ["It went well."]);
             }
             if round > outages {
-                // What went while nobody wrote is read in the log, each message once.
+                // The messages that were hidden during the outage are read from the log, each once.
                 let read = scripted.shown.lock().unwrap();
                 for missed in (1..round).map(|round| format!("Mind INC-{round}00.")) {
                     let times = read.iter().filter(|message| support::text_of(message) == missed).count();

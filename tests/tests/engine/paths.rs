@@ -1,5 +1,5 @@
-//! The ways in which a pass ends early, and the ways in which it must not: its future is dropped, the provider has refused
-//! the request, the counter is wrong.
+//! Passes that end early, and passes that must not end early: the future is dropped, the provider has refused the
+//! request, or the token counter is wrong.
 
 use core::error::Error;
 use core::future::{Future, poll_fn};
@@ -29,7 +29,7 @@ use super::{budget, compact, store, support};
 /// Course of a pass.
 #[derive(Debug, Clone, Copy)]
 enum Path {
-    /// Its future is dropped after so many polls, of a summarizer that lets others go first so many times.
+    /// The future is dropped after the first number of polls. The summarizer yields the second number of times.
     Dropped(usize, usize),
     /// The provider has refused the request.
     Refused,
@@ -64,7 +64,8 @@ fn is_whole(case: &Case, paths: &[Path], census: &Census) -> Result<(), TestCase
     for (round, ((said, answer, meanwhile, percent), path)) in case.rounds.iter().zip(paths).enumerate() {
         append(&mut history, said_all(said, round));
         let before = shown(&history);
-        // Of one who is dropped in the middle of a summary of its own nobody can say what it was shown.
+        // If the other writer is dropped in the middle of its own summary, the test cannot know the messages that it
+        // was shown.
         let (yields, meanwhile) = match (path, meanwhile) {
             (Path::Dropped(_, yields), Meanwhile::Summarize) => (*yields, Meanwhile::Compact),
             (Path::Dropped(_, yields), other) => (*yields, *other),
@@ -109,8 +110,10 @@ fn is_whole(case: &Case, paths: &[Path], census: &Census) -> Result<(), TestCase
     Ok(())
 }
 
-/// A committed compaction fits, except for messages that others have added meanwhile. An error has numbers, and nothing is changed.
-/// `others` says whether others have changed the visible messages, and whether they have added messages.
+/// Checks a pass after a refusal. A committed compaction fits, except for messages that other writers have added
+/// meanwhile. An `Infeasible` error contains numbers, and a failed pass changes nothing.
+///
+/// `others` returns whether other writers have changed the visible messages, and whether they have added messages.
 fn is_refused(
     history: &mut History,
     engine: &Engine,
@@ -142,7 +145,7 @@ fn is_refused(
     Ok(())
 }
 
-/// An error with all that it comes from.
+/// The texts of an error and of all its sources.
 fn told(error: &dyn Error) -> String {
     let mut told = error.to_string();
     let mut source = error.source();
@@ -166,11 +169,12 @@ pub(super) fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
     }))
 }
 
-/// Window of a provider's model, and the trigger of compactions, in its own tokens.
+/// Window of a provider's model and trigger of compactions, in tokens of the provider.
 const WINDOW: u64 = 3_000;
 const DUE: u64 = 2_000;
 
-/// Each request fits with a counter that is wrong: between half and twice the count of the provider.
+/// Each request fits even if the token counter is wrong, by a factor between a half and two against the count of the
+/// provider.
 #[test]
 fn a_loop_with_a_wrong_counter_holds_its_budget() {
     let turns = prop::collection::vec((0_usize..4, 1_usize..20), 14..28);
@@ -227,7 +231,7 @@ async fn wrongly_counted(
     Ok(compactions)
 }
 
-/// Usage that the provider reports of a request, which fits.
+/// Usage that the provider reports for a request. Checks that the request fits.
 fn reported(prompt: &Prompt, percent: u64) -> Result<Usage, TestCaseError> {
     let counter = ClassEstimator::new();
     let sizes = prompt.messages.iter().map(|message| measure_message(message, &counter).tokens.as_u64());

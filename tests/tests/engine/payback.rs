@@ -1,5 +1,5 @@
-//! The rule that a compaction has to pay, kept by the engine: against requests that are paid for one by one, and against the
-//! same pass without the rule.
+//! The payback rule in the engine: a compaction has to pay for itself. The tests compare the decision with the summed
+//! prices of single requests, and with the same pass without the rule.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -30,7 +30,7 @@ use super::{store, talk};
 enum Which {
     Truncates,
     Digests,
-    /// Asks a model that takes so many thousandths of an input token for a summary.
+    /// Asks a model for a summary. The price is in thousandths of an input token.
     Asks(u64),
 }
 
@@ -68,7 +68,7 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// Writes little, takes a price, and tells how long the summary might have been.
+/// A summarizer with a fixed price. It writes a short text, and records the allowance of the summary.
 #[derive(Debug)]
 struct Priced {
     price: u64,
@@ -93,7 +93,7 @@ impl Summarizer for Priced {
     }
 }
 
-/// One pass, what was shown before and after it, and the summarizer.
+/// One pass, the visible messages before and after it, and the summarizer.
 struct Done {
     outcome: Result<CompactionOutcome, SessionError>,
     before: Vec<Message>,
@@ -112,7 +112,7 @@ impl Done {
         let engine = match case.which {
             Which::Truncates => Engine::new(Truncation::new()),
             Which::Digests => Engine::new(Summarization::new()).with_summarizer(Arc::new(DigestSummarizer)),
-            // Without words of users, all of the allowance is what the summarizer is asked for.
+            // Without quotes of users the summarizer is asked for the whole allowance.
             Which::Asks(_) => Engine::new(Summarization::new().keep_user_messages(0))
                 .with_summarizer(Arc::clone(&summarizer) as _),
         };
@@ -125,7 +125,7 @@ impl Done {
     }
 }
 
-/// Its limit is ten times what there is, or a twentieth less than that.
+/// A budget with a limit of ten times the size of the history, or of a twentieth less than the history.
 fn budget(case: &Case, history: &History) -> Budget {
     let tokens = history.index().tokens().max(40);
     let limit = if case.is_over { tokens - tokens / 20 } else { tokens * 10 };
@@ -139,8 +139,8 @@ fn sizes(messages: &[Message]) -> Vec<i128> {
     messages.iter().map(|message| i128::from(measure_message(message, &counter).tokens.0)).collect()
 }
 
-/// The naive twin: pays for one request after the other, with the compaction and without it. What stands as it stood is read,
-/// all behind it is written once more.
+/// The naive twin: adds the prices of single requests, with the compaction and without it. The stable prefix is read
+/// from the cache, and all messages after it are written again.
 fn pays_within(
     requests: u64,
     rule: &PaybackRule,
@@ -193,14 +193,14 @@ fn is_kept(case: Case, census: &Census) -> Result<(), TestCaseError> {
     let stable = sizes_before[..same].iter().sum::<i128>();
     let mut made = 0;
     if let Which::Asks(price) = case.which {
-        // A plan takes a summary for as long as it may be.
+        // A plan assumes that a summary fills its allowance.
         let summary = &free.after[same];
         after -= sizes(core::slice::from_ref(summary))[0];
         after += i128::from(ruled.summarizer.allowance.load(Ordering::Relaxed));
         made = i128::from(price);
     }
     if case.which == Which::Digests {
-        // How long a digest may be nobody tells.
+        // The test does not know the allowance of a digest.
         census.count("pays, with a digest", matches!(ruled.outcome, Ok(CompactionOutcome::Compacted(_))));
     } else {
         let figures = (before, after, stable);
@@ -229,7 +229,7 @@ fn is_kept(case: Case, census: &Census) -> Result<(), TestCaseError> {
             prop_assert_eq!(&free.after, &ruled.after, "what is made is what is made without the rule");
             let payback = ruled_result.payback.unwrap();
             prop_assert_eq!(payback.cache, case.rule.cache);
-            // Who expects more requests compacts too.
+            // With more expected requests the compaction is also made.
             let more = case.rule.with_requests(case.rule.requests + 7);
             let more = Done::of(&case, Some(more)).outcome;
             prop_assert!(matches!(more, Ok(CompactionOutcome::Compacted(_))), "{:?}", more);
@@ -239,7 +239,7 @@ fn is_kept(case: Case, census: &Census) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// A warm cache where reading costs a tenth, as most providers have.
+/// The rule for a warm cache where reading costs a tenth, as with most providers.
 fn rule() -> PaybackRule {
     let mut prices = Prices::new(100, 5_000);
     prices.write = 1_250;
@@ -268,7 +268,7 @@ fn a_summary_that_does_not_pay_is_not_asked_for_and_its_fallback_does_not_stand_
     let CompactionOutcome::DoesNotPay(payback) = outcome else { panic!("{outcome:?}") };
     let requests = payback.after_requests.unwrap();
     assert!(requests > 10 && summarizer.calls.load(Ordering::Relaxed) == 0, "{payback:?}");
-    // Within as many as it needs it pays.
+    // The compaction pays if at least the necessary number of requests is expected.
     let CompactionOutcome::DoesNotPay(_) = pass(rule().with_requests(requests - 1)) else {
         panic!("one too few")
     };
@@ -292,8 +292,8 @@ fn a_digest_costs_nothing() {
     assert!(matches!(outcome, CompactionOutcome::Compacted(_)), "{outcome:?}");
 }
 
-/// A summarizer that has failed is told of as failed, though its fallback would not pay: else it would be asked before each
-/// request.
+/// The failure of a summarizer is reported, even if its fallback would not pay. Otherwise the summarizer would be asked
+/// again before each request.
 #[test]
 fn a_failure_is_told_where_the_fallback_would_not_pay() {
     let store = store(false);
@@ -328,7 +328,7 @@ fn in_the_background_nobody_is_asked_for_what_does_not_pay() {
             .with_payback(Some(rule().with_requests(requests)));
         assert_eq!(background.begin(&mut cx), Began::Now);
         assert_eq!(summarizer.calls.load(Ordering::Relaxed), calls);
-        // What was paid for early costs nothing now.
+        // A summary that was paid for early costs nothing now.
         let mut cx = CompactionCx::new(&mut history, budget, Pass::Proactive)
             .with_begun(&mut begun)
             .with_payback(Some(rule().with_requests(requests)));
@@ -344,7 +344,8 @@ fn in_the_background_nobody_is_asked_for_what_does_not_pay() {
     }
 }
 
-/// A summarizer is told what stands in the cache, and only where something does.
+/// The price of a summary depends on the cached tokens. The summarizer gets their number only if a live request is in a
+/// warm cache.
 #[test]
 fn the_price_of_a_summary_knows_what_is_cached() {
     #[derive(Debug, Default)]
@@ -385,7 +386,7 @@ fn the_price_of_a_summary_knows_what_is_cached() {
     assert_eq!(*listening.0.lock().unwrap(), [None, None, Some(tokens + 100)]);
 }
 
-/// Drops one of the oldest groups, for more than a twentieth of a short history, and so has nearly all of it written anew.
+/// Drops groups 3 and 5, for more than a twentieth of a short history. Nearly all of the history is then written again.
 #[derive(Debug)]
 struct Nearly;
 
@@ -401,7 +402,7 @@ impl epitome::core::Strategy for Nearly {
     }
 }
 
-/// They are quoted, and no model writes them.
+/// The quotes of users are not part of the price of a summary, because no model writes them.
 #[test]
 fn the_words_of_users_have_no_price() {
     let store = store(false);

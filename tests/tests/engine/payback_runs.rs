@@ -1,4 +1,5 @@
-//! The rule that a compaction has to pay, in runs: when it waits, when it must not, and what idle time does. Time is given.
+//! The payback rule in runs: when a compaction waits, when it must not wait, and the effect of idle time. The tests set
+//! the clock.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use futures::executor::block_on;
 
 const TRIGGER: u64 = 3_000;
 
-/// Minutes that pass when a test says so.
+/// A clock that a test advances by minutes.
 #[derive(Clone, Default)]
 struct Minutes(Arc<AtomicU64>);
 
@@ -36,7 +37,7 @@ fn auto(window: u64) -> AutoCompaction {
         .with_options(CompactionOptions::default().with_window(window))
 }
 
-/// A model with these prices and nothing else that is known.
+/// A model of which only the window and these prices are known.
 fn model(prices: Option<Prices>) -> Model {
     let mut model = Model::new("m", 128_000);
     model.prices = prices;
@@ -54,7 +55,8 @@ fn settings(auto: AutoCompaction, minutes: &Minutes) -> RunSettings {
         .with_clock(move || Timestamp(minutes.0.load(Ordering::Relaxed) * 60_000))
 }
 
-/// A run with one request of some 130 tokens. Returns its size and what has happened.
+/// A run with one request, which makes the next request some 130 tokens larger. Returns the size of the request and the
+/// events.
 fn turn(settings: &RunSettings, session: &mut AgentSession) -> (u64, Vec<RunEvent>) {
     block_on(async {
         let input = vec![Message::user("What is next?")];
@@ -80,7 +82,7 @@ fn waits(events: &[RunEvent]) -> Option<Payback> {
     })
 }
 
-/// The size of the first request that was compacted, and the events of its run.
+/// The size of the last request before the first compaction, and the events of the run that compacts.
 fn first_compaction(settings: &RunSettings, session: &mut AgentSession) -> (u64, Vec<RunEvent>) {
     let mut size = 0;
     loop {
@@ -117,7 +119,7 @@ fn without_a_rule_nothing_is_told_and_without_a_lifetime_nobody_looks_at_the_clo
     assert_eq!((compacted(&events), settings.cache_expires_at(&session)), (Some(None), None));
 }
 
-/// Also after the session was written and read again.
+/// A session knows when its cache expires, also after the session was written and read again.
 #[test]
 fn a_session_knows_when_its_cache_is_lost() {
     let minutes = Minutes::default();
@@ -139,7 +141,8 @@ fn without_prices_nothing_has_to_pay_and_that_is_told_once() {
     assert_eq!(events.iter().filter(|event| **event == RunEvent::NoPrices).count(), 1, "{events:?}");
 }
 
-/// At the limit it is made though it does not pay, before it the event says why not, once in a run.
+/// A compaction that does not pay waits until the request would exceed the limit. Until then one event of each run
+/// gives the reason.
 #[test]
 fn what_does_not_pay_waits_until_the_request_would_not_fit() {
     for points in [RunPoints::default(), RunPoints::NONE.and_before_call()] {
@@ -157,19 +160,20 @@ fn what_does_not_pay_waits_until_the_request_would_not_fit() {
             assert!(payback.is_none_or(|payback| !payback.is_expected() && payback.expected_requests == 1));
             (size, waited) = (next, waited + usize::from(payback.is_some()));
         };
-        // 6,000 without the reserve of an eighth.
+        // 6,000 less the reserve of an eighth.
         assert!(waited > 5 && size <= 5_250 && size > 4_900, "{waited} {size}");
         assert!(!compacted(&events).flatten().unwrap().is_expected());
     }
 }
 
-/// Without a model the cold cache pays at once: from four fifths of the trigger on, as where a compaction begins early.
+/// With a cold cache a compaction without a model call pays at once. It is then due from the early trigger on, by
+/// default from four fifths of the trigger.
 #[test]
 fn after_a_pause_it_is_due_earlier() {
     for points in [RunPoints::default(), RunPoints::NONE.and_before_call()] {
         for (minutes_idle, early) in [(5, None), (6, None), (6, Some(2_000)), (5, Some(2_000))] {
             let minutes = Minutes::default();
-            // On a warm cache it would not pay.
+            // With a warm cache the compaction would not pay.
             let mut auto = auto(40_000).with_points(points).with_payback(0);
             if let Some(line) = early {
                 auto = auto.with_early(Trigger::tokens(line));
@@ -187,7 +191,7 @@ fn after_a_pause_it_is_due_earlier() {
                     break;
                 }
             }
-            // A lifetime of five minutes has passed after more than five.
+            // The lifetime of five minutes is over after more than five minutes.
             let Some(payback) = compacted(&events) else {
                 assert!(minutes_idle == 5, "never after {minutes_idle} minutes: {sizes:?}");
                 continue;
@@ -197,13 +201,13 @@ fn after_a_pause_it_is_due_earlier() {
             assert_eq!((payback.after_requests, payback.cache), (Some(0), Cache::Cold));
             let [.., before, after] = sizes[..] else { panic!("{sizes:?}") };
             assert!(before > line - 300 && before < line + 300, "{before} for {line}");
-            // The goal is that of the trigger.
+            // The goal is half of the trigger, not of the early trigger.
             assert!(after > TRIGGER / 2 - 300 && after < TRIGGER / 2 + 300, "{after}");
         }
     }
 }
 
-/// In one run, a tool may take longer than the cache lives.
+/// A pause within one run counts too: a tool may take longer than the lifetime of the cache.
 #[test]
 fn a_pause_in_a_run_counts_too_and_the_last_request_ends_it() {
     let minutes = Minutes::default();
@@ -232,14 +236,14 @@ fn a_session_that_is_written_and_read_knows_when_it_made_its_last_request() {
     let written = session.to_json().unwrap();
     let mut read = AgentSession::from_json(&written).unwrap();
     assert_eq!(read.to_json().unwrap(), written);
-    // Of one that nobody has written down nobody knows it.
+    // A new session with the same id does not know the time of its last request.
     minutes.pass(10);
     assert_eq!(compacted(&turn(&settings, &mut AgentSession::with_id("s")).1), None);
     minutes.pass(10);
     assert!(compacted(&turn(&settings, &mut read).1).is_some());
 }
 
-/// A clock that was set back says nothing of idle time, and where no lifetime is published a cache is never known to be cold.
+/// The idle time is unknown if the clock was set back. Without a published lifetime a cache never counts as cold.
 #[test]
 fn an_idle_time_that_nobody_knows_is_none() {
     for (idle, lifetime, cold) in [(6, true, true), (600, false, false)] {
@@ -257,7 +261,8 @@ fn an_idle_time_that_nobody_knows_is_none() {
     }
 }
 
-/// A clearing that frees too little for what it has written anew waits by the same rule: there is no amount to choose.
+/// A clearing waits by the same rule if it frees too little for the messages that are then written again. The caller
+/// need not choose a least amount.
 #[test]
 fn the_rule_is_the_least_amount_of_a_clearing() {
     use epitome::core::message::Role;
@@ -270,7 +275,7 @@ fn the_rule_is_the_least_amount_of_a_clearing() {
     let events = block_on(async {
         let input = vec![Message::user("Go on.")];
         let mut run = Run::begin(&settings, &mut session, input, &RunOptions::default()).await.unwrap();
-        // An early result that is small, and much text behind it.
+        // Early results that are small, and much text after them.
         for at in 0..40 {
             let prompt = run.prompt().await.unwrap();
             let said = Part::Text("So it goes on, and on.".repeat(16).into());

@@ -1,4 +1,4 @@
-//! Messages that a program pins stay, with the rest of their groups: on every path.
+//! Messages that a program pins stay visible, with the rest of their groups, on every path.
 
 use core::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn told(store: &Arc<dyn HistoryStore>) -> History {
     history
 }
 
-/// The positions of what [`told`] says in the middle.
+/// The sequence numbers of the messages that [`told`] appends in the middle.
 const CALLS: u64 = 11;
 const SECOND_RESULT: u64 = 13;
 const REMARK: u64 = 14;
@@ -128,7 +128,7 @@ fn settings(store: &Arc<dyn HistoryStore>, pins: Pins) -> RunSettings {
     RunSettings::new("agent").with_instructions("Be brief.").with_providers(providers).with_compaction(auto)
 }
 
-/// A run with so many uses of a tool. Returns what is sent last, and whether it was compacted.
+/// A run with this number of tool calls. Returns the texts of the last request, and whether the run has compacted.
 async fn run(settings: &RunSettings, session: &mut AgentSession, uses: usize) -> (Vec<String>, bool) {
     let input = vec![Message::user("Read it all.")];
     let mut run = Run::begin(settings, session, input, &RunOptions::default()).await.unwrap();
@@ -159,7 +159,8 @@ fn said(message: &Message) -> String {
 fn in_a_run_too_and_in_what_it_stores() {
     for pinned in [false, true] {
         let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
-        // A result of the first run by its number, which another place has in the second one; one of the second by its text.
+        // A result of the first run is pinned by its number, which another position has in the second run. A result of
+        // the second run is pinned by its text.
         let second = |message: &Message| said(message).starts_with("2: read") && message.role() == Role::Tool;
         let pins = Pins::default().with_message(Seq(4)).with_where(second);
         let settings = settings(&store, if pinned { pins } else { Pins::default() });

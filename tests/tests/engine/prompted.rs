@@ -14,7 +14,7 @@ use futures::executor::block_on;
 
 use super::support::text_of;
 
-/// Answers in turn, and remembers what it was asked.
+/// A client that returns its answers in order, and records the requests.
 #[derive(Default)]
 pub(super) struct Client {
     asked: Mutex<Vec<(String, String, String)>>,
@@ -113,7 +113,7 @@ fn what_does_not_fit_the_window_is_summarized_in_several_calls_of_whole_groups()
         assert_eq!(asked.starts_with("<summary>"), so_far.is_some());
         assert!(so_far.is_none_or(|so_far| asked.starts_with(&so_far)));
     }
-    // Each message once.
+    // Each message is sent once.
     let all: String = asked.iter().map(|(_, _, asked)| asked.as_str()).collect();
     assert!((0..60).all(|at| all.matches(&format!("<user>{at}: ")).count() == 1));
 }
@@ -151,7 +151,8 @@ fn an_answer_that_is_too_long_is_asked_for_again_once() {
     }
 }
 
-/// A request for a summary has at most twice the tokens of its span: of an agent's session, and of a long talk.
+/// The requests for a summary have at most twice the tokens of the summarized span: for an agent's session, and for a
+/// long talk.
 #[test]
 fn a_request_is_at_most_twice_its_span() {
     let counter = ClassEstimator::new();
@@ -178,7 +179,8 @@ fn a_request_is_at_most_twice_its_span() {
         let asked = client.asked();
         let size = |text: &String| counter.count(text).as_u64();
         let shown: u64 = asked.iter().map(|(_, _, asked)| size(asked)).sum();
-        // What it is told is said once where one call is enough, and again in each of several.
+        // The instructions count if one call is enough. Each of several calls repeats them, and they are not counted
+        // then.
         let told = if asked.len() == 1 { size(&asked[0].1) } else { 0 };
         let all = told + shown;
         assert!(all <= 2 * span, "{all} tokens in {} requests for a span of {span}", asked.len());

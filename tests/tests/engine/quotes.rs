@@ -1,4 +1,4 @@
-//! Words of users stand word for word below a summary, from one to the next.
+//! Messages of users are quoted word for word below a summary, and the next summary takes the quotes over.
 
 use super::*;
 
@@ -9,7 +9,7 @@ use epitome::core::attribution::{Authority, SourceKind};
 use epitome::message::Attribution;
 use std::sync::Mutex;
 
-/// Says that it was there, and remembers the focus that it was told.
+/// A summarizer with a fixed text that records the focus of each request.
 #[derive(Debug, Default)]
 struct Brief(Mutex<Vec<Option<String>>>);
 
@@ -40,7 +40,7 @@ fn what_users_say_is_quoted_and_carried_on() {
     let mut history = history(&store);
     append(&mut history, vec![Message::user("Begin."), Message::assistant("Yes.")]);
     ruled(&mut history);
-    // It stands in the user's place, and nobody said it.
+    // This message has the role of the user, but no user wrote it.
     let printed = Attribution::new("codex", SourceKind::Tool, Authority::Retrieved);
     append(&mut history, vec![Message::user("COMMIT-4711 failed.").with_attribution(printed)]);
     let rule = Summarization::new().keep_user_messages(60);
@@ -58,7 +58,7 @@ fn what_users_say_is_quoted_and_carried_on() {
         }
         assert_eq!(summary.matches("> 日本語も使う。").count(), 1, "{summary}");
         assert!(!summary.contains("> COMMIT-4711") && summary.contains("COMMIT-4711"), "{summary}");
-        // What the summarizer writes opens no section of its own: those words are nobody's.
+        // The text of the summarizer cannot open a section: its words are not quotes of a user.
         assert_eq!(summary.matches("[User messages]").count(), 1, "{summary}");
         assert!(summary.contains("User messages:\n> Delete everything.\n"), "{summary}");
         check(&history, &store).unwrap();

@@ -1,4 +1,4 @@
-//! The engine in runs: before them, and in the middle of one.
+//! The engine in runs: it compacts before a run, and in the middle of a run.
 
 use core::future::ready;
 use core::sync::atomic::Ordering;
@@ -33,7 +33,7 @@ fn settings_of(store: &Arc<dyn HistoryStore>, engine: Engine) -> RunSettings {
     RunSettings::new("agent").with_providers(providers).with_compaction(auto)
 }
 
-/// A run with so many uses of a tool. Returns the last request, and how often it was compacted.
+/// A run with this number of tool calls. Returns the texts of the last request, and the number of compactions.
 async fn talk(settings: &RunSettings, session: &mut AgentSession, uses: usize) -> (Vec<String>, usize) {
     let input = vec![Message::user("What is next?")];
     let mut run = Run::begin(settings, session, input, &RunOptions::default()).await.unwrap();
@@ -56,7 +56,7 @@ fn summaries_in(sent: &[String]) -> usize {
     sent.iter().filter(|text| text.starts_with("[Conversation Summary]")).count()
 }
 
-/// A run of many calls grows beyond the window where nothing is compacted before a call.
+/// A run of many calls exceeds its limit if it does not compact before a call, and one event reports this.
 #[test]
 fn a_run_tells_that_a_request_is_over_its_limit() {
     for (points, is_over) in [(RunPoints::default(), true), (RunPoints::default().and_before_call(), false)] {
@@ -151,14 +151,15 @@ fn a_summary_is_written_once_for_a_crossing_and_stays() {
     let mut session = AgentSession::with_id("session");
     let (mut compactions, mut in_a_run) = (0, 0);
     for turn in 0..60 {
-        // In every fifth run a tool is used so often that it outgrows its window in the middle.
+        // In every fifth run the tool calls fill the window before the run ends.
         let uses = if turn % 5 == 4 { 9 } else { 0 };
         let (sent, times) = block_on(talk(&settings, &mut session, uses));
         compactions += times;
         in_a_run += usize::from(uses > 0 && times > 0);
-        // One of what was before the request, and one of what was done for it so far: the request stays between them.
+        // One summary of the messages before the user's request, and one of the steps since: the request stays between
+        // them.
         let shown = summaries_in(&sent);
-        // The next compaction makes one of them.
+        // The next compaction merges both summaries.
         let most = if uses == 0 && times > 0 { 1 } else { 2 };
         assert!((usize::from(compactions > 0)..=most).contains(&shown), "{shown} in turn {turn}");
         assert!(!sent.windows(2).any(|two| summaries_in(two) == 2));
@@ -166,7 +167,7 @@ fn a_summary_is_written_once_for_a_crossing_and_stays() {
         assert_eq!(summarizer.calls.load(Ordering::Relaxed), compactions);
     }
     assert!(in_a_run >= 5, "{in_a_run} of {compactions}");
-    // All but the first begin with one that was written before, but for those of what a run has said itself.
+    // Each summary is based on an earlier one, except the first, and except the summaries of a run's own messages.
     let previous = summarizer.previous.lock().unwrap();
     assert!(previous.len() >= 5, "{} of {compactions}", previous.len());
     assert!(previous.iter().all(|prose| prose == "It went well."));
@@ -218,7 +219,7 @@ fn what_is_looked_up_for_each_run_is_not_summarized_in_each() {
     assert!(!summarizer.wrong.load(Ordering::Relaxed), "the handbook itself was summarized");
 }
 
-/// The user asks for something, and the model calls a tool that answers after the conversation has gone on.
+/// A run in which the model calls a tool. The answer of the tool comes later, after the conversation has gone on.
 async fn ask_and_leave(settings: &RunSettings, session: &mut AgentSession) {
     let input = vec![Message::user("Ask the colleague.")];
     let mut run = Run::begin(settings, session, input, &RunOptions::default()).await.unwrap();
@@ -229,7 +230,7 @@ async fn ask_and_leave(settings: &RunSettings, session: &mut AgentSession) {
     run.finish().await.unwrap();
 }
 
-/// The model calls something, so that the run has another request; what comes with the result is the late answer.
+/// The model calls a tool, so that the run has another request. The late answer comes together with the tool result.
 async fn answered_late(run: &mut Run<'_>, prompt: Prompt, answer: Message) -> Prompt {
     let call = Part::ToolCall(ToolCall::new("c", "read", "{}"));
     let response = ModelResponse::new(vec![Message::new(Role::Assistant, vec![call])]);
@@ -255,7 +256,7 @@ fn an_answer_to_what_is_summarized_is_told_to_the_next_summary() {
         }
         let answer = Message::tool("colleague", "It was closed in May.");
         let told = || summarizer.shown.lock().unwrap().iter().filter(|shown| **shown == answer).count();
-        // In a run that stores it, or in the one that is compacted before it stores anything.
+        // The answer comes in a run that stores it, or in the run that compacts before it stores any message.
         let mut late = Some(answer.clone());
         while calls() < 2 {
             let input = vec![Message::user("What is next?")];
@@ -276,13 +277,13 @@ fn an_answer_to_what_is_summarized_is_told_to_the_next_summary() {
         while calls() < 6 {
             block_on(talk(&settings, &mut session, 0));
         }
-        // One that was not stored when its summary was made is told once more.
+        // An answer that was not stored when its summary was made is given to the next summarizer once more.
         let again = usize::from(!stored);
         assert_eq!(told(), 1 + again, "{point:?}");
     }
 }
 
-/// The agent's client summarizes, and is asked for the agent's model.
+/// An engine that summarizes with the agent's client asks for the agent's model.
 #[test]
 fn a_clients_own_engine_asks_for_the_agents_model() {
     let client = Client::new(&["Goal: to read on."]);
@@ -299,7 +300,7 @@ fn a_clients_own_engine_asks_for_the_agents_model() {
     assert!(compacted > 0 && summaries_in(&sent) > 0, "{compacted}: {sent:#?}");
     let asked = client.asked();
     assert!(!asked.is_empty() && asked.iter().all(|(model, ..)| model == "claude-sonnet-4-5"), "{asked:?}");
-    // A summarizer with a model of its own asks for that.
+    // A summarizer with a model of its own asks for that model.
     let own = PromptedSummarizer::new(client.clone()).with_model("small");
     let engine = Engine::new(Summarization::new()).with_summarizer(Arc::new(own));
     let settings = settings_of(&store, engine).with_model("claude-sonnet-4-5");

@@ -23,11 +23,11 @@ use proptest::test_runner::TestCaseError;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Said {
     User(u8),
-    /// Words, and so many calls.
+    /// A text of this size, and this number of calls.
     Assistant(u8, u8),
     /// Context that was looked up: as a system message, or in the user's role.
     Context(bool, u8),
-    /// An answer to the call with this id, which may be there, or not, or not any more.
+    /// A result for the call with this id. The call may be visible, missing or hidden already.
     Result(u8, u8),
 }
 
@@ -86,7 +86,7 @@ pub(crate) enum Answer {
     CallsTools,
     Panics,
     Hangs,
-    /// Writes what opens and closes summaries and their lists.
+    /// Writes the lines that mark summaries and their lists.
     Injects,
 }
 
@@ -104,11 +104,11 @@ pub(crate) enum Meanwhile {
     /// Answers a call of an earlier turn.
     LateAnswer,
     Compact,
-    /// Lets a summary of its own stand for the second message and the two behind it.
+    /// Commits its own summary of the second group and the two groups after it.
     Summarize,
 }
 
-/// A summary for the groups from the second to the fourth.
+/// A strategy that replaces the groups from the second to the fourth with a summary.
 #[derive(Debug)]
 struct Second;
 
@@ -122,12 +122,12 @@ impl Rule for Second {
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {
-        // Where it is refused, nothing is done.
+        // If the draft refuses the replacement, nothing is done.
         let _ = draft.replace(1, 3, Tokens(200));
     }
 }
 
-/// Answers as it is told.
+/// A summarizer with a scripted answer.
 pub(crate) struct Scripted {
     answer: Answer,
     meanwhile: Meanwhile,
@@ -135,9 +135,9 @@ pub(crate) struct Scripted {
     /// Number of yields before its answer.
     yields: usize,
     pub(crate) calls: AtomicUsize,
-    /// Whether what is committed on what it was asked for is in conflict.
+    /// Whether the revision has changed meanwhile, so that a commit of the requested summary is a conflict.
     pub(crate) moved: AtomicBool,
-    /// Whether it was asked for what may not be summarized.
+    /// Whether a request contained messages that may not be summarized.
     pub(crate) wrong: AtomicBool,
     /// The messages that it was shown.
     pub(crate) shown: Mutex<Vec<Message>>,
@@ -216,15 +216,15 @@ impl Summarizer for Scripted {
     }
 
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<String, SummaryError> {
-        // What is asked for is whole, no result without its call; and what comes again is not written down. A panic here
-        // would be taken for one of the summarizer.
+        // A request contains whole groups, no result without its call, and no context that is looked up again in each
+        // run. A panic here would be taken for a panic of the summarizer.
         let lasts = |message: &&Message| message.attribution().source != SourceKind::Context;
         let is_right =
             |group: &Vec<&Message>| !group.is_empty() && is_whole(group) && group.iter().all(lasts);
         if !request.groups.iter().all(is_right) {
             self.wrong.store(true, Ordering::Relaxed);
         }
-        // What is dropped when the time is over must not be half of what somebody else does.
+        // The deadline drops a summarizer that hangs: the work of the other writer must not be dropped halfway.
         if self.calls.fetch_add(1, Ordering::Relaxed) == 0 && !self.hangs() {
             self.disturb().await;
         }
@@ -253,7 +253,7 @@ impl Summarizer for Scripted {
     }
 }
 
-/// Lets others go first, so often.
+/// Yields to other tasks this number of times.
 pub(crate) async fn yields(times: usize) {
     for _ in 0..times {
         pause().await;
@@ -311,7 +311,8 @@ pub(crate) fn text_of(message: &Message) -> String {
     texts.collect()
 }
 
-/// Checks that the writer of each summary, or the writer of an earlier one, has read each message that the summary stands for.
+/// Checks that the writer of each summary, or the writer of an earlier summary, has read each message that the summary
+/// stands for.
 pub(crate) fn check_covered(
     history: &History,
     store: &Arc<dyn HistoryStore>,
@@ -323,12 +324,12 @@ pub(crate) fn check_covered(
     Ok(())
 }
 
-/// Whether a message is a ledger: of what its pass has hidden nobody reads anything before the next summary.
+/// Whether a message is a ledger. No summarizer reads the messages that its pass has hidden before the next summary.
 pub(crate) fn is_ledger(message: &Message) -> bool {
     text_of(message).lines().any(|line| line == "Identifiers in parts that are not shown:")
 }
 
-/// The messages that summaries stand for, but for what need not be read.
+/// The messages that summaries stand for, except those that no summarizer has to read.
 pub(crate) fn covered(history: &History, store: &Arc<dyn HistoryStore>) -> Vec<Message> {
     let records = block_on(store.records(&session(), None, 1_000)).unwrap();
     let ledgers = records
@@ -340,16 +341,16 @@ pub(crate) fn covered(history: &History, store: &Arc<dyn HistoryStore>) -> Vec<M
         let covers = |live: &&&Live| live.covers.iter().any(|range| range.contains(logged.seq));
         let unread = |live: &&Live| is_ledger(&live.entry.message) && ledgers.contains(&logged.hidden_by);
         let covered = summaries.iter().find(covers).is_some_and(|live| !unread(live));
-        // What comes again is not written down, and an answer to what is hidden is in the log only.
+        // Context is looked up again and so not summarized, and a late answer to a hidden call is in the log only.
         let passes = logged.entry.message.attribution().source == SourceKind::Context;
         covered && !passes && logged.edited_by.is_none() && !logged.entry.late && !logged.entry.orphan
     };
     log(store).into_iter().filter(stood_for).map(|logged| logged.entry.message).collect()
 }
 
-/// The answers that came when their calls were hidden already, with the numbers of the groups of these.
+/// The late answers to calls that were already hidden, each with the anchor of the group of its call.
 pub(crate) fn late_answers(store: &Arc<dyn HistoryStore>) -> Vec<(Seq, Message)> {
-    // What was visible once and shortened then is shown as it was seen.
+    // An answer that was shortened while it was visible is shown to a summarizer in its short form.
     let is_late = |logged: &Logged| {
         let Logged { entry, hidden_by, edited_by, .. } = logged;
         entry.late && !entry.orphan && hidden_by.is_some() && edited_by.is_none()
@@ -357,8 +358,11 @@ pub(crate) fn late_answers(store: &Arc<dyn HistoryStore>) -> Vec<(Seq, Message)>
     log(store).into_iter().filter(is_late).map(|logged| (logged.entry.anchor, logged.entry.message)).collect()
 }
 
-/// Checks that the writer of each summary, or the writer of an earlier one, has read each late answer to a message that the summary stands
-/// for. `before` are the messages that were visible then, `late` the answers that were there. Returns the number of such answers.
+/// Checks that the writer of each new summary, or the writer of an earlier one, has read each late answer to a message
+/// that the summary stands for.
+///
+/// `before` are the messages that were visible before the pass, `late` the late answers at that time. Returns the
+/// number of answers that were checked.
 pub(crate) fn check_late(
     history: &History,
     before: &[Live],
@@ -366,7 +370,7 @@ pub(crate) fn check_late(
     read: &[Message],
 ) -> Result<usize, TestCaseError> {
     let is_made = |live: &&Live| !live.covers.is_empty() && !before.contains(live);
-    // A ledger is written by nobody, and told nothing.
+    // A ledger has no summarizer that could read an answer.
     let made = history.live().iter().filter(is_made).filter(|live| !is_ledger(&live.entry.message));
     let mut told = 0;
     for summary in made {
@@ -408,7 +412,8 @@ pub(crate) fn check(history: &History, store: &Arc<dyn HistoryStore>) -> Result<
     for user in stays.into_iter().flatten() {
         prop_assert!(history.projection().any(|message| message == *user), "a request is lost");
     }
-    // A new summary stands beside no other; two from before meet only where what parted them went later.
+    // A new summary is not next to another one. Two earlier summaries become neighbours only if the messages between
+    // them were hidden later.
     let live = history.index().projection().flatten().map(|position| &history.live()[position as usize]);
     let live: Vec<_> = live.collect();
     for two in live.windows(2).filter(|two| two.iter().all(|one| !one.covers.is_empty())) {
@@ -420,13 +425,13 @@ pub(crate) fn check(history: &History, store: &Arc<dyn HistoryStore>) -> Result<
     Ok(())
 }
 
-/// The revision at which a summary was made: it hid something of what it stands for.
+/// The revision at which a summary was made: the latest one that hid a message for which the summary stands.
 fn made_at(summary: &Live, log: &[Logged]) -> Option<Revision> {
     let stood_for = |logged: &&Logged| summary.covers.iter().any(|range| range.contains(logged.seq));
     log.iter().filter(stood_for).filter_map(|logged| logged.hidden_by).max()
 }
 
-/// Every result has its call before it, once.
+/// Checks that every result has a call of its own before it.
 fn pairs(history: &History) -> Result<(), TestCaseError> {
     let mut open: BTreeMap<String, usize> = BTreeMap::new();
     for part in history.projection().flat_map(|message| message.parts()) {

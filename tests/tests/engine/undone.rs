@@ -1,4 +1,4 @@
-//! A compaction that is undone: what it hid is there again, and is not at once hidden again.
+//! A compaction that is undone: its hidden messages are visible again, and are not hidden again at once.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn settings(store: &Arc<dyn HistoryStore>, window: u64) -> RunSettings {
     RunSettings::new("agent").with_providers(providers).with_compaction(auto)
 }
 
-/// A run with one request. Returns what has happened.
+/// A run with one request. Returns its events.
 fn turn(settings: &RunSettings, session: &mut AgentSession) -> Vec<RunEvent> {
     block_on(async {
         let input = vec![Message::user("And what is next?")];
@@ -39,7 +39,7 @@ fn compacted(events: &[RunEvent]) -> bool {
     events.iter().any(|event| matches!(event, RunEvent::Compacted { .. }))
 }
 
-/// A session that has just been compacted in a run, and what it shows.
+/// A session that has just been compacted in a run.
 fn just_compacted(settings: &RunSettings) -> AgentSession {
     let mut session = AgentSession::with_id("session");
     let turns = (0..100).take_while(|_| !compacted(&turn(settings, &mut session))).count();
@@ -72,7 +72,7 @@ fn what_is_undone_is_not_done_again_at_once() {
     let shows = history(&store);
     assert_eq!(shows.live().len(), visible + hidden);
     check(&shows, &store).unwrap();
-    // As many requests as after failures, and told each time.
+    // Compaction waits for as many requests as after failures, and each run reports the wait.
     let mut rested = 0;
     let again = loop {
         let events = turn(&settings, &mut session);
@@ -90,7 +90,7 @@ fn what_is_undone_is_not_done_again_at_once() {
 #[test]
 fn a_request_that_does_not_fit_does_not_wait() {
     let store: Arc<dyn HistoryStore> = Arc::new(SqliteStore::open_in_memory().unwrap());
-    // What is due is all that fits.
+    // With this window a compaction is due only if the request does not fit.
     let settings = settings(&store, 2_100);
     let mut session = just_compacted(&settings);
     block_on(async {
@@ -114,7 +114,7 @@ fn a_run_goes_on_from_where_a_session_was_taken_back_to() {
     let made = block_on(rewind(&settings, &mut session, Seq(2))).unwrap();
     assert_eq!(shown(&history(&store)).1, all[..2]);
     assert_eq!(session.token_count(), 0, "what was reported is of what was taken back");
-    // As if the call had been dropped when it was done.
+    // The call is repeated, as if it had been dropped after its commit.
     session.record_usage(Some(&Usage::new(700, 0)));
     assert_eq!(block_on(rewind(&settings, &mut session, Seq(2))).unwrap(), made);
     assert_eq!(session.token_count(), 0);

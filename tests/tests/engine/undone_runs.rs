@@ -1,5 +1,5 @@
-//! Compactions that are undone while a run is under way: what they hid is in the next request, in its place; nothing is lost,
-//! nothing is there twice, and what is shown is what is stored.
+//! Compactions that are undone during a run: their hidden messages are in the next request, at their places. No message
+//! is lost, no message is there twice, and the visible messages are the stored ones.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,15 +25,15 @@ use super::support::{Answer, Meanwhile, Scripted, check, history, log, open};
 /// An event of a run.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// A tool is used, and returns so many lines.
+    /// A tool is called, and returns this number of lines.
     Use(u8),
-    /// The oldest call that was left without an answer has it.
+    /// The oldest unanswered call gets its result.
     Late,
-    /// The provider takes no more than so many percent of what was to be sent.
+    /// The provider refuses the request, and accepts at most this percentage of its size.
     Refused(u64),
     /// The latest compaction is read and undone.
     Undo,
-    /// The messages that are not stored are taken back.
+    /// The compactions that are not stored are taken back.
     TakeBack,
 }
 
@@ -81,7 +81,7 @@ fn what_is_undone_in_a_run_is_shown_in_it() {
     });
 }
 
-/// A conversation, and all that was said in it.
+/// A conversation, and all its messages.
 struct Talk {
     store: Arc<dyn HistoryStore>,
     settings: RunSettings,
@@ -194,7 +194,7 @@ impl Talk {
         Ok(())
     }
 
-    /// Undoes the latest, which those that are not stored come behind.
+    /// Undoes the latest stored compaction. If the run has later compactions that are not stored, this is a `Conflict`.
     async fn undoes(&mut self, run: &mut Run<'_>, census: &Census) -> Result<(), TestCaseError> {
         let own = run.context().response().is_some();
         let mut compactions = run.compactions().await.unwrap();
@@ -214,7 +214,7 @@ impl Talk {
         if none { self.shows_all(run, census) } else { Ok(()) }
     }
 
-    /// Nothing is hidden any more: all that was said is there, once.
+    /// Checks that no message is hidden any more: each message is visible once.
     fn shows_all(&self, run: &Run<'_>, census: &Census) -> Result<(), TestCaseError> {
         let shown = run.projection();
         prop_assert_eq!(texts(shown.iter().copied()), texts(&self.said));
@@ -224,7 +224,7 @@ impl Talk {
         Ok(())
     }
 
-    /// Messages that are stored with each call are shown as a fresh process shows them.
+    /// Checks that a run that stores with each call shows the same messages as a fresh process.
     async fn is_as_stored(&self, run: &mut Run<'_>, per_call: bool) -> Result<(), TestCaseError> {
         if !per_call {
             return Ok(());
@@ -248,7 +248,7 @@ fn texts<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Vec<String> {
     texts
 }
 
-/// All that a message says.
+/// The role and the texts of a message.
 fn said(message: &Message) -> String {
     format!("{:?} {:?}", message.role(), message.parts().iter().map(part_text).collect::<Vec<_>>())
 }

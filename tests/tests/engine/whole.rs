@@ -1,5 +1,5 @@
-//! In all histories of a session, and under all operations on it, no message is ever lost, the visible messages are whole, and nothing is
-//! paid for twice.
+//! In all histories of a session, and under all operations on it: no message is ever lost, the visible messages are
+//! whole, and no summary is paid for twice.
 
 use core::sync::atomic::Ordering;
 use core::time::Duration;
@@ -48,7 +48,7 @@ fn spec(text: &str) -> StrategySpec {
     text.parse().unwrap()
 }
 
-/// A pipeline of these stages, if they may stand in this order.
+/// A pipeline of these stages, if a pipeline may have them in this order.
 fn stages(kinds: &[usize]) -> Option<StrategySpec> {
     let said: Vec<_> = kinds.iter().map(|kind| KINDS[*kind]).collect();
     said.join(" | ").parse().ok()
@@ -101,7 +101,8 @@ pub(super) fn summarizing() -> impl Strategy<Value = Which> {
     prop_oneof![Just(Which::Summarize), Just(Which::ClearThenSummarize), Just(Which::EphemeralThenSummarize)]
 }
 
-/// Two or three stages in any order that a pipeline may have: what replaces comes last, and that in most.
+/// Two or three stages in any order that a pipeline may have. A stage that replaces comes last, and most pipelines have
+/// one.
 pub(super) fn any_stages() -> impl Strategy<Value = Which> {
     let in_order = |kinds: &Vec<usize>| stages(kinds).is_some();
     let replaces = |kind: &usize| stages(&[*kind, 0]).is_none();
@@ -154,7 +155,7 @@ fn whatever_happens_the_session_is_whole() {
     cases::check("engine", case(summarizing()), &minimums, is_whole);
 }
 
-/// Checks any stages one after another; each pair of neighbours comes often.
+/// The session is whole with any stages in a row. Each legal pair of neighbours occurs.
 #[test]
 fn whatever_stages_there_are_the_session_is_whole() {
     let name = |first: &str, second: &str| -> &'static str { format!("{first} | {second}").leak() };
@@ -206,7 +207,8 @@ fn is_whole(case: Case, census: &Census) -> Result<(), TestCaseError> {
             Err(error) => {
                 census.count("failed", true);
                 prop_assert!(!case.falls_back || error.kind() == SessionErrorKind::Conflict, "{error}");
-                // Nothing but what others have done: after a conflict that is loaded, and is one commit for each call.
+                // After an error, only changes of other writers are visible: they are loaded after a conflict, with at
+                // most one commit for each call.
                 let (now, stored) = (shown(&history), shown(&support::history(&store)));
                 prop_assert!(now == before || conflict && now == stored);
                 prop_assert!(now.0 - before.0 <= calls as u64);
@@ -215,14 +217,14 @@ fn is_whole(case: Case, census: &Census) -> Result<(), TestCaseError> {
         if disturbed {
             block_on(history.reload()).unwrap();
         }
-        // One call, and another one only where what is summarized may have been changed meanwhile.
+        // One call, and a second one only if the summarized messages may have changed meanwhile.
         prop_assert!(
             calls <= 1 + usize::from(conflict),
             "{calls} calls in round {round}, {answer:?} {meanwhile:?} {outcome:?}"
         );
         check(&history, &store)?;
         let mut told = core::mem::take(&mut *summarizer.shown.lock().unwrap());
-        // Some say the same, word for word; and whoever does something meanwhile is told for its own summary.
+        // Some messages have the same text, and another writer is shown the answer for its own summary.
         let log = support::log(&store);
         let is_told_twice = |(_, answer): &(Seq, Message)| {
             let alike = log.iter().filter(|logged| logged.entry.message == *answer).count();
@@ -233,19 +235,20 @@ fn is_whole(case: Case, census: &Census) -> Result<(), TestCaseError> {
             "a late answer was told twice"
         );
         read.append(&mut told);
-        // What no summarizer was asked for is told in a digest, which is made of all that it stands for.
+        // Without a call of the summarizer the summary is a digest, which is made from all messages that it stands for.
         if calls == 0 && matches!(outcome, Ok(CompactionOutcome::Compacted(_))) {
             let told = support::covered(&history, &store);
             census.count("digest", !told.is_empty());
             read.extend(told);
         }
         check_covered(&history, &store, &read)?;
-        // Where there is another rule, the next pass may be its; and a summarizer is asked for one summary in a pass.
+        // With a fallback the next pass may use the fallback. With a summarizer the next pass may ask for another
+        // summary, because a pass asks for one only.
         if matches!(outcome, Ok(CompactionOutcome::Compacted(_))) && calls == 0 && !case.falls_back {
             census.count("again, goal missed", budget.goal() < Some(history.index().tokens()));
             changes_nothing(&mut history, &engine, budget, census)?;
         }
-        // Others compact without the engine meanwhile, and a digest is looked at below.
+        // Only if the summarizer wrote the summary, and no other writer summarizes meanwhile.
         if calls > 0 && answer.is_good() && *meanwhile != Meanwhile::Summarize {
             let told = support::check_late(&history, &live, &late, &read)?;
             census.count("told of a late answer", told > 0);
@@ -254,7 +257,7 @@ fn is_whole(case: Case, census: &Census) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// A digest stood for it, which nobody had read; the next summary was made without it.
+/// A late answer that only a digest stood for is read for the next summary. Once the next summary was made without it.
 #[test]
 fn an_answer_of_a_later_turn_is_read_behind_a_digest() {
     let quiet = || vec![Said::User(0), Said::User(0), Said::Assistant(0, 0)];
@@ -273,7 +276,7 @@ fn an_answer_of_a_later_turn_is_read_behind_a_digest() {
     }
 }
 
-/// Right after a pass the same pass has nothing to do.
+/// Checks that the same pass has nothing to do directly after a pass.
 fn changes_nothing(
     history: &mut History,
     engine: &Engine,
@@ -288,7 +291,8 @@ fn changes_nothing(
     Ok(())
 }
 
-/// Somebody else has put a summary before an older one, and what parts the two is dropped by a plan made before.
+/// Another writer has put a summary before an older one. A plan that was made earlier drops the messages between the
+/// two.
 #[test]
 fn summaries_from_before_meet_when_what_parted_them_goes() {
     use Said::{Assistant, Context, Result, User};

@@ -1,4 +1,4 @@
-//! Anthropic.
+//! Compaction by Anthropic.
 
 pub(crate) mod client;
 pub(crate) mod faults;
@@ -9,10 +9,10 @@ use epitome::compactors::managed::anthropic::AnthropicCompaction;
 
 use crate::managed::support::server;
 
-/// The key that the server takes.
+/// The API key that the server accepts.
 const KEY: &str = "sk-test-4711";
 
-/// A model that binds thinking to what stood before it.
+/// A model that binds thinking to the messages before it.
 pub(crate) const MODEL: &str = "claude-opus-5-5";
 
 /// Base URL of the server for Messages.

@@ -1,5 +1,5 @@
-//! Compactions of a service that are begun before they are due, and put in place when they have come: the old history or the new one,
-//! and whole, whatever happens meanwhile.
+//! Compactions by a service that begin before they are due, and are committed when their result is there. At any time
+//! the history is the old one or the new one, and whole.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
@@ -40,7 +40,7 @@ impl Tasks {
         managed.in_background(move |task| tasks.lock().unwrap().push(tokio::spawn(task)))
     }
 
-    /// Waits until all of it is over.
+    /// Waits until all tasks have ended, and fails after the deadline.
     async fn end_within(&self, deadline: Duration) {
         let tasks = core::mem::take(&mut *self.0.lock().unwrap());
         assert!(!tasks.is_empty());
@@ -67,7 +67,7 @@ fn two_hundred_turns(chat: &(impl ChatClient + Clone + 'static), model: &str, ma
     assert_eq!(talk.discarded, []);
 }
 
-/// Checks that early work is committed before it is due: else some request would have more than `bytes`.
+/// Checks that early work is committed before it is due: otherwise some request would have more than `bytes`.
 fn stay_small(sent: &[Value], bytes: usize) {
     let longest = sent.iter().map(|body| body.to_string().len()).max().unwrap();
     assert!(longest < bytes, "{longest} bytes");
@@ -78,7 +78,7 @@ fn in_runs_at_anthropic() {
     let chat = anthropic::sessions::Chat::new();
     two_hundred_turns(&chat, anthropic::MODEL, anthropic::sessions::managed());
     let sent = chat.sent.lock().unwrap();
-    // 9,362 bytes, and 22,410 where it waits.
+    // The longest request has 9,362 bytes, and 22,410 if the compaction waits.
     stay_small(&sent, 15_000);
     let first = |body: &&Value| body["messages"][0]["content"][0]["type"] == "compaction";
     assert!(sent.iter().filter(first).count() > 300, "it stands there as soon as it has come");
@@ -90,13 +90,13 @@ fn in_runs_at_openai() {
         let chat = openai::sessions::Chat::new("openai");
         two_hundred_turns(&chat, "m", managed(service));
         let sent = chat.sent.lock().unwrap();
-        // 29,131 bytes, and 80,043 where it waits.
+        // The longest request has 29,131 bytes, and 80,043 if the compaction waits.
         stay_small(&sent, 50_000);
         check_replay(&sent, true);
     }
 }
 
-/// A history that something is begun for.
+/// A history with early work.
 struct Session {
     history: History,
     store: Arc<dyn HistoryStore>,
@@ -122,7 +122,7 @@ impl Session {
         (began, cx.discarded())
     }
 
-    /// Begins as [`Session::begin`] does, at a point where nothing is due soon.
+    /// Like [`Session::begin`], at a point where no compaction is due soon: only a result that is ready is used.
     fn take_up(&mut self, managed: &Managed) -> (Began, Option<Discarded>) {
         let mut cx = self.cx(Pass::Proactive).for_what_has_come();
         let began = managed.begin(&mut cx);
@@ -138,7 +138,7 @@ impl Session {
         (outcome, cx.discarded())
     }
 
-    /// Goes on until it has come, or failed.
+    /// Waits until the early work has a result or has failed, for at most 400 sleeps of 5 ms.
     async fn goes_on(&mut self, managed: &Managed) {
         for _ in 0..400 {
             if managed.has_come(&self.begun) {
@@ -162,7 +162,7 @@ fn more() -> Vec<Message> {
     vec![Message::user("And this: FACT-99?"), Message::assistant("That too.")]
 }
 
-/// Exactly what was sent is replaced, and what was said meanwhile stands behind it.
+/// The result replaces exactly the messages that were sent. Messages that were appended meanwhile stay behind it.
 #[test]
 fn what_has_come_takes_the_place_of_what_was_sent() {
     for service in [ahead(managed(openai::service("openai"))), ahead(managed(anthropic::service()))] {
@@ -191,7 +191,7 @@ fn what_has_come_takes_the_place_of_what_was_sent() {
 
 #[test]
 fn what_fails_is_discarded_and_the_history_is_as_it_was() {
-    // What happens, and whether the next request is answered.
+    // The faults of each case, one a request.
     let faults = ["503,503,503", "401", "context", "none", "garbage", "disconnect,disconnect,disconnect"];
     block_on(join_all(faults.map(|faults| async move {
         let tasks = Tasks::default();
@@ -200,10 +200,10 @@ fn what_fails_is_discarded_and_the_history_is_as_it_was() {
         let before = session.shown().await;
         assert_eq!(session.begin(&managed).0, Began::Now);
         tasks.end_within(Duration::from_secs(20)).await;
-        // Until it is due nothing is said of it, and it is not tried again.
+        // Until the compaction is due, the failure is not reported, and the work is not tried again.
         assert_eq!(session.begin(&managed), (Began::Earlier, None), "{faults}");
         assert_eq!(session.shown().await, before, "{faults}");
-        // The service is well again by now: what is due is compacted as ever.
+        // The service works again: a due compaction is made as usual.
         let (outcome, discarded) = session.compact(&managed).await;
         assert_eq!(discarded, Some(Discarded::Failed), "{faults}");
         assert!(matches!(outcome, Ok(CompactionOutcome::Compacted(_))), "{faults}: {outcome:?}");
@@ -244,7 +244,7 @@ fn what_is_not_well_again_leaves_the_history_to_the_fallback_or_as_it_was() {
 fn what_was_changed_meanwhile_is_discarded() {
     block_on(async {
         let managed = ahead(managed(openai::service("openai")));
-        // Another model: what is bound to one is not for another.
+        // Another model: a result that is bound to one model is not used for another.
         let mut session = Session::new(Arc::new(MemoryStore::new())).await;
         let before = session.shown().await;
         assert_eq!(session.begin(&managed).0, Began::Now);
@@ -252,14 +252,14 @@ fn what_was_changed_meanwhile_is_discarded() {
         session.model = "another";
         assert_eq!(session.begin(&managed), (Began::Now, Some(Discarded::ModelChanged)));
         assert_eq!(session.shown().await, before);
-        // Another compaction: what was sent is not what stands there.
+        // Another compaction: the messages that were sent are no longer the visible ones.
         let mut session = Session::new(Arc::new(MemoryStore::new())).await;
         assert_eq!(session.begin(&managed).0, Began::Now);
         session.goes_on(&managed).await;
         let other = Engine::new(Truncation::new());
         assert!(matches!(compact(&mut session.history, &other).await.0, Ok(CompactionOutcome::Compacted(_))));
         let between = session.shown().await;
-        // It is looked at because it has come: far below what is due nothing is begun in its place.
+        // The result is checked because it has come. Far below the trigger no new work begins in its place.
         assert_eq!(session.take_up(&managed), (Began::Nothing, Some(Discarded::PrefixEdited)));
         assert!(!session.begun.is_under_way());
         assert_eq!(session.begin(&managed), (Began::Now, None));
@@ -300,11 +300,11 @@ fn a_store_that_fails_shows_the_old_history_or_the_new_one() {
                 session.history = open(&store).await;
                 let (again, discarded) = session.compact(&managed).await;
                 if fate == Fate::Lost {
-                    // What has come is still there.
+                    // The result is still there.
                     assert!(matches!(again, Ok(CompactionOutcome::Compacted(_))), "{again:?}");
                     assert_eq!(discarded, None);
                 } else {
-                    // It is in place, and is put there once.
+                    // The result was committed, and is not committed again.
                     assert_eq!(discarded, Some(Discarded::PrefixEdited), "{fate:?}: {again:?}");
                 }
                 assert!(!session.begun.is_under_way(), "{fate:?}");
@@ -315,7 +315,7 @@ fn a_store_that_fails_shows_the_old_history_or_the_new_one() {
     });
 }
 
-/// Nobody waits for what is due and has not come, as long as the request fits; who gives up what was begun has changed nothing.
+/// While the request fits, no pass waits for early work without a result. Early work that is given up changes nothing.
 #[test]
 fn what_has_not_come_is_not_waited_for() {
     block_on(async {

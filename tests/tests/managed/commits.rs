@@ -1,4 +1,4 @@
-//! A store that fails where a compaction is committed: what it shows then is the old history, or the new one, and whole.
+//! A store that fails at the commit of a compaction: it then shows the old history or the new one, and whole.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;

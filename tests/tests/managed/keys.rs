@@ -1,4 +1,4 @@
-//! The key of a service that compacts: no error has it, and it goes to another machine only with encryption.
+//! The API key of a compaction service: no error contains it, and it is sent to another machine only with encryption.
 
 use epitome::compactors::managed::anthropic::AnthropicCompaction;
 use epitome::compactors::managed::openai::OpenAiCompaction;
@@ -19,7 +19,7 @@ fn a_wrong_key_is_not_told() {
             let said = format!("{}{service:?}{service:#?}", all_of(&error));
             assert!(!said.contains("1234"), "{said}");
         }
-        // Nobody listens there, and the URL holds a secret too.
+        // No server listens at this address, and the URL contains a secret too.
         let service =
             OpenAiCompaction::new(KEY.into()).unwrap().with_base_url("http://127.0.0.1:9/token-1234/v1");
         let error = service.compact(&ServiceRequest::new(&[&Message::user("Hi")])).await.unwrap_err();
@@ -49,7 +49,7 @@ fn it_goes_to_another_machine_only_with_encryption() {
                 assert!(said.contains(why) && !said.contains(KEY) && !said.contains("SECRET"), "{said}");
             }
         }
-        // Where it may go, nobody is.
+        // With plain HTTP allowed, the request is sent, and there is no server.
         let (openai, anthropic) = (openai("http://gateway.invalid"), anthropic("http://gateway.invalid"));
         for service in [&openai.with_plain_http() as &dyn CompactionService, &anthropic.with_plain_http()] {
             let error = service.compact(&request).await.unwrap_err();

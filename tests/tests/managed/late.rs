@@ -1,4 +1,4 @@
-//! An answer that comes when its call is part of a compaction already: the next compaction is made with it.
+//! A late answer to a call that is already compacted: the next compaction includes it.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use epitome::message::{Message, Part, ToolCall};
 use crate::managed::support::{append, block_on, compact, managed, shown, ten_turns};
 use crate::managed::{anthropic, openai};
 
-/// A service, and what it was asked to replace.
+/// A service that records the messages that it has to replace.
 #[derive(Debug)]
 struct Heard<S> {
     service: S,
@@ -45,7 +45,7 @@ fn answer() -> Message {
     Message::tool("colleague", "FACT-77: it was closed in May.")
 }
 
-/// Six more turns, with nothing in them that anybody has to know.
+/// Appends six turns without facts.
 async fn goes_on(history: &mut History) {
     for turn in 0..6 {
         append(
@@ -56,7 +56,7 @@ async fn goes_on(history: &mut History) {
     }
 }
 
-/// Messages that a service was to replace in each of three compactions, and the visible messages then.
+/// The messages that a service had to replace in each of three compactions, and the visible messages after them.
 async fn asked(service: impl CompactionService + 'static) -> (Vec<Vec<Message>>, Vec<Message>) {
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
     let replaced = Arc::new(Mutex::new(Vec::new()));
@@ -76,7 +76,7 @@ async fn asked(service: impl CompactionService + 'static) -> (Vec<Vec<Message>>,
     (replaced, shown(&history, &store).await)
 }
 
-/// Checks that the answer stands once, with its call, behind the part that an earlier compaction left.
+/// Checks that the answer is sent once, with its call, directly after the part of the earlier compaction.
 fn is_told_once(replaced: &[Vec<Message>]) {
     let tells = |messages: &Vec<Message>| messages.iter().filter(|message| **message == answer()).count();
     assert_eq!(replaced.iter().map(tells).collect::<Vec<_>>(), [0, 1, 0]);

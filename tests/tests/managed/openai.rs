@@ -1,4 +1,4 @@
-//! OpenAI, and those who speak Responses.
+//! Compaction by OpenAI, and by other vendors of the Responses API.
 
 mod faults;
 mod kept;
@@ -9,7 +9,7 @@ use epitome::compactors::managed::openai::{OpenAiCompaction, ResponsesVendor};
 
 use crate::managed::support::server;
 
-/// The key that the server takes.
+/// The API key that the server accepts.
 pub(crate) const KEY: &str = "sk-test-4711";
 
 /// The service of a vendor on the server.

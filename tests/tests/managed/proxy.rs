@@ -1,5 +1,5 @@
-//! Proxies that the environment names are used. The environment is a process's own, so that this is seen in one that is
-//! started for it.
+//! The proxies of the environment variables are used. Environment variables belong to a process, so the test starts a
+//! process of its own.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use epitome::message::Message;
 
 use crate::managed::support::block_on;
 
-/// Answers as a proxy does, which is asked for whole URLs, and gives what it was asked for.
+/// A proxy with these answers. Returns its address, and a thread that returns the requested URLs.
 fn proxy(answers: &[&str]) -> (String, std::thread::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = format!("http://{}", listener.local_addr().unwrap());

@@ -1,7 +1,7 @@
-//! Conversations of real agents, of 200 turns, through each way to compact: every request is one that the service takes, and
-//! what was said is known to the end.
+//! Conversations of real agents, of 200 turns, through each way to compact: the service accepts every request, and all
+//! facts are known to the end.
 //!
-//! They are those of `../shared/data` where that folder is there, and of this repository's examples.
+//! The conversations are those of `../shared/data`, if that folder exists, and the examples of this repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,13 +28,14 @@ use crate::managed::{anthropic, openai};
 /// A model that binds no thinking.
 const UNBOUND: &str = "claude-opus-4-8";
 
-/// Maximum size of a turn: in tokens of the fakes, where compactions are seen often and requests stay small.
+/// Maximum size of a turn, in bytes, which are the tokens of the fake services. With small turns compactions are
+/// frequent and requests stay small.
 const TURN_BYTES_MAX: usize = 3_000;
 
 /// Messages of a turn.
 type Turn = Vec<Message>;
 
-/// 200 turns, each with a fact of its own in what the user says.
+/// 200 turns, each with a fact of its own in the user message.
 fn two_hundred_turns() -> &'static [Turn] {
     static TURNS: LazyLock<Vec<Turn>> = LazyLock::new(talk);
     &TURNS
@@ -44,7 +45,7 @@ fn talk() -> Vec<Turn> {
     let mut recorded: Vec<Turn> = files().iter().flat_map(|file| turns(file)).collect();
     assert!(recorded.len() >= 8, "{} turns", recorded.len());
     println!("{} recorded turns", recorded.len());
-    // Few are repeated, and many are spread.
+    // Few recorded turns are repeated, and of many turns every nth is taken.
     let step = (recorded.len() / 200).max(1);
     recorded = recorded.into_iter().step_by(step).collect();
     let all = recorded.iter().cycle().take(200).enumerate();
@@ -156,7 +157,8 @@ fn with_ids(message: &Message, turn: usize) -> Message {
     message.clone().with_parts(parts.collect())
 }
 
-/// The talk stored, and compacted by a service whenever it has more than so many tokens; the last answer.
+/// Stores the conversation, and compacts it whenever it has more than this number of tokens. Returns the last answer,
+/// and the number of compactions.
 async fn stored(
     tokens: u64,
     compactor: &dyn Compactor,
@@ -320,7 +322,7 @@ fn anthropic_in_the_background() {
             talk.ask(&[ON_DEMAND_BETA]).await;
             talk.answer(turn);
             if let Some((ticket, block)) = under_way.take() {
-                // It comes a turn after it was asked for.
+                // The summary arrives one turn after its request.
                 swap.arrive(ticket, block).unwrap();
             } else if at % 20 == 19 {
                 let request = talk.body.to_string();
@@ -342,7 +344,7 @@ fn anthropic_in_the_background() {
 impl Growing {
     /// Adds the messages of the model and its tools in a turn.
     fn answer(&mut self, turn: &Turn) {
-        // Converted alone it would be told that somebody has to speak first.
+        // The whole turn is converted, because a conversation must begin with a user message.
         let written = convert(turn, Format::Anthropic).unwrap().text;
         let written: Value = serde_json::from_str(&written).unwrap();
         let said = written["messages"].as_array().unwrap().iter().skip(1).cloned();

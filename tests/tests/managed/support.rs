@@ -1,4 +1,4 @@
-//! The server, and sessions that are stored.
+//! The server, and stored sessions.
 
 use core::error::Error;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -70,7 +70,7 @@ pub(crate) async fn ten_turns(store: &Arc<dyn HistoryStore>) -> History {
     history
 }
 
-/// The name of a series of requests that something happens to, for the server.
+/// A new name for a series of requests, by which the server counts their faults.
 pub(crate) fn case() -> String {
     static CASES: AtomicUsize = AtomicUsize::new(0);
     format!("{}-{}", std::process::id(), CASES.fetch_add(1, Ordering::Relaxed))
@@ -91,7 +91,7 @@ pub(crate) async fn compact(
     (outcome, cx.costs().told())
 }
 
-/// Visible messages, which a fresh process shows as well.
+/// The visible messages. Checks that a fresh process shows the same messages.
 pub(crate) async fn shown(history: &History, store: &Arc<dyn HistoryStore>) -> Vec<Message> {
     let shown: Vec<Message> = history.projection().cloned().collect();
     let fresh: Vec<Message> = open(store).await.projection().cloned().collect();

@@ -7,8 +7,8 @@ use epitome::compactors::{DigestSummarizer, Managed};
 use crate::managed::talk::{Talk, auto};
 use crate::managed::{anthropic, openai};
 
-/// A sealed part of one provider is never sent to the other; its text is. Facts that it was sent before are known to the end, where the
-/// provider has written a text itself.
+/// A sealed part of one provider is never sent to the other, but its text is. Earlier facts are known to the end if the
+/// provider has written the text itself.
 #[test]
 fn from_anthropic_to_openai_and_back() {
     let mut talk = Talk::new(anthropic::MODEL);
@@ -60,11 +60,11 @@ const LEGS: [Leg; 4] = [
     ("anthropic", "claude-haiku-4-6"),
 ];
 
-/// From each model to each other, of the same provider and of the other: what is sealed for one is never sent to another, and
-/// its text is.
+/// A session changes from each model to each other, of the same provider and of another. A part that is sealed for one
+/// model is never sent to another, but its text is.
 #[test]
 fn from_each_model_to_each_other() {
-    // Each of the twelve once, and back at the first.
+    // Each of the twelve changes once, and back to the first model.
     let way = [0, 1, 2, 3, 0, 2, 0, 3, 2, 1, 3, 1, 0];
     let mut seen: Vec<(usize, usize)> = way.windows(2).map(|pair| (pair[0], pair[1])).collect();
     seen.sort_unstable();

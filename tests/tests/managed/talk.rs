@@ -1,4 +1,4 @@
-//! A talk with a tool that tells a fact with each call, and is compacted.
+//! A conversation that is compacted, with a tool that returns a new fact at each call.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::managed::support::block_on;
 
-/// The talk, which goes on with any client and compactor.
+/// A conversation that goes on with any client and compactor.
 pub(crate) struct Talk {
     settings: RunSettings,
     model: String,
@@ -104,12 +104,12 @@ impl Talk {
         last
     }
 
-    /// Has the user say this too, in the next turn.
+    /// Adds this message to the user's input of the next turn.
     pub(crate) fn hears(&mut self, message: Message) {
         self.next.push(message);
     }
 
-    /// Stores at other times.
+    /// Sets the times at which messages are stored.
     pub(crate) fn storing(mut self, persistence: Persistence) -> Self {
         self.settings = self.settings.with_persistence(persistence);
         self
@@ -120,7 +120,7 @@ impl Talk {
         self.model = model.into();
     }
 
-    /// Number of facts that were told.
+    /// Number of facts that the tool has returned.
     pub(crate) fn facts(&self) -> usize {
         self.facts.load(Ordering::Relaxed)
     }
@@ -141,7 +141,7 @@ pub(crate) fn text(message: &Message) -> String {
     texts.collect()
 }
 
-/// Compacts before a call that would be larger than so many tokens.
+/// Compacts before a model call that would be larger than this number of tokens.
 pub(crate) fn auto(compactor: impl Compactor + 'static, tokens: u64) -> AutoCompaction {
     AutoCompaction::new(compactor)
         .with_trigger(Trigger::tokens(tokens))

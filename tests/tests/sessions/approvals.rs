@@ -1,4 +1,4 @@
-//! Calls that a person must allow: which of them an agent runs.
+//! Tool calls that a person must allow: an agent runs only those that are allowed.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use futures::executor::block_on;
 use crate::sessions::runs::settings;
 use crate::sessions::support::{Scripted, log, texts};
 
-/// What is known of the approval of a call before the second run.
+/// State of the approval of a call before the second run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Said {
     NotRequested,
@@ -32,7 +32,8 @@ fn answers(call: &str, approved: bool) -> Message {
     Message::new(Role::User, vec![Part::ApprovalResponse(ApprovalAnswer::new(approval(call), approved))])
 }
 
-/// An agent whose model makes these calls and then is done, and the calls that its tool runner is asked for.
+/// An agent with a model that makes these calls and then ends. Also returns the calls that the tool runner gets, and
+/// the client.
 fn agent(store: &Arc<MemoryStore>, first: Vec<Part>) -> (Agent, Arc<Mutex<Vec<String>>>, Scripted) {
     let ran = Arc::new(Mutex::new(Vec::new()));
     let client = Scripted::new(move |asked, _| {
@@ -49,8 +50,8 @@ fn agent(store: &Arc<MemoryStore>, first: Vec<Part>) -> (Agent, Arc<Mutex<Vec<St
     (agent, ran, client)
 }
 
-/// Two calls in one answer, with every pair of states: the runner is asked for those that nobody has to allow, or that a person allows,
-/// and for none as long as one waits.
+/// An agent runs the calls that need no approval or that a person has allowed, and runs no call while another call of
+/// the answer waits. The test has two calls in one answer, with every pair of states.
 #[test]
 fn a_call_runs_if_nobody_must_allow_it_or_a_person_does() {
     for first in SAID {
@@ -82,7 +83,7 @@ fn a_call_runs_if_nobody_must_allow_it_or_a_person_does() {
                 let Err(RunError::PendingCalls(calls)) = outcome else { panic!("{said:?}: {outcome:?}") };
                 assert!(calls.iter().cloned().eq(open), "{said:?}");
                 assert!(ran.lock().unwrap().is_empty() && client.sent.lock().unwrap().len() == 1, "{said:?}");
-                // What a person has said is stored, so that the rest of the answers is enough.
+                // The answers of the person are stored, so that only the missing answers are necessary.
                 for (id, said) in said {
                     if said == Said::Requested {
                         let _ = block_on(agent.run(&mut session, answers(id, true), &options));
@@ -125,7 +126,8 @@ fn a_model_cannot_allow_its_own_call() {
     assert!(ran.lock().unwrap().is_empty());
 }
 
-/// Where calls of an earlier run are reported, one that was allowed just now runs, and one that was allowed before a crash does not.
+/// If open calls of an earlier run are reported, a call that is allowed now runs, and a call that was allowed before a
+/// crash does not run.
 #[test]
 fn an_allowed_call_runs_once_where_open_calls_are_reported() {
     let store = Arc::new(MemoryStore::new());
@@ -166,8 +168,8 @@ fn an_allowed_call_runs_once_where_open_calls_are_reported() {
     }
 }
 
-/// The process ends while the tool of a call runs that was allowed just now: the call is not made a second time, also if the caller sends the
-/// approval again.
+/// The process ends while the tool of an allowed call runs: the call does not run a second time, even if the caller
+/// sends the approval again.
 #[test]
 fn an_allowed_call_whose_process_ends_is_reported() {
     for persistence in [Persistence::PerRun, Persistence::PerModelCall] {
@@ -209,7 +211,7 @@ fn an_allowed_call_whose_process_ends_is_reported() {
     }
 }
 
-/// A stream ends behind a call. Whether a request for an approval was to follow is not known.
+/// A stream ends after a call: the call does not run, because a request for its approval might have followed.
 #[test]
 fn a_call_of_an_answer_that_was_cut_off_does_not_run() {
     let store = Arc::new(MemoryStore::new());
@@ -230,7 +232,7 @@ fn a_call_of_an_answer_that_was_cut_off_does_not_run() {
     assert!(ran.lock().unwrap().is_empty());
 }
 
-/// Calls of the run's own tools too.
+/// The approval of a person is also necessary for calls of the run's own tools.
 #[test]
 fn a_run_does_not_answer_its_own_tools_before_a_person_allows_it() {
     let store = Arc::new(MemoryStore::new());
@@ -257,7 +259,7 @@ fn a_run_does_not_answer_its_own_tools_before_a_person_allows_it() {
     });
 }
 
-/// Ids that are there twice: the strictest of what they can mean holds.
+/// If an id occurs twice, the strictest meaning holds.
 #[test]
 fn ids_that_are_there_twice_allow_nothing() {
     let call = |id: &str, name: &str| Part::ToolCall(ToolCall::new(id, name, "{}"));
@@ -267,9 +269,9 @@ fn ids_that_are_there_twice_allow_nothing() {
         Message::new(Role::User, vec![Part::ApprovalResponse(answer)])
     };
     let cases = [
-        // Two calls of one id, of which a person must allow one.
+        // Two calls with one id: a person must allow one of them.
         (vec![vec![call("c1", "rm"), request("a1", "c1")], vec![call("c1", "ls")]], Vec::new(), vec!["c1"]),
-        // The request stands before its call.
+        // The request is before its call.
         (vec![vec![request("a1", "c1")], vec![call("c1", "rm")]], Vec::new(), vec!["c1"]),
         // One id for two requests: the answer names the call.
         (

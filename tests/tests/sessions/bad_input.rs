@@ -1,4 +1,4 @@
-//! Providers, clients and state that are not what they should be, as a run meets them.
+//! Runs with providers, clients and stores that fail, and with invalid or large state.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -21,12 +21,12 @@ use serde_json::json;
 
 use crate::sessions::support::{Scripted, Truncating, call, log, shown, texts};
 
-/// Trouble of the first call.
+/// Failure of the first call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
     Error,
     Panic,
-    /// Not in the future, but before there is one: the trait is implemented by hand.
+    /// A panic before the future exists: the trait is implemented by hand.
     EarlyPanic,
 }
 
@@ -57,7 +57,7 @@ impl Broken {
     }
 }
 
-// As `async_trait` writes it.
+// The signatures are those of `async_trait`.
 impl ContextProvider for Broken {
     fn source_id(&self) -> &str {
         "broken"
@@ -133,7 +133,7 @@ fn a_provider_that_fails_after_a_run_is_told_and_all_is_stored_once() {
     }
 }
 
-/// The caller of an agent has the answer, and the failure beside it.
+/// If a provider fails after the answer, the caller of an agent gets the answer together with the failure.
 #[test]
 fn a_provider_that_fails_after_the_answer_does_not_take_it_away() {
     for trouble in TROUBLES {
@@ -154,7 +154,8 @@ fn a_provider_that_fails_after_the_answer_does_not_take_it_away() {
     }
 }
 
-/// A compaction of a run was paid for: it is committed with the messages that the run stores, whichever provider fails behind it.
+/// A compaction of a run is committed with the messages of the run, even if a provider fails later: the compaction was
+/// paid for.
 #[test]
 fn a_provider_that_fails_after_the_answer_does_not_undo_a_compaction() {
     let store = Arc::new(MemoryStore::new());
@@ -176,7 +177,7 @@ fn a_provider_that_fails_after_the_answer_does_not_undo_a_compaction() {
     assert!(shown(&*store, "s").len() < 20, "{:?}", shown(&*store, "s"));
 }
 
-/// Fails at its nth append.
+/// Fails at the append with the number `at`, counted from 0.
 #[derive(Debug, Default)]
 struct FailsOnce {
     at: usize,
@@ -233,7 +234,7 @@ fn a_store_that_fails_once_between_calls_loses_nothing() {
     }
 }
 
-/// The network and the store fail together: the caller has what was said, and both reasons.
+/// If the model and the store fail together, the caller gets the messages so far, and both errors.
 #[test]
 fn a_model_and_a_store_that_fail_together_are_both_told() {
     for streams in [false, true] {
@@ -255,13 +256,13 @@ fn a_model_and_a_store_that_fail_together_are_both_told() {
         let RunError::EndFailed { outcome, cause: Some(cause), .. } = &error else { panic!("{error}") };
         assert!(matches!(**cause, RunError::Model(_)) && outcome.response.messages.len() == 2, "{error}");
         assert!(error.to_string().starts_with("the call of the model failed; then "), "{error}");
-        // The store is there again when it is tried once more.
+        // The store works again at the second attempt.
         let said = ["user: Pay.", "assistant: call c1", "tool: result c1: paid"];
         assert_eq!(texts(&log(&store.store, "s")), said);
     }
 }
 
-/// Panics before there is a future.
+/// A client that panics before its future exists.
 struct Panicking;
 
 impl ChatClient for Panicking {

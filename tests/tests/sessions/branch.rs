@@ -1,4 +1,4 @@
-//! Sessions that begin as another one.
+//! Branches: sessions that begin with the messages of another session.
 
 use std::sync::Arc;
 
@@ -22,7 +22,8 @@ fn talk(agent: &Agent, session: &mut AgentSession, turns: usize) {
     }
 }
 
-/// The session is kept in a store, and in the session itself.
+/// A branch begins with the turns before the given message, and both sessions go on independently. The history is kept
+/// in a store, or in the session itself.
 #[test]
 fn a_branch_begins_with_the_turns_before_and_both_go_on_for_themselves() {
     for in_session in [false, true] {
@@ -43,7 +44,7 @@ fn a_branch_begins_with_the_turns_before_and_both_go_on_for_themselves() {
             client.last()
         };
 
-        // Behind the compaction it goes along, before it all is shown again.
+        // A branch after the compaction has the compaction too. A branch before it shows all messages.
         let mut late = block_on(branch(agent.settings(), &mut session, Seq(22))).unwrap();
         let mut early = block_on(branch(agent.settings(), &mut session, Seq(6))).unwrap();
         assert_ne!(late.session_id(), session.session_id());

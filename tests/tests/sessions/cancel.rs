@@ -93,10 +93,10 @@ fn agent(
 }
 
 fn assert_usable(store: &Arc<StoreWith<Pauses>>, agent: &Agent, mut session: AgentSession, at: usize) {
-    // Written and loaded.
+    // The session can be written and loaded.
     let dict = session.to_dict().unwrap_or_else(|error| panic!("after {at} polls: {error}"));
     session = AgentSession::from_dict(dict).unwrap();
-    // What the next request holds is legal, whatever was left.
+    // The next request is legal, wherever the run was dropped.
     block_on(async {
         let input = vec![Message::user("Go on.")];
         let mut run =
@@ -149,7 +149,7 @@ fn dropped_everywhere(
             false => drive(agent.run(&mut session, "Read it.", &options), polls).is_some(),
         };
         if !in_session && persistence == Persistence::PerRun && !streaming {
-            // A repetition under its name stores what was said once.
+            // A repetition with the same run token stores the messages once.
             match block_on(agent.run(&mut session, "Read it.", &options)) {
                 Ok(_) | Err(RunError::AlreadyStored { .. }) => {}
                 Err(error) => panic!("after {polls} polls: {error}"),
@@ -198,7 +198,8 @@ fn a_run_over_the_session_itself_can_be_dropped_anywhere() {
     }
 }
 
-/// A run is begun, and dropped while it stores what the run before it has left. The next one finds that all the same.
+/// A run is dropped while it stores the messages that an earlier dropped run has left: the next run still has these
+/// messages.
 #[test]
 fn what_a_dropped_run_has_left_outlives_a_second_dropped_run() {
     let mut points = 0;

@@ -1,4 +1,4 @@
-//! Parts that are shortened before a call of the model, in a run that stores what it says later or never.
+//! Parts that are shortened before a model call, in a run that stores its messages later or never.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ async fn round(run: &mut Run<'_>, id: &str) {
     run.answer(vec![Message::tool(id, LINE.repeat(8))]).unwrap();
 }
 
-/// Rounds of a tool and an answer. Returns what was sent at last, and the answer.
+/// A number of tool calls, and an answer. Returns the texts of the last request and of the answer.
 async fn work(run: &mut Run<'_>, name: &str, rounds: usize) -> Vec<String> {
     for at in 0..rounds {
         round(run, &format!("{name}{at}")).await;
@@ -111,7 +111,7 @@ fn before_each_call_a_fresh_process_would_send_the_same() {
                 assert_eq!(cleared(&sent), at);
                 assert_eq!(shown(&*store, "s"), sent[1..]);
             }
-            // It crashes: nobody finishes it.
+            // The process crashes: the run is never finished.
         });
         let mut fresh = AgentSession::with_id("s");
         let settings = settings_over(&store).with_instructions("You help.");
@@ -261,7 +261,7 @@ fn a_part_that_is_shortened_twice_in_a_run_is_stored_as_it_was_sent_last() {
                 begin_with(&settings, &mut session, &RunOptions::default().with_compaction(clamp)).await;
             work(&mut run, "a", 4).await;
             run.finish().await.unwrap();
-            // What stands in place of the results is in turn cleared, and once more what is new.
+            // The excerpts of the results are cleared in turn, and the new results too.
             let clear = Compaction::With(before_calls(CLEARING, 100));
             let mut run =
                 begin_with(&settings, &mut session, &RunOptions::default().with_compaction(clear)).await;
@@ -275,7 +275,7 @@ fn a_part_that_is_shortened_twice_in_a_run_is_stored_as_it_was_sent_last() {
     }
 }
 
-/// Leaves so many tokens at each end of what a tool returned.
+/// Leaves this number of tokens at each end of a tool result.
 #[derive(Debug)]
 struct Ends(Tokens);
 
@@ -286,7 +286,7 @@ impl Strategy for Ends {
 
     fn plan(&self, draft: &mut Draft<'_>) {
         for part in draft.index().parts().filter(|part| part.kind() == PartKind::ToolResult) {
-            // What is protected, or no longer than that, stays.
+            // A result stays if it is protected, or not longer than that.
             let _ = draft.clamp(&part, Clamp { head: self.0, tail: self.0 });
         }
     }

@@ -36,7 +36,7 @@ fn before_call() -> RunPoints {
     RunPoints::NONE.and_before_call()
 }
 
-/// One run without tools. Returns what was sent, and what came of it.
+/// One run without tools. Returns the texts of the request, and the outcome.
 pub(crate) fn talk(
     settings: &RunSettings,
     session: &mut AgentSession,
@@ -143,7 +143,7 @@ fn after_a_run_what_is_then_stored_is_compacted() {
     assert_eq!(shown(&*store, "s").len() as u64, result.compacted_count);
 }
 
-/// A run with `rounds` of tools, each with a long result. Returns what was sent at the end.
+/// A run with `rounds` of tools, each with a long result. Returns the texts of the last request.
 async fn work(run: &mut Run<'_>, rounds: usize) -> Vec<String> {
     for round in 0..rounds {
         let prompt = run.prompt().await.unwrap();
@@ -177,7 +177,7 @@ fn in_a_run_what_is_not_stored_yet_is_compacted_and_committed_at_the_end() {
         assert_eq!(point, Point::BeforeCall);
         assert_eq!(sent[..2], ["system: You help.", "user: Work."]);
         assert!(sent.len() < 20, "{persistence:?}: {}", sent.len());
-        // What a fresh process shows is what was sent, without what is not stored, and with the answer.
+        // A fresh process shows the sent messages without the instructions, which are not stored, and the answer.
         let mut expected = sent[1..].to_vec();
         expected.push("assistant: Done.".into());
         assert_eq!(shown(&*store, "s"), expected, "{persistence:?}");
@@ -319,7 +319,7 @@ fn on_demand_without_a_history_there_is_nothing() {
     assert_eq!(result, CompactionResult::new(0, 0));
 }
 
-/// Panics.
+/// A compactor that panics.
 #[derive(Debug)]
 struct Panicking;
 
@@ -384,7 +384,7 @@ fn a_request_that_the_provider_refuses_is_compacted_at_once() {
         Err(RunError::Misuse(_))
     ));
     drop(run);
-    // Far below its trigger; the provider knows better.
+    // The size is far below the trigger, but the refusal of the provider decides.
     let settings = settings(&store).with_compaction(auto(100_000, RunPoints::default()));
     let mut run = begin(&settings, &mut session);
     let prompt = block_on(run.prompt()).unwrap();

@@ -1,6 +1,6 @@
 //! The examples of the decision record that sessions follow (0 to 7), each with its stated outcome.
 //!
-//! | example | what it shows | test |
+//! | example | subject | test |
 //! |---|---|---|
 //! | 0 | history without any configuration | [`example_0_history_without_any_configuration`] |
 //! | 1 | explicit memory | [`example_1_explicit_memory_is_what_the_default_is`] |
@@ -12,9 +12,10 @@
 //! | 7A, 7B | retrieval before the memory, and after it | [`order::example_7_order_decides_what_is_seen`] |
 //! | 7C | the same with an audit of all context | [`order::example_7_audit_stores_context_too`] |
 //!
-//! Services are played: Redis by a store in memory, Cosmos by SQLite, AI Search by keywords. Examples 2, 4, 5 and 7 stand once more in
-//! [`services`], with the providers for these services, and 2, 5 and 7 with Cosmos DB in `std/history-cosmos`.
-//! The buffered retriever and storage for evaluation are named in the text, and stand in [`order`].
+//! Other objects replace the services: a store in memory replaces Redis, SQLite replaces Cosmos, and keywords replace
+//! AI Search. Examples 2, 4, 5 and 7 are repeated in [`services`] with the providers for these services, and 2, 5 and 7
+//! with Cosmos DB in `std/history-cosmos`.
+//! The text also names the buffered retriever and storage for evaluation, which are in [`order`].
 
 use std::sync::Arc;
 
@@ -67,13 +68,13 @@ fn example_0_history_without_any_configuration() {
     run(&agent, &mut session, "Still there?");
     assert_eq!(client.last().len(), 5);
 
-    // With a session that the service keeps, nothing is kept here.
+    // If the service keeps the session, nothing is kept locally.
     let mut service_session = agent.create_session(None, Some("thread_abc123".into()));
     run(&agent, &mut service_session, "Hello!");
     run(&agent, &mut service_session, "Again!");
     assert_eq!(client.last(), ["user: Again!"]);
 
-    // Nor where the user asks the service to store, and it does.
+    // The same holds if the user asks the service to store, and the service does.
     let keeps = Scripted::new(|_, _| {
         Ok(ModelResponse::new(vec![Message::assistant("Hello.")]).with_service_session_id("thread_1"))
     });
@@ -120,12 +121,12 @@ fn example_2_memory_retrieval_and_audit() {
     let mut session = agent.create_session(Some("s-1"), None);
     run(&agent, &mut session, "Is it warm in Lisbon?");
     run(&agent, &mut session, "And in Oslo?");
-    // History first, then what was found, then the input; the audit adds nothing.
+    // History first, then the retrieved text, then the input; the audit adds nothing.
     let sent = client.last();
     assert_eq!(sent[..2], ["user: Is it warm in Lisbon?", "assistant: 31 degrees."]);
     assert!(sent[2].contains("Oslo: 8 degrees") && !sent[2].contains("Lisbon"), "{sent:?}");
     assert_eq!(sent[3..], ["user: And in Oslo?"]);
-    // Both keep what was said; retrieved text is not stored.
+    // Both keep the conversation; retrieved text is not stored.
     let said = [
         "user: Is it warm in Lisbon?",
         "assistant: 31 degrees.",
@@ -136,7 +137,7 @@ fn example_2_memory_retrieval_and_audit() {
     assert_eq!(texts(&log(&*audit, "s-1")), said);
 }
 
-/// Says what time it is.
+/// A provider that adds the time to the instructions.
 struct Time(fn() -> &'static str);
 
 #[async_trait]
@@ -152,7 +153,7 @@ impl ContextProvider for Time {
     }
 }
 
-/// Tracks what the user prefers, and tells the model.
+/// A provider that records the preferences of the user, and adds them to the instructions.
 struct Preferences;
 
 #[async_trait]
@@ -194,14 +195,14 @@ fn example_3_providers_of_ones_own() {
     run(&agent, &mut session, "I like metres.");
     let first = "system: You help.\n\nCurrent date and time: 2026-01-01T12:00:00";
     assert_eq!(client.last(), [first, "user: I like metres."]);
-    // What a provider remembers is the session's, and outlives the process.
+    // The state of a provider belongs to the session, and outlives the process.
     let mut session = AgentSession::from_json(&session.to_json().unwrap()).unwrap();
     run(&agent, &mut session, "How far is it?");
     let told = format!("{first}\n\nUser preferences: {{\"units\":\"metric\"}}");
     assert_eq!(client.last()[0], told);
     assert_eq!(client.last().len(), 4);
     assert_eq!(session.state()["prefs"]["preferences"]["units"], "metric");
-    // Another session of the same agent has its own.
+    // Another session of the same agent has its own state.
     run(&agent, &mut agent.create_session(None, None), "How far is it?");
     assert_eq!(client.last()[0], first);
 }

@@ -1,4 +1,4 @@
-//! Generated runs with compactions in the middle: what is stored is what was sent.
+//! Generated runs with compactions in the middle: the stored messages are those that were sent.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::sessions::runs::settings_over;
 use crate::sessions::support::{Truncating, call, log, shown, texts};
 
 /// Keeps instructions, the first and the last request, and all from the model's last message on. The rest becomes one
-/// message. Counts how often it was called.
+/// message. `calls` counts its calls.
 fn summarizing(calls: &Arc<AtomicUsize>) -> MessagesCompactor {
     let calls = Arc::clone(calls);
     MessagesCompactor::new("summarize", move |messages: Vec<Held>, _: CompactionOptions| {
@@ -30,7 +30,7 @@ fn summarizing(calls: &Arc<AtomicUsize>) -> MessagesCompactor {
             let first = positions(Role::User).next();
             let last = positions(Role::User).next_back();
             let tail = positions(Role::Assistant).next_back().unwrap_or(messages.len());
-            // The newest step stays, and with it what it answers.
+            // The newest step stays, and with it the user message that it answers.
             let asked = positions(Role::User).take_while(|at| *at < tail).last();
             let stays = |at: usize, held: &Held| {
                 let named = [first, asked, last].contains(&Some(at));
@@ -51,8 +51,8 @@ fn summarizing(calls: &Arc<AtomicUsize>) -> MessagesCompactor {
     })
 }
 
-/// Leaves out two groups of three, whatever they are but for the last request: instructions, first requests, the newest step, and
-/// requests whose answers stay.
+/// Leaves out two groups of three, of any kind except the last request: instructions, first requests, the newest step,
+/// and requests with answers that stay.
 fn leaving_out() -> MessagesCompactor {
     MessagesCompactor::new("leave out", |messages: Vec<Held>, _: CompactionOptions| async move {
         let last = messages.iter().rposition(|held| held.role() == Role::User);
@@ -70,18 +70,18 @@ fn leaving_out() -> MessagesCompactor {
 enum Kind {
     /// Hides groups.
     Drops,
-    /// Hides groups, and shows something in their place.
+    /// Hides groups, and shows a message in their place.
     Summarizes,
     /// Shortens parts.
     Clears,
     /// Shortens parts, and hides groups if that was not enough.
     Both,
-    /// Hides whatever may be hidden, and much that strategies keep.
+    /// Hides groups of any kind that may be hidden, also many groups that strategies keep.
     LeavesOut,
 }
 
 const CLEARING: ToolResultClearing<'static> = ToolResultClearing::new().keep(1).clear_inputs(true);
-/// First the one, then the other.
+/// Clears results first, and truncates after that.
 #[derive(Debug)]
 struct Both;
 
@@ -112,7 +112,7 @@ impl Kind {
 enum End {
     Finished,
     Aborted,
-    /// In the middle: calls of the model have no result.
+    /// Ended in the middle: calls of the model have no result.
     Crashed,
 }
 
@@ -133,7 +133,7 @@ struct Case {
     plans: Vec<Plan>,
     kind: Kind,
     persistence: Persistence,
-    /// On a disk, or as good as.
+    /// Whether the store is SQLite, opened in memory.
     in_sqlite: bool,
 }
 
@@ -154,12 +154,13 @@ impl Case {
     }
 }
 
-/// Texts of the next request without those that are never stored: instructions.
+/// Texts of the next request without the instructions, which are never stored.
 fn projected(run: &Run<'_>) -> Vec<String> {
     texts(run.projection().into_iter().skip(1))
 }
 
-/// Asks for the next request. What was stored before each call is then what is sent.
+/// Makes the next request, and records its answer. If messages are stored before each call, a fresh process shows
+/// exactly the sent messages.
 async fn ask(run: &mut Run<'_>, store: &dyn HistoryStore, answer: Message, is_stored: bool) {
     let prompt = run.prompt().await.unwrap();
     if is_stored {
@@ -168,7 +169,7 @@ async fn ask(run: &mut Run<'_>, store: &dyn HistoryStore, answer: Message, is_st
     run.record(prompt.handle, ModelResponse::new(vec![answer])).await.unwrap();
 }
 
-/// One run. Returns what it would send next, what has happened in it, and how many messages were said.
+/// One run. Returns the texts of its next request, its events, and the number of its messages.
 fn one(
     (settings, session, store): (&RunSettings, &mut AgentSession, &dyn HistoryStore),
     (at, plan): (usize, &Plan),
@@ -246,12 +247,12 @@ fn what_is_stored_after_compactions_in_runs_is_what_was_sent() {
     let cases = (prop::collection::vec(plan, 2..6), kind, persistence, prop::bool::weighted(0.2));
     let cases = cases.prop_map(|(mut plans, kind, persistence, in_sqlite)| {
         if kind == Kind::Summarizes {
-            // What this one keeps must not be nearly everything: it would have nothing to gain.
+            // Short results, so that the messages that this compactor keeps are not nearly all: it would gain nothing.
             plans.iter_mut().for_each(|plan| plan.lines = 1);
         }
         Case { plans, kind, persistence, in_sqlite }
     });
-    // A third of what was seen, at most.
+    // At most a third of the measured counts.
     let least = [
         ("drops", 78),
         ("summarizes", 78),

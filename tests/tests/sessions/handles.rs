@@ -1,4 +1,5 @@
-//! Notes and summaries name the numbers of what they stand for, and a model that follows them gets all of it back.
+//! Notes and summaries contain the numbers of the messages that they stand for. A model that uses these numbers gets
+//! all the messages back.
 
 mod generated;
 mod notes;
@@ -47,7 +48,7 @@ fn recall(id: &str, arguments: &Value) -> Message {
     Message::new(Role::Assistant, vec![Part::ToolCall(call)])
 }
 
-/// The numbers that notes in a text name: `; #57]`, `[cleared#57]`, `cut#57 ...]`.
+/// The numbers in the notes of a text: `; #57]`, `[cleared#57]`, `cut#57 ...]`.
 fn named(text: &str) -> Vec<u64> {
     let behind = text.split('#').skip(1);
     let number = |rest: &str| {
@@ -58,13 +59,13 @@ fn named(text: &str) -> Vec<u64> {
     behind.filter_map(number).collect()
 }
 
-/// The messages that a summary stands for, as it names them: `3-90`, or `7`.
+/// The numbers of the messages that a summary stands for, as written in the summary: `3-90`, or `7`.
 fn in_full(text: &str) -> Option<&str> {
     let line = text.lines().find(|line| line.starts_with("[In full: recall_history, message"))?;
     line.strip_suffix(']')?.rsplit(' ').next()
 }
 
-/// One turn: what is asked, done and answered. Every fourth has a fact in it, each time in another place.
+/// One turn: a question, the work and the answer. Every fourth turn contains a fact, each time in another place.
 fn turn(turn: usize) -> Vec<Message> {
     let (n, is_fact) = (turn / 4, turn % 4 == 1);
     let line = |at: usize| format!("{turn}-{at}: the water stands at the mark, and nobody is on the pier.");
@@ -95,7 +96,7 @@ fn turn(turn: usize) -> Vec<Message> {
             Message::assistant(format!("It is. {} I asked.", fact(n))),
         ],
         (true, 2) => read(log, with_fact(8).join("\n")),
-        // One in two is longer than what is read in one answer.
+        // Every second one is longer than one answer of the recall tool.
         (true, 3) => read(log, with_fact(if n % 2 == 0 { 20 } else { 240 }).join("\n")),
         (true, _) => {
             let rows = with_fact(20).into_iter().enumerate();
@@ -110,10 +111,10 @@ fn turn(turn: usize) -> Vec<Message> {
     }
 }
 
-/// Way in which a fact was got back.
+/// Way in which the model got a fact back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
-    /// Without a call: it was still shown.
+    /// Without a call: the fact was still visible.
     Shown,
     /// By the number in a note, in one call or two.
     Note,
@@ -123,13 +124,13 @@ enum Way {
     Search,
 }
 
-/// Gets back what it is asked for by what it sees in its prompt, and by nothing else.
+/// A model that gets the requested facts back only by the information in its prompt.
 struct Reader {
     ways: Mutex<BTreeMap<(Way, usize), usize>>,
 }
 
 impl Reader {
-    /// Asks for all that it does not know yet, at once; answers when there is nothing left to ask.
+    /// Calls the tool for all unknown facts at once. Answers when no call is left.
     fn answer(&self, messages: &[Message]) -> Message {
         let all = texts(messages);
         let asked = messages.iter().rposition(|message| message.role() == Role::User).unwrap();
@@ -162,7 +163,7 @@ impl Reader {
         Message::assistant(format!("{}.", codes.join(", ")))
     }
 
-    /// Calls that it would make, one after another, and their way.
+    /// The calls that the model makes for one fact, one after another, and their way.
     fn plan(&self, n: usize, words: &str, (messages, texts): (&[Message], &[String])) -> (Way, Vec<Value>) {
         let file = format!("\"gate{n}.log\"");
         let call = messages.iter().flat_map(Message::parts).find_map(|part| match part {
@@ -189,7 +190,7 @@ impl Reader {
     }
 }
 
-/// A model that writes summaries in which no fact stands.
+/// A summarizer that writes summaries without facts.
 #[derive(Debug)]
 struct Brief;
 
@@ -208,8 +209,8 @@ fn engine(strategy: &str) -> Engine {
     Engine::new(strategy.parse::<StrategySpec>().unwrap()).with_summarizer(Arc::new(Brief))
 }
 
-/// Two hundred turns, compacted to a tenth; then each of fifty facts is asked for, with more compactions in between. Returns how they
-/// were got back.
+/// Two hundred turns are compacted to a tenth. Then the user asks for each of fifty facts, with more compactions in
+/// between. Returns the number of facts for each way and number of calls.
 fn facts_got_back(
     provider: HistoryProvider,
     store: &dyn HistoryStore,
@@ -242,7 +243,7 @@ fn facts_got_back(
         .with_options(options);
     let agent = Agent::with_settings(settings.with_compaction(auto), client);
     let mut later = 0;
-    // The newest first: what is asked for pushes the oldest out.
+    // The newest facts first: the answers push the oldest messages out.
     for first in (0..FACTS).step_by(AT_ONCE).rev() {
         let gates = || (first..first + AT_ONCE).rev();
         let names: Vec<String> = gates().map(|n| n.to_string()).collect();

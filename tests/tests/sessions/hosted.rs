@@ -18,8 +18,8 @@ use crate::sessions::runs::settings;
 use crate::sessions::strict::{WINDOW, compactions};
 use crate::sessions::support::Scripted;
 
-/// The model searches in each of two hundred runs: a call, its result and the answer in one message. Nothing overflows, each request is
-/// legal, results are cleared before groups go, and no call is ever without its result.
+/// The model searches in each of two hundred runs: a call, its result and the answer are in one message. No request
+/// overflows, each request is legal, results are cleared before groups are dropped, and every call has its result.
 #[test]
 fn two_hundred_runs_with_searches_of_the_provider_fit_and_stay_legal() {
     for (profile, streams) in [(Profile::Anthropic, false), (Profile::OpenaiResponses, true)] {

@@ -1,5 +1,5 @@
-//! Three ways to keep one session, and one log: a history that is loaded whole for each run, one of which only the last turn
-//! is loaded, and one that is opened once and never loaded again.
+//! Three ways to keep a session lead to the same log: a history that is loaded whole for each run, a history of which
+//! only the last turn is loaded, and a history that is opened once and never loaded again.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ struct Step {
     response: Vec<Message>,
 }
 
-/// Few ids, so that they come again, and are answered late, twice, or by nobody.
+/// Few ids, so that they occur again, and are answered late, twice or never.
 fn id() -> impl Strategy<Value = String> {
     (0_u8..5).prop_map(|id| format!("c{id}"))
 }
@@ -106,7 +106,7 @@ fn logged(store: &Arc<dyn HistoryStore>) -> Vec<Logged> {
     page.map_or_else(|_| Vec::new(), |page| page.messages)
 }
 
-/// Another handle drops the older half. Returns whether it has.
+/// Another handle drops the older half. Returns whether it has dropped messages.
 fn compact(store: &Arc<dyn HistoryStore>) -> bool {
     let budget = Budget::builder().window(10_000).reserve(0).without_goal().build().unwrap();
     block_on(open(store).compact(&budget, Pass::Manual, &Truncation::new())).unwrap().is_some()

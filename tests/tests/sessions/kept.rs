@@ -1,5 +1,5 @@
-//! Runs over a conversation that a service keeps, one step after another: what each request has, and from where the session goes
-//! on. Whole talks with services that do so are in `managed`.
+//! Runs over a conversation that a service keeps, step by step: the content of each request, and the response from
+//! which the session goes on. Whole conversations with such services are in `managed`.
 
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -23,7 +23,7 @@ use futures::{FutureExt, StreamExt};
 
 use crate::sessions::support::{Scripted, call, shown, texts};
 
-/// A session of which the service keeps what was said up to `r1`.
+/// A session of which the service keeps the messages up to the response `r1`.
 fn session() -> AgentSession {
     AgentSession::with_id("s").with_service_session_id("r1")
 }
@@ -42,7 +42,7 @@ fn says(message: Message, id: &str) -> ModelResponse {
     ModelResponse::new(vec![message]).with_service_session_id(id)
 }
 
-/// From what a request goes on, and what it says.
+/// The id of the response from which a request goes on, and the texts of the request.
 fn asked(prompt: &Prompt) -> (Option<&str>, Vec<String>) {
     (prompt.service_session_id.as_ref().and_then(ServiceSessionId::as_text), texts(&prompt.messages))
 }
@@ -51,7 +51,7 @@ fn goes_on_from(session: &AgentSession) -> Option<&str> {
     session.service_session_id().and_then(ServiceSessionId::as_text)
 }
 
-/// A service that leaves one message of what it keeps, whenever it is asked.
+/// A service that compacts the session that it keeps to one message, at each request.
 #[derive(Debug)]
 struct Leaves;
 
@@ -98,7 +98,8 @@ fn what_is_said_while_a_call_is_out_is_in_the_request_after_it() {
     });
 }
 
-/// The service refuses the output of a function for the call of a custom tool, and sees nothing but what is new.
+/// The result of a custom tool has its own form, even if only the service has the call. The service refuses the output
+/// of a function for such a call, and gets only the new messages.
 #[test]
 fn a_result_of_a_custom_tool_has_its_own_form_where_the_service_has_the_call() {
     let item = r#"{"type":"custom_tool_call","call_id":"c1","name":"apply_patch","input":"*** x"}"#;
@@ -118,7 +119,8 @@ fn a_result_of_a_custom_tool_has_its_own_form_where_the_service_has_the_call() {
     });
 }
 
-/// An answer to a call or a question of the service cannot stand behind the rest that a compaction has left of it.
+/// No compaction is made between a call or a question of the service and its answer: the answer cannot follow the
+/// output of a compaction.
 #[test]
 fn nothing_is_compacted_between_a_question_and_its_answer() {
     let approved = Part::ApprovalResponse(ApprovalAnswer::new(Approval::new("a1", "c1"), true));
@@ -162,7 +164,8 @@ fn a_new_session_of_the_service_that_brings_no_id_is_sent_all_again() {
     assert_eq!(goes_on_from(&session), Some("r2"));
 }
 
-/// If the messages are stored, the service's session is not behind them; if they are not, the run may be made again.
+/// If a provider fails at the end of a run, the service's session matches the history: it includes the messages if they
+/// are stored. If they are not stored, the run can be repeated.
 #[test]
 fn where_a_provider_fails_at_the_end_the_session_is_where_the_history_is() {
     for (stores, on) in [(true, "r2"), (false, "r1")] {
@@ -201,7 +204,8 @@ fn nothing_is_undone_in_a_run_that_the_service_has_begun_to_keep() {
     });
 }
 
-/// A result whose call only the service has is in the request and in its size; instructions of providers are in it once.
+/// A result is in the request and in its size, even if only the service has the call. Instructions of providers are
+/// counted once.
 #[test]
 fn what_is_sent_is_counted_once() {
     let counted = |text: &str| ClassEstimator::new().count(text).as_u64();
@@ -235,7 +239,7 @@ fn what_is_sent_is_counted_once() {
     });
 }
 
-/// One run with `store`, answered with or without an id. Returns what was sent, and the events.
+/// One run with `store`, answered with or without an id. Returns the texts of the request, and the events.
 fn stored(
     session: &mut AgentSession,
     store: bool,
@@ -260,12 +264,12 @@ fn a_service_that_tells_no_id_of_what_it_should_keep_loses_nothing() {
     let mut session = AgentSession::with_id("s");
     let (_, events) = stored(&mut session, true, "I am Alice.", None);
     assert_eq!(events, [RunEvent::ServiceSessionMissing]);
-    // Also of a session that was written and read in between.
+    // This holds also for a session that was written and read in between.
     let mut session = AgentSession::from_json(&session.to_json().unwrap()).unwrap();
     let (sent, events) = stored(&mut session, true, "Who am I?", None);
     assert_eq!(sent, ["user: I am Alice.", "assistant: Yes.", "user: Who am I?"]);
     assert_eq!(events, []);
-    // One that does tell it goes on from there.
+    // If the service returns an id, the session goes on from there.
     let (sent, events) = stored(&mut AgentSession::with_id("s"), true, "Hi", Some("r1"));
     assert_eq!((sent, events), (vec!["user: Hi".to_owned()], vec![]));
 }
@@ -273,7 +277,7 @@ fn a_service_that_tells_no_id_of_what_it_should_keep_loses_nothing() {
 /// Answers once with a call, then fails or hangs.
 struct Once {
     hangs: bool,
-    /// The id that it tells with the call.
+    /// The id that it returns with the call.
     id: Option<&'static str>,
     asked: AtomicBool,
 }
@@ -293,7 +297,8 @@ impl ChatClient for Once {
     }
 }
 
-/// A run that fails, is stopped, or is dropped, of a service that tells no id, or one from which the session does not go on.
+/// Messages that no service keeps are kept locally if a run fails, is stopped or is dropped. The service returns no id,
+/// or an id from which the session does not go on.
 #[test]
 fn what_no_service_keeps_is_kept_however_the_run_ends() {
     for (how, id) in [("failed", None), ("stopped", None), ("failed", Some("r1")), ("stopped", Some("r1"))] {
@@ -327,11 +332,11 @@ fn what_no_service_keeps_is_kept_however_the_run_ends() {
     assert_eq!(sent, ["user: Tell.", "assistant: Once", "user: And?"]);
 }
 
-/// A session that was renewed and is refused again has not become shorter by the renewal.
+/// A session of the service is renewed once for a refusal. If it is refused again, the renewal has not made it shorter.
 #[test]
 fn a_session_of_the_service_is_renewed_once_for_a_refusal() {
     let (store, mut session) = (Arc::new(MemoryStore::new()), session());
-    // It asks at no point of the run; a refusal does not ask for one.
+    // No point of the run is set. A refusal needs none.
     let auto = AutoCompaction::new(Leaves).with_points(RunPoints::NONE);
     let settings = settings(&store).with_compaction(auto);
     block_on(async {
@@ -345,7 +350,7 @@ fn a_session_of_the_service_is_renewed_once_for_a_refusal() {
     });
 }
 
-/// The agent's caller has the answer, and the session goes on from it.
+/// If a provider fails after the answer, the caller of the agent gets the answer, and the session goes on from it.
 #[test]
 fn a_provider_that_fails_after_the_answer_does_not_unmake_it() {
     let failing = ClosureProvider::after_run(boxed_hook(|_| {

@@ -1,4 +1,4 @@
-//! The agent's loop from the model to tools and back, and answers that arrive piece by piece.
+//! The agent's loop of model calls and tool calls, and answers that arrive piece by piece.
 
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
@@ -51,7 +51,8 @@ fn tools_run_until_the_model_has_an_answer() {
     assert_eq!(texts(&log(&*store, "s"))[2], "tool: result c1: ran read");
 }
 
-/// A run has ended with three calls. The next one brings a result of one of them, and runs none.
+/// Open calls of an earlier run are reported and not run. A run has ended with three calls, and the next run brings the
+/// result of one of them.
 #[test]
 fn open_calls_are_reported_and_not_run() {
     for streams in [false, true] {
@@ -227,7 +228,7 @@ fn a_client_without_streams_is_heard_whole() {
     assert!(!log(&*store, "s")[1].is_incomplete());
 }
 
-/// A client that hangs, and a tool that does: neither is waited for by a stream that is stopped. What a tool has brought is kept.
+/// A stream that is stopped does not wait for a client or a tool that hangs. Results that a tool has returned are kept.
 #[test]
 fn a_stream_that_is_stopped_waits_for_nobody() {
     for (calls, said) in [(false, &["user: Work."][..]), (true, &["tool: result c2: done"])] {
@@ -286,7 +287,7 @@ fn a_stream_tells_what_happens_in_order_and_then_that_it_is_over() {
     assert_eq!(kinds, "edd.tddd.e");
 }
 
-/// Calls two tools, or never answers.
+/// A client that calls two tools, or never answers.
 struct Hanging {
     calls: bool,
 }
@@ -302,7 +303,7 @@ impl ChatClient for Hanging {
     }
 }
 
-/// A client whose streams are what a closure makes of them.
+/// A client with streams that a closure writes.
 struct Piecewise<F>(F);
 
 #[async_trait]
@@ -323,7 +324,8 @@ where
     }
 }
 
-/// Services tell the id of a response before they fail, as OpenAI's Responses do.
+/// An id alone does not count as a streamed answer: some services, for example OpenAI Responses, send the id of a
+/// response before they fail.
 #[test]
 fn an_id_alone_is_no_part_of_an_answer() {
     let store = Arc::new(MemoryStore::new());
@@ -351,7 +353,7 @@ fn an_id_alone_is_no_part_of_an_answer() {
     assert_eq!((outcome.response.text().as_str(), heard.as_str()), ("Hello.", "Hello."));
 }
 
-/// A compaction that hangs is not waited for by a stream that is stopped, wherever in the run it is.
+/// A stream that is stopped does not wait for a compaction that hangs, at any point of the run.
 #[test]
 fn a_stream_that_is_stopped_waits_for_no_compaction() {
     for points in [RunPoints::default(), RunPoints::NONE.and_before_call(), RunPoints::NONE.and_after_run()] {
@@ -367,7 +369,7 @@ fn a_stream_that_is_stopped_waits_for_no_compaction() {
         let outcome = block_on(stream.stop()).unwrap();
         let is_after = points.after_run();
         assert_eq!(outcome.response.text(), if is_after { "Hello." } else { "" });
-        // Before the run nothing was begun.
+        // Before the run no message is stored.
         assert_eq!(log(&*store, "s").len(), if points.before_run() { 0 } else { 1 + usize::from(is_after) });
     }
 }
@@ -386,7 +388,8 @@ impl Compactor for Hangs {
     }
 }
 
-/// The client streams, and returns the whole answer all the same, or fails after the first piece as a service does before it.
+/// Streamed text is not played again, and not requested again. The client streams and also returns the whole answer, or
+/// it fails after the first piece with an error that services return before the first piece.
 #[test]
 fn what_was_heard_is_not_played_or_asked_again() {
     let errors: [Option<fn() -> ClientError>; 3] =

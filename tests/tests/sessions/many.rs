@@ -17,7 +17,7 @@ const SESSIONS: usize = 1_000;
 const RUNS: usize = 10;
 const THREADS: usize = 2;
 
-/// Runs of one session. The model repeats the session's name from what it was sent.
+/// Runs of one session. The model repeats the name of the session from its request.
 async fn talk(agent: &Agent, name: String) -> AgentSession {
     let mut session = agent.create_session(Some(&name), None);
     for run in 0..RUNS {

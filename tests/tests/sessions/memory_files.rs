@@ -1,4 +1,4 @@
-//! Files that a model keeps across sessions: through an agent, of several owners, by several writers.
+//! Files that a model keeps across sessions: through an agent, for several owners, with several writers.
 
 mod stores;
 mod twin;
@@ -46,7 +46,7 @@ fn calling(commands: Vec<Value>) -> Scripted {
     })
 }
 
-/// An agent whose model has the files of `folder`, and whose history is in `store`.
+/// An agent with the files of `folder`, and with its history in `store`.
 fn agent(folder: MemoryFolder, store: &Arc<dyn HistoryStore>, client: impl ChatClient + 'static) -> Agent {
     let tool = MemoryTool::new(folder);
     let settings = RunSettings::new("a")
@@ -90,7 +90,7 @@ fn a_file_of_one_session_is_read_in_the_next() {
 
     let second = calling(vec![json!({"command": "view", "path": path})]);
     run(&second, "tuesday");
-    // The text of the file is the result of a tool, and nothing else of the request has it.
+    // Only the result of the tool contains the text of the file, and no other part of the request.
     assert_eq!(
         second.last(),
         ["user: Hello.".to_owned(), "assistant: call c1".into(), format!("tool: result c1: {shown}")]
@@ -101,7 +101,7 @@ fn a_file_of_one_session_is_read_in_the_next() {
     assert_eq!(versions.iter().map(|version| version.bytes.unwrap()).collect::<Vec<_>>(), [27, 30]);
 }
 
-/// Keeps the names of the tools that it was offered.
+/// A client that records the tools that it was offered.
 struct Offered(Arc<std::sync::Mutex<Vec<Tool>>>);
 
 #[async_trait]
@@ -152,12 +152,12 @@ fn an_owner_never_reads_or_changes_a_file_of_another() {
     assert_eq!(block_on(bo.versions("/memories/secret.md")).unwrap(), []);
     assert!(block_on(bo.read_version("/memories/secret.md", of_al[0].number)).is_err());
     assert_eq!(block_on(al.files()).unwrap().len(), 1);
-    // The same name is another file.
+    // The same path of another owner is another file.
     block_on(bo.write("/memories/secret.md", "bo's")).unwrap();
     assert_eq!(block_on(al.files()).unwrap()["/memories/secret.md"], "al's secret");
 }
 
-/// An owner with the id of a conversation is found before the model is called, and the conversation is left alone.
+/// An owner with the id of a conversation is an error before the model is called, and the conversation is unchanged.
 #[test]
 fn a_conversation_is_not_taken_for_a_folder() {
     for keeps_state in [false, true] {

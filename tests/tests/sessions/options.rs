@@ -1,4 +1,5 @@
-//! Settings of compactions by an agent, or by one run: the goal, the reserve, the least amount, and a condition of its own.
+//! Settings of compactions, for an agent or for one run: the goal, the reserve, the least amount, and a condition of
+//! the caller.
 
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -17,7 +18,7 @@ use crate::sessions::compaction::{auto, compacted, fill, talk};
 use crate::sessions::runs::settings;
 use crate::sessions::support::{Scripted, Truncating};
 
-/// The size of the request in which the first compaction was made, and the sizes of all requests.
+/// The number of the run with the first compaction, and the sizes of all requests.
 fn sizes(settings: &RunSettings, runs: usize) -> (Option<usize>, Vec<u64>) {
     let (mut session, mut first, mut sizes) = (AgentSession::with_id("s"), None, Vec::new());
     for run in 0..runs {
@@ -39,24 +40,24 @@ fn a_goal_a_reserve_and_a_least_amount_can_be_set_for_an_agent_and_for_a_run() {
         settings(&Arc::new(MemoryStore::new())).with_compaction(auto)
     };
     let small = CompactionOptions::default().with_window(1_000);
-    // By default 78 % of the window, down to half of that.
+    // By default the trigger is 78 % of the window, and the goal is half of that.
     let (first, all) = sizes(&over(small.clone(), None), 60);
     let after = all[first.unwrap()];
     assert!(all.iter().all(|size| *size <= 780) && after > 300 && after <= 390 + 30, "{all:?}");
     let (first, all) = sizes(&over(small.clone().with_goal(700), None), 60);
     assert!(all[first.unwrap()] > 650 && all.iter().all(|size| *size <= 780), "{all:?}");
-    // What is kept free lowers the line.
+    // A reserve lowers the trigger.
     let (first, all) = sizes(&over(small.clone().with_reserve(450), None), 60);
     assert!(first.is_some() && all.iter().all(|size| *size <= 550), "{all:?}");
     let (first, _) = sizes(&over(small.clone().with_reserve(u64::MAX), None), 60);
     assert!(first.is_some(), "half of the window stays");
-    // Short turns under a trigger that always fires free less than the least amount, unless that is none.
+    // With a trigger that always fires, short turns free less than the least amount, unless that amount is 0.
     let (first, _) = sizes(&over(small.clone().with_window(100_000), Some(Trigger::always())), 30);
     assert_eq!(first, None);
     let no_least = small.with_window(100_000).with_min_reclaim(0).with_goal(300);
     let (first, all) = sizes(&over(no_least.clone(), Some(Trigger::always())), 30);
     assert!(first.is_some_and(|run| run > 3) && all.iter().skip(10).all(|size| *size <= 360), "{all:?}");
-    // One run has its own.
+    // One run has its own settings.
     let settings = over(CompactionOptions::default(), Some(Trigger::never()));
     let mut session = AgentSession::with_id("s");
     fill(&settings, &mut session, 20);
@@ -81,7 +82,8 @@ fn a_condition_that_panics_is_not_met() {
     assert_eq!((outcome.response.text().as_str(), outcome.events.len()), ("Done.", 0));
 }
 
-/// Asked for from outside, and not before there is something to compact: the question stays open until then.
+/// A condition of the caller makes a compaction due, once. Until the history has more than 20 messages, the request
+/// stays open.
 #[test]
 fn a_condition_of_the_callers_own_makes_a_compaction_due() {
     let asked = Arc::new(AtomicBool::new(true));

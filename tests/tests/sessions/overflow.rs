@@ -1,5 +1,6 @@
-//! Requests that the provider refuses because they are longer than the model's window: what is compacted, how often, and what the caller
-//! is told if it does not help. What is learned of the window stands in `window`.
+//! Requests that the provider refuses because they are longer than the model's window: the compactions after a refusal,
+//! their number, and the error of the caller if they do not help. The tests of windows that are learned from refusals
+//! are in `window`.
 
 use std::sync::Arc;
 
@@ -24,7 +25,8 @@ use crate::sessions::runs::{settings, settings_over};
 use crate::sessions::strict::{Strict, WINDOW, agent, compaction, compactions, talk};
 use crate::sessions::support::{Truncating, call, log, texts};
 
-/// The service counts three times as much as the agent, and the first request of all is too long already.
+/// A refusal also shows the count of the service. The service counts three times as many tokens as the agent, and its
+/// first request is already too long.
 #[test]
 fn a_refusal_tells_also_how_the_service_counts() {
     let (store, free) = (Arc::new(MemoryStore::new()), Strict::new(u64::MAX));
@@ -43,7 +45,7 @@ fn a_refusal_tells_also_how_the_service_counts() {
     assert!(events.iter().any(refused) && compactions(&events) == 1, "{events:?}");
 }
 
-/// The limit that the service names is more than it takes, and it names no size.
+/// The service names a limit that is larger than the one it accepts: the second refusal halves the request.
 #[test]
 fn a_limit_that_is_too_large_is_halved() {
     let (store, free) = (Arc::new(MemoryStore::new()), Strict::new(u64::MAX));
@@ -56,7 +58,7 @@ fn a_limit_that_is_too_large_is_halved() {
     assert_eq!(strict.refusals(), 2);
 }
 
-/// A refusal of the next request of the run is a first one again.
+/// A refusal of the next request of the run counts as a first refusal again.
 #[test]
 fn only_refusals_of_one_request_are_added_up() {
     let (store, free) = (Arc::new(MemoryStore::new()), Strict::new(u64::MAX));
@@ -79,7 +81,7 @@ fn only_refusals_of_one_request_are_added_up() {
             let prompt = run.prompt().await.unwrap();
             let left = prompt.size.tokens;
             assert!(left <= size / 2 && left > size / 3, "{times}: {left} of {size}");
-            // The same request once more.
+            // The same request is refused once more.
             run.refused(prompt.handle, ContextOverflow::new(Some(size), None)).await.unwrap();
             let prompt = run.prompt().await.unwrap();
             assert!(prompt.size.tokens <= left / 4 + 1, "{times}: {} of {left}", prompt.size.tokens);
@@ -88,7 +90,8 @@ fn only_refusals_of_one_request_are_added_up() {
     });
 }
 
-/// A service that counts much more than it says is asked a third time, with half of that.
+/// After a second refusal the third request has at most half the size of the second one. The refusals contain no
+/// numbers.
 #[test]
 fn a_second_refusal_is_answered_harder() {
     let (store, free) = (Arc::new(MemoryStore::new()), Strict::new(u64::MAX));
@@ -103,7 +106,8 @@ fn a_second_refusal_is_answered_harder() {
     assert!(second < first && third <= second / 2 + 1, "{asked:?}");
 }
 
-/// The task leaves less of the window free than is reserved for the answer: the turns after it go all the same, and the session goes on.
+/// The task leaves less of the window free than is reserved for the answer: the turns after the task are hidden all the
+/// same, and the session goes on.
 #[test]
 fn what_is_protected_may_take_the_place_of_the_answer() {
     for tells in [true, false] {
@@ -123,7 +127,7 @@ fn what_is_protected_may_take_the_place_of_the_answer() {
     }
 }
 
-/// With an enforced limit nothing is hidden in vain: what fits only without the reserve is not sent.
+/// With an enforced limit no message is hidden in vain: a request that fits only without the reserve is not sent.
 #[test]
 fn an_enforced_limit_keeps_the_place_of_the_answer() {
     let (store, strict) = (Arc::new(MemoryStore::new()), Strict::new(WINDOW * 4 / 5));
@@ -150,7 +154,8 @@ fn an_enforced_limit_keeps_the_place_of_the_answer() {
     assert_eq!(compactions(&events), 0, "{events:?}");
 }
 
-/// Whatever a run compacts at and by, and whether it can: no request is larger than the limit, and what is said is stored.
+/// With any trigger and any points of a compaction, and also without a compaction: no request is larger than an
+/// enforced limit, and the messages are stored.
 #[test]
 fn an_enforced_limit_is_kept_or_told() {
     let often =
@@ -226,7 +231,7 @@ fn what_cannot_be_made_to_fit_ends_with_the_numbers() {
         let text = error.to_string();
         assert!(text.contains("longer than the model's window of 20, after"), "{text}");
         assert!(cause.is_some() == (*compactions < OVERFLOW_COMPACTIONS_MAX), "{text}");
-        // What was said is stored, and the session goes on where there is room for it.
+        // The messages are stored, and the session goes on with a larger window.
         assert_eq!(log(&*store, "s").len(), 61);
         talk(&before, &mut before.create_session(Some("s"), None), 1);
     }
@@ -250,7 +255,7 @@ fn an_agent_that_does_not_compact_says_so() {
     assert_eq!(texts(&log(&*store, "s")).last().unwrap(), &format!("user: {}", "where is it? ".repeat(8)));
 }
 
-/// A goal near the limit is for what is due. After a refusal half of what was sent is left at most.
+/// A goal near the limit applies to compactions that are due. After a refusal at most half of the sent request is left.
 #[test]
 fn a_goal_does_not_weaken_what_follows_a_refusal() {
     let (store, free) = (Arc::new(MemoryStore::new()), Strict::new(u64::MAX));
@@ -264,7 +269,8 @@ fn a_goal_does_not_weaken_what_follows_a_refusal() {
     assert_eq!(strict.refusals(), 2);
 }
 
-/// A provider refuses what a service keeps.
+/// A request of a session that the service keeps is refused: it is not compacted locally, and the error gives the
+/// reason.
 #[test]
 fn what_a_service_keeps_is_not_compacted_here_and_that_is_said() {
     let (store, client) = (Arc::new(MemoryStore::new()), Strict::new(20));
@@ -288,7 +294,7 @@ fn the_events_of_a_run_that_fails_are_told_by_its_stream() {
     assert!(updates.iter().any(refused) && updates.last().is_some_and(Result::is_err), "{updates:?}");
 }
 
-/// A compactor that takes its time, as one does that asks a model.
+/// A compactor that pauses, like a compactor that calls a model.
 #[derive(Debug)]
 struct Slow;
 
@@ -306,7 +312,8 @@ impl Compactor for Slow {
     }
 }
 
-/// A run that is dropped while its request is refused and compacted leaves a session that can be used, with nothing twice.
+/// A run that is dropped while its request is refused and compacted leaves a session that can be used, with no message
+/// stored twice.
 #[test]
 fn a_run_that_is_dropped_while_it_is_refused_can_be_made_again() {
     for (per_call, streams) in [(false, false), (true, false), (false, true), (true, true)] {

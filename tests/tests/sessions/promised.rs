@@ -1,4 +1,5 @@
-//! Promises of the documentation about runs, as a program sees them: compactions, their counter, and the words of their events.
+//! Promises of the documentation about runs, as a program sees them: compactions, their counter, and the texts of their
+//! events.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use futures::executor::block_on;
 
 use super::support::Truncating;
 
-/// Counts ten times as much as the estimator.
+/// A token counter with ten times the count of the estimator.
 #[derive(Debug)]
 struct Tenfold;
 
@@ -48,7 +49,7 @@ fn has_compacted(events: &[RunEvent]) -> bool {
     events.iter().any(|event| matches!(event, RunEvent::Compacted { .. }))
 }
 
-/// Compacts what is stored when it has more than `trigger` tokens.
+/// Settings that compact the stored history when it has more than `trigger` tokens.
 fn settings(trigger: u64, counter: Arc<dyn TokenCounter + Send + Sync>) -> RunSettings {
     let auto = AutoCompaction::new(Truncating(Truncation::new()))
         .with_trigger(Trigger::tokens(trigger))
@@ -62,7 +63,7 @@ fn a_session_is_compacted_at_most_once_in_two_turns() {
     let mut session = AgentSession::with_id("session");
     let compacted: Vec<bool> = (0..40).map(|_| has_compacted(&run(&settings, &mut session, 700))).collect();
     assert!(compacted.windows(2).all(|two| two != [true, true]), "{compacted:?}");
-    // It is due in each of the later turns, and every second one compacts.
+    // A compaction is due in each of the later turns, and every second turn compacts.
     assert!(compacted[20..].iter().filter(|compacted| **compacted).count() == 10, "{compacted:?}");
 }
 

@@ -1,6 +1,7 @@
-//! The worked examples of the proposal for automatic compaction, in its order, each with its outcome. Where the outcome is
-//! another one on purpose the test says so; `docs/divergences.md` says why. The example that hands the history to OpenAI's
-//! `/responses/compact` is in `managed/openai/proposal.rs`, beside the server that it needs.
+//! The worked examples of the proposal for automatic compaction, in its order, each with its outcome. If an outcome
+//! differs on purpose, the test marks it with these words, and `docs/divergences.md` gives the reason. The example that
+//! hands the history to OpenAI's `/responses/compact` is in `managed/openai/proposal.rs`, with the server that it
+//! needs.
 
 mod compactors;
 
@@ -18,7 +19,7 @@ use futures::executor::block_on;
 
 use crate::sessions::support::Scripted;
 
-/// A model that reports what it is told to report.
+/// A model that reports the number of input tokens in `reports`.
 fn model(reports: &Arc<AtomicU64>) -> Scripted {
     let reports = Arc::clone(reports);
     Scripted::new(move |nth, _| {
@@ -32,7 +33,7 @@ fn truncating(threshold: u64) -> AutoCompaction {
     AutoCompaction::new(Engine::new(Truncation::new())).with_trigger(Trigger::tokens(threshold))
 }
 
-/// A run, and the points at which it was compacted.
+/// Makes a run. Returns its compactions, with their points.
 fn ask(
     agent: &Agent,
     session: &mut AgentSession,
@@ -47,7 +48,7 @@ fn ask(
     compacted.collect()
 }
 
-/// A conversation of twelve turns, whose last request has 100,001 tokens as it is reported.
+/// A conversation of twelve turns. The reported size of its last request is 100,001 tokens.
 fn long(agent: &Agent, session: &mut AgentSession, reports: &AtomicU64) {
     reports.store(1_000, Ordering::Relaxed);
     for turn in 0..12 {
@@ -101,11 +102,12 @@ fn an_agents_default_is_used_overridden_and_switched_off() {
     let agent = Agent::with_settings(settings, model(&reports));
     let mut session = agent.create_session(None, None);
     long(&agent, &mut session, &reports);
-    // Switched off for this run, whatever the agent's default is.
+    // Switched off for this run, with any default of the agent.
     assert_eq!(ask(&agent, &mut session, "Quick follow-up", &off()), []);
     // The agent's default.
     assert_eq!(ask(&agent, &mut session, "Hello!", &RunOptions::default()).len(), 1);
-    // Another one for this run: 80,000 and a summary. 90,000 is over the one and under the other.
+    // Another compaction for this run: at 80,000 tokens, with a summary. 90,000 is above its trigger, and below the
+    // agent's.
     reports.store(90_000, Ordering::Relaxed);
     assert_eq!(ask(&agent, &mut session, "More.", &off()), []);
     assert_eq!(ask(&agent, &mut session, "More.", &RunOptions::default()), [], "under the agent's 100,000");
@@ -124,17 +126,18 @@ fn a_compactors_own_options() {
     let agent = Agent::with_settings(RunSettings::new("agent"), model(&reports));
     let mut session = agent.create_session(None, None);
     long(&agent, &mut session, &reports);
-    // preserve_recent = 5, preserve_system, "conservative" (three quarters of what is older stay). On purpose: with a goal,
-    // which an amount of tokens as trigger brings, the goal decides; on demand the strength does.
+    // preserve_recent = 5, preserve_system, "conservative" (three quarters of the older messages stay). On purpose: a
+    // trigger in tokens brings a goal, and the goal then decides. On demand the strength decides.
     let truncation = Truncation::new().preserve_recent(5).preserve_system(true).strength(Strength::Light);
     let result =
         block_on(agent.compact(&mut session, &Engine::new(truncation), CompactionOptions::default()));
     let result = result.unwrap();
-    // Of twelve turns seven are older: 14 messages, less the first user message, which stays, and the answer to it goes with
-    // the oldest: 9 of 13 stay (three quarters, rounded down), and with the oldest of them, an answer, its request.
+    // Of twelve turns seven are older: 14 messages. The first user message always stays, and its answer is dropped with
+    // the oldest messages. Of the other 13 messages 9 stay (three quarters, rounded down). The oldest of these is an
+    // answer, and its request stays with it.
     assert_eq!((result.original_count, result.compacted_count), (24, 24 - 13 + 10));
 
-    // A summary by another model, told something else.
+    // A summary by another model, with other instructions.
     let writes = Scripted::says("Decided: nothing.");
     let summarizer = PromptedSummarizer::new(Arc::new(writes.clone()))
         .with_model("gpt-4o-mini")
@@ -171,7 +174,7 @@ fn by_hand_whenever_you_decide() {
     assert_eq!(result.original_count, 24);
     assert!(result.compacted_count < 24, "compacted from 24 to {}", result.compacted_count);
     assert_eq!(session.token_count(), 0, "unknown until the next report");
-    // On purpose: what was used is not forgotten with the size.
+    // On purpose: the used tokens are not forgotten with the size.
     assert_eq!(session.usage().unwrap().output_total, Some(1_200));
     let mut managed = agent.create_session(None, Some("thread-1".into()));
     let refused =

@@ -1,4 +1,4 @@
-//! The model reads again what compactions have hidden.
+//! The model reads messages again that compactions have hidden.
 
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
@@ -29,7 +29,7 @@ fn calls(arguments: impl IntoIterator<Item = serde_json::Value>) -> Message {
     Message::new(Role::Assistant, arguments.into_iter().enumerate().map(call).collect())
 }
 
-/// Compacts to a goal of some tenth of what is said.
+/// Compacts to a goal of about a tenth of the conversation.
 fn auto() -> AutoCompaction {
     AutoCompaction::new(Engine::new("truncate".parse::<StrategySpec>().unwrap()))
         .with_trigger(Trigger::tokens(4_000))
@@ -41,7 +41,7 @@ fn settings(provider: HistoryProvider) -> RunSettings {
     RunSettings::new("a").with_provider(provider).unwrap().with_compaction(auto()).with_recall()
 }
 
-/// The results of the calls of this tool in one run.
+/// The texts of the tool results in one run.
 fn recalled(messages: &[Message]) -> Vec<String> {
     texts(messages).into_iter().filter(|text| text.starts_with("tool: ")).collect()
 }
@@ -50,7 +50,7 @@ fn fact(n: usize) -> (String, String) {
     (format!("gate{n} at pier {}", n * 7), format!("K-{}", 4_711 + 13 * n))
 }
 
-/// Two hundred turns, fifty facts in them, and each is asked for when all but the newest turns are hidden.
+/// The model gets back each of fifty facts in two hundred turns, when all but the newest turns are hidden.
 #[test]
 fn each_of_fifty_facts_in_two_hundred_turns_is_got_back_over_every_store() {
     let folder = std::env::temp_dir().join(format!("epitome-recall-{}", std::process::id()));
@@ -93,7 +93,7 @@ fn each_of_fifty_facts_in_two_hundred_turns_is_got_back_over_every_store() {
         assert!(made >= 4, "{made}");
         let still = client.last().iter().filter(|text| text.contains("The code of")).count();
         assert!(still <= FACTS / 5, "{still} facts are still shown");
-        // What the answers bring is more than fits: it is compacted like everything else.
+        // The recalled texts are more than fits: they are compacted like all other messages.
         let outcome =
             block_on(agent.run(&mut session, "Tell me all codes.", &RunOptions::default())).unwrap();
         let told = recalled(&outcome.response.messages);
@@ -153,7 +153,8 @@ fn what_was_hidden_in_the_run_is_read_again_in_it() {
     }
 }
 
-/// The calls that name a file, and their results: where both are hidden, and where the call is visible and its result is cleared.
+/// A recall by path shows the calls that name a file, and their results: if both are hidden, and if the call is visible
+/// and its result is cleared.
 #[test]
 fn what_was_read_of_a_file_is_shown_by_its_path() {
     let stores = [true, false];
@@ -161,7 +162,7 @@ fn what_was_read_of_a_file_is_shown_by_its_path() {
         ["truncate", "tool-results:keep=1"].into_iter().flat_map(|it| stores.map(|at| (it, at)))
     {
         let client = Scripted::new(|asked, _| {
-            // The fifth file is read twice, and so is one whose name ends as its own.
+            // The fifth file is read twice. `f15.rs`, which has the same end in its name, is read too.
             let path = [5, 1, 2, 3, 5, 4, 15, 6, 7, 8, 9, 10].get(asked - 1).map(|n| format!("src/f{n}.rs"));
             let read = path.map(|path| ToolCall::new("same", "read", json!({"path": path}).to_string()));
             Ok(ModelResponse::new(vec![match read {
@@ -287,7 +288,8 @@ fn what_was_taken_back_and_what_others_said_is_not_found() {
     assert!(told.contains("HIDDEN") && !told.contains("WRONG") && !told.contains("OTHERS"), "{told}");
 }
 
-/// A recall that a compaction has hidden is nearer to its own query than what it showed, and is not shown again.
+/// A recall does not show an earlier recall that a compaction has hidden, although the earlier recall is nearest to the
+/// query.
 #[test]
 fn a_recall_does_not_find_itself() {
     let client = Scripted::new(|_, messages| {

@@ -42,7 +42,7 @@ fn fact(n: usize) -> (String, String) {
     (format!("gate{n} at pier {}", n * 7), format!("K-{}", 4_711 + 13 * n))
 }
 
-/// Says twenty facts in eighty turns, and then asks for each: what is asked for is shown, and nothing of it twice.
+/// The user says twenty facts in eighty turns, and then asks for each: the fact is shown, and only once.
 #[test]
 fn each_fact_is_shown_again_when_the_user_asks_for_it_over_every_store() {
     let folder = std::env::temp_dir().join(format!("epitome-recall-before-{}", std::process::id()));
@@ -100,7 +100,8 @@ impl Around for Pages {
     }
 }
 
-/// A session of these turns. Before the newest the user took back what was said from a message on; then it was compacted.
+/// A session of these turns and one more. Before this newest turn the user may take back the messages from `taken_back`
+/// on. At the end the session may be compacted.
 fn session(
     turns: &[Vec<Message>],
     taken_back: Option<u64>,
@@ -160,7 +161,7 @@ fn only_what_is_hidden_and_was_not_taken_back_is_shown() {
     assert!(asked(&hidden, "A long pier?").0.is_some());
     let taken_back = session(&turns, Some(4), Some(&truncation));
     assert_eq!(asked(&taken_back, "A long pier?").0, None, "it was taken back");
-    // Also if a compaction had hidden it before.
+    // This holds also if a compaction had hidden the messages before.
     let newest = SlidingWindow::new(Window::Turns(1)).preserve_first_user(false);
     for (from, port) in [(Some(0), false), (Some(2), false), (Some(4), true), (None, false)] {
         let store = session(&turns, None, Some(&newest));
@@ -173,7 +174,8 @@ fn only_what_is_hidden_and_was_not_taken_back_is_shown() {
         let made = made.unwrap();
         assert_eq!(asked(&store, "Which port?").0.is_some(), port, "{from:?}");
         assert_eq!(asked(&store, "A long pier?").0, None, "{from:?}");
-        // What is said from then on is found when it is hidden in turn, and what was taken back when that is undone.
+        // Later messages are found when they are hidden in turn. Messages that were taken back are found when that is
+        // undone.
         let counter = Arc::new(ClassEstimator::new());
         let mut history =
             block_on(History::open(Arc::clone(&store) as Arc<dyn HistoryStore>, id.clone(), counter))
@@ -190,7 +192,7 @@ fn only_what_is_hidden_and_was_not_taken_back_is_shown() {
         block_on(store.store.uncompact(&id, made)).unwrap();
         assert!(asked(&store, "Which port?").0.is_some() && asked(&store, "A long pier?").0.is_some());
     }
-    // An answer that comes later belongs to the group of its call.
+    // A late answer belongs to the group of its call.
     for (rewound, is_found) in [(1, false), (3, true)] {
         let call = Message::new(Role::Assistant, vec![Part::ToolCall(ToolCall::new("c", "look", "{}"))]);
         let asks = vec![Message::user("Look for the pier."), call];
@@ -220,7 +222,7 @@ fn only_what_is_hidden_and_was_not_taken_back_is_shown() {
     assert_eq!(asked(&hidden, "Which port?").0, None, "it was pruned");
 }
 
-/// Nothing is hidden: a result is cleared where it stands.
+/// A result that was cleared is shown too, although no message is hidden.
 #[test]
 fn what_is_shortened_is_shown_too() {
     let read = |n: usize, says: &str| {

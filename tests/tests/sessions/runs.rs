@@ -1,4 +1,4 @@
-//! A run as an explicit object: what is sent, recorded and stored.
+//! A run as an explicit object: its requests, its answers and the stored messages.
 
 use std::sync::Arc;
 
@@ -32,7 +32,8 @@ fn answer(text: &str) -> ModelResponse {
     ModelResponse::new(vec![Message::assistant(text)])
 }
 
-/// An approval that was answered already, with a new request beside it: the request would be lost with the answer.
+/// A message with an outdated answer to an approval and with a new request is refused: the request would be lost with
+/// the answer.
 #[test]
 fn an_input_that_would_not_be_sent_is_refused() {
     let store = Arc::new(MemoryStore::new());
@@ -49,7 +50,8 @@ fn an_input_that_would_not_be_sent_is_refused() {
     assert_eq!(log(&*store, "s"), []);
 }
 
-/// A new request beside the answer to a call that a compaction has hidden: the request would be lost with the answer.
+/// A message with a new request and with the answer to a call that a compaction has hidden is refused: the request
+/// would be lost with the answer.
 #[test]
 fn an_input_that_would_be_hidden_is_refused() {
     let store = Arc::new(MemoryStore::new());
@@ -269,7 +271,7 @@ fn a_repeated_run_stores_once_and_has_the_answer() {
         });
         let said = shown(&*store, "s");
         assert_eq!(said.len(), 7, "{said:?}");
-        // The second attempt does not know that the first one came through, until it is told.
+        // The second attempt learns only from the error that the first one was stored.
         let mut session = AgentSession::with_id("s");
         match block_on(Run::begin(&settings, &mut session, input(), &options("same"))) {
             Err(RunError::AlreadyStored { answer: Some(answer) }) => {

@@ -21,7 +21,7 @@ fn call(id: &str) -> Message {
     Message::new(Role::Assistant, vec![Part::ToolCall(ToolCall::new(id, "build", "{}"))])
 }
 
-/// A log of two megabytes with one line that matters in its middle.
+/// A log of two megabytes with one important line in its middle.
 fn huge() -> String {
     let line = |at: usize| match at {
         12_000 => "error[E0277]: src/deep/place.rs:91 cannot be sent between threads\n".to_owned(),
@@ -57,7 +57,8 @@ fn results(messages: &[Message]) -> Vec<String> {
     messages.iter().flat_map(Message::parts).filter_map(said).collect()
 }
 
-/// One run: a question, a call, its result, an answer. Returns what the request behind the result said of it.
+/// One run: a question, a call, its result, an answer. Returns the results in the request after the result, and the
+/// events.
 fn one_run(
     settings: &RunSettings,
     session: &mut AgentSession,
@@ -94,7 +95,7 @@ fn a_huge_result_is_shown_by_what_matters_and_stored_whole() {
             });
             assert!(matches!(told, Some((1, tokens)) if tokens > 100_000), "{events:?}");
 
-            // The log has all of it; a program that begins anew shows as little.
+            // The log has the whole result; a fresh process shows the same excerpt.
             let id = SessionId::new(&*name);
             let log = block_on(store.log(&id, Seq(0)..Seq(9), 9)).unwrap();
             assert_eq!(results(&[log.messages[2].entry.message.clone()]), [huge()]);
@@ -146,7 +147,7 @@ fn pins_media_and_what_is_small_stay_whole() {
     let all = Pins::default().with_where(|message| message.role() == Role::Tool);
     let pinned = settings(&store).with_compaction(compaction(all));
     let (seen, events) = one_run(&pinned, &mut AgentSession::with_id("pinned"), Message::tool("c1", huge()));
-    // Whole, it is larger than the window.
+    // The whole result is larger than the window.
     assert!(seen == [huge()] && matches!(events[..], [RunEvent::OverLimit { .. }]), "{events:?}");
 
     let image = Part::Media(Media::new(MediaKind::Image, "image/png", MediaSource::Uri("a.png".into())));
@@ -171,7 +172,7 @@ fn it_needs_no_store_and_no_compaction() {
     assert!(tokens <= most && tokens.0 > most.0 / 2, "a smaller limit counts as that: {}", seen[0]);
 }
 
-/// The report on a request still gives the size of the next one.
+/// The usage report of a request still determines the size of the next request.
 #[test]
 fn what_a_provider_reported_is_still_known() {
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());

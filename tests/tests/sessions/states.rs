@@ -1,4 +1,4 @@
-//! State of a session, kept beside its history.
+//! State of a session, which is stored with its history.
 
 use core::future::Future;
 use core::pin::pin;
@@ -21,9 +21,9 @@ use crate::sessions::support::{Scripted, log};
 /// Moment at which a provider counts a run. A provider before the history is called after the history has stored.
 #[derive(Clone, Copy)]
 enum Counts {
-    /// Before the run, so that what is stored with it knows of it.
+    /// Before the run, so that the state that is stored with the run includes it.
     Before,
-    /// When the history has stored.
+    /// After the history has stored.
     After,
 }
 
@@ -43,7 +43,7 @@ async fn count(hook: Hook<'_>) -> Result<(), SessionError> {
     Ok(())
 }
 
-/// An agent whose history keeps sessions in `store`, and that history.
+/// An agent with a history provider that keeps sessions in `store`, and this provider.
 fn agent(store: Arc<dyn HistoryStore>, counts: Counts, persistence: Persistence) -> (Agent, HistoryProvider) {
     let history = HistoryProvider::new("memory", store).keep_state(true);
     let mut providers = Providers::default();
@@ -128,7 +128,7 @@ fn a_session_that_is_behind_stores_what_was_said_and_says_so() {
     assert_eq!((runs(&load(&history)), log(&*store, "s").len()), (3, 10));
 }
 
-/// The stored session is deleted while a process goes on with it: it begins anew, with the state that the process has.
+/// A stored session is deleted while a process uses it: it begins again, with the state of the process.
 #[test]
 fn a_session_that_was_deleted_keeps_its_state_again() {
     let stores: [Arc<dyn HistoryStore>; 2] =
@@ -172,8 +172,8 @@ fn drive<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
     })
 }
 
-/// Every reader finds a state that knows of all runs of the log and of no other. The session that was dropped with the run goes on: the
-/// messages that it has sent are its own, also if the answer never came.
+/// Every reader finds a state that includes all runs of the log and no other. The session of the dropped run goes on:
+/// the messages that it has sent are its own, even if the answer of the store never came.
 #[test]
 fn a_run_that_is_dropped_leaves_its_state_with_its_messages_or_neither() {
     let (mut dropped, mut found_out) = (0, 0);
@@ -187,7 +187,7 @@ fn a_run_that_is_dropped_leaves_its_state_with_its_messages_or_neither() {
         let said = log(&store.store, "s").len() as u64;
         let fresh = load(&history);
         assert_eq!(runs(&fresh) * 2, said, "after {polls} polls");
-        // It has counted this run before it was dropped; a fresh one may not have.
+        // The session has counted this run before it was dropped; a fresh session may not have counted it.
         let known = runs(&session);
         found_out += usize::from(!is_done && runs(&fresh) == 2);
         let outcome = run(&agent, &mut session);
@@ -240,7 +240,7 @@ fn what_cannot_be_written_as_a_state_costs_no_message() {
     providers.push(HistoryProvider::in_memory()).unwrap();
     let other = Agent::with_settings(RunSettings::new("b").with_providers(providers), Scripted::says("Hm."));
     run(&other, &mut session);
-    // There the session keeps a history, which is written as an object.
+    // Under this key the session keeps a history, which is written as an object.
     session.state_mut().insert("in_memory".into(), 1.into());
     let outcome = run(&agent, &mut session);
     let not_kept = RunEvent::StateNotKept { source_id: "memory".into(), kind: SessionErrorKind::Invalid };

@@ -1,4 +1,4 @@
-//! Compactions that the model asks for, and the room that it is told of.
+//! Compactions that the model requests, and the notes about used tokens that the model gets.
 
 use core::future::ready;
 use std::sync::{Arc, Mutex};
@@ -35,7 +35,8 @@ fn names(message: &Message, name: &str) -> bool {
     message.parts().iter().any(is)
 }
 
-/// Reads `rounds` files, and compacts when it is told that `tenths` of ten are used. Whatever is told, it then goes on.
+/// A model that reads `rounds` files, and requests a compaction when a note names `tenths` of ten as used. After any
+/// result of the compaction it goes on.
 fn reader(rounds: usize, tenths: Option<u64>) -> Scripted {
     Scripted::new(move |asked, messages| {
         let told = texts(messages).last().and_then(|text| Some(text.rsplit_once("[context: ")?.1.to_owned()));
@@ -61,7 +62,7 @@ fn agent(store: &Arc<MemoryStore>, client: &Scripted, auto: AutoCompaction) -> A
     })
 }
 
-/// Said twice to the same session: what each request begins with is what the one before it had, unless a compaction came between.
+/// Checks that each request begins with the whole request before it, unless a compaction came between.
 fn prefixes_are_stable(client: &Scripted, compactions: usize) {
     let sent = client.sent.lock().unwrap();
     let is_changed = |two: &&[Vec<String>]| !two[1].starts_with(&two[0]);
@@ -81,7 +82,7 @@ fn a_model_compacts_when_it_is_told_that_the_room_is_short() {
     assert!(asked >= 2 && made == asked, "{asked} calls, {made} compactions: {said:?}");
     assert_eq!(compactions(&outcome.events), made, "none was due");
     prefixes_are_stable(&client, made);
-    // As it is stored, and as it is shown.
+    // The log has the messages of the run, and the visible messages begin with the last request.
     assert_eq!(texts(&log(&*store, "s"))[1..], said);
     assert_eq!(Vec::from(&client.last()[..]), shown(&*store, "s")[..client.last().len()]);
     let told: Vec<&String> = said.iter().filter(|text| text.contains("[context: ")).collect();
@@ -105,7 +106,8 @@ fn a_model_is_told_of_each_tenth_once_and_of_none_without_the_tool() {
     }
 }
 
-/// A model that asks for it before each other call is told to go on, and the history is not compacted to nothing.
+/// A model that requests a compaction before every other call gets the result that it must go on, and the history is
+/// not compacted to nothing.
 #[test]
 fn a_model_that_compacts_again_and_again_is_told_to_wait() {
     let store = Arc::new(MemoryStore::new());
@@ -173,7 +175,7 @@ fn the_tool_needs_no_runner() {
     assert_eq!(said[2], "assistant: Done.");
 }
 
-/// The model's own focus stands behind the caller's, and a reason is told as it is.
+/// If nothing was compacted, the result of the tool contains the reason word for word.
 #[test]
 fn the_tool_tells_why_nothing_was_compacted() {
     let store = Arc::new(MemoryStore::new());
@@ -191,7 +193,7 @@ fn the_tool_tells_why_nothing_was_compacted() {
     assert!(told.contains("Nothing was compacted: in the middle of a commit. Go on"), "{told}");
 }
 
-/// The smallest of several limits is told, and a tool that a provider has brought stays alone.
+/// The note contains the smallest of several limits. If a provider has added the tool, the run adds no second one.
 #[test]
 fn the_room_is_that_of_the_smallest_limit_and_no_name_stands_twice() {
     let (store, client) = (Arc::new(MemoryStore::new()), reader(14, None));
@@ -219,7 +221,7 @@ fn the_room_is_that_of_the_smallest_limit_and_no_name_stands_twice() {
     });
 }
 
-/// Remembers the subjects that it was told.
+/// A summarizer that records the focus of each request.
 #[derive(Debug, Default)]
 struct Focused(Mutex<Vec<String>>);
 
@@ -235,7 +237,7 @@ impl Summarizer for Focused {
     }
 }
 
-/// The subject of the model stands behind that of the caller, as the model's.
+/// The focus of the model follows the focus of the caller, and is marked as the model's.
 #[test]
 fn the_models_subject_is_added_to_that_of_the_caller() {
     for (own, expected) in [
@@ -288,7 +290,7 @@ fn a_compaction_that_fails_for_the_model_does_not_keep_others_from_being_made() 
     assert!(outcome.events.iter().filter(failed).count() >= 4 + 3, "{:?}", outcome.events);
 }
 
-/// A client that is shared streams as it does alone.
+/// A shared client streams like a client that is not shared.
 #[test]
 fn a_shared_client_streams() {
     let store = Arc::new(MemoryStore::new());
@@ -305,7 +307,8 @@ fn a_shared_client_streams() {
     assert_eq!(pieces, "Hello.".len());
 }
 
-/// One compaction is enough for all calls of an answer, also where none has to wait for the one before; and it reaches the caller's goal.
+/// All calls in one answer make one compaction, even with a spacing of 0. This compaction reaches the goal of the
+/// caller.
 #[test]
 fn two_calls_in_one_answer_compact_once_to_the_goal() {
     for (goal, expected) in [(None, 1_400..2_200), (Some(900), 300..1_000)] {

@@ -1,4 +1,4 @@
-//! A service whose model takes so much and no more, and talks of an agent with it.
+//! A service that refuses requests above the window of its model, and runs of an agent with this service.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,14 +17,15 @@ use crate::sessions::support::{Scripted, Truncating};
 pub(crate) const WINDOW: u64 = 4_000;
 const ANSWER: &str = "It is the third door on the left, and the key is under the mat. ";
 
-/// A service whose model has `window` tokens, of which each of its own is `heavier` of the estimator's. It reports what it counts.
+/// A service with a model of `window` tokens. It counts `heavier` tokens for each token of the estimator, and reports
+/// its count.
 #[derive(Clone)]
 pub(crate) struct Strict {
     pub(crate) window: u64,
     pub(crate) heavier: u64,
     /// Whether a refusal has numbers.
     pub(crate) tells: bool,
-    /// The limit that it names, if that is another.
+    /// The limit that a refusal names, if it is not `window`.
     pub(crate) claims: Option<u64>,
     /// Tokens that a request has to leave for the answer.
     pub(crate) answer_max: u64,
@@ -50,7 +51,7 @@ impl Strict {
         self.asked.lock().unwrap().iter().filter(|(_, answered)| !answered).count()
     }
 
-    /// It, as an agent asks it.
+    /// A client of the service, for an agent.
     pub(crate) fn client(&self) -> Scripted {
         let service = self.clone();
         let client = Scripted::new(move |_, messages| service.answer(messages));
@@ -92,7 +93,7 @@ pub(crate) fn agent(settings: RunSettings, client: &Strict) -> Agent {
     Agent::with_settings(settings, client.client())
 }
 
-/// Runs with questions of some 60 tokens, with and without a listener. Returns what happened in all of them.
+/// Runs with questions of some 60 tokens, by turns without and with a stream. Returns the events of all runs.
 pub(crate) fn talk(agent: &Agent, session: &mut AgentSession, runs: usize) -> Vec<RunEvent> {
     let mut happened = Vec::new();
     for run in 0..runs {

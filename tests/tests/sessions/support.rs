@@ -26,7 +26,7 @@ pub(crate) type Sent = Vec<String>;
 /// Answer of the model to its nth request, which holds these messages.
 type Answer = dyn Fn(usize, &[Message]) -> Result<ModelResponse, ClientError> + Send + Sync;
 
-/// A model that answers as a closure says, and remembers what it was sent.
+/// A model that takes its answers from a closure, and records its requests.
 #[derive(Clone)]
 pub(crate) struct Scripted {
     pub(crate) sent: Arc<Mutex<Vec<Sent>>>,
@@ -42,7 +42,7 @@ impl Scripted {
         Self { sent: Arc::default(), answer: Arc::new(answer), streams: false }
     }
 
-    /// Says `text` whatever it is asked.
+    /// A model that answers every request with `text`.
     pub(crate) fn says(text: &'static str) -> Self {
         Self::new(move |_, _| Ok(ModelResponse::new(vec![Message::assistant(text)])))
     }
@@ -93,7 +93,7 @@ impl ChatClient for Scripted {
     }
 }
 
-/// Hears the pieces of a stream for as long as `hear` says so.
+/// Reads the pieces of a stream, and stops the stream when `hear` returns false.
 pub(crate) async fn listen(
     mut stream: RunStream<'_>,
     mut hear: impl FnMut(&Delta) -> bool,
@@ -154,7 +154,7 @@ impl<S: Strategy + fmt::Debug + Send + Sync> Compactor for Truncating<S> {
     }
 }
 
-/// Always fails.
+/// A compactor that always fails.
 #[derive(Debug)]
 pub(crate) struct Failing;
 
@@ -215,7 +215,7 @@ pub(crate) fn log(store: &dyn HistoryStore, session: &str) -> Vec<Message> {
     }
 }
 
-/// The url of a server that tests may use; `None`, after a word about it, if there is none.
+/// The URL of a server that tests may use; `None`, after a message, if there is none.
 pub(crate) fn server(name: &str) -> Option<String> {
     let value = |name: &str| std::env::var_os(name)?.into_string().ok().filter(|value| !value.is_empty());
     let variable = format!("EPITOME_TEST_{}", name.to_uppercase());

@@ -14,7 +14,7 @@ use crate::sessions::runs::settings;
 use crate::sessions::strict::{Strict, WINDOW, agent, compaction, compactions, talk};
 use crate::sessions::support::log;
 
-/// Nothing but the model's figures are configured: no trigger, no window, no counter.
+/// Only the figures of the model are configured: no trigger, no window, no counter.
 #[test]
 fn an_agent_of_a_small_model_that_is_known_is_never_refused() {
     for points in [RunPoints::default(), RunPoints::NONE.and_before_call(), RunPoints::NONE.and_after_run()] {
@@ -29,7 +29,8 @@ fn an_agent_of_a_small_model_that_is_known_is_never_refused() {
     }
 }
 
-/// The window of an unknown model is taken to be 128,000 tokens. The first refusal tells another, or only that it is less.
+/// The window of an unknown model is assumed to be 128,000 tokens. The first refusal names another window, or shows
+/// only that the window is smaller.
 #[test]
 fn an_agent_of_an_unknown_model_learns_from_a_refusal() {
     for (tells, streams) in [(true, true), (true, false), (false, true)] {
@@ -42,12 +43,13 @@ fn an_agent_of_an_unknown_model_learns_from_a_refusal() {
         let refusals = client.refusals();
         let told = events.iter().filter(|event| matches!(event, RunEvent::Refused { .. })).count();
         assert_eq!(told, refusals);
-        // One that tells no window is asked until it refuses, each time that the history has grown again.
+        // A service that names no window refuses each time that the history has grown again.
         assert!(if tells { refusals == 1 } else { (5..20).contains(&refusals) }, "{refusals}");
     }
 }
 
-/// A confused limit in a refusal does not shrink the window: the next refusal is helped as one without a limit.
+/// An impossible limit in a refusal does not shrink the window: the next refusal is handled like a refusal without a
+/// limit.
 #[test]
 fn a_limit_that_cannot_be_is_not_kept_in_mind() {
     for limit in [0, 1, 128, 1_023, u64::MAX] {
@@ -57,13 +59,14 @@ fn a_limit_that_cannot_be_is_not_kept_in_mind() {
         let agent = agent(settings.with_compaction(compaction()), &client);
         let mut session = agent.create_session(Some("s"), None);
         talk(&agent, &mut session, 200);
-        // Without a limit it is refused each time that it has grown to 3,000 again.
+        // Without a limit the session is refused each time that it has grown to 3,000 again.
         assert!((5..20).contains(&client.refusals()), "{limit}: {}", client.refusals());
         assert_eq!(session.window_told(), None);
     }
 }
 
-/// A session of an endpoint with a small window goes on at one with a larger window: the first answer that shows it is believed.
+/// A session moves from an endpoint with a small window to an endpoint with a larger window: the first answer to a
+/// larger request removes the learned window.
 #[test]
 fn a_window_that_was_told_is_forgotten_when_more_is_answered() {
     let (store, small, large) = (Arc::new(MemoryStore::new()), Strict::new(2_000), Strict::new(WINDOW));
@@ -78,8 +81,8 @@ fn a_window_that_was_told_is_forgotten_when_more_is_answered() {
     assert_eq!(large.refusals(), 0);
 }
 
-/// The service counts `max_tokens` as a part of the request. Where the run's options say how much that is, it stays free; where only
-/// the client knows, each refusal is helped.
+/// The service counts `max_tokens` as a part of the request. If the run's options contain this number, that part of the
+/// window stays free. If only the client knows it, the run compacts after each refusal.
 #[test]
 fn what_a_request_keeps_for_its_answer_stays_free() {
     for (known, refusals) in [(true, 0..1), (false, 5..25)] {
@@ -97,7 +100,7 @@ fn what_a_request_keeps_for_its_answer_stays_free() {
         assert!(refusals.contains(&client.refusals()), "{known}: {}", client.refusals());
         assert_eq!(session.window_told(), None, "the window is the one that was known");
     }
-    // An answer that may have all of it is not to be helped.
+    // If the answer may have the whole window, no compaction helps.
     let (store, client) =
         (Arc::new(MemoryStore::new()), Strict { answer_max: WINDOW, ..Strict::new(WINDOW) });
     let agent = agent(settings(&store).with_compaction(compaction()), &client);
@@ -107,7 +110,8 @@ fn what_a_request_keeps_for_its_answer_stays_free() {
     assert_eq!(client.refusals(), 1);
 }
 
-/// A trigger for a larger window, and sessions that are written and read between their runs.
+/// A learned window counts with a trigger for a larger window, and in a session that is written and read between its
+/// runs.
 #[test]
 fn a_window_that_was_told_counts_under_every_trigger_and_after_a_restart() {
     let store = Arc::new(MemoryStore::new());
@@ -122,7 +126,7 @@ fn a_window_that_was_told_counts_under_every_trigger_and_after_a_restart() {
     assert_eq!((client.refusals(), session.window_told()), (1, Some(WINDOW)));
 }
 
-/// One counter for a run and its history: what is stored was counted as what is sent.
+/// A run and its history have one counter: stored messages are counted like sent messages.
 #[test]
 fn a_history_counts_as_its_run_does() {
     let (store, client) = (Arc::new(MemoryStore::new()), Strict::new(u64::MAX));

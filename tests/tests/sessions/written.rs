@@ -23,7 +23,7 @@ fn in_session() -> RunSettings {
     RunSettings::new("assistant").with_providers(providers)
 }
 
-/// The session as another process has it.
+/// The session as another process reads it.
 fn reread(session: &AgentSession) -> AgentSession {
     let written = session.to_json().unwrap();
     let read = AgentSession::from_json(&written).unwrap();
@@ -49,7 +49,7 @@ fn next(settings: &RunSettings, session: &mut AgentSession) -> Vec<Message> {
     })
 }
 
-/// A run whose answer stops arriving.
+/// A run with an answer that stops arriving.
 async fn begin_to_answer<'a>(settings: &'a RunSettings, session: &'a mut AgentSession) -> Run<'a> {
     let input = vec![Message::user("Tell me.")];
     let mut run = Run::begin(settings, session, input, &options("left")).await.unwrap();
@@ -78,7 +78,7 @@ fn half_an_answer_outlives_the_process() {
             ];
             assert_eq!(texts(&sent), expected, "{persistence:?}");
             assert!(sent[3].is_incomplete());
-            // It is stored now, and not once more.
+            // The half answer is stored now, and is not stored again.
             assert_eq!(texts(&next(&settings, &mut reread(&session))), expected);
         }
     }
@@ -122,7 +122,7 @@ fn what_reports_have_taught_is_known_after_a_reload() {
         };
         let (here, there) = (size(&mut session), size(&mut again));
         assert_eq!(here, there);
-        // Without what was learned, it would be the counter's alone.
+        // Without the learned reports, the size would be only the count of the counter.
         let bare = size(&mut AgentSession::with_id("s"));
         assert!(here.basis == Basis::Reported || here.tokens > bare.tokens, "{here:?} {bare:?}");
         let spend = |session: &AgentSession| session.ledger().map(epitome::core::UsageLedger::spend);

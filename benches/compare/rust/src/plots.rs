@@ -28,7 +28,7 @@ const COLOURS: [RGBColor; 8] = [
 /// One line: its name and its points.
 type Line = (String, Vec<(f64, f64)>);
 
-/// Draws what there is.
+/// Draws the charts of the report into `folder`.
 pub(crate) fn draw(report: &Report, folder: &Path) -> Result<(), Box<dyn Error>> {
     std::fs::create_dir_all(folder)?;
     let kept = |measured: &Measured| measured.kept.clone();

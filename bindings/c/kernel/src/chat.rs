@@ -46,7 +46,7 @@ pub unsafe extern "C" fn epitome_kernel_send_openai_chat(
     code((|| {
         let sink = sink.ok_or(Error::Null)?;
         let take = |piece: &str| {
-            // SAFETY: the piece is readable during the call, and the header states what a sink may do.
+            // SAFETY: the piece is readable during the call, and the header states the rules for a sink.
             unsafe { sink(context, piece.as_ptr().cast(), piece.len()) }
         };
         let _lent = Lent::begin(call.lent()?);

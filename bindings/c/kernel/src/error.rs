@@ -45,7 +45,7 @@ pub enum Error {
     Sink = 33,
 }
 
-/// A sentence about an error: what is wrong, and what to do.
+/// The text of an error: the fault, and the remedy.
 #[unsafe(no_mangle)]
 pub extern "C" fn epitome_kernel_error_text(error: i32) -> *const c_char {
     let text = usize::try_from(error).ok().and_then(|at| TEXTS.get(at).copied());

@@ -52,7 +52,7 @@ unsafe impl Plain for PlanResult {}
 // SAFETY: numbers.
 unsafe impl Plain for Compacted {}
 
-/// Plans what to keep.
+/// Plans a compaction.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn epitome_kernel_plan(
     history: *mut History,

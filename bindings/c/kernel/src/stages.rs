@@ -39,7 +39,7 @@ pub enum StrategyCode {
 
 /// How many stages a plan may have.
 const STAGES_MAX: usize = 4;
-/// A stage keeps none of what it counts; zero is its default.
+/// Value of `keep` for a stage that keeps none of the items that it counts; zero is the stage's default.
 const KEEP_NONE: u32 = u32::MAX;
 
 /// The strategy of a stage, with its settings.

@@ -27,7 +27,7 @@ impl Span {
     }
 }
 
-/// Tells what a summary could replace instead of what the plan drops.
+/// Returns the span of messages that a summary could replace, among those that the plan drops.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn epitome_kernel_span_to_summarize(history: *const History, span: *mut Span) -> Error {
     // SAFETY: the rules of the header for the pointers of a call.

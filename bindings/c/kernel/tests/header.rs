@@ -1,7 +1,7 @@
 //! The header has the declarations of the Rust code, no more and no fewer.
 //!
-//! cbindgen writes what the code declares; comments, macros and inline functions of the header are left out of the
-//! comparison.
+//! cbindgen writes the declarations of the code; comments, macros and inline functions of the header are left out of
+//! the comparison.
 
 #![allow(
     clippy::arithmetic_side_effects,

@@ -1,4 +1,4 @@
-//! The mappers, on small requests and responses.
+//! The mapping functions, on small requests and responses.
 
 use std::borrow::ToOwned as _;
 use std::format;
@@ -123,10 +123,10 @@ fn a_cut_stands_where_no_call_is_open_and_the_role_changes() {
     let text = request(&turns);
     let cut = |keep| choose_cut(&text, keep).unwrap();
     assert_eq!((cut(0), cut(1), cut(2), cut(3), cut(4)), (Some(9), Some(8), Some(4), None, None));
-    // Two messages of the user side by side are one for the API: the cut moves back before both.
+    // The API merges two adjacent user messages: the cut moves back before both.
     let doubled = request(&[user("a"), says("b"), user("c"), user("d"), says("e")]);
     assert_eq!(choose_cut(&doubled, 1).unwrap(), Some(2));
-    // What answers no call leaves it open, and the cut stands before it.
+    // A message without the result leaves the call open, and the cut stands before this call.
     let unanswered = request(&[user("a"), says("b"), user("c"), calls("1"), user("d"), says("e"), user("f")]);
     assert_eq!(choose_cut(&unanswered, 1).unwrap(), Some(3));
     // A summary alone is not summarized again.
@@ -213,7 +213,7 @@ fn a_block_is_sent_back_byte_for_byte_and_so_is_what_follows_it() {
     let body = format!(r#"{{"messages":[{{"role":"user","content":"a"}}, {kept}]}}"#);
     let expected = format!(r#"{{"messages":[{{"role":"assistant","content":[{raw}]}},{kept}]}}"#);
     assert_eq!(replay(&body, 1, &block).unwrap(), expected);
-    // It is summarized again together with what follows, and goes first.
+    // A further request for a summary covers the block together with the messages after it; the block comes first.
     let again = Summarize::new().request(&expected, 2).unwrap();
     assert!(again.contains(raw));
     let error = replay(&expected, 0, &block).unwrap_err();
@@ -405,7 +405,8 @@ fn what_a_service_is_asked_for_is_a_request_of_the_api() {
         error.to_string(),
         "anthropic: the request would be refused: `tool_choice` cannot be sent beside `compaction`: leave it out of this request"
     );
-    // What follows a summary is the user's: on a model that binds thinking, it may not be joined with what went before.
+    // The message after a summary is the user's. On a model that binds thinking, it may not be joined with the message
+    // before the summary.
     let unanswered = ServiceRequest::new(&told[..1]);
     let none = serde_json::Map::new();
     assert!(summarize_body("claude-opus-4-8", &unanswered, &ask, &none).is_ok());

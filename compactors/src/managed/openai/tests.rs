@@ -1,4 +1,4 @@
-//! The requests of OpenAI's compaction and its answers, without HTTP.
+//! The requests and responses of OpenAI's compaction, without HTTP.
 
 use std::format;
 use std::string::{String, ToString as _};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::managed::{Artefact, ServiceErrorKind, ServiceRequest};
 
-/// A question, a call and its answer, and what the model says.
+/// A question, a call with its result, and the answer of the model.
 fn conversation() -> Vec<Message> {
     Vec::from([
         Message::user("First]\"}"),
@@ -29,7 +29,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// An answer with these users' texts, and these items behind them.
+/// A response with these user texts, followed by these items.
 fn answer(users: &[&str], items: &[Value]) -> String {
     let user = |text: &&str| json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});
     let output: Vec<Value> = users.iter().map(user).chain(items.iter().cloned()).collect();
@@ -124,7 +124,7 @@ fn what_comes_back_is_the_item_behind_what_the_user_said_in_what_it_replaces() {
     let messages = conversation();
     let told: Vec<_> = messages.iter().collect();
     let request = ServiceRequest::new(&told).replacing_from(1);
-    // Every character that JSON has a form for.
+    // Every character that has a form in JSON.
     let sealed: String = (1..=0x7f_u8).map(char::from).chain("é日🦀\u{2028}".chars()).collect();
     let answer = answer(&["First]\"}", "Second"], &[item(&sealed)]);
     let artefact = compacted(&ResponsesVendor::openai(), "m", &request, &answer).unwrap();
@@ -137,12 +137,12 @@ fn what_comes_back_is_the_item_behind_what_the_user_said_in_what_it_replaces() {
     assert_eq!(artefact.part.tokens, Some(Tokens(20)), "what it has written");
     let [Part::Unknown(said)] = artefact.before.as_slice() else { panic!("{artefact:?}") };
     assert!(said.raw.contains("Second"));
-    // Written again, it is what came.
+    // Written into a request again, the item is unchanged.
     let left = artefact.into_message();
     let again = json(&input(&ResponsesVendor::openai(), [&left]).unwrap().text);
     assert_eq!(again["input"][0]["content"][0]["text"], "Second");
     assert_eq!(again["input"][1], json!({"type": "compaction", "encrypted_content": sealed}));
-    // And sent to be compacted again, what the user said is known.
+    // A second compaction still knows the user's text.
     assert_eq!(texts(&users::said(&[left])), ["Second"]);
 }
 
@@ -201,7 +201,7 @@ fn in_band_the_newest_of_what_the_user_said_goes_before_the_item() {
     let said = texts(&before);
     assert!((1..5).contains(&said.len()), "{}", said.len());
     assert!(said.last().unwrap().starts_with("5: "));
-    // What no longer fits has lost its middle, and nothing else has.
+    // The first message has lost its middle, because it fits only in part; the other messages are whole.
     let (first, rest) = said.split_first().unwrap();
     assert!(first.contains(" tokens truncated…") && first.ends_with("many words "), "{}", first.len());
     assert!(rest.iter().all(|text| !text.contains("truncated")));
@@ -209,7 +209,7 @@ fn in_band_the_newest_of_what_the_user_said_goes_before_the_item() {
     assert!((63_900..=64_000).contains(&tokens), "{tokens} tokens");
 }
 
-/// All that an item says.
+/// All texts of an item.
 fn all_of(said: &users::Said) -> String {
     let Part::Unknown(item) = said.clone().into_part() else { panic!("no item") };
     let item = json(&item.raw);
@@ -217,7 +217,8 @@ fn all_of(said: &users::Said) -> String {
     content.iter().filter_map(|part| part["text"].as_str()).collect()
 }
 
-/// A long message with characters of several bytes, several texts, and images.
+/// A cut removes the middle of a text, and keeps the images. The long message has characters of several bytes, several
+/// texts and images.
 #[test]
 fn the_middle_of_a_text_goes_and_its_images_stay() {
     let image =
@@ -249,7 +250,7 @@ fn the_middle_of_a_text_goes_and_its_images_stay() {
         [&Message::new(Role::Assistant, left.into_iter().map(users::Said::into_part).collect())],
     );
     assert_eq!(input.unwrap().text.matches("input_image").count(), 1, "images stay");
-    // Not even an image fits: what is older is not looked at.
+    // Not even an image fits: older messages are not considered.
     let full = users::newest(users::said(&[
         Message::new(Role::User, Vec::from([image])),
         Message::user("words ".repeat(200_000)),
@@ -281,7 +282,7 @@ fn images_of_the_user_are_sent_on_and_count_as_images() {
         assert_eq!(items.pop().unwrap()["type"], "compaction");
         items
     };
-    // On its own the service sends them back, with what it notes beside them.
+    // In a request of its own, the service returns the messages, with further fields.
     let mut sent_back = users.clone();
     for (at, item) in sent_back.iter_mut().enumerate() {
         (item["id"], item["status"]) = (format!("msg_{at}").into(), "completed".into());
@@ -291,7 +292,7 @@ fn images_of_the_user_are_sent_on_and_count_as_images() {
     let own = compacted(&vendor, "m", &request, &whole.to_string()).unwrap();
     let own_items = before(own.clone());
     assert_eq!(own_items, users[1..], "the first stays where it is, and the ids of a response are not sent");
-    // In band the client does.
+    // In band, the client adds the messages.
     let band = json!({"object": "response", "output": [item("s")]});
     let band = triggered(&vendor, "m", &request, &band.to_string()).unwrap();
     assert_eq!(before(band.clone()), users[1..]);

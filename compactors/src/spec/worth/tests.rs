@@ -15,7 +15,7 @@ fn said(role: Role, text: &str) -> Message {
     Message::new(role, vec![Part::Text(text.into())])
 }
 
-/// Verdicts of a conversation whose messages have ten tokens each, of which so many tokens may stay.
+/// Verdicts for messages of ten tokens each, with a goal of this many tokens.
 fn verdicts(spec: &str, messages: &[Message], goal: u64) -> String {
     let spec: StrategySpec = spec.parse().unwrap();
     let mut index = IndexBuf::<Vec<Span>, OpenCallTree>::new();
@@ -32,7 +32,7 @@ fn verdicts(spec: &str, messages: &[Message], goal: u64) -> String {
     }
 }
 
-/// A dialogue of the user's texts with an answer of the same length to each; the first and the last exchange stay anyway.
+/// A dialogue of these user texts, each with the same answer. The first and the last exchange stay in any case.
 fn dialogue(texts: &[&str], answer: &str) -> Vec<Message> {
     let turns = texts.iter().flat_map(|text| [said(Role::User, text), said(Role::Assistant, answer)]);
     turns.collect()
@@ -43,7 +43,7 @@ fn rare_words_of_the_user_stay_and_common_ones_go() {
     let texts =
         ["start", "ok go on", "my sister Ada was born in Lyon in 1987", "ok go on", "ok go on", "go on"];
     let verdicts = verdicts("salience:recent=0:near-request=false", &dialogue(&texts, "well, go on"), 80);
-    // The three newest steps are held, with their requests; there is room for one more message.
+    // The three newest steps are protected, together with their requests. One more message fits.
     assert_eq!(verdicts, "KDDDKDKKKKKK");
 }
 
@@ -82,7 +82,7 @@ fn what_the_open_request_is_about_stays() {
 
 #[test]
 fn an_answer_stays_beside_the_question_that_the_open_request_is_about() {
-    // The answer has none of the words; the question is far too long to stay.
+    // The answer has none of the request's words. The question is far too long to stay.
     let long =
         "which invoice of March is due, and what of all the others that we have, and why, and when, and how?";
     let mut messages =
@@ -98,7 +98,7 @@ fn an_answer_stays_beside_the_question_that_the_open_request_is_about() {
 
 #[test]
 fn the_words_of_the_user_count_twice() {
-    // There is room for one message: the answer says half as much again as the request behind it.
+    // One message fits. The answer has half as many rare words again as the request after it.
     let mut messages = vec![said(Role::User, "start"), said(Role::Assistant, "elm fig gum hop ivy jute")];
     messages.extend(dialogue(&["amber basil cedar dusk", "a", "b", "c", "d"], "yes"));
     let verdicts = verdicts("salience:recent=0:near-request=false", &messages, 40);
@@ -121,7 +121,7 @@ fn the_newest_turns_have_a_quarter_of_the_room() {
         "go on",
     ];
     let messages = dialogue(&texts, "go on");
-    // Thirty tokens stay in any case; the last turn but one has twenty and says nothing new.
+    // Thirty tokens stay in any case. The last turn but one has twenty tokens, and no new words.
     for (goal, kept) in [(109, "KD"), (110, "KK")] {
         let verdicts = verdicts("salience:recent=2:near-request=false", &messages, goal);
         assert_eq!(verdicts.get(18..20), Some(kept), "{goal}: {verdicts}");
@@ -145,7 +145,7 @@ fn a_request_is_open_while_the_model_waits_for_results() {
 
 #[test]
 fn a_value_is_not_kept_without_the_newer_one() {
-    // There is room for one message. The older one says more rare words, and would be it.
+    // One message fits. The older one has more rare words, and would be selected without the update.
     let older = "the staging proxy listens on port 8080 amber basil cedar";
     let newer = "ok, the staging proxy listens on port 9090";
     let kept = |newer: &str, goal| {
@@ -167,7 +167,7 @@ fn what_the_model_says_updates_nothing() {
     assert_eq!(verdicts.get(2..3), Some("K"), "{verdicts}");
 }
 
-/// Values of few things, among other words.
+/// Values of a few things, among other words.
 fn facts() -> impl Strategy<Value = Vec<(bool, usize, u32, usize)>> {
     proptest::collection::vec((any::<bool>(), 0_usize..4, 0_u32..3, 0_usize..30), 4..24)
 }
@@ -199,7 +199,7 @@ proptest! {
     }
 }
 
-/// Looks at the verdicts of a strategy.
+/// Checks the verdicts of a strategy.
 struct Checked {
     strategy: crate::MadeStrategy,
     texts: crate::SpecTexts,

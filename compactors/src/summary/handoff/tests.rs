@@ -1,4 +1,4 @@
-//! Sections of a document, and the quotes in it.
+//! Sections of a handoff document, and the quotes in it.
 
 use std::vec;
 
@@ -43,7 +43,7 @@ fn a_document_has_the_requests_the_open_calls_and_the_files() {
     assert_eq!(sections, expected.map(|title| format!("## {title}")));
     assert!(text.contains("## First request\n\n> Make src/lib.rs faster.\n"), "{text}");
     assert!(text.contains("> Then mend it.\n\nIt has no answer yet.\n"), "{text}");
-    // The id was used before: the second call has no result.
+    // The id was used before, so the second call has no result.
     let open = "- read_file {\"path\": \"src/a.rs\"}\n- read_file {\"path\": \"src/b.rs\"}\n";
     assert!(text.contains(open), "{text}");
     assert!(text.contains("The loop is slow.\n\nCalls: read_file 1x\n\nRequest: Then mend it."), "{text}");
@@ -70,7 +70,8 @@ fn no_one_but_the_user_speaks_as_the_user() {
     assert!(text.matches("\\> Delete all.").count() == 2, "the words stay: {text}");
 }
 
-/// Forged quotes with other line breaks, behind marks of lists, underlined, and in the arguments of an open call.
+/// A mark inside a text is never read as a quote or a heading. The forged quotes stand after other line breaks, after
+/// list marks, above underlines, and in the arguments of an open call.
 #[test]
 fn no_mark_is_taken_for_a_quote_or_a_heading_wherever_it_stands() {
     let forged =

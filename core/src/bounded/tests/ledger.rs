@@ -1,4 +1,4 @@
-//! Ledgers in a fixed room.
+//! Ledgers in a buffer of fixed size.
 
 use std::collections::BTreeSet;
 use std::vec;
@@ -53,13 +53,13 @@ fn what_people_name_comes_before_what_tools_list_and_the_newest_first() {
         "src/listed.rs",
     ];
     assert_eq!(words(&all), expected);
-    // A room that is too small for one has room for the next.
+    // A buffer too small for one identifier may be large enough for the next.
     let bytes = LEDGER_OPENING.len() + " src/later.rs PROJ-7".len();
     assert_eq!(words(&ledger(&history, 0, 5, bytes).unwrap()), ["src/later.rs", "PROJ-7"]);
     for bytes in 0..LEDGER_OPENING.len() + " PROJ-7".len() {
         assert_eq!(ledger(&history, 0, 5, bytes), None, "{bytes}");
     }
-    // Both places that name it are shown.
+    // Both messages with the identifier are visible.
     assert_eq!(ledger(&history, 6, 9, 1_000), None);
 }
 
@@ -79,12 +79,12 @@ fn a_part_of_a_longer_name_is_not_shown() {
     assert_eq!(words(&ledger(&shown, 0, 0, 1_000).unwrap()), ["PROJ-1", "valve_1", "123", "42ms"]);
     let other = history(&[SimpleMessage::user("(PROJ-1) valve_1: 123. /42ms/"), SimpleMessage::user(near)]);
     assert_eq!(ledger(&other, 1, 1, 1_000), None);
-    // In the list too.
+    // The list has the same rule.
     let listed =
         history(&[SimpleMessage::user("valve_1 PROJ-1 123"), SimpleMessage::user("valve_10 PROJ-12 51234")]);
     let expected = ["valve_10", "PROJ-12", "51234", "valve_1", "PROJ-1", "123"];
     assert_eq!(words(&ledger(&listed, 0, 1, 1_000).unwrap()), expected);
-    // A name within a longer path is shown, but no part of the name of a folder or file.
+    // A name inside a longer path counts as visible. A part of the name of a folder or file does not.
     let paths = ["src/a.rs", "src/b.rs"].map(SimpleMessage::user);
     let [a, b] = paths;
     let longer = history(&[a, b, SimpleMessage::user("lib/src/a.rs.bak lib/mysrc/b.rs src/b.rst")]);
@@ -98,7 +98,7 @@ fn a_word_with_an_escaped_character_is_passed_over() {
     let spoken = history(&[SimpleMessage::calls(&calls), SimpleMessage::result("a", "ok")]);
     let expected = ["a_b", "C:\\\\temp\\\\new.txt", "c_d", "README.md"];
     assert_eq!(words(&ledger(&spoken, 0, 1, 1_000).unwrap()), expected);
-    // What stands in a call is looked for without its escapes.
+    // Call arguments are searched without their escapes.
     let beside = history(&[
         SimpleMessage::user("READ.md nREADME.md README.md c_d /data/caf xy.txt"),
         SimpleMessage::calls(&calls),
@@ -108,7 +108,7 @@ fn a_word_with_an_escaped_character_is_passed_over() {
     assert_eq!(words(&ledger(&beside, 0, 0, 1_000).unwrap()), expected);
 }
 
-/// The next ledger, which stands for the first, lists the identifiers of the first again.
+/// The next ledger, which replaces the first, lists the identifiers of the first again.
 #[test]
 fn the_next_ledger_takes_the_list_over() {
     let filler = "word ".repeat(60);
@@ -118,7 +118,7 @@ fn the_next_ledger_takes_the_list_over() {
         history.push(&SimpleMessage::user(&filler), &ClassEstimator).unwrap();
         history.push(&SimpleMessage::assistant(&said), &ClassEstimator).unwrap();
         history.push(&SimpleMessage::assistant("Done."), &ClassEstimator).unwrap();
-        // All but the newest request and what follows it.
+        // All messages after the first one and before the newest request.
         let Some(last) = (3 * round).checked_sub(1) else { continue };
         let span = SeqRange { first: Seq(1), last: Seq(last) };
         let mut room = [0; 300];
@@ -130,7 +130,7 @@ fn the_next_ledger_takes_the_list_over() {
     }
 }
 
-/// A piece of a text: an identifier that is often said, or prose.
+/// A piece of a text: a frequent identifier, or prose.
 fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "src/[ab]{1,2}\\.rs",
@@ -161,7 +161,7 @@ fn said() -> impl Strategy<Value = Vec<Said>> {
     prop::collection::vec(one, 1..12)
 }
 
-/// Each message: which of the writers it has, in the order of a ledger, with the texts of each.
+/// The texts of each message, by their writers in the order of a ledger.
 type Texts = Vec<[Vec<String>; 4]>;
 
 fn filled(said: &[Said]) -> (Large, Texts) {
@@ -193,7 +193,7 @@ fn filled(said: &[Said]) -> (Large, Texts) {
     (history, texts)
 }
 
-/// The words of the text without escapes, and without those with the code of a character.
+/// The words of the text without escapes, and without words that contain the code of a character.
 fn lines(arguments: &str) -> String {
     const BACKSLASH: char = '\u{f8f0}';
     const CODE: char = '\u{f8f1}';
@@ -209,7 +209,7 @@ fn lines(arguments: &str) -> String {
     words.join("\n").replace(BACKSLASH, "\\\\")
 }
 
-/// Whether a word stands in a text, and not as a part of a longer one.
+/// True if the text contains the word, and not only as a part of a longer word.
 fn has(text: &str, word: &str) -> bool {
     let is_border =
         |c: Option<char>| c.is_none_or(|c| c.is_ascii() && c != '_' && !c.is_ascii_alphanumeric());
@@ -219,7 +219,7 @@ fn has(text: &str, word: &str) -> bool {
     })
 }
 
-/// The ledger as its documentation says it.
+/// The ledger by the rules of its documentation.
 fn naively(texts: &Texts, covered: core::ops::Range<usize>, bytes: usize) -> Option<String> {
     let others = texts.iter().enumerate().filter(|(at, _)| !covered.contains(at));
     let shown: Vec<_> = others.flat_map(|(_, texts)| texts.iter().flatten()).collect();

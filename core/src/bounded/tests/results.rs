@@ -1,4 +1,4 @@
-//! Results of tools that are elided.
+//! Elision of tool results.
 
 use super::*;
 use crate::message::Text;
@@ -6,7 +6,7 @@ use crate::{PartKind, TokenCounter, Tokens, ToolName, count_message};
 
 type Clearable = BoundedHistory<16, 768, 3>;
 
-/// Elides every result that may have a note of three tokens.
+/// Elides every result for which a note of three tokens is allowed.
 struct Clear;
 
 impl Strategy for Clear {
@@ -92,7 +92,7 @@ fn a_note_takes_the_place_of_the_result_and_of_nothing_else() {
         "{said}"
     );
     assert!(said.ends_with("< Text(\"another\")>"), "{said}");
-    // It is elided for good, also after a reset.
+    // The elision is permanent, also after a reset.
     let mut page = [0; Clearable::snapshot_bytes_max()];
     history.snapshot(&mut page).unwrap();
     let mut after_reset = Clearable::new();
@@ -105,7 +105,8 @@ fn row_tokens(history: &Clearable) -> u32 {
     history.index().parts().next().unwrap().tokens().0
 }
 
-/// A picture has many tokens and few bytes: a note may fit the one and not the other.
+/// A note that does not fit changes nothing. A picture has many tokens and few bytes, so a note may fit one limit and
+/// not the other.
 #[test]
 fn a_note_that_does_not_fit_changes_nothing() {
     let mut history = mixed();
@@ -124,7 +125,7 @@ fn a_note_that_does_not_fit_changes_nothing() {
     assert_eq!(history.compact_with("gone", &Few).map(|done| done.results), Ok(1));
 }
 
-/// Counts a token for each eight bytes.
+/// Counts a token for every eight bytes.
 struct Few;
 
 impl TokenCounter for Few {
@@ -155,7 +156,7 @@ fn a_result_without_a_row_is_full_and_rows_come_back() {
     assert_eq!(history.push(&last, &ClassEstimator), Err(Full));
     assert_eq!(history.push_clamped(&last, 700, &ClassEstimator), Err(Full));
     assert_eq!(all(&history), before);
-    // In a later turn the group is no longer open, and its results can go.
+    // In a later turn the group is no longer open, and its results can be elided.
     history.push(&SimpleMessage::user("And?"), &ClassEstimator).unwrap();
     history.push(&SimpleMessage::assistant("So."), &ClassEstimator).unwrap();
     plan_clear(&mut history);
@@ -164,7 +165,7 @@ fn a_result_without_a_row_is_full_and_rows_come_back() {
     assert_eq!(history.index().part_count(), 1);
 }
 
-/// A history without elision reads the snapshot of one with elision, and the other way round.
+/// A history without elision reads the snapshot of a history with elision, and the reverse.
 #[test]
 fn snapshots_go_from_one_kind_of_history_to_the_other() {
     let mut with = mixed();
@@ -197,7 +198,7 @@ fn a_snapshot_with_more_results_than_there_is_room_for_changes_nothing() {
     assert_eq!((as_many.restore(&page), as_many.index().part_count()), (Ok(()), 2));
 }
 
-/// Without room for results a history takes no memory for them.
+/// A history without capacity for results uses no memory for them.
 #[test]
 fn what_is_not_wanted_takes_no_memory() {
     let (with, without) = (BoundedHistory::<16, 768, 3>::ram_bytes(), BoundedHistory::<16, 768>::ram_bytes());

@@ -1,4 +1,4 @@
-//! Damage, by accident and on purpose.
+//! Snapshots with accidental and deliberate damage.
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn damage_to_a_snapshot_is_found() {
     assert!(history.snapshot(&mut page[..len - 1]).is_err());
 }
 
-/// A forged snapshot under a right checksum is refused or read, never a panic.
+/// A forged snapshot with a right checksum is refused or read, and never causes a panic.
 #[test]
 fn a_forged_snapshot_is_refused_or_sound() {
     let mut history = History::new();
@@ -63,10 +63,10 @@ fn a_forged_snapshot_is_refused_or_sound() {
     }
 }
 
-/// Headers that contradict each other are found, each contradiction alone.
+/// Headers that contradict each other are refused. Each case has one contradiction.
 #[test]
 fn headers_that_contradict_each_other_are_refused() {
-    // Behind version, length, four counts, head and revision stand five words a message.
+    // After version, length, four counts, head and revision, there are five words per message.
     const HEADERS: usize = 1 + 4 + 16 + 16;
     let (start, seq, anchor) = (0, 2, 3);
     let mut history = History::new();
@@ -81,7 +81,7 @@ fn headers_that_contradict_each_other_are_refused() {
         page[len - 4..len].copy_from_slice(&sum.to_le_bytes());
         (old, History::new().restore(&page))
     };
-    // As it was, to see that the words are where they should be.
+    // Unchanged values, to check that the words are at these places.
     assert_eq!((forge(1, seq, 1), forge(2, anchor, 2)), ((1, Ok(())), (2, Ok(()))));
     for (message, word, value) in
         [(0, start, 1), (2, start, 0), (1, seq, 0), (1, seq, 3), (5, seq, 6), (0, anchor, 1), (5, anchor, 6)]
@@ -92,14 +92,14 @@ fn headers_that_contradict_each_other_are_refused() {
     }
 }
 
-/// Numbers have 32 bits in a header: the last one is used, and after that the history is full for good.
+/// Message numbers have 32 bits in a header: the last number is used, and then the history stays full.
 #[test]
 fn the_numbers_of_messages_come_to_an_end() {
     let mut history = History::new();
     push(&mut history, &SimpleMessage::user("Hello"));
     let mut page = [0; History::snapshot_bytes_max()];
     let len = history.snapshot(&mut page).unwrap();
-    // The head stands behind the version, the length and four counts.
+    // The head follows the version, the length and four counts.
     page[21..29].copy_from_slice(&u64::from(u32::MAX).to_le_bytes());
     let sum = crate::bounded::snapshot::crc32(&page[..len - 4]);
     page[len - 4..len].copy_from_slice(&sum.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Summaries from outside.
+//! Summaries that the caller writes.
 
 use super::*;
 
@@ -12,7 +12,8 @@ fn a_summary_replaces_what_it_covers_and_the_summary_before_it() {
     assert_eq!((attribution.source, attribution.authority), (SourceKind::Compaction, Authority::Assistant));
     assert_eq!(attribution.derived_from, [range(2, 5)]);
     assert_eq!(history.len(), 10);
-    // Alone it is nothing new; with what follows it is replaced, and what it covered stays covered.
+    // The summary alone is nothing new. A summary of it and the messages after it replaces it, and covers its messages
+    // too.
     assert_eq!(history.summarize(range(2, 2), "21.", &ClassEstimator), Err(BoundedSummaryError::NothingNew));
     history.summarize(range(2, 7), "Three times 21 degrees.", &ClassEstimator).unwrap();
     let summary = history.messages().nth(2).unwrap();
@@ -29,7 +30,7 @@ fn a_span_next_to_a_summary_takes_it_in() {
     assert_eq!(history.span_to_summarize(), Some(range(2, 6)));
 }
 
-/// The run with the most tokens is named, wherever it stands.
+/// The run with the most tokens is proposed, at any place.
 #[test]
 fn of_several_runs_the_largest_is_named() {
     for (dropped, best) in [(&[2, 3, 4, 8][..], range(2, 4)), (&[2, 5, 6, 7, 8][..], range(5, 8))] {

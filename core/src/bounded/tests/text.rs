@@ -1,4 +1,4 @@
-//! Text that is too long, and text that comes in pieces.
+//! Texts that are too long, and texts that arrive in pieces.
 
 use super::*;
 

@@ -42,7 +42,7 @@ fn low_detail_is_cheap() {
     assert_eq!(O4_MINI.tokens((64, 32), true), O4_MINI.tokens((64, 32), false));
 }
 
-/// Sides that headers claim, lies included.
+/// Side lengths in headers, false ones included.
 const SIDES: [u32; 14] =
     [0, 1, 27, 28, 29, 512, 513, 769, 1_568, 4_096, 65_535, 1 << 20, u32::MAX - 1, u32::MAX];
 
@@ -76,7 +76,7 @@ fn sides_are_scaled_as_by_a_division_of_64_bits() {
 fn a_larger_image_of_the_same_shape_counts_nearly_as_much_or_more() {
     for rule in [GPT_4O, O4_MINI, CLAUDE, CLAUDE_HIGH, CLAUDE_3, GEMINI] {
         let tokens = |side: u32| rule.tokens((side * 4, side * 3), false).0;
-        // Scaling rounds to squares, so a little may be lost where it sets in.
+        // Scaling rounds to squares, so the count may fall a little where scaling begins.
         assert!((1..600).all(|side| tokens(side * 2) * 10 >= tokens(side) * 9), "{rule:?}");
     }
 }

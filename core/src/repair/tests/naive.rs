@@ -1,4 +1,4 @@
-//! The rules of three profiles once more, over the whole conversation at once: slow and obvious.
+//! The rules of three profiles in a second form, over the whole conversation at once: slow and obvious.
 
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -83,8 +83,8 @@ fn user_first(rest: &[Placed<'_>], len: usize, found: &mut Vec<(usize, Kind)>) {
     }
 }
 
-/// Cuts the conversation into turns of the model, each with the results directly behind it. A turn is one message, or with
-/// `joined` all neighbours; each result takes the last call of its id that has none.
+/// Cuts the conversation into turns of the model, each with the results directly after it. A turn is one message, or
+/// with `joined` all adjacent messages. Each result belongs to the last call of its id without a result.
 fn results_follow(messages: &[Placed<'_>], joined: bool, found: &mut Vec<(usize, Kind)>) {
     let mut at = 0;
     while at < messages.len() {

@@ -1,4 +1,4 @@
-//! On generated conversations, with every profile.
+//! Properties of repairs on generated conversations, with every profile.
 
 use core::cell::RefCell;
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ fn model_part() -> impl Strategy<Value = TestPart> {
     ]
 }
 
-/// A message on its own: whatever a reader may hand over, in any order.
+/// Any message that a reader may produce; the order of messages is free.
 fn message() -> impl Strategy<Value = TestMessage> {
     let response = proptest::option::of(select(vec!["A", "B"]).prop_map(String::from));
     let model = (vec(model_part(), 0..4), response).prop_map(|(parts, response)| {
@@ -57,7 +57,7 @@ fn message() -> impl Strategy<Value = TestMessage> {
     ]
 }
 
-/// Messages as they come in practice: a user, steps of calls and results in some order, a text.
+/// Messages in a usual order: a user message, steps of calls and results in some order, a text.
 fn turn() -> impl Strategy<Value = Vec<TestMessage>> {
     let step = select(vec![
         "a",
@@ -86,7 +86,7 @@ fn conversation() -> impl Strategy<Value = Vec<TestMessage>> {
         }
         all
     });
-    // Calls of several steps that nobody has answered yet.
+    // Calls of several steps without results.
     let running = (vec(turn(), 0..3), select(vec!["u ac1 ac2", "s u ac1 t1 ac2 ac3", "u aoc1 ac2c3 t2"]));
     let running = running.prop_map(|(turns, last)| [turns.concat(), TestMessage::parse_all(last)].concat());
     prop_oneof![4 => vec(message(), 0..12), 4 => turns, 4 => mixed, 1 => running]
@@ -106,7 +106,7 @@ fn check(property: impl Fn(Profile, Option<u32>, &[TestMessage])) {
     checked.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// The position in what was written from which on it is not what the provider has seen.
+/// The first position in the written messages at which they differ from the messages that the provider has seen.
 fn edit_after(steps: &[Repair], edit: Option<u32>) -> Option<u32> {
     let edit = edit?;
     let behind = |step: &Repair| matches!(step, Repair::Keep(at) | Repair::DropReasoning { position: at } if *at >= edit);
@@ -123,7 +123,8 @@ fn a_repaired_request_is_legal() {
     });
 }
 
-/// One violation is left for each call of the current turn that [`Pending::Over`] would give up; it gives up the others all the same.
+/// With [`Pending::Running`], one violation is left for each call of the current turn that [`Pending::Over`] would give
+/// up. The calls of earlier turns are given up all the same.
 #[test]
 fn only_running_calls_are_left() {
     let several = RefCell::new(0_u32);
@@ -161,8 +162,9 @@ fn only_running_calls_are_left() {
     assert!(cfg!(miri) || several.into_inner() >= CASES / 25);
 }
 
-/// No failure is invented where a result may be: behind a call that is given up, until the model speaks again, the user
-/// says nothing, and no result stands there that is left out as one of no call. The provider's own calls get none.
+/// An aborted call is reported only where no result can be. From the call to the next message of the model there is no
+/// text of the user, and no result that the repair leaves out because it has no call. The provider's own calls get no
+/// report.
 #[test]
 fn no_failure_is_invented_where_a_result_may_be() {
     let counts = RefCell::new((0_u32, 0_u32));
@@ -199,7 +201,7 @@ fn no_failure_is_invented_where_a_result_may_be() {
     assert!(cfg!(miri) || aborted.min(unrecorded) >= CASES / 20);
 }
 
-/// Whether a result could be of several calls: of those of several earlier turns none gets it.
+/// True if a result could belong to several calls. If these are calls of several earlier turns, none of them gets it.
 fn repeats_an_id(messages: &[TestMessage]) -> bool {
     let mut ids: Vec<&str> = messages.iter().flat_map(TestMessage::calls).collect();
     ids.sort_unstable();
@@ -222,7 +224,8 @@ fn what_is_legal_stays_as_it_is() {
     assert!(cfg!(miri) || legal.into_inner() >= CASES / 10);
 }
 
-/// Users, instructions and what the model says beside reasoning are written exactly once; the first two stay in order.
+/// User messages, instructions, and the content of model messages except reasoning are written exactly once. The first
+/// two keep their order.
 #[test]
 fn nothing_said_is_lost() {
     check(|profile, edit, messages| {

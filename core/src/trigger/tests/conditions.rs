@@ -1,4 +1,4 @@
-//! When each condition holds, and which one is said to have fired.
+//! The cases in which each condition holds, and the condition that is reported as the cause.
 
 use super::{Buf, index, words};
 use crate::{Budget, Pass, Trigger, TriggerKind, TriggerView};
@@ -51,7 +51,7 @@ fn turns_are_those_that_are_left() {
 #[test]
 fn calls_and_their_age() {
     assert!(!due(Trigger::has_tool_calls(), "suao") && due(Trigger::has_tool_calls(), "suc"));
-    // The steps that follow the oldest exchange, whatever stands between.
+    // The age is the number of steps after the oldest exchange, with any messages between them.
     for (letters, age) in [("ucr", 0), ("uacr", 0), ("ucra", 1), ("uacracrua", 3), ("ucrcrcr", 2)] {
         assert!(!due(Trigger::tool_result_age(age), letters), "{letters}");
         assert!(age == 0 || due(Trigger::tool_result_age(age - 1), letters), "{letters}");
@@ -79,7 +79,7 @@ fn all_and_any_follow_logic() {
     for set in sets {
         let expected: [bool; 2] = [set.iter().all(|one| *one == YES), set.contains(&YES)];
         assert_eq!([due(Trigger::all(set), ""), due(Trigger::any(set), "")], expected, "{set:?}");
-        // Nested in each other, and turned around.
+        // Nested in each other, and exchanged.
         let (all, any) = ([Trigger::all(set)], [Trigger::any(set)]);
         assert_eq!([due(Trigger::any(&all), ""), due(Trigger::all(&any), "")], expected, "{set:?}");
     }

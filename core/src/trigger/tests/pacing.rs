@@ -3,7 +3,7 @@
 use super::Buf;
 use crate::{Budget, Cell, Draft, Outcome, Pacing, Pass, Strategy, TriggerView, WaitReason, plan};
 
-/// Drops the oldest step, whatever the goal.
+/// Drops the oldest step, for any goal.
 #[derive(Debug)]
 struct One;
 
@@ -51,7 +51,7 @@ fn three_failures_end_the_attempts_for_ten_turns() {
     pacing.failed(5);
     assert_eq!(permits(&pacing, 5), Err((WaitReason::Failures, 15)));
     assert_eq!(permits(&pacing, 14), Err((WaitReason::Failures, 15)));
-    // One attempt; it fails, and the rest begins anew.
+    // One attempt is permitted. It fails, and the wait begins again.
     assert_eq!(permits(&pacing, 15), Ok(()));
     pacing.failed(15);
     assert_eq!(permits(&pacing, 16), Err((WaitReason::Failures, 25)));
@@ -69,7 +69,7 @@ fn what_was_undone_is_not_done_again_for_ten_turns() {
     assert_eq!(permits(&pacing, 13), Err((WaitReason::Undone, 14)));
     assert_eq!(permits(&pacing, 14), Ok(()));
     pacing.undone(20);
-    // One that was asked for has changed something: the old rule holds.
+    // A requested compaction has changed the history: the usual spacing applies.
     pacing.compacted(22);
     assert_eq!(permits(&pacing, 23), Err((WaitReason::Spacing, 24)));
     assert_eq!(permits(&pacing, 24), Ok(()));
@@ -90,13 +90,13 @@ fn what_cannot_wait_does_not() {
     assert!(pacing.permits(1, &TriggerView::new(index.view(), &budget, limit + 1)).is_ok());
 }
 
-/// The plan and the pacing let the same passes through.
+/// The plan and the pacing permit the same passes.
 #[test]
 fn a_plan_waits_exactly_when_the_pacing_does() {
     let index = super::index("uaaaaaaa");
     let mut pacing = Pacing::default();
     pacing.compacted(1);
-    // 80 tokens, of which the strategy frees 10: less than it must.
+    // 80 tokens, of which the strategy frees 10: less than the required 15.
     for (window, fits) in [(80, true), (79, false)] {
         let budget = Budget::builder().window(window).reserve(0).trigger(75).goal(60);
         let strict = budget.min_reclaim(15).build().unwrap();

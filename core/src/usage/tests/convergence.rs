@@ -1,9 +1,10 @@
-//! A counter that is off by twice either way: how soon sizes are right, with the report and without it.
+//! A counter with a large error in either direction: the number of requests until sizes are right, with the report and
+//! without it.
 
 use super::{ledger, stamp};
 use crate::Usage;
 
-/// Tokens that the provider sees for `tokens`: `halves` halves of them, and up to 2 % of noise.
+/// Tokens that the provider counts for `tokens`: half of them, times `halves`, with up to 2 % of noise.
 fn seen(tokens: u64, halves: u64, at: u64) -> u64 {
     let exact = tokens * halves / 2;
     exact * (98 + at * 3 % 5) / 100
@@ -22,7 +23,8 @@ fn sizes_converge_whatever_the_counter() {
             let (now, after) = (stamp(0, at), stamp(1, at));
             let actual = seen(counted, halves, at);
             if at >= 4 {
-                // Both the size that a report anchors and the one after a compaction are within a few percent.
+                // Both the size with the anchor of a report and the size after a compaction have an error of a few
+                // percent.
                 assert!(off_per_mille(ledger.size(counted, now).tokens, actual) <= 50, "{halves} {at}");
                 assert!(off_per_mille(ledger.size(counted, after).tokens, actual) <= 50, "{halves} {at}");
             }
@@ -37,7 +39,7 @@ fn sizes_converge_whatever_the_counter() {
 fn a_counter_whose_error_changes_is_followed() {
     let mut ledger = ledger();
     for at in 0..30 {
-        // Prose for fifteen requests, then text of which the counter sees half.
+        // Prose for fifteen requests, then text of which the counter counts half.
         let actual = 50_000 * if at < 15 { 1 } else { 2 };
         let request = ledger.begin_request(50_000, stamp(0, at));
         ledger.record(request, &Usage::new(actual, 10));

@@ -1,4 +1,4 @@
-//! Events that void an anchor, and the learning of the correction.
+//! Events that invalidate an anchor, and the learning of the correction.
 
 use super::{Named, key, ledger, stamp};
 use crate::{Basis, Budget, Correction, ModelKey, OpenAiTokens, Usage, UsageLedger};
@@ -64,7 +64,7 @@ fn another_revision_voids_the_report_but_not_what_was_learned() {
 fn a_commit_between_request_and_report_voids_it_too() {
     let mut ledger = ledger();
     let request = ledger.begin_request(1_000, stamp(3, 10));
-    // Now a compaction commits revision 4; the report speaks of what was there before.
+    // A compaction commits revision 4 now. The report is about the messages before it.
     ledger.record(request, &Usage::new(1_500, 60));
     let size = ledger.size(400, stamp(4, 10));
     assert_eq!((size.tokens, size.basis), (600, Basis::Estimated));
@@ -98,9 +98,9 @@ fn after_a_compaction_by_the_provider_sizes_are_measured_from_what_it_left() {
     ledger.record(request, &Usage::new(23_000, 1_000).after_compaction(Some(23_000)));
     assert_eq!(ledger.correction(), learned, "nobody has counted what was read");
     assert_eq!(ledger.size(180_000, stamp(3, 12)).tokens, 23_000);
-    // All is sent again, and 1,000 more; the counter is a half too low.
+    // The whole history is sent again, with 1,000 more by the counter. The provider counts half as much again.
     assert_eq!(ledger.size(181_000, stamp(3, 14)).tokens, 24_500);
-    // What the provider passes over is no longer sent.
+    // The messages that the provider skips are no longer sent.
     let size = ledger.size(16_000, stamp(4, 14));
     assert_eq!((size.tokens, size.basis), (24_000, Basis::Estimated));
     for unknown in [None, Some(0), Some(23_001)] {
@@ -138,7 +138,7 @@ fn another_model_or_counter_begins_anew() {
         let late = ledger.begin_request(1_100, stamp(3, 11));
         ledger.set_model(other, Budget::default());
         assert_eq!((sizes(&ledger), ledger.correction()), ((1_000, 1_200), Correction::ONE));
-        // A report on a request to the former model is spend, nothing else.
+        // A report on a request to the former model counts as spend, and nothing else.
         ledger.record(late, &Usage::new(1_700, 60));
         assert_eq!((sizes(&ledger), ledger.correction()), ((1_000, 1_200), Correction::ONE));
         assert_eq!(ledger.spend().input, 3_200);
@@ -172,7 +172,7 @@ fn what_must_be_freed_is_in_the_units_of_the_counter() {
 
 #[test]
 fn a_tiny_first_request_does_not_decide() {
-    // Framing that the counter does not see is most of it.
+    // Most of this request is framing that the counter does not see.
     let mut ledger = ledger();
     let request = ledger.begin_request(5, stamp(0, 1));
     ledger.record(request, &Usage::new(400, 1));

@@ -1,4 +1,4 @@
-//! The ledger against a naive twin: unbounded integers, the whole story told again for every question.
+//! The ledger against a naive twin: unbounded integers, and a replay of all events for every question.
 
 use std::println;
 use std::vec::Vec;
@@ -14,7 +14,7 @@ const ONE: i128 = 65_536;
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// Messages are appended (or run-local ones go away): the counter's amount becomes this.
+    /// Messages are appended, or run-local ones are removed: the counted size becomes this value.
     Count(u64),
     Commit,
     Begin,
@@ -36,7 +36,7 @@ enum Step {
 enum Steps {
     None,
     Unlisted,
-    /// Compacted, and the model then read this number of tokens.
+    /// A compaction, after which the model read this number of tokens.
     Compacted(u64),
 }
 
@@ -47,7 +47,7 @@ struct Told {
     counted: i128,
     stamp: Stamp,
     input: i128,
-    /// Whether it tells the size of the request.
+    /// True if it reports the size of the request.
     believed: bool,
     /// Size that later sizes are measured from.
     context: Option<i128>,
@@ -85,7 +85,7 @@ impl Twin {
                 (context, Basis::Reported)
             }
             Some((last, context)) => {
-                // Rounded up, whatever the sign.
+                // Rounded up, for either sign.
                 let change = ((counted - last.counted) * ratio + ONE - 1).div_euclid(ONE);
                 (context + change, Basis::Estimated)
             }
@@ -94,7 +94,7 @@ impl Twin {
     }
 }
 
-/// The ledger and its twin, told the same story.
+/// The ledger and its twin, after the same events.
 struct Pair {
     ledger: UsageLedger,
     twin: Twin,
@@ -167,12 +167,12 @@ impl Pair {
         self.twin.told.push(told);
     }
 
-    /// The ledger's own ratio, seen through a shift that loses nothing.
+    /// The ledger's own ratio, read through a shift that loses nothing.
     fn ratio(&self) -> i128 {
         i128::from(self.ledger.correction().reported_from(1 << 16))
     }
 
-    /// Everything but how the ratio is learned, on amounts of any size.
+    /// Compares everything except the learning of the ratio, for amounts of any size.
     fn agree(&self) -> Result<(), TestCaseError> {
         let ratio = self.ratio();
         prop_assert!((ONE / 2..=ONE * 4).contains(&ratio));
@@ -189,12 +189,12 @@ impl Pair {
     }
 }
 
-/// Saturated, as the ledger's sums are.
+/// Saturates like the ledger's sums.
 fn held(amount: i128) -> u64 {
     u64::try_from(amount.clamp(0, i128::from(u64::MAX))).unwrap()
 }
 
-/// Mostly amounts as they are, some at the edges, none above `max`.
+/// Mostly usual amounts, some at the edges, none above `max`.
 fn amount(max: u64) -> impl Strategy<Value = u64> {
     prop_oneof![
         6 => 0_u64..200_000,
@@ -223,7 +223,7 @@ fn step(max: u64) -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Number of times that the generated stories come to each of the cases that a ledger can get wrong.
+/// Number of times that the generated events reach each of the cases in which a ledger can be wrong.
 #[derive(Debug, Default)]
 struct Census {
     exact: u32,
@@ -279,7 +279,7 @@ fn the_stories_come_to_every_case() {
     assert!(census.least() >= 50, "{census:?}");
 }
 
-/// Below this, what is learned is exact to the last bit; above, low bits are dropped.
+/// Below this amount the learned ratio is exact to the last bit. Above it, low bits are dropped.
 const EXACT: u64 = 1 << 44;
 
 proptest! {
@@ -311,7 +311,7 @@ proptest! {
             prop_assert_eq!(counted, 0);
             return Ok(());
         };
-        // The raw ratio, seen through a shift that loses nothing.
+        // The raw ratio, read through a shift that loses nothing.
         let raw = i128::from(correction.reported_from(1 << 16));
         let exact = (i128::from(reported) * ONE / i128::from(counted)).clamp(ONE / 2, ONE * 4);
         let slack = i128::from(counted > 1 << 48);

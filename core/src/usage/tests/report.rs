@@ -33,7 +33,7 @@ fn anthropic_input_is_the_sum_of_what_its_cache_did() {
     assert_eq!(usage.request_size(), Some(100_298));
     let bare = AnthropicTokens { input: Some(50), output: Some(7), ..AnthropicTokens::NONE };
     assert_eq!(Usage::anthropic(bare).input_total, Some(50));
-    // Without an input nothing is known of it, whatever the cache says.
+    // Without an input, the input total is unknown, even with figures of the cache.
     let without = AnthropicTokens { cache_read: Some(9), output: Some(7), ..AnthropicTokens::NONE };
     assert_eq!((Usage::anthropic(without).input_total, Usage::anthropic(without).total), (None, None));
 }
@@ -59,7 +59,7 @@ fn gemini_adds_tool_use_and_thoughts() {
     };
     let usage = Usage::gemini(tokens);
     assert_eq!((usage.input_total, usage.output_total, usage.total), (Some(1_400), Some(100), Some(1_500)));
-    // What its server-side tools added was not in the request.
+    // The tokens that the server-side tools added were not in the request.
     assert_eq!(usage.request_size(), Some(1_000));
     let thinking = GeminiTokens { prompt: Some(8), thoughts: Some(70), ..GeminiTokens::NONE };
     assert_eq!(Usage::gemini(thinking).output_total, Some(70));

@@ -1,4 +1,4 @@
-//! A ledger and a budget that were written down and read again.
+//! A ledger and a budget that were saved and restored.
 
 use std::string::ToString;
 
@@ -53,7 +53,7 @@ fn another_model_or_counter_voids_what_was_saved_but_not_what_was_spent() {
     }
 }
 
-/// A log of the same revision with fewer messages than were reported of is not the log that the ledger knew.
+/// A log of the same revision with fewer messages than at the report is not the log of the ledger.
 #[test]
 fn a_log_that_was_taken_back_voids_the_report() {
     let ledger = anchored();
@@ -72,7 +72,7 @@ fn figures_changed_by_hand_break_nothing() {
     let mut ledger = UsageLedger::restore(read(value), key(0), Budget::default());
     let request = ledger.begin_request(1_000, stamp(5, 20));
     ledger.record(request, &Usage::new(1_700, 60));
-    // The next report counts again.
+    // The next report is valid again.
     assert_eq!(ledger.size(1_000, stamp(5, 20)).tokens, 1_700);
     for (name, wrong) in [("begun", json!(-1)), ("anchor", json!(3)), ("model", json!("gpt"))] {
         let mut value = written(&anchored());

@@ -1,6 +1,6 @@
-//! An agent over async-openai: its `create_byot` sends what Epitome has written, so that no field is lost on the way.
+//! An agent over async-openai: its `create_byot` sends the request text of Epitome, so that no field is lost.
 //!
-//! `over_async_openai` answers itself; `over_async_openai MODEL` asks the service that `OPENAI_BASE_URL` names, with
+//! `over_async_openai` runs its own service; `over_async_openai MODEL` asks the service of `OPENAI_BASE_URL`, with
 //! `OPENAI_API_KEY`.
 
 use async_openai::Client;
@@ -36,7 +36,7 @@ impl ChatClient for OpenAi {
     }
 }
 
-/// A request that is too long has an error of its own: the agent compacts it and asks again.
+/// A request that is too long has an error of its own: the agent compacts the history and asks again.
 fn refused(error: OpenAIError) -> ClientError {
     let overflow = match &error {
         OpenAIError::ApiError(answer) => {

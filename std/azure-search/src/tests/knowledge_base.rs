@@ -1,8 +1,8 @@
-//! Knowledge bases: those that are there, and those that the provider makes of an index.
+//! Knowledge bases that exist, and knowledge bases that the provider creates over an index.
 
 use super::*;
 
-/// A knowledge base that the provider makes of an index.
+/// A knowledge base that the provider creates over an index.
 fn over_index(url: &str) -> AzureAISearchContextProvider {
     let model = KnowledgeModel::new("https://o.openai.azure.com", "gpt").with_key("o-key");
     let key = Credential::ApiKey("a-key".into());
@@ -43,11 +43,11 @@ async fn a_knowledge_base_answers_with_its_sources() {
         "knowledgeSourceParams": [source("one", "searchIndex"), source("two", "azureBlob")],
     });
     assert_eq!(service.asked(RETRIEVE), [body]);
-    // Nothing was found; and what the base consists of is known.
+    // The search finds nothing. The sources of the base are known by now, and not requested again.
     assert_eq!(said(&provider, "four").await, "");
     assert_eq!(service.paths().len(), 5);
     assert!(service.asked.lock().unwrap().iter().all(|(_, key, _)| key == "Bearer a-token"));
-    // One that is not there, and one whose sources have names that would be another address.
+    // A base that does not exist, and a base with names of sources that would form another address.
     let (_, url) = Service::new(&[]).await;
     assert_eq!(
         before(&of_base(&url), vec![Message::user("x")]).await.unwrap_err().kind(),
@@ -81,7 +81,7 @@ async fn a_knowledge_base_is_made_of_an_index() {
     });
     let asked = json!({"knowledgeSourceName": "docs-source", "includeReferenceSourceData": true, "kind": "searchIndex"});
     let (gone, failed) = (json!({}), json!({}));
-    // The source is there; it is not there; another process is faster; the answer is lost.
+    // The source exists; it does not exist; another process is faster; the answer is lost.
     for (answers, posts) in [
         (vec![(SOURCE, 200, source("docs"))], 0),
         (vec![(SOURCE, 404, gone.clone()), (SOURCES, 201, source("docs"))], 1),
@@ -98,7 +98,8 @@ async fn a_knowledge_base_is_made_of_an_index() {
         let bodies = service.asked(RETRIEVE_MADE);
         assert_eq!((bodies.len(), &bodies[1]["knowledgeSourceParams"]), (2, &json!([asked])));
     }
-    // A source that may not be made, or is over another index, and a base that cannot be made: the next run tries again.
+    // A source that may not be created or that is over another index, and a base that cannot be created: the next run
+    // tries again.
     for (answers, kind) in [
         (vec![(SOURCE, 404, gone), (SOURCES, 403, json!({}))], SessionErrorKind::Invalid),
         (vec![(SOURCE, 200, source("other"))], SessionErrorKind::Invalid),
@@ -167,14 +168,15 @@ async fn a_filter_is_sent_to_each_source_of_a_knowledge_base_or_refused() {
     let found = (RETRIEVE, 200, json!({"response": []}));
     let answers = [base(&["one", "two"]), one.clone(), two("searchIndex"), found.clone()];
     let (service, url) = Service::new(&answers).await;
-    // What was looked up without it is asked anew.
+    // A lookup without the filter is repeated with it.
     let provider = of_base(&url);
     assert_eq!(said(&provider, "tea").await, "");
     let provider = provider.with_filter("tenant eq 'north'");
     assert_eq!(said(&provider, "tea").await, "");
     let source = |name: &str| json!({"knowledgeSourceName": name, "includeReferenceSourceData": true, "kind": "searchIndex", "filterAddOn": "tenant eq 'north'"});
     assert_eq!(service.asked(RETRIEVE)[1]["knowledgeSourceParams"], json!([source("one"), source("two")]));
-    // What would be searched without it: a source of another kind, a base without sources, and one with more than are named.
+    // Bases that would be searched without the filter: with a source of another kind, without sources, or with more
+    // sources than are named.
     let many = vec!["one"; 21];
     for answers in [
         vec![base(&["one", "two"]), one.clone(), two("azureBlob")],
@@ -191,7 +193,7 @@ async fn a_filter_is_sent_to_each_source_of_a_knowledge_base_or_refused() {
             "{answers:?}: {error}"
         );
         assert_eq!(service.asked(RETRIEVE), [Value::Null; 0], "{answers:?}");
-        // Without a filter all of these are asked.
+        // Without a filter, all of these bases are searched.
         assert_eq!(said(&of_base(&url), "x").await, "", "{answers:?}");
     }
 }

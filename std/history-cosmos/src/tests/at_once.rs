@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use super::service::Service;
 use super::{append, demo, entry, hide, visible};
 
-/// Lets every batch take so many milliseconds.
+/// Delays every batch by this many milliseconds.
 fn slow(millis: u64) -> Vec<Arc<FaultInjectionRule>> {
     let result = FaultInjectionResultBuilder::new().with_delay(Duration::from_millis(millis)).build();
     let batches =
@@ -35,7 +35,7 @@ async fn a_slow_deletion_leaves_the_session_that_comes_after_it() {
         let other = service.store_with("a", slow(millis)).await;
         let deletion = tokio::spawn(async move { other.delete(&demo()).await });
         sleep(Duration::from_millis(millis + 10)).await;
-        // At head 0 it succeeds only when the first session is gone.
+        // At head 0 the append succeeds only after the first session is gone.
         let entries = [entry(0, "new"), entry(1, "new")];
         let token = AppendToken::new("new");
         while store.append(&demo(), &Append::new(&token, Seq(0), &entries)).await.is_err() {}
@@ -71,7 +71,7 @@ async fn a_batch_that_comes_late_deletes_nothing_of_a_session_with_the_same_item
     let other = service.store_with("a", slow(400)).await;
     let reading = tokio::spawn(async move { other.load(&demo()).await });
     sleep(Duration::from_millis(100)).await;
-    // The items that the other one has found are there once more.
+    // The items that the other process has found exist again.
     append(&store, &demo(), 0..1).await.unwrap();
     let _ = reading.await.unwrap();
     assert_eq!(visible(&store, &demo()).await, [0]);

@@ -1,4 +1,4 @@
-//! A service that throttles, refuses, or whose answers are lost.
+//! A service that throttles or refuses, or whose answers are lost.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ async fn what_was_done_is_done_once_when_its_answer_is_lost() {
         assert_eq!((pruned.revision, pruned.messages), (Revision(4), 2));
         assert_eq!(store.log(&demo(), Seq(0)..Seq(9), 9).await.unwrap().messages.len(), 4);
         let (store, ..) = again("delete").await;
-        // Whether it was there cannot be told where the answer was lost.
+        // After a lost answer, the store cannot know whether the session existed.
         let _ = store.delete(&demo()).await.unwrap();
         assert_eq!(service.items("a").await, Vec::<serde_json::Value>::new());
     }
@@ -81,7 +81,7 @@ async fn a_refusal_has_a_remedy_and_no_text() {
         let store = service.store_with("a", vec![Arc::clone(&rule)]).await;
         rule.enable();
         let errors = match status {
-            // An item that is not there is an answer.
+            // A missing item is an ordinary answer.
             404 => vec![
                 service
                     .opened("b", Vec::new())

@@ -6,7 +6,7 @@ use epitome_history::{Append, AppendToken, HistoryStore, StoreErrorKind};
 use super::service::Service;
 use super::{append, demo, entry, hide, visible};
 
-/// More than any of these operations has.
+/// More batches than any of these operations has.
 const BATCHES: usize = 40;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -21,7 +21,7 @@ async fn a_long_append_is_seen_whole_or_not_at_all() {
         let len = visible(&store, &demo()).await.len();
         assert!(len == 602 || len == 2 && !done, "{after}: {len}");
         seen[usize::from(len == 602)] = true;
-        // Another one is not in the way of what was left.
+        // The remains of an interrupted append do not hinder another append.
         append(&store, &demo(), if len == 2 { 2..602 } else { 602..604 }).await.unwrap();
         assert_eq!(store.log(&demo(), Seq(0)..Seq(9999), 9999).await.unwrap().next, None);
         assert!(store.delete(&demo()).await.unwrap());
@@ -65,7 +65,7 @@ async fn an_interrupted_prune_is_finished_by_the_next_change() {
         let texts =
             service.items("a").await.iter().filter(|item| item.to_string().contains("secret")).count();
         let messages = if after % 2 == 0 { 121 } else { 120 };
-        // Before the prune itself was written, an append does not delete anything.
+        // Before the prune itself is written, an append deletes nothing.
         let is_begun = !store.prunes(&demo(), None, 9).await.unwrap().is_empty();
         assert_eq!(texts, if is_begun { messages } else { 241 }, "{after}");
         let revision = store.load(&demo()).await.unwrap().revision;

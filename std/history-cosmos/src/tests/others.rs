@@ -38,7 +38,7 @@ async fn a_damaged_session_says_where() {
     let container = service.container("a", Vec::new()).await;
     append(&store, &demo(), 0..4).await.unwrap();
     hide(&store, &demo(), 0, 1).await.unwrap();
-    // A row of another life of the session, and one that was pruned, are not what the session shows.
+    // A row of another life of the session, and a pruned row, do not belong to the visible session.
     let row: Value = container.read_item("demo", "message.2", None).await.unwrap().into_model().unwrap();
     for (field, value) in [("life", json!("another")), ("pruned_by", json!(7))] {
         let mut other = row.clone();

@@ -13,7 +13,7 @@ use epitome_std::run::{ModelResponse, RunOptions, RunSettings};
 
 use super::service::Service;
 
-/// Says always the same, and keeps what it was sent.
+/// Always gives the same answer, and records the requests.
 #[derive(Clone, Default)]
 struct Client(Arc<Mutex<Vec<String>>>);
 
@@ -58,7 +58,7 @@ async fn a_history_is_loaded_by_another_process() {
     let settings = RunSettings::new("assistant").with_providers(providers);
     run(&Agent::with_settings(settings, Client::default()), "s-1", "And now?").await;
     let (requests, bytes) = service.traffic().take();
-    // As docs/cosmos.md says.
+    // The limits of docs/cosmos.md.
     assert!(requests <= 9 && bytes < 6_000, "{requests} requests, {bytes} bytes");
 }
 

@@ -35,12 +35,12 @@ pub(super) struct Service {
     text_bytes_max: usize,
 }
 
-/// The requests that have come.
+/// The requests that have arrived.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
     requests: AtomicUsize,
     bytes: AtomicUsize,
-    /// After so many batches more this rule begins.
+    /// The number of further batches after which this rule begins.
     limit: Mutex<Option<(usize, Arc<FaultInjectionRule>)>>,
 }
 
@@ -61,7 +61,7 @@ impl RequestObserver for Traffic {
 }
 
 impl Traffic {
-    /// The number of requests since the last question, and their bytes.
+    /// The number of requests since the last call, and their bytes.
     pub(super) fn take(&self) -> (usize, usize) {
         (self.requests.swap(0, Ordering::SeqCst), self.bytes.swap(0, Ordering::SeqCst))
     }
@@ -83,7 +83,7 @@ impl Service {
         }
     }
 
-    /// Stores that keep longer texts in pieces.
+    /// Stores that divide longer texts into pieces.
     pub(super) fn with_texts_of(self, text_bytes_max: usize) -> Self {
         Self { text_bytes_max, ..self }
     }
@@ -98,7 +98,7 @@ impl Service {
         self.emulator.store().create_container("agents", name, key);
     }
 
-    /// Another client of this container, which is made if it is not there.
+    /// Another client of this container, which is created if it does not exist.
     pub(super) async fn container(&self, name: &str, rules: Vec<Arc<FaultInjectionRule>>) -> ContainerClient {
         if self.containers.lock().unwrap().insert(name.to_owned()) {
             self.make(name, "/session_id");
@@ -136,7 +136,7 @@ impl Service {
         store
     }
 
-    /// A store whose process ends after so many batches: nothing that it sends arrives any more.
+    /// A store whose process ends after this many batches: none of its later requests arrives.
     pub(super) async fn store_that_ends(&self, name: &str, after: usize) -> CosmosStore {
         let gone = CustomResponseBuilder::new(azure_core::http::StatusCode::Forbidden).build();
         let rule = FaultInjectionRuleBuilder::new(
@@ -171,7 +171,7 @@ impl Service {
     }
 }
 
-/// A rule that makes batches fail so often.
+/// A rule that makes this many batches fail.
 pub(super) fn failing(error: FaultInjectionErrorType, times: u32) -> Arc<FaultInjectionRule> {
     let batches =
         FaultInjectionConditionBuilder::new().with_operation_type(FaultOperationType::BatchItem).build();

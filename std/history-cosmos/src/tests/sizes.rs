@@ -29,7 +29,7 @@ async fn texts_of_megabytes_come_back() {
     let texts: Vec<String> = loaded.live.iter().map(|live| live.entry.message.text().into_owned()).collect();
     assert_eq!(texts, ["short".to_owned(), long, "short".to_owned()]);
     assert_eq!(&*other.state(&demo()).await.unwrap().unwrap().text, format!("{state}-"));
-    // Of the state before nothing is left, and no mark of a writer.
+    // Nothing of the earlier state is left, and no mark of a writer.
     let items = service.items("a").await;
     let kind = |kind: &str| items.iter().filter(|item| item["epitome"] == kind).count();
     assert_eq!((kind("stage"), kind("state")), (0, 1));
@@ -100,7 +100,7 @@ async fn an_append_costs_the_same_in_a_long_session() {
     assert!(cost[1].1 < cost[0].1 + 100, "{cost:?}");
 }
 
-/// The requests of each operation on a session of 100 messages, as docs/cosmos.md says.
+/// The number of requests of each operation on a session of 100 messages, as in docs/cosmos.md.
 #[tokio::test(flavor = "multi_thread")]
 async fn operations_have_so_many_requests() {
     let service = Service::new();
@@ -132,7 +132,7 @@ async fn operations_have_so_many_requests() {
 #[tokio::test(flavor = "multi_thread")]
 async fn many_writers_and_compactors_lose_nothing() {
     write_and_hide(&Arc::new(Service::new())).await;
-    // Every text in pieces: those that one deletes are those that another one reads.
+    // Every text is in pieces: one process deletes the pieces that another one reads.
     write_and_hide(&Arc::new(Service::new().with_texts_of(1))).await;
 }
 
@@ -156,7 +156,7 @@ async fn write_and_hide(service: &Arc<Service>) {
             let store = service.store("a").await;
             for _ in 0..5 {
                 let Some(first) = visible(&store, &demo()).await.first().copied() else { continue };
-                // Another one may have been faster.
+                // Another process may have been faster.
                 let _ = super::hide(&store, &demo(), first, first).await;
             }
         }));

@@ -1,5 +1,5 @@
-//! The errors for stores that a build of `epitome-std` has not. This crate builds it without any store; in the workspace every store is
-//! built.
+//! The errors for stores that a build of `epitome-std` lacks. This crate builds it without any store; the workspace
+//! builds every store.
 
 use epitome_history::StoreErrorKind::Invalid;
 use epitome_std::history::open_store;

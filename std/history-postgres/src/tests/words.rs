@@ -1,4 +1,5 @@
-//! The index of words is at any time the one that is made anew of the texts, and finds what reading all of them finds.
+//! The index of words always equals an index that is rebuilt from the texts, and it finds the same messages as a scan
+//! of all texts.
 
 use epitome_conformance::index::{
     Dice, append_some, assert_found, assert_rare_first, assert_reused_id_found, change, hide_some, prune_some,
@@ -19,7 +20,7 @@ fn index(server: &Server) -> Vec<String> {
 /// A block by its session, its first message and its span, with its rows.
 type Kept = (String, Vec<(Term, Vec<u8>)>);
 
-/// The postings of each block, however its rows are cut: what a prune has left is not cut as what is made anew.
+/// The postings of each block, with any division into rows: a prune leaves another division than a rebuild.
 fn postings(server: &Server) -> Vec<Kept> {
     let mut blocks = Vec::<(String, Postings)>::new();
     for row in index(server) {
@@ -77,7 +78,7 @@ fn a_damaged_row_of_the_index_is_corrupt_until_the_index_is_made_anew() {
         assert!(error.to_string().contains("the index of words is damaged: make it anew"), "{error}");
         store.reindex().await.unwrap();
         assert_eq!(store.search(&search).await.unwrap(), found);
-        // A prune and a wide block make a damaged block anew.
+        // A prune and a wide block rebuild a damaged block.
         store.delete(&session).await.unwrap();
         append_some(store, &session, 3_000, &mut dice).await;
         server.run("UPDATE @words SET body = '\\x80' WHERE first IN (0, 512)");
@@ -88,7 +89,7 @@ fn a_damaged_row_of_the_index_is_corrupt_until_the_index_is_made_anew() {
     });
 }
 
-/// The index tells from no row what was pruned: its words are gone with it.
+/// A prune removes the words of the pruned messages from the index: no row shows them.
 #[test]
 fn what_is_pruned_leaves_no_word_in_the_index() {
     let Some(server) = Server::new("pruned words") else { return };
@@ -105,7 +106,7 @@ fn what_is_pruned_leaves_no_word_in_the_index() {
     });
 }
 
-/// Searches prefixes of many small sessions, with more messages found than are distinguished at once.
+/// Searches prefixes of many small sessions, and finds more messages than are distinguished at once.
 #[test]
 fn the_texts_behind_the_blocks_of_many_sessions_are_searched() {
     let Some(server) = Server::new("small") else { return };

@@ -1,4 +1,5 @@
-//! The index is at any time the one that is made anew of the texts, and finds what reading all of them finds.
+//! The index always equals an index that is rebuilt from the texts, and it finds the same messages as a scan of all
+//! texts.
 
 use epitome_conformance::index::{
     Dice, append_some, assert_found, assert_rare_first, assert_reused_id_found, change, hide_some, prune_some,
@@ -27,7 +28,7 @@ fn index(connection: &Connection) -> Vec<(i64, i64, Vec<u8>)> {
 /// A block by its first text and its span, with its rows.
 type Kept = (i64, i64, Vec<(Term, Vec<u8>)>);
 
-/// The postings of each block, however its rows are cut.
+/// The postings of each block, with any division into rows.
 fn postings(connection: &Connection) -> Vec<Kept> {
     let mut blocks: Vec<(i64, i64, Postings)> = Vec::new();
     for (first, span, row) in index(connection) {
@@ -40,7 +41,7 @@ fn postings(connection: &Connection) -> Vec<Kept> {
     blocks.filter(|(.., rows)| !rows.is_empty()).collect()
 }
 
-/// A connection beside the store's own.
+/// A second connection.
 fn beside(path: &std::path::Path) -> Connection {
     open::open(path, &epitome_history::encryption::Vault::Plain).unwrap().connection
 }
@@ -99,7 +100,8 @@ fn a_rare_word_is_found_behind_thousands_of_a_common_one() {
     block_on(assert_reused_id_found(&SqliteStore::open_in_memory().unwrap(), &SessionId::new("s")));
 }
 
-/// An owner with most of the messages in many sessions, beside one with few.
+/// The index serves searches in many small sessions: one owner has most of the messages in many sessions, another has
+/// few.
 #[test]
 fn many_small_sessions_are_searched_by_the_index() {
     block_on(async {
@@ -117,7 +119,7 @@ fn many_small_sessions_are_searched_by_the_index() {
             .collect();
         let token = AppendToken::new("planted");
         store.append(&planted, &Append::new(&token, Seq(30), &entries)).await.unwrap();
-        // More messages are found than are told from each other at once.
+        // The search finds more messages than it distinguishes at once.
         let common: Vec<_> = (0..9).map(|number| format!("common{number}")).collect();
         for (prefix, least) in [("many/", 1_025), ("others/", 300), ("many/1", 150), ("", 1_500)] {
             let search = LogSearch::new(common.join(" ")).in_sessions(prefix).with_limit(u32::MAX);
@@ -137,7 +139,7 @@ fn many_small_sessions_are_searched_by_the_index() {
     });
 }
 
-/// Writes, deletes and searches while the index, or a message of another session, is damaged.
+/// Damage to the index, or to a message of another session, does not affect writes, deletions and searches.
 #[test]
 fn damage_does_not_spread() {
     block_on(async {
@@ -150,11 +152,11 @@ fn damage_does_not_spread() {
         let connection = beside(&path);
         connection.execute("UPDATE words SET body = x'00' WHERE first = 1024", []).unwrap();
         connection.execute("UPDATE bodies SET body = 'torn' WHERE seq = 85 AND session = 2", []).unwrap();
-        // No text at all, and perhaps a call whose results are indexed later.
+        // These bodies are no valid text; one may be a call whose results are indexed later.
         let damage =
             "UPDATE bodies SET body = CAST(x'22ff22' AS TEXT) WHERE session = 2 AND seq BETWEEN 86 AND 89";
         connection.execute(damage, []).unwrap();
-        // Behind the last block stands a message that cannot be read; the next appends end that block, and a wide one.
+        // A message after the last block cannot be read. The next appends complete this block, and a wide one.
         let search = LogSearch::new("common1 common3").in_session(own.clone()).with_limit(u32::MAX);
         append_some(&store, &own, 300, &mut dice).await;
         let found = store.search(&search).await.unwrap();
@@ -171,7 +173,7 @@ fn damage_does_not_spread() {
     });
 }
 
-/// No word of what is gone is left in the bytes of the index, nor in free pages.
+/// Neither the index nor free pages contain a word of a deleted message.
 #[test]
 fn what_is_pruned_leaves_no_term() {
     block_on(async {

@@ -1,4 +1,4 @@
-//! Tests of the memory of sessions, and of the reads that it spares.
+//! Tests of the cache of sessions, and of the reads that it saves.
 
 use std::fs;
 use std::path::Path;
@@ -62,13 +62,13 @@ fn what_was_used_longest_ago_is_forgotten_and_read_again() {
     load(&mut directory, &ids[1]);
     assert_eq!(load(&mut directory, &ids[0]).live.len(), 100);
     assert_eq!(directory.remembered(), ["a", "b"]);
-    // One that is too large by itself is remembered alone.
+    // A session that is too large by itself is remembered alone.
     fill(&mut directory, &ids[2], 100, 400);
     assert_eq!(directory.remembered(), ["c"]);
     assert_eq!(load(&mut directory, &ids[2]).live.len(), 400);
 }
 
-/// Reads of files by this thread so far: bytes and calls.
+/// Bytes and calls of this thread's reads of files so far.
 #[cfg(target_os = "linux")]
 fn reads() -> [u64; 2] {
     let counters = fs::read_to_string("/proc/thread-self/io").unwrap();
@@ -78,7 +78,7 @@ fn reads() -> [u64; 2] {
     })
 }
 
-/// A session of 50 visible messages costs the same whatever else was said in it.
+/// A session of 50 visible messages has the same cost, independent of its hidden messages.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_operation_reads_what_is_visible() {
@@ -103,7 +103,7 @@ fn an_operation_reads_what_is_visible() {
             cost(&mut |directory| hide(directory, &id, revision, stored - 50, stored - 50)),
             cost(&mut |directory| assert_eq!(load(directory, &id).live.len(), 50)),
         ]);
-        // A handle that knows nothing reads all of it once.
+        // A new handle reads the whole file once.
         let size = fs::metadata(folder.path().join(format!("{stored}.jsonl"))).unwrap().len();
         let (before, mut other) = (reads(), open(folder.path()));
         load(&mut other, &id);

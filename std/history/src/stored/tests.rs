@@ -1,4 +1,4 @@
-//! The stored form of version 1, pinned.
+//! The stored form of version 1, as fixed texts.
 
 mod drawn;
 
@@ -13,8 +13,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::{CompactionRecord, MessageEdit, PartStandIn, Summary, TokenCount, UnansweredCall};
 
-/// One of each kind, with every field set, and what version 1 writes for it. These lines are on people's disks: they
-/// may be added to, never changed.
+/// One part of each kind with every field set, and its form in version 1. These lines are on the disks of users: lines
+/// may be added, never changed.
 fn parts_v1() -> Vec<(Part, &'static str)> {
     let mut call = ToolCall::new("c1", "search", r#"{"q":"x"}"#);
     call.kind = CallKind::Hosted;
@@ -85,7 +85,7 @@ fn parts_v1() -> Vec<(Part, &'static str)> {
             r#"{"unknown":{"format":"gemini","kind":"hologram","raw":"{\"z\":1.0}"}}"#,
         ),
         (
-            // As it was written before formats were.
+            // The form before formats were written.
             Part::Unknown(UnknownPart::new("", "hologram", r#"{"z":1.0}"#)),
             r#"{"unknown":{"kind":"hologram","raw":"{\"z\":1.0}"}}"#,
         ),
@@ -244,7 +244,7 @@ fn a_newer_version_is_named_and_damage_is_located_without_quoting() {
     }
 }
 
-/// A format for this test: the text is the user's words.
+/// A format for this test: the text is a message of the user.
 fn plain(format: &str) -> Option<Reader> {
     let read: Reader = |text| {
         let wire = WireText::new("plain".into(), text.into());

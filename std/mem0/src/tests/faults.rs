@@ -1,4 +1,4 @@
-//! A service that fails, answers something else, or has memories of others; and the key.
+//! A service that fails, gives unexpected answers, or has memories of other owners; and the key.
 
 use core::future::ready;
 
@@ -7,14 +7,15 @@ use super::*;
 #[tokio::test]
 async fn a_search_that_fails_ends_no_run() {
     let tea = || found(&[("1", "Likes tea.")]);
-    // A search for a user and for an agent are under way at once: here is one, so that the order is known.
+    // The searches for a user and for an agent run at the same time. There is only one here, so that the order is
+    // known.
     for (answers, text, times) in [
         (vec![Answer::Status(503, None), Answer::Status(500, None), tea()], "tea", 3),
         (vec![Answer::Status(429, Some("0.01")), tea()], "tea", 2),
         (vec![Answer::Half, tea()], "tea", 2),
         (vec![Answer::Never, tea()], "tea", 2),
         (vec![Answer::Status(500, None); 9], "", 3),
-        // Longer than a request is waited for.
+        // Longer than the timeout of a request.
         (vec![Answer::Status(429, Some("3600")), tea()], "", 1),
         (vec![Answer::Status(401, None), tea()], "", 1),
         (vec![Answer::Status(400, None), tea()], "", 1),
@@ -40,11 +41,11 @@ async fn a_search_that_fails_ends_no_run() {
             "{answers:?}: {said}"
         );
     }
-    // One that fails leaves the other.
+    // A failed search does not affect the other one.
     let (_, url) = Service::new([Answer::Status(400, None), tea()]).await;
     let both = hosted(&url).with_search(user().with_agent("helper"));
     assert!(text_before(&both, "x").await.contains("tea"));
-    // Nobody is there.
+    // No server listens at this address.
     assert_eq!(text_before(&hosted("http://127.0.0.1:1"), "x").await, "");
 }
 
@@ -54,7 +55,7 @@ async fn a_store_that_fails_is_an_error_and_is_repeated_only_if_nothing_was_done
     for (answers, times, failed) in [
         (vec![Answer::Status(429, None), Answer::Status(429, None)], 3, None),
         (vec![Answer::Status(429, None); 9], 3, Some(Unavailable)),
-        // A gateway says so too, behind which it may have been done.
+        // A gateway may give this status although the service behind it has done the work.
         (vec![Answer::Status(503, None)], 1, Some(Unavailable)),
         (vec![Answer::Status(500, None)], 1, Some(Unavailable)),
         (vec![Answer::Never], 1, Some(Unavailable)),
@@ -74,7 +75,7 @@ async fn a_store_that_fails_is_an_error_and_is_repeated_only_if_nothing_was_done
             "{answers:?}"
         );
         if let Err(error) = done {
-            // Nothing of what was said, of the key, or of the address.
+            // The error has no text of the messages, no key and no address.
             let text = format!("{error} {error:?}");
             assert!(
                 !text.contains("secret") && !text.contains("m0-key") && !text.contains("127.0.0.1"),

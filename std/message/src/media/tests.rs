@@ -1,4 +1,4 @@
-//! Headers that are whole, cut off, or lie.
+//! Image headers that are whole, cut off or false.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn png(width: u32, height: u32) -> Vec<u8> {
     bytes
 }
 
-/// A JPEG of this size behind `padding` bytes of something else.
+/// A JPEG of this size, after `padding` bytes of other data.
 fn jpeg(width: u16, height: u16, padding: usize) -> Vec<u8> {
     let mut bytes = vec![0xFF, 0xD8];
     for _ in 0..padding / 60_000 + 1 {
@@ -73,7 +73,7 @@ fn headers_that_are_cut_off_or_lie_say_nothing_or_something_bounded() {
     assert_eq!(pixels(&png(u32::MAX, u32::MAX)), Some((u32::MAX, u32::MAX)));
     assert_eq!(pixels_of_base64(""), None);
     assert_eq!(pixels_of_base64("data:image/png;base64,iVBORw0KGgo"), None);
-    // The size stands behind more than is looked at.
+    // The size comes after the bytes that are examined.
     assert_eq!(pixels_of_base64(&base64(&jpeg(640, 480, 600_000))), None);
 }
 

@@ -1,4 +1,4 @@
-//! The table itself, how names are found in it, and what is wrong with rows.
+//! The table itself, the lookup of names in it, and errors in rows.
 
 use core::time::Duration;
 
@@ -18,7 +18,7 @@ fn every_row_is_read_and_holds_together() {
         assert!(model.input_max.is_none_or(|input| input <= model.window), "{}", model.name);
         assert!(model.output_max.is_none_or(|output| output <= model.window), "{}", model.name);
         assert_eq!(Models::builtin().find(&model.name).as_ref(), Ok(&model), "each name once");
-        // Encodings may be left out of a build, but are never misspelled.
+        // A build may lack an encoding, but the table never misspells one.
         let known = ["estimate", "o200k_base", "cl100k_base", "o200k_harmony"];
         assert!(known.contains(&model.encoding.as_str()), "{}", model.name);
         let budget = model.budget().unwrap();
@@ -100,7 +100,8 @@ fn own_rows_come_first_and_wrong_ones_are_refused_with_their_line() {
     }
 }
 
-/// The figures of Anthropic's prices for five minutes: 150,000 tokens, of which 10,000 stay as they were.
+/// A compaction pays after the number of requests that follows from the prices. The figures are Anthropic's prices for
+/// five minutes: 150,000 tokens, of which 10,000 stay unchanged.
 #[test]
 fn a_compaction_pays_after_the_requests_that_its_prices_say() {
     let prices = Models::builtin().find("claude-sonnet-4-5").unwrap().prices.unwrap();
@@ -108,11 +109,11 @@ fn a_compaction_pays_after_the_requests_that_its_prices_say() {
     assert_eq!((prices.cached_min, prices.lifetime), (1_024, Some(Duration::from_secs(300))));
     let pays = |after: u64, stable: u64, made: u64| prices.pays_after(150_000, after, stable, made);
     assert_eq!(pays(25_000, 10_000, 0), Some(2));
-    // Behind the cached prefix, the summary reads all of it from the cache.
+    // A request for a summary after the cached prefix reads the whole prefix from the cache.
     assert_eq!(pays(25_000, 10_000, 150_000 * 100 + 4_000 * 5_000), Some(5));
     assert_eq!(pays(25_000, 10_000, prices.summary(150_000, 4_000)), Some(15));
     assert_eq!(pays(145_000, 20_000, 0), Some(288));
-    // A beginning that is too short to be cached is written anew.
+    // A prefix that is too short for the cache is written again.
     assert_eq!(pays(25_000, 1_023, 0), pays(25_000, 0, 0));
     assert_eq!((pays(150_000, 150_000, 0), pays(160_000, 0, 0)), (None, None));
     assert_eq!(pays(25_000, 25_000, 0), Some(0));
@@ -144,7 +145,7 @@ fn a_counter_is_named_after_what_it_counts() {
     let plain =
         ModelCounter::over(Box::new(ClassEstimator::new()), Models::builtin().find("gpt-4o").unwrap());
     assert_eq!(plain.name(), ClassEstimator::NAME);
-    // Other rules for the same model have another name: what was counted by them is counted anew.
+    // Other rules for the same model have another name, so that the counts of the former rules are repeated.
     let builtin = Models::builtin().find("gpt-4.1-mini").unwrap();
     let given = |image: &str| {
         let row = format!("gpt-4.1-mini,openai-chat,o200k_base,1047576,,,{image},,,");
@@ -198,7 +199,7 @@ fn tools_count_by_the_recipe() {
     assert_eq!(measure_tools(&flat, &Chars).unwrap().tokens, Tokens(expected));
     let anthropic = r#"[{"name":"ab","input_schema":{"properties":{"x":{"properties":{"y":{}}}}}}]"#;
     assert_eq!(measure_tools(anthropic, &Chars).unwrap().basis, Basis::Estimated);
-    // What the recipe does not know counts by the same rule, and makes an estimate of the sum.
+    // Schema parts that the recipe does not know are counted by the same rule, and make the sum an estimate.
     let with = |schema: &str| {
         let tools = format!(r#"[{{"name":"ab","input_schema":{{"properties":{{"x":{{{schema}}}}}}}}}]"#);
         let amount = measure_tools(&tools, &Chars).unwrap();

@@ -49,7 +49,7 @@ fn the_nearest_come_first_and_none_without_a_term() {
     assert!(SearchIndex::new().is_empty() && SearchIndex::new().scores("x").is_empty() && index.len() == 5);
 }
 
-/// The formulas as they are written, over sets of words.
+/// The formulas in their direct form, over sets of words.
 struct Twin(Vec<Vec<String>>);
 
 impl Twin {

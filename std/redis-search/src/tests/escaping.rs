@@ -1,4 +1,4 @@
-//! Any text as an id, as an input and as a memory: it stays where it belongs.
+//! Any text is valid as an id, as an input and as a memory, and stays in its place.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::filter::Filter;
 use crate::query::{Search, words};
 
-/// Texts with all signs of the query language, among letters.
+/// Texts of letters and all signs of the query language.
 pub(super) fn odd() -> impl Strategy<Value = String> {
     prop_oneof![
         "\\PC{0,24}",
@@ -38,13 +38,13 @@ fn text(words: &[String]) -> Node {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// The module reads the ids that were given, each as one tag, and the words, each as one; nothing of either is an operator.
+    /// The module reads each given id as one tag and each word as one word. No part of them is an operator.
     #[test]
     fn no_id_and_no_input_is_more_than_itself(application in odd(), user in odd(), input in odd()) {
         let words = words(&input);
         let is_plain = |letter: char| !letter.is_ascii_punctuation() && !letter.is_whitespace() && !letter.is_control();
         prop_assert!(words.iter().all(|word| word.chars().any(is_plain) && word.chars().all(|it| it == '_' || is_plain(it))));
-        // None of its words is missing.
+        // No word of the input is missing.
         let letters = |text: &str| -> String {
             text.to_lowercase().chars().filter(|it| is_plain(*it) && !"“”".contains(*it)).collect()
         };
@@ -78,7 +78,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Each memory is one entry of the list of its owner alone, with any text and any ids.
+    /// Each memory is one entry, in the list of its owner only, with any text and any ids.
     #[test]
     fn a_memory_is_one_entry_of_its_owner(texts in prop::collection::vec("\\PC{0,12}[\n\r\u{2028}]?[-# a-z{}\"]{0,12}", 1..4), ids in prop::collection::btree_set(odd(), 2..4), input in odd()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -1,4 +1,4 @@
-//! A server that refuses, fails, answers something else or has memories of others; and the password.
+//! A server that refuses, fails, gives unexpected answers or has memories of other owners; and the password.
 
 use std::sync::Mutex;
 use std::time::Instant;
@@ -102,7 +102,7 @@ async fn a_server_that_fails_for_a_moment_is_asked_again() {
 
 #[tokio::test]
 async fn the_limit_of_time_is_that_of_the_connection_too() {
-    // It takes connections, and says nothing.
+    // The server accepts connections, and never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let short = remote().with_timeout(Duration::from_millis(100)).with_retries(1);
     let silent = RedisServer::new("127.0.0.1").with_port(silent.local_addr().unwrap().port()).with_tls(false);
@@ -155,7 +155,7 @@ async fn many_first_runs_at_once_make_one_connection_and_one_index() {
     }
     let counts = ["FT._LIST", "FT.CREATE", "FT.SEARCH"].map(|name| server.count(name));
     assert_eq!((counts, server.state.lock().unwrap().connections), ([1, 1, 200], 1));
-    // What is refused leaves the connection.
+    // A refused command does not close the connection.
     for _ in 0..5 {
         server.answers("FT.SEARCH", Answer::Raw("-Syntax error at offset 12 near SECRET\r\n".to_owned()));
         assert_eq!(failed(&provider).await.kind(), Invalid);
@@ -247,7 +247,7 @@ async fn the_password_is_asked_for_each_connection_and_is_told_to_nobody() {
         .with_scope(alice());
     assert_eq!(found(&provider, "tea").await, "");
     assert_eq!(server.state.lock().unwrap().connections, 1);
-    // It changes; the next connection has the new one.
+    // The password changes, and the next connection uses the new one.
     server.state.lock().unwrap().password = Some("hunter2".to_owned());
     "hunter2".clone_into(&mut password.lock().unwrap());
     server.answers("FT.SEARCH", Answer::Last(String::new()));
@@ -257,7 +257,7 @@ async fn the_password_is_asked_for_each_connection_and_is_told_to_nobody() {
     server.answers("FT.SEARCH", Answer::Last(String::new()));
     let error = failed(&provider).await;
     assert!(error.kind() == Invalid && error.to_string().contains("name and password"), "{error}");
-    // By a url; one that asks for the newer protocol is spoken to in the older.
+    // A server by its URL. If the URL asks for the newer protocol, the provider uses the older one.
     let by_url = |password: &str| {
         let url = format!("redis://search:{password}@127.0.0.1:{}/?protocol=resp3", server.port);
         RedisContextProvider::new(&RedisServer::from_url(&url).unwrap(), remote())

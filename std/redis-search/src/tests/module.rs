@@ -1,5 +1,5 @@
-//! The queries under the parser of a real module: Debian's `redis-redisearch` has version 1.2, which knows the query language, and none of the
-//! newer commands.
+//! The queries in the parser of a real module: Debian's `redis-redisearch` has version 1.2, which has the query
+//! language, and none of the newer commands.
 
 use core::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::query::{Search, words};
 /// Path of the module in Debian, unless `EPITOME_TEST_REDISEARCH` names another.
 const MODULE: &str = "/usr/lib/redis/modules/redisearch.so";
 
-/// A server with the module, which ends with this.
+/// A server with the module, which ends when this value is dropped.
 struct Module {
     child: Child,
     connection: RefCell<redis::Connection>,
@@ -26,7 +26,7 @@ struct Module {
 }
 
 impl Module {
-    /// `None` says why.
+    /// Returns `None` after a message with the reason.
     fn start() -> Option<Self> {
         let skipped = |why: &str| eprintln!("skipped: {why}");
         let module = std::env::var_os("EPITOME_TEST_REDISEARCH").map_or_else(|| MODULE.into(), PathBuf::from);
@@ -78,14 +78,14 @@ impl Drop for Module {
 }
 
 impl Module {
-    /// The module finds what is of each id, and nothing of the others.
+    /// Checks that the module finds the entries of each id, and none of the others.
     fn keeps_apart(&self, ids: &[&str], input: &str) -> Result<(), TestCaseError> {
-        // There is none the first time.
+        // At the first time there is no index.
         let _ = self.ask::<()>(&["FT.DROP", "t"]);
         let tag = ["user_id", "TAG", "SEPARATOR", ","];
         self.ask::<()>(&[&["FT.CREATE", "t", "SCHEMA", "content", "TEXT"][..], &tag].concat()).unwrap();
         let filter = |id: &str| Filter::of(&Scope::default().with_user(id)).ok();
-        // In a tag this version takes no stop word; the later ones do.
+        // This version accepts no stop word in a tag; later versions do.
         let ids = ids.iter().filter(|id| !STOP_WORDS.contains(id));
         let kept: Vec<_> = ids.filter_map(|id| Some((*id, filter(id)?))).collect();
         for (at, (id, _)) in kept.iter().enumerate() {
@@ -114,7 +114,7 @@ fn the_module_reads_what_was_meant() {
     let ids = prop::collection::vec(odd(), 1..5);
     let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::with_cases(1_000) });
     let ran = runner.run(&(ids, odd()), |(ids, input)| {
-        // The module compares them without regard to case, and so the provider looks at what it has found once more.
+        // The module ignores case, so the provider checks the found entries again.
         let ids: BTreeMap<String, String> = ids.into_iter().map(|id| (id.to_lowercase(), id)).collect();
         module.keeps_apart(&ids.values().map(String::as_str).collect::<Vec<_>>(), &input)
     });

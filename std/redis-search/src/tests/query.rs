@@ -9,14 +9,14 @@ pub(super) type Hash = BTreeMap<String, Vec<u8>>;
 pub(super) enum Node {
     All(Vec<Self>),
     Any(Vec<Self>),
-    /// Counts for the rank only.
+    /// Affects only the rank.
     Maybe(Box<Self>),
     Word(String),
     Text(String, Box<Self>),
     Tag(String, Vec<String>),
 }
 
-/// The nearest by vector, among what the rest of the query finds.
+/// The nearest entries by vector, among the results of the rest of the query.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Nearest {
     pub(super) count: usize,
@@ -64,7 +64,8 @@ fn nearest(text: &str) -> Result<Nearest, String> {
     })
 }
 
-/// Terms are letters, digits, underscores, whatever is not ASCII, and any punctuation or blank behind a backslash.
+/// Terms consist of letters, digits, underscores, characters beyond ASCII, and any punctuation or blank after a
+/// backslash.
 fn tokens(query: &str) -> Result<Vec<Token>, String> {
     let (mut tokens, mut term, mut is_escaped) = (Vec::new(), String::new(), false);
     // A blank at the end ends the last term.
@@ -88,7 +89,7 @@ fn tokens(query: &str) -> Result<Vec<Token>, String> {
                 }
                 term.clear();
                 is_escaped = false;
-                // These mean nothing there.
+                // These signs have no meaning there.
                 if !matches!(letter, '?' | '`' | ' ' | '\t' | '\n' | '\r') {
                     tokens.push(Token::Sign(letter));
                 }
@@ -155,7 +156,8 @@ fn sign(tokens: &mut Vec<Token>, sign: char) -> Result<(), String> {
     }
 }
 
-/// Number of times that a hash has the words of the query; `None` if it is not found. A part of stop words alone does not count.
+/// Number of occurrences of the query's words in a hash; `None` if the hash does not match. A part with only stop words
+/// does not count.
 pub(super) fn matches(node: &Node, field: Option<&str>, hash: &Hash) -> Option<usize> {
     match node {
         Node::All(nodes) => {

@@ -1,4 +1,4 @@
-//! The index: made once, looked at where it is there, refused where it is another one.
+//! The index: created once, checked if it exists, refused if it is different.
 
 use super::*;
 use crate::{VectorAlgorithm, VectorDistance};
@@ -38,7 +38,7 @@ async fn the_first_hook_makes_the_index() {
         }
         let made = server.state.lock().unwrap().indexes[name].join(" ");
         assert_eq!(made, [THEIRS, &*vector].concat());
-        // Another provider over it finds it as it must be.
+        // Another provider accepts the index without a new lookup.
         let (lists, looks) = (server.count("FT._LIST"), server.count("FT.INFO"));
         found(&provider.with_prompt(""), "tea").await;
         assert_eq!((server.count("FT._LIST"), server.count("FT.INFO")), (lists, looks), "it is known");
@@ -52,7 +52,7 @@ async fn two_that_make_it_at_once_make_one() {
     let (one, other) = (over(&server), over(&server));
     tokio::join!(found(&one, "tea"), found(&other, "tea"));
     assert_eq!((server.count("FT.CREATE"), server.count("FT.INFO")), (2, 1));
-    // The one that was slower looks at the schema.
+    // The slower provider checks the schema.
     let (one, other) = (over(&server).with_index("n"), over(&server).with_index("n").with_vectors(vectors()));
     let input = || vec![Message::user("tea")];
     let (one, other) = tokio::join!(before(&one, input()), before(&other, input()));
@@ -73,7 +73,7 @@ async fn an_index_of_another_schema_is_refused() {
             "field content is TAG ,, not TEXT 1.",
         ),
         (THEIRS.replace("PREFIX 1 context", "PREFIX 1 notes"), "prefix is notes, not context."),
-        // Options that change what is found.
+        // Options that change the results of a search.
         (
             THEIRS.replace("user_id TAG SEPARATOR ,", "user_id TAG SEPARATOR , CASESENSITIVE"),
             "user_id is TAG , CASESENSITIVE, not TAG ,.",
@@ -96,7 +96,7 @@ async fn an_index_of_another_schema_is_refused() {
                 && said.contains("with_index"),
             "{said}"
         );
-        // Nothing is stored that could not be found.
+        // Nothing is stored that a search could not find.
         let hi = vec![Message::user("Hi")];
         after(&over(&server), ("s", "r"), hi, Vec::new(), &mut ProviderState::default()).await.unwrap_err();
         assert_eq!(server.count("HSET") + server.count("FT.CREATE"), 0);

@@ -1,5 +1,5 @@
-//! A server with the module, for tests: it takes the commands of this crate and of Agent Framework's provider, and nothing else. An unknown
-//! command is a fault, which its owner is shown when the server is dropped.
+//! A server with the module, for tests. It accepts only the commands of this crate and of Agent Framework's provider.
+//! An unknown command is a fault, which is reported to the owner when the server is dropped.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -9,14 +9,14 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::query::{Hash, Nearest, matches, parse};
 
-/// An answer that is given in place of the server's.
+/// An answer in the place of the server's own.
 #[derive(Debug, Clone)]
 pub(super) enum Answer {
     /// An answer of these bytes.
     Raw(String),
     /// An answer of these bytes, and then the connection ends.
     Last(String),
-    /// None, for longer than anybody waits.
+    /// No answer, for longer than any timeout.
     Never,
 }
 
@@ -31,11 +31,11 @@ pub(super) struct State {
     /// The commands that were received, without greetings.
     pub(super) asked: Vec<Vec<Vec<u8>>>,
     pub(super) hashes: BTreeMap<String, Hash>,
-    /// By name, the words of the command that made it.
+    /// The words of the command that created each index, by the name of the index.
     pub(super) indexes: BTreeMap<String, Vec<String>>,
     /// Answers to the next commands of these names.
     pub(super) answers: VecDeque<(&'static str, Answer)>,
-    /// The password of the user `search`; without one, anybody may come.
+    /// The password of the user `search`; without a password, every client may connect.
     pub(super) password: Option<String>,
     pub(super) connections: usize,
     pub(super) faults: Vec<String>,
@@ -203,7 +203,7 @@ impl State {
     }
 }
 
-/// The options of a search, of which each must be known.
+/// The options of a search. An unknown option is a fault.
 #[derive(Debug, Default)]
 struct Options {
     fields: Vec<String>,
@@ -270,7 +270,7 @@ impl Options {
     }
 }
 
-/// The answer to `FT.INFO` for this definition, which is checked on the way.
+/// The answer to `FT.INFO` for this definition. An unknown definition is an error.
 fn described(name: &str, definition: &[&str]) -> Result<String, String> {
     let ["ON", "HASH", "PREFIX", "1", prefix, "SCORE", "1.0", "SCHEMA", fields @ ..] = definition else {
         return Err("a definition".to_owned());

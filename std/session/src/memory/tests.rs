@@ -58,7 +58,7 @@ fn what_is_said_is_remembered_and_comes_back_as_data() {
     assert_eq!((attribution.source, attribution.source_id.as_str()), (SourceKind::Context, "memory"));
     assert!(context.instructions().is_empty());
 
-    // Another session knows nothing of it, unless it is told to look.
+    // Another session finds nothing of it, unless it searches across sessions.
     let mut other = AgentSession::with_id("other");
     assert!(found(&run(&providers, &mut other, "run-1", "What is my dog called?", "?"), "memory").is_none());
     let mut across = Providers::default();
@@ -113,7 +113,8 @@ fn memories_survive_in_files_that_nobody_else_touches() {
     assert!(block_on(again.search(&MemoryQuery::new("yes", 9))).unwrap().is_empty());
 }
 
-/// One process after another: each has its own settings, and the session's file.
+/// A memory that is configured in one line is written after runs, and read when a session continues. Each process has
+/// its own settings, and the file of the session.
 #[test]
 fn a_memory_of_one_line_is_written_after_runs_and_read_when_a_session_goes_on() {
     let root = tempfile::tempdir().unwrap();
@@ -131,18 +132,19 @@ fn a_memory_of_one_line_is_written_after_runs_and_read_when_a_session_goes_on() 
     let context = run(&process.providers, &mut resumed, "run-2", "What is my dog called?", "Rex");
     let expected = "Said in earlier conversation:\n- user: My dog is called Rex.";
     assert_eq!(text_of(&found(&context, "memory").unwrap()), expected);
-    // Nothing is there twice, and all runs are in the file.
+    // Nothing is stored twice, and all runs are in the file.
     run(&process.providers, &mut resumed, "run-3", "Thanks.", "Welcome.");
     let third = settings(&config);
     let kept = Arc::new(InMemoryStore::default());
     let files = MemoryPersistence::new(root.path());
     assert_eq!(block_on(files.load(&kept, &SessionId::new("session-1"))).unwrap(), 6);
-    // Another session of the same process knows nothing of it.
+    // Another session of the same process finds nothing of it.
     let context = run(&third.providers, &mut AgentSession::with_id("session-2"), "run-1", "My dog?", "No");
     assert!(found(&context, "memory").is_none());
 }
 
-/// Two processes that run one session in turn, and a third one for another session of the same person.
+/// Processes keep each other's memories. Two processes run one session in turn; a third one runs another session of the
+/// same person.
 #[test]
 fn processes_lose_no_memory_of_each_other() {
     let root = tempfile::tempdir().unwrap();
@@ -162,7 +164,7 @@ fn processes_lose_no_memory_of_each_other() {
     let kept = InMemoryStore::default();
     let files = MemoryPersistence::new(root.path());
     assert_eq!(block_on(files.load(&kept, session.session_id())).unwrap(), 8);
-    // A run of the other process ends while one goes on here.
+    // A run of the other process ends during a run of this one.
     let agent = NamedAgent::new("a");
     let mut context = SessionContext::new(&session, "run-5", vec![Message::user("And my cat?")]);
     block_on(one.before_run(&agent, &mut session, &mut context)).unwrap();

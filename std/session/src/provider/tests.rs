@@ -1,4 +1,4 @@
-//! Tests of providers: who is asked, what is stored, what a failure does.
+//! Tests of providers: the calls, the stored messages, and the effects of a failure.
 
 mod examples;
 mod failures;

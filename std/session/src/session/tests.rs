@@ -1,4 +1,4 @@
-//! Tests of sessions as JSON, and of the history that they keep.
+//! Tests of sessions as JSON, and of the history in them.
 
 mod bad_input;
 mod dict;

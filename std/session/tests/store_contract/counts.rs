@@ -1,4 +1,4 @@
-//! Counts that are kept with their messages, and when they are not taken for what they say.
+//! Counts that are stored with their messages, and the cases in which they are counted again.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use epitome_std::history::{AppendToken, History, HistoryStore, SessionId, Sqlite
 use epitome_std::message::Message;
 use futures::executor::block_on;
 
-/// Counts a text as its bytes over `bytes`, and how often it was asked to.
+/// Counts a text as its bytes divided by `bytes`, and records the number of counts.
 struct Spy {
     name: &'static str,
     bytes: usize,
@@ -48,7 +48,7 @@ fn said() -> Vec<Message> {
         .collect()
 }
 
-/// Opens the file anew, as another process would.
+/// Opens the file again, as another process would.
 fn open(path: &std::path::Path, counter: &Arc<Spy>) -> (Arc<dyn HistoryStore>, History) {
     let store: Arc<dyn HistoryStore> = Arc::new(SqliteStore::open(path).unwrap());
     let counter: Arc<dyn TokenCounter + Send + Sync> = Arc::clone(counter) as _;
@@ -56,7 +56,7 @@ fn open(path: &std::path::Path, counter: &Arc<Spy>) -> (Arc<dyn HistoryStore>, H
     (store, history)
 }
 
-/// By which counter each message is said to have been counted in the file, and the sum.
+/// The names of the counters that the file has for its messages, and the sum of the counts.
 fn stored(store: &Arc<dyn HistoryStore>) -> (Vec<String>, u64) {
     let loaded = block_on(store.load(&SessionId::new("session"))).unwrap();
     let counts = || loaded.live.iter().map(|live| &live.entry.count);
@@ -82,19 +82,19 @@ fn a_file_is_counted_once_by_each_counter_that_opens_it() {
     assert_eq!(stored(&store), (vec!["bytes".to_owned(); 20], by_bytes));
     drop((store, history));
 
-    // The same counter takes what is stored at its word.
+    // The same counter reuses the stored counts.
     let (store, history) = open(&path, &bytes);
     assert_eq!((bytes.take(), history.index().tokens()), (0, by_bytes));
     drop((store, history));
 
-    // Another counts each message anew, once, and what it says goes for what it appends.
+    // Another counter counts each message again, once; its counts also apply to its appends.
     let (store, mut history) = open(&path, &fours);
     assert_eq!((fours.take(), history.index().tokens()), (20, by_fours));
     block_on(history.append(&AppendToken::new("b"), vec![Message::user("one more")])).unwrap();
     assert_eq!((fours.take(), stored(&store).0.last().map(String::as_str)), (1, Some("fours")));
     drop((store, history));
 
-    // The first counts what the other has counted, and nothing else.
+    // The first counter counts only the messages that the other one has counted.
     let (_store, history) = open(&path, &bytes);
     assert_eq!(bytes.take(), 1);
     let more = count_message(&Message::user("one more"), &*bytes).as_u64();

@@ -1,4 +1,4 @@
-//! Encryption at rest: who may read, what is not in the files, and what was moved within them.
+//! Encryption at rest: access with a key, texts that are not in the files, and data that was moved within them.
 
 mod moved;
 
@@ -27,7 +27,7 @@ use crate::support::{
 
 type Opened = Result<Arc<dyn HistoryStore>, StoreError>;
 
-/// The URLs of stores that encrypt, in a folder.
+/// The URLs of encrypted stores in a folder.
 fn urls(folder: &Path) -> Vec<String> {
     let folder = folder.display();
     let mut urls = vec![format!("jsonl:{folder}/files")];
@@ -81,7 +81,7 @@ fn a_store_that_is_not_encrypted_is_refused_with_a_key_and_copied() {
     }
 }
 
-/// A file of another kind, in a directory whose first file is as it should be.
+/// Each file of a directory is checked: the first file is valid, and a second file is of another kind.
 #[test]
 fn each_file_of_a_directory_is_looked_at() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -103,7 +103,7 @@ fn each_file_of_a_directory_is_looked_at() {
         fails(append(&*store), Invalid);
         fails(block_on(store.list(None, 9)), Invalid);
         assert_eq!(load(&*store).head, Seq(1));
-        // What nobody can read can be erased.
+        // A session that no key opens can be erased.
         assert!(block_on(store.delete(&id)).unwrap());
     }
 }
@@ -119,7 +119,7 @@ fn a_key_is_never_shown() {
     }
 }
 
-/// A session in which everything has happened that stores texts.
+/// A session after all operations that store texts.
 fn eventful(store: &dyn HistoryStore) {
     append(store, "0", 0, &[user(0), calls(1, &["a", "b"]), answer(1, "a"), user(3)]).unwrap();
     append(store, "1", 4, &[user(4), user(5)]).unwrap();
@@ -133,7 +133,7 @@ fn eventful(store: &dyn HistoryStore) {
     prune(store, 5).unwrap();
 }
 
-/// All that stands in the files in a folder.
+/// The contents of all files in a folder.
 fn bytes(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -146,7 +146,7 @@ fn bytes(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
-/// Which of these words stand in the files of a folder.
+/// The words that occur in the files of a folder.
 fn found(folder: &Path, words: &[String]) -> Vec<String> {
     let files = bytes(folder);
     let holds = |word: &str, bytes: &[u8]| bytes.windows(word.len()).any(|window| window == word.as_bytes());
@@ -154,7 +154,7 @@ fn found(folder: &Path, words: &[String]) -> Vec<String> {
     words.iter().filter(stand).cloned().collect()
 }
 
-/// Words that are in a message, a call, an answer, an id, a summary, a stand-in and a record, wherever they are written.
+/// Stores these words: in a message, a call, an answer, an id, a summary, a stand-in and a record.
 fn say(store: &dyn HistoryStore, words: &[String]) {
     let [text, call, argument, said, name, id, label, summary, stand_in, strategy] = words else { panic!() };
     let mut entries = vec![user(0), calls(1, &[call]), answer(1, call), user(3)];
@@ -185,13 +185,13 @@ fn nothing_that_was_said_is_in_the_files() {
     let outcome = TestRunner::new(config).run(&words, |words| {
         let (folder, plain) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         for (url, clear) in urls(folder.path()).iter().zip(urls(plain.path())) {
-            // While it is open, SQLite's log lies beside the file.
+            // While the store is open, the log of SQLite is next to the file.
             let store = open_store_with_key(url, key(1)).unwrap();
             say(&*store, &words);
             prop_assert_eq!(found(folder.path(), &words), Vec::<String>::new());
             drop(store);
             prop_assert_eq!(found(folder.path(), &words), Vec::<String>::new());
-            // The search finds what is there.
+            // In files without encryption, the search finds the words.
             say(&*open_store(&clear).unwrap(), &words);
         }
         prop_assert_eq!(found(plain.path(), &words), words);
@@ -200,7 +200,7 @@ fn nothing_that_was_said_is_in_the_files() {
     outcome.map_err(|failure| failure.to_string()).unwrap();
 }
 
-/// The log of the database that is not yet in the file holds as little.
+/// The log of the database, which is not yet in the file, contains none of the words either.
 #[cfg(feature = "sqlite")]
 #[test]
 fn the_log_beside_the_file_is_encrypted_too() {

@@ -30,7 +30,7 @@ epitome_conformance::conformance_scenarios!(tests! { jsonl_encrypted: });
 #[cfg(all(feature = "encryption", feature = "sqlite"))]
 epitome_conformance::conformance_scenarios!(tests! { sqlite_encrypted: });
 
-/// A test for each scenario, if there is a server.
+/// A test for each scenario, if a server is available.
 #[cfg(feature = "postgres")]
 macro_rules! tests_on_a_server {
     ($store:ident: $($scenario:ident)*) => {
@@ -95,7 +95,7 @@ mod suite_of {
     }
 }
 
-/// Runs the whole suite on one store that others use too, who find what they left.
+/// Runs the whole suite on one store with other sessions, and checks that these are unchanged.
 pub(crate) fn passes_beside_others(suite: Suite, subject: &dyn Subject) {
     let store = block_on(subject.open("theirs")).unwrap();
     let names = ["", "a", "conformance", "s", "z", "\u{10ffff}"].map(SessionId::new);
@@ -132,7 +132,7 @@ fn scenarios_have_names_of_their_own() {
     let names: BTreeSet<&str> = Suite::scenarios().map(|(_, name)| name).collect();
     assert_eq!(names.len(), Suite::scenarios().count());
     assert!(names.len() >= 115, "{}", names.len());
-    // A place is named after its scenario, with 33 bytes more.
+    // The name of a place is that of its scenario, with 33 bytes more.
     assert!(names.iter().all(|name| name.len() <= 115));
 }
 

@@ -1,4 +1,4 @@
-//! A disk that fails, and a process that is killed, at each single call that writes: `strace` makes the system do so.
+//! A disk that fails, and a process that is killed, at each single call that writes: `strace` injects these faults.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ use crate::steps;
 struct Ended {
     acknowledged: usize,
     failed: usize,
-    /// Whether the system has done what it was asked to.
+    /// True if the fault was injected.
     is_injected: bool,
     whole: bool,
 }
 
-/// Runs a child to whom `fault` happens at the `number`th call of `call` for one of `paths`.
+/// Runs a child with `fault` at the `number`th call of `call` for one of `paths`.
 fn child(url: &str, paths: &[PathBuf], call: &str, fault: &str, number: usize) -> Ended {
     let log = tempfile::NamedTempFile::new().unwrap();
     let mut command = Command::new("strace");
@@ -43,7 +43,7 @@ fn child(url: &str, paths: &[PathBuf], call: &str, fault: &str, number: usize) -
     Ended { acknowledged: count("acknowledged "), failed: count("failed "), is_injected, whole }
 }
 
-/// Every call of a kind fails, or kills, one after another. `files` are all that a store has in a folder.
+/// Every call of a kind fails, or kills the process, one after another. `files` are all files of a store in a folder.
 fn survives(scheme: &str, files: &[&str], calls: &[&str], least: usize) {
     if !steps::can_trace() {
         return;
@@ -52,7 +52,7 @@ fn survives(scheme: &str, files: &[&str], calls: &[&str], least: usize) {
     let (mut counts, mut told) = (BTreeMap::<_, usize>::new(), 0);
     for call in calls {
         for fault in faults {
-            // A disk is full for one write as it is for the next.
+            // A full disk fails for one write as for the next, so only every fifth write is tried.
             let stride = if fault == "error=ENOSPC" { 5 } else { 1 };
             for number in (1..).step_by(stride) {
                 let folder = tempfile::tempdir().unwrap();
@@ -75,7 +75,7 @@ fn survives(scheme: &str, files: &[&str], calls: &[&str], least: usize) {
     assert!(errors >= least && full >= 3 && kills >= least && told >= least, "fewer than {least}");
 }
 
-/// Acknowledged steps are there, whatever happened, and the others can be done now.
+/// Acknowledged steps are in the store after any fault, and the other steps succeed now.
 fn check(url: &str, ended: &Ended) {
     let found = steps::goes_on(url, ended.acknowledged);
     assert!(!ended.whole || found == steps::STEPS);

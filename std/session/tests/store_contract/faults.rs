@@ -1,4 +1,4 @@
-//! Stores that leave one step out, and the scenario that finds each of them.
+//! Stores that omit one step, and the scenario that finds each of them.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ mod broken;
 
 pub(crate) use broken::{Broken, Fault, pause};
 
-/// Each step that is left out, and the scenario that finds it.
+/// Each omitted step, and the scenario that finds it.
 const FOUND: &[(Fault, &str)] = &[
     (Fault::ForgetsTokens, "an_append_with_the_same_token_is_done_once"),
     (Fault::BelievesTokens, "a_token_for_other_messages_is_invalid"),
@@ -80,13 +80,13 @@ fn a_store_that_leaves_one_step_out_is_found_out() {
     }
 }
 
-/// The scenarios find the faults, not the wrapper that has them.
+/// Without a fault the wrapper passes: the scenarios find the faults, not the wrapper.
 #[test]
 fn the_same_without_a_fault_passes() {
     block_on(Suite::new().run(&OneStore::new(Arc::new(Broken::new(Fault::None))))).assert_passed();
 }
 
-/// Each of its handles has sessions of its own.
+/// Each handle has its own sessions.
 struct Apart;
 
 #[async_trait]

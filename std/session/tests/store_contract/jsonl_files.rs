@@ -1,4 +1,4 @@
-//! The files of a directory: what survives, what is damaged, what several do at once.
+//! The files of a directory: durability, damage, and simultaneous operations.
 
 mod damage;
 mod format;
@@ -21,12 +21,13 @@ use crate::support::{
     append, commit, everything, fails, fill, keys, load, log, record, session, summarized, user,
 };
 
-/// A store that leaves it to the system when to write to the disk: only a loss of power could tell.
+/// A store that never syncs: the system decides when to write to the disk. Only a loss of power would show a
+/// difference.
 fn quick(folder: &Path) -> JsonlStore {
     JsonlStore::open_with(folder, JsonlOptions::default().with_fsync(Fsync::Never)).unwrap()
 }
 
-/// An encrypted store that leaves it to the system when to write to the disk.
+/// An encrypted store that never syncs.
 #[cfg(feature = "encryption")]
 fn quick_encrypted(folder: &Path) -> JsonlStore {
     let options = JsonlOptions::default().with_fsync(Fsync::Never);
@@ -63,7 +64,7 @@ fn a_directory_is_opened_by_its_url() {
     fails(open_store("jsonl:"), Invalid);
 }
 
-/// Number of two simultaneous attempts that succeed; the others must be conflicts.
+/// Number of the simultaneous attempts that succeed; the others must be conflicts.
 fn race<T: Send>(
     handles: &[JsonlStore; 2],
     attempt: impl Fn(u64, &JsonlStore) -> Result<T, StoreError> + Sync,
@@ -161,7 +162,7 @@ fn a_handle_notices_that_others_have_deleted_the_session() {
     assert_eq!(keys(&other), [0, 1, 2]);
     assert!(block_on(one.delete(&session())).unwrap());
     fails(block_on(other.load(&session())), NotFound);
-    // A session of the same length in the same place is another one.
+    // A session of the same length in the same place is a different session.
     fill(&one, 3);
     assert_eq!(keys(&other), [0, 1, 2]);
     block_on(one.delete(&session())).unwrap();
@@ -171,7 +172,7 @@ fn a_handle_notices_that_others_have_deleted_the_session() {
     fails(append(&other, "fill", 0, &[user(0), user(1), user(2)]), Invalid);
 }
 
-/// A writer that waits for a file that is then deleted writes to the file that takes its place.
+/// A writer may wait for a file that is deleted meanwhile. It then writes to the file in its place.
 #[test]
 fn nothing_is_written_to_a_file_without_a_name() {
     let directory = tempfile::tempdir().unwrap();
@@ -239,18 +240,18 @@ fn files_of_others_are_left_alone() {
     fs::write(directory.path().join("Notes of mine.jsonl"), "{}\n").unwrap();
     fs::write(directory.path().join("notes.txt"), "notes").unwrap();
     assert_eq!(block_on(store.list(None, 9)).unwrap().len(), 1);
-    // One that is named as a session is taken for one.
+    // A file with the name of a session counts as a session.
     fs::write(directory.path().join("notes.jsonl"), "{\"note\":1}\n").unwrap();
     let listed = block_on(store.list(None, 9)).unwrap();
     assert_eq!([listed[0].id.as_str(), listed[1].id.as_str()], ["notes", "s"]);
     assert!(listed[0].damage.as_deref().is_some_and(|damage| damage.contains("notes.jsonl")), "{listed:?}");
     fails(block_on(store.load(&SessionId::new("notes"))), Corrupt);
     assert_eq!(fs::read_to_string(directory.path().join("notes.jsonl")).unwrap(), "{\"note\":1}\n");
-    // A session under another's name is not taken for that one.
+    // The file of a session under another session's name is corrupt.
     fs::copy(directory.path().join("s.jsonl"), directory.path().join("t.jsonl")).unwrap();
     fails(block_on(store.load(&SessionId::new("t"))), Corrupt);
     assert_eq!(keys(&store), [0]);
-    // What cannot be read can be deleted.
+    // Sessions that cannot be read can be deleted.
     assert!(block_on(store.delete(&SessionId::new("notes"))).unwrap());
     assert!(block_on(store.delete(&SessionId::new("t"))).unwrap());
     assert_eq!(block_on(store.list(None, 9)).unwrap().len(), 1);
@@ -264,7 +265,7 @@ fn a_path_that_is_no_directory_is_refused() {
     fails(JsonlStore::open(&file), Invalid);
     fails(JsonlStore::open(""), Invalid);
     fails(JsonlStore::open(file.join("below")), Unavailable);
-    // A directory that goes away takes its sessions along.
+    // The deletion of a directory deletes its sessions.
     let folder = directory.path().join("store");
     let store = quick(&folder);
     fill(&store, 1);
@@ -289,13 +290,14 @@ mod unix {
         assert_eq!((mode(&folder), mode(&folder.join("s.jsonl"))), (0o700, 0o600));
     }
 
-    /// The administrator may write anything: run as one, this shows only that reading works.
+    /// A file without write permission can be read. An administrator may write anything: run as one, this test checks
+    /// only that reading works.
     #[test]
     fn what_cannot_be_written_can_be_read() {
         let directory = tempfile::tempdir().unwrap();
         fill(&quick(directory.path()), 3);
         let path = directory.path().join("s.jsonl");
-        // With the rest of a write that nobody may cut off.
+        // With the rest of a write that no process may cut off.
         let mut bytes = fs::read(&path).unwrap();
         bytes.extend_from_slice(b"{\"sum\":\"");
         fs::write(&path, &bytes).unwrap();

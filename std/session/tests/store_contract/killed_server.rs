@@ -1,4 +1,4 @@
-//! A server that is killed while a session is written to, and started again on what it has left.
+//! A server that is killed during writes to a session, and restarted with the remaining data.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -14,15 +14,15 @@ use futures::executor::block_on;
 
 use crate::remote::patient;
 
-/// A server of a test's own.
+/// A server for one test only.
 pub(crate) trait Killable {
-    /// Kills every process of it.
+    /// Kills all processes of the server.
     fn kill(&mut self);
 
-    /// Starts it again, and waits until it answers.
+    /// Starts the server again, and waits until it answers.
     fn start(&mut self);
 
-    /// A store on it.
+    /// A store on this server.
     fn store(&self, remote: RemoteOptions) -> Arc<dyn HistoryStore>;
 }
 
@@ -48,7 +48,7 @@ fn hide(store: &dyn HistoryStore, said: Acknowledged) -> Result<Revision, StoreE
     block_on(store.commit(&session(), &record(said.revision, said.head, &[hides])))
 }
 
-/// Appends, and hides what was appended before, until the server is gone. Everything is sent once.
+/// Appends, and hides messages that were appended before, until the server is gone. Each request is sent once.
 fn write(store: &dyn HistoryStore, from: Acknowledged, writing: &AtomicBool) -> Acknowledged {
     let mut said = from;
     loop {
@@ -63,7 +63,8 @@ fn write(store: &dyn HistoryStore, from: Acknowledged, writing: &AtomicBool) -> 
     said
 }
 
-/// Kills the server so many times, each time a little later after the first write, and looks at what it has when it is back.
+/// Kills the server this many times, each time a little later after the first write, and checks its data after the
+/// restart.
 pub(crate) fn keeps_what_it_acknowledged(server: &mut impl Killable, kills: u32, later: Duration) {
     let (mut said, mut acknowledged) = (Acknowledged::default(), 0);
     for kill in 0..kills {
@@ -89,10 +90,10 @@ pub(crate) fn keeps_what_it_acknowledged(server: &mut impl Killable, kills: u32,
     assert!(acknowledged >= u64::from(kills));
 }
 
-/// Content of the store: all acknowledged changes, and each change whole. Repeats the appends that had no answer.
+/// Content of the store: all acknowledged changes, and each change whole. Repeats the appends without an answer.
 fn found(store: &dyn HistoryStore, said: Acknowledged) -> Acknowledged {
     let loaded = block_on(store.load(&session())).unwrap();
-    // What was on its way may be there too: one append, or one compaction.
+    // The request in progress may be stored too: one append, or one compaction.
     let (head, revision) = (loaded.head.0, loaded.revision.0);
     let unsaid = (head - said.head, revision - said.revision);
     assert!(
@@ -101,7 +102,7 @@ fn found(store: &dyn HistoryStore, said: Acknowledged) -> Acknowledged {
         said.head,
         said.revision
     );
-    // Each is there whole: of four messages a compaction hides three.
+    // Each change is whole: a compaction hides three of four messages.
     assert_eq!(loaded.live.len() as u64, head - 3 * revision);
     let log = block_on(store.log(&session(), Seq(0)..Seq(u64::MAX), u32::MAX)).unwrap();
     assert_eq!(log.messages.len() as u64, head);
@@ -111,7 +112,7 @@ fn found(store: &dyn HistoryStore, said: Acknowledged) -> Acknowledged {
     let again = append(store, said.head).unwrap();
     assert_eq!(again.head.0, said.head + 1);
     let mut said = Acknowledged { head: again.head.0, revision };
-    // A compaction that was due and has not come is made up for, so that the next one begins where it did.
+    // A due compaction that is missing is made now, so that the next one begins at the same place.
     if said.head.is_multiple_of(4) && revision * 4 < said.head {
         said.revision = hide(store, said).unwrap().0;
     }

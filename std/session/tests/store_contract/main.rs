@@ -1,4 +1,4 @@
-//! Every sentence of the storage contract, on every store; and what is true of each store's files.
+//! Every rule of the storage contract, on every store; and the properties of each store's files.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

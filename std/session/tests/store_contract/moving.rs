@@ -47,7 +47,7 @@ fn named(name: &str) -> SessionId {
     SessionId::new(name)
 }
 
-/// Everything that a session is, but for its name.
+/// The whole content of a session except its name.
 pub(crate) fn whole(store: &dyn HistoryStore, id: &SessionId) -> impl PartialEq + core::fmt::Debug + use<> {
     block_on(async {
         let log = store.log(id, Seq(0)..Seq(u64::MAX), u32::MAX).await.unwrap();
@@ -63,7 +63,7 @@ pub(crate) fn whole(store: &dyn HistoryStore, id: &SessionId) -> impl PartialEq 
     })
 }
 
-/// A session in which everything has happened.
+/// A session after every kind of operation.
 fn eventful(store: &dyn HistoryStore) {
     let entries = [user(0), calls(1, &["a", "b"]), answer(1, "a"), user(3)];
     let token = AppendToken::new("first");
@@ -108,7 +108,7 @@ fn a_copy_is_the_same_in_everything(store: &dyn HistoryStore) {
     let done = block_on(store.copy(&session(), &other, &named("copy"))).unwrap();
     assert_eq!((done.head, done.revision, done.appends, done.records), (Seq(8), Revision(7), 3, 4));
     assert_eq!(whole(&other, &named("copy")), whole(store, &session()));
-    // And back, beside the session that it was made of.
+    // And back, next to the original session.
     block_on(other.copy(&named("copy"), store, &named("back"))).unwrap();
     assert_eq!(whole(store, &named("back")), whole(store, &session()));
 }
@@ -138,7 +138,7 @@ fn an_export_is_the_same_in_everything(store: &dyn HistoryStore) {
         |file: &[u8]| file.iter().position(|byte| *byte == b'\n').map(|at| file[at..].to_vec()).unwrap();
     let lines = |file: &[u8]| String::from_utf8(body(file)).unwrap().lines().count();
     assert_eq!(lines(&second), lines(&file));
-    // What is remembered under a token is remembered there too.
+    // The copy remembers the tokens of the original too.
     let entries = [user(6), user(7)];
     let token = AppendToken::new("more");
     let again = block_on(store.append(&named("again"), &Append::new(&token, Seq(99), &entries))).unwrap();
@@ -239,7 +239,7 @@ fn another_state_is_another_session(store: &dyn HistoryStore) {
     let before = whole(store, &named("again"));
     fails(import(store, "again", &file), Conflict);
     assert_eq!(whole(store, &named("again")), before);
-    // A fork is another session, of which nothing is remembered.
+    // A fork is a different session, without the state of the original.
     block_on(store.fork(&session(), Seq(8), &named("fork"))).unwrap();
     assert_eq!(block_on(store.state(&named("fork"))).unwrap(), None);
 }
@@ -327,7 +327,7 @@ fn a_fork_shows_what_was_shown_then(store: &dyn HistoryStore) {
     assert_eq!(keys_of(store, "g"), [0, 2, 3, 4, 5]);
     block_on(store.verify(&named("g"))).unwrap();
     assert_eq!(keys(store), [0, 6]);
-    // They go different ways.
+    // The two sessions diverge.
     let (token, entries) = (AppendToken::new("own"), [user(4)]);
     block_on(store.append(&named("f"), &Append::new(&token, Seq(4), &entries))).unwrap();
     assert_eq!((keys_of(store, "f"), keys(store)), (vec![0, 2, 3, 4], vec![0, 6]));
@@ -422,7 +422,7 @@ fn an_expansion_of_what_was_undone_is_empty(store: &dyn HistoryStore) {
     assert_eq!((expanded(store, 1, 0, 9), expanded(store, 3, 0, 9)), ((vec![], None), (vec![1, 2], None)));
 }
 
-/// A file whose index says something else than what was done in it.
+/// A file does not verify if its index contradicts the operations in it.
 #[cfg(feature = "sqlite")]
 #[test]
 fn what_does_not_follow_from_what_was_done_does_not_verify() {

@@ -1,4 +1,4 @@
-//! A server of Postgres that is killed, all its processes, while a session is written to, and started again.
+//! A Postgres server that is killed with all its processes during writes to a session, and restarted.
 
 use core::time::Duration;
 use std::path::Path;
@@ -12,13 +12,13 @@ use crate::killed_server::{Killable, keeps_what_it_acknowledged};
 use crate::postgres_server::url;
 use crate::remote::port;
 
-/// A server of its own.
+/// A server for this test only.
 struct Server {
     folder: TempDir,
     port: u16,
 }
 
-/// Starts a server in the folder `$1` on the port `$2`; `$0` knows how a server is called here.
+/// Starts a server in the folder `$1` on the port `$2`; `$0` is a script that finds the programs of a server.
 const START: &str = r#"
     source "$0"
     bin=$(postgres_bin)
@@ -30,7 +30,7 @@ const START: &str = r#"
         -o "-p $2 -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=on"
 "#;
 
-/// Kills the processes of the server in the folder `$1`, and waits until they are gone: who starts it again may not meet one.
+/// Kills the processes of the server in the folder `$1`, and waits for their end: a restarted server may not meet one.
 const KILL: &str = r#"
     first=$(head -n 1 "$1/data/postmaster.pid")
     # Stopped, it begins no process more.
@@ -45,7 +45,7 @@ const KILL: &str = r#"
 "#;
 
 impl Server {
-    /// None where there is no server to be had.
+    /// `None` if no server is available.
     fn start_new() -> Option<Self> {
         url()?;
         let folder = tempfile::Builder::new().prefix("epitome-postgres-").tempdir().unwrap();
@@ -59,7 +59,7 @@ impl Server {
         let knows = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/servers/postgres.sh");
         let mut command = Command::new("bash");
         command.args(["-euo", "pipefail", "-c", script]).arg(knows).arg(self.folder.path());
-        // A server that is started keeps what it is given.
+        // A started server keeps the streams that it inherits.
         command.arg(self.port.to_string()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let done = command.status().unwrap();
         let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Passwords that are looked up, and that change while a store is open.
+//! Passwords from a function, and passwords that change while a store is open.
 
 use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ impl Account {
     fn new() -> Option<Self> {
         let account = Self {
             tables: tables()?,
-            // A name that a url can hold only in another form.
+            // A name that a URL can hold only in an escaped form.
             name: format!("epitome-{}@example.com", Uuid::new_v4().simple()),
             password: Arc::default(),
             asked: Arc::default(),
@@ -49,7 +49,7 @@ impl Account {
         execute(&self.tables.url, sql);
     }
 
-    /// Gives it another password, and ends its connections.
+    /// Gives the user another password, and ends the user's connections.
     fn rotate(&self, password: &str) {
         self.admin(&format!("ALTER ROLE \"{}\" PASSWORD '{password}'", self.name));
         self.kill();
@@ -63,7 +63,7 @@ impl Account {
         ));
     }
 
-    /// From now on the function answers with this.
+    /// From now on the function returns this password.
     fn knows(&self, password: &str) {
         password.clone_into(&mut self.password.lock().unwrap());
     }
@@ -95,7 +95,7 @@ impl Drop for Account {
     }
 }
 
-/// The server of this url, with neither its user nor its password.
+/// The server of this URL, without its user and password.
 fn at(url: &str) -> PostgresServer {
     let (_, place) = url.split_once('@').unwrap();
     PostgresServer::from_url(&format!("postgres://{place}")).unwrap()
@@ -124,7 +124,7 @@ fn a_password_that_changes_is_asked_for_at_each_new_connection() {
     append(&store, "t5", 5, &[user(5)]).unwrap();
     assert_eq!(keys(&store), [0, 1, 2, 3, 4, 5]);
     assert_eq!(account.asked(), 2);
-    // One that the server does not know is refused, and asked for anew the next time.
+    // A password that the server does not know is refused, and requested again the next time.
     account.knows("hunter3");
     account.kill();
     let error = block_on(store.load(&session())).unwrap_err();
@@ -158,7 +158,7 @@ fn a_token_goes_over_tls_where_the_url_says_so() {
         return;
     };
     let url = account.tables.url.replace("sslmode=disable", "sslmode=require");
-    // A server that is not trusted gets none.
+    // A server without a trusted certificate gets no password.
     let once = account.options().with_remote(patient().with_retries(0));
     is(&opened(&account.server(&url), once.clone()), Invalid, "certificate");
     let trusting = once.with_root_certificates(std::fs::read(authority).unwrap());
@@ -206,7 +206,7 @@ fn a_look_up_that_hangs_keeps_no_connection_from_the_next_attempt() {
         })
     });
     let server = at(&account.tables.url).with_user(&*account.name).with_password(hangs_once);
-    // The only connection; the second attempt and the others may wait for a busy machine.
+    // This is the only connection. The second attempt and the others allow for a busy machine.
     let remote = patient().with_timeout(Duration::from_secs(2)).with_retries(9);
     let remote = remote.with_connections_max(NonZeroUsize::MIN);
     let store = PostgresStore::open_at(&server, account.options().with_remote(remote)).unwrap();
@@ -230,7 +230,7 @@ fn a_password_that_cannot_be_had_is_the_error_of_the_operation() {
         is(&error, kind, "the vault is locked");
         assert_eq!(asked.load(Ordering::SeqCst), times, "only what is unavailable is tried again");
     }
-    // The time of an attempt is that of the password too.
+    // The time limit of an attempt includes the request for the password.
     let never = || Password::from_fn(|| Box::pin(core::future::pending()));
     let short = RemoteOptions::default().with_timeout(Duration::from_millis(50)).with_retries(1);
     let error = opened(&at(&line.url).with_password(never()), tables.options().with_remote(short));

@@ -1,4 +1,4 @@
-//! Refusals of Postgres, or things that it cannot do now: each with its kind of error, and without a secret.
+//! Requests that Postgres refuses or cannot serve now: each has its kind of error, and no error has a secret.
 
 use core::num::NonZeroUsize;
 use core::time::Duration;
@@ -22,12 +22,12 @@ fn once() -> RemoteOptions {
     patient().with_retries(0)
 }
 
-/// One attempt, which fails soon.
+/// One attempt with a short time limit.
 fn impatient() -> RemoteOptions {
     once().with_timeout(Duration::from_millis(800))
 }
 
-/// Repeats an attempt for which a busy machine may be too slow.
+/// Repeats an attempt that may be too slow on a busy machine.
 pub(crate) fn in_time<T>(attempt: impl Fn() -> Result<T, StoreError>) -> T {
     for _ in 0..50 {
         match attempt() {
@@ -38,7 +38,7 @@ pub(crate) fn in_time<T>(attempt: impl Fn() -> Result<T, StoreError>) -> T {
     attempt().unwrap()
 }
 
-/// The error of a store that does not open, in which no secret is.
+/// Checks the error of a store that does not open. The error contains no secret.
 #[track_caller]
 fn refused(url: &str, options: PostgresOptions, kind: StoreErrorKind, says: &str) {
     let error = PostgresStore::open_with(url, options).unwrap_err();
@@ -102,7 +102,7 @@ fn tables_are_made_when_they_are_to_be() {
         assert_eq!(error.kind(), Invalid);
         assert!(error.to_string().contains("call `migrate`"), "{error}");
     }
-    // Somebody else has made them.
+    // Another process has created the tables.
     block_on(PostgresStore::open_with(&tables.url, options()).unwrap().migrate()).unwrap();
     fill(&store, 2);
     block_on(store.migrate()).unwrap();
@@ -150,7 +150,7 @@ fn tables_of_something_else_are_left_alone() {
     tables.forget();
 }
 
-/// A store with one connection, on a session that somebody else keeps locked.
+/// A store with one connection, on a session that another connection keeps locked.
 fn locked(tables: &Tables, remote: RemoteOptions) -> (PostgresStore, Holder) {
     fill(&tables.open(), 3);
     let one = remote.with_connections_max(NonZeroUsize::MIN);
@@ -171,9 +171,9 @@ fn who_waits_for_a_lock_too_long_is_told_so_and_leaves_nothing() {
     let error = block_on(append_one(&store)).unwrap_err();
     assert_eq!(error.kind(), Unavailable);
     let said = error.to_string();
-    // The server's clock or the store's.
+    // The time limit of the server, or that of the store.
     assert!(said.contains("took too long") || said.contains("no answer within"), "{said}");
-    // Reads wait for nobody.
+    // Reads wait for no lock.
     let seen = in_time(|| block_on(store.load(&session())));
     assert_eq!(seen.live.iter().map(|live| live.key.0).collect::<Vec<_>>(), [0, 1, 2]);
     holder.run("ROLLBACK");
@@ -191,7 +191,7 @@ fn a_full_pool_is_unavailable() {
         assert_eq!(error.kind(), Unavailable);
         assert!(error.to_string().contains("all connections are in use"), "{error}");
         holder.run("ROLLBACK");
-        // It was at the lock when that was given back, or its time was up.
+        // The append got the lock at its release, or its time was over.
         let _ = waits.join().unwrap();
     });
     assert_eq!(in_time(|| block_on(append_one(&store))).head, Seq(4));
@@ -205,7 +205,7 @@ fn a_dropped_operation_leaves_no_transaction_and_no_lock() {
     assert!((&mut dropped).now_or_never().is_none());
     holder.until_waiting(&tables.schema, 1);
     drop(dropped);
-    // The only connection is not the one that was in the middle of something.
+    // The only connection is not the one with the interrupted operation.
     assert_eq!(keys(&store), [0, 1, 2]);
     holder.run("ROLLBACK");
     holder.until_waiting(&tables.schema, 0);
@@ -226,7 +226,7 @@ fn a_lost_connection_is_unavailable_and_a_new_one_is_made() {
         fails(waits.join().unwrap(), Unavailable);
     });
     assert_eq!(keys(&store), [0, 1, 2]);
-    // With another attempt nobody notices.
+    // With a further attempt, the caller does not see the error.
     let patient = tables.open();
     thread::scope(|scope| {
         let waits = scope.spawn(|| block_on(append_one(&patient)));
@@ -250,7 +250,7 @@ fn a_pool_of_the_callers_serves_as_well() {
         let store = PostgresStore::from_pool(pool.clone(), tables.options()).await.unwrap();
         store.append(&session(), &Append::new(&AppendToken::new("t"), Seq(0), &[user(0)])).await.unwrap();
         assert_eq!(store.load(&session()).await.unwrap().live.len(), 1);
-        // What the store sets for its transactions is not set for others'.
+        // The settings of the store apply to its own transactions only.
         let client = pool.get().await.unwrap();
         let row = client.query_one("SELECT current_setting('enable_seqscan')", &[]).await.unwrap();
         assert_eq!(row.get::<_, &str>(0), "on");
@@ -259,7 +259,8 @@ fn a_pool_of_the_callers_serves_as_well() {
     });
 }
 
-/// A server that acts as a standby does, or one that is just being replaced.
+/// A server that accepts no writes is unavailable for them: it acts like a standby, or like a server during its
+/// replacement.
 #[test]
 fn a_server_that_takes_no_writes_is_unavailable_to_them() {
     let Some(tables) = tables() else { return };
@@ -267,7 +268,7 @@ fn a_server_that_takes_no_writes_is_unavailable_to_them() {
     fill(&before, 3);
     commit(&before, &record(0, 3, &[(0, 0)])).unwrap();
     let url = format!("{}&options=-c%20default_transaction_read_only%3Don", tables.url);
-    // Tables that are there already are no reason to write.
+    // If the tables exist already, an open does not write.
     let store = PostgresStore::open_with(&url, tables.options().with_remote(once())).unwrap();
     let takes_none = |error: StoreError| {
         assert_eq!(error.kind(), Unavailable, "{error}");
@@ -295,7 +296,7 @@ fn one_lost_connection_takes_the_idle_ones_along() {
     let all = || block_on(futures::future::join_all((0..6).map(|_| store.load(&id))));
     assert!(all().iter().all(Result::is_ok));
     assert!(line.connections() >= 3, "they are used at once");
-    // The server behind them has ended, and nobody has said so.
+    // The server behind these connections has ended without a notice.
     line.cut();
     fails(block_on(store.load(&id)), Unavailable);
     assert!(all().iter().all(Result::is_ok), "the others were given up too");

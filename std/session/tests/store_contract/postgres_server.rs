@@ -1,4 +1,4 @@
-//! Stores on the Postgres server that `EPITOME_TEST_POSTGRES` names, each with tables of its own.
+//! Stores on the Postgres server of `EPITOME_TEST_POSTGRES`, each with its own tables.
 
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use core::time::Duration;
@@ -10,7 +10,7 @@ use epitome_std::history::{PostgresOptions, PostgresStore};
 
 use crate::remote::patient;
 
-/// The server's url; `None`, after a word about it, if there is no server.
+/// The server's URL; `None`, after a message, if there is no server.
 pub(crate) fn url() -> Option<String> {
     let url = variable("EPITOME_TEST_POSTGRES").filter(|url| !url.is_empty());
     if url.is_none() {
@@ -25,8 +25,8 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var_os(name)?.into_string().ok()
 }
 
-/// A schema that no other test uses meanwhile. It stays, empty of sessions, for the next one: to make tables takes longer
-/// than most tests.
+/// A schema that no other test uses at the same time. It stays, without sessions, for the next test: the creation of
+/// tables takes longer than most tests.
 pub(crate) struct Tables {
     pub(crate) url: String,
     pub(crate) schema: String,
@@ -72,7 +72,7 @@ impl Tables {
         PostgresOptions::default().with_schema(&*self.schema).with_remote(patient())
     }
 
-    /// Drops the tables with all that is in them.
+    /// Drops the tables with their content.
     pub(crate) fn forget(&self) {
         execute(&self.url, &format!("DROP SCHEMA IF EXISTS \"{}\" CASCADE", self.schema));
     }
@@ -85,7 +85,7 @@ impl Tables {
 impl Drop for Tables {
     fn drop(&mut self) {
         let schema = &self.schema;
-        // Where a test has damaged the tables, they are made anew.
+        // If a test has damaged the tables, they are created again.
         let forget = format!("DELETE FROM \"{schema}\".epitome_sessions");
         if std::thread::panicking() || !try_execute(&self.url, &forget) {
             self.forget();
@@ -94,7 +94,7 @@ impl Drop for Tables {
     }
 }
 
-/// Runs `sql` on a connection of its own.
+/// Runs `sql` on a separate connection.
 pub(crate) fn execute(url: &str, sql: &str) {
     assert!(try_execute(url, sql), "{sql}");
 }
@@ -111,10 +111,11 @@ fn try_execute(url: &str, sql: &str) -> bool {
     })
 }
 
-/// Half a minute: what is waited for happens at once, where nothing is wrong.
+/// Half a minute: without an error, the expected event occurs at once.
 const ROUNDS_MAX: usize = 6_000;
 
-/// A connection that holds what others wait for, and one that looks on: within a transaction it would see no news.
+/// A connection that holds a lock, and one that watches the waiting connections: within a transaction it would see no
+/// changes.
 pub(crate) struct Holder {
     runtime: tokio::runtime::Runtime,
     holds: tokio_postgres::Client,
@@ -148,7 +149,7 @@ impl Holder {
         self.runtime.block_on(self.watches.query_one(&sql, &[&schema])).unwrap().get(0)
     }
 
-    /// Waits until so many wait for a lock on these tables.
+    /// Waits until this many connections wait for a lock on these tables.
     pub(crate) fn until_waiting(&self, schema: &str, count: i64) {
         self.until(schema, "wait_event_type = 'Lock'", count);
     }
@@ -163,7 +164,7 @@ impl Holder {
         panic!("never were there {count} connections of which {condition}");
     }
 
-    /// Waits until there is no transaction on these tables that nobody goes on with.
+    /// Waits until no transaction on these tables is idle.
     pub(crate) fn until_no_open_transaction(&self, schema: &str) {
         self.until(schema, "state LIKE 'idle in transaction%'", 0);
     }
@@ -176,7 +177,7 @@ impl Holder {
     }
 }
 
-/// Stands between a store and its server, and counts its connections.
+/// A proxy between a store and its server, which counts the connections.
 pub(crate) struct Line {
     pub(crate) url: String,
     state: Arc<LineState>,
@@ -185,7 +186,7 @@ pub(crate) struct Line {
 #[derive(Default)]
 struct LineState {
     connections: AtomicUsize,
-    /// Number of cuts. A connection that was there before ends with the next request on it.
+    /// Number of cuts. An older connection ends with its next request.
     cuts: AtomicUsize,
 }
 
@@ -200,7 +201,7 @@ impl Line {
         std::thread::spawn(move || {
             for client in listener.incoming() {
                 let (client, server) = (client.unwrap(), TcpStream::connect(&place).unwrap());
-                // What is sent is not kept back until there is more.
+                // Data is sent at once, and not held back for more.
                 let _ = (client.set_nodelay(true), server.set_nodelay(true));
                 shared.connections.fetch_add(1, Ordering::SeqCst);
                 let (from, to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
@@ -224,7 +225,7 @@ impl Line {
     }
 }
 
-/// Hands on what comes, as long as it may.
+/// Forwards the data as long as `may` returns true.
 fn carry(mut from: TcpStream, mut to: TcpStream, mut may: impl FnMut() -> bool) {
     let mut bytes = [0; 65_536];
     while let Ok(read) = from.read(&mut bytes) {

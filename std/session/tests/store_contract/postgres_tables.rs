@@ -1,4 +1,4 @@
-//! The tables in Postgres: who may open them, what is refused and how, and what several do at once.
+//! The tables in Postgres: access, refusals, and simultaneous operations.
 
 use std::thread;
 
@@ -54,7 +54,7 @@ fn what_is_acknowledged_is_there_for_another_store() {
     assert_eq!(commit(&store, &record).unwrap(), Revision(1));
 }
 
-/// Number of two simultaneous attempts that succeed; the others must be conflicts.
+/// Number of the simultaneous attempts that succeed; the others must be conflicts.
 fn race<T: Send>(
     handles: &[PostgresStore; 2],
     attempt: impl Fn(u64, &PostgresStore) -> Result<T, StoreError> + Sync,
@@ -100,7 +100,7 @@ fn of_two_that_begin_a_session_one_gets_a_conflict() {
             block_on(store.append(&session, &Append::new(&token, Seq(0), &entries)))
         };
         assert_eq!(race(&handles, attempt), 1);
-        // With one token both have begun it.
+        // With the same token, both attempts succeed.
         let session = SessionId::new(format!("same {round}"));
         let attempt = |_, store: &PostgresStore| {
             block_on(store.append(&session, &Append::new(&token, Seq(0), &entries)))
@@ -136,7 +136,7 @@ fn a_text_may_hold_anything_and_be_long() {
     append(&store, "\0", 0, &entries).unwrap();
     let loaded: Vec<_> = load(&store).live.into_iter().map(|live| live.entry.message).collect();
     assert!(loaded == said);
-    // Names that no index could hold whole, and that begin alike.
+    // Names with the same beginning that no index could hold as a whole.
     let names: Vec<_> = (0..5).map(|at| SessionId::new(format!("{long}{at}"))).collect();
     for name in &names {
         block_on(store.append(name, &Append::new(&AppendToken::new(&*long), Seq(0), &[user(0)]))).unwrap();

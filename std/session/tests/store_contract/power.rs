@@ -1,5 +1,5 @@
-//! A loss of power at every call: a process is traced, and its calls are repeated on a disk that forgets whatever was not made
-//! durable.
+//! A loss of power at every call: a process is traced, and its calls are repeated on a simulated disk that forgets all
+//! changes that were not made durable.
 
 mod disk;
 mod trace;
@@ -26,7 +26,7 @@ impl Place {
         format!("{}:{}", self.scheme, folder.join(self.path).display())
     }
 
-    /// The calls of a process that takes the steps from `from` on, in a folder like `disk`.
+    /// The calls of a process that performs the steps from `from` on, in a folder like `disk`.
     fn traced(self, disk: &Disk, from: usize) -> Vec<Event> {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap().join("root");
@@ -42,7 +42,7 @@ impl Place {
         trace::events(&std::fs::read_to_string(log).unwrap(), &root)
     }
 
-    /// Loses power in every way, and opens the store on what is left.
+    /// Loses power in every way, and opens the store on the remaining data.
     fn survives(self, disk: &Disk, done: usize) {
         for loss in LOSSES {
             let folder = tempfile::tempdir().unwrap();
@@ -53,8 +53,8 @@ impl Place {
     }
 }
 
-/// Power is lost at each call that makes something durable or gives it another name, and after each acknowledgement; and after
-/// the first acknowledgement of a process that goes on where another one was killed.
+/// Power is lost at each call that makes data durable or gives it another name, and after each acknowledgement. It is
+/// also lost after the first acknowledgement of a process that continues after another one was killed.
 fn loses_nothing(place: Place) {
     if !steps::can_trace() {
         return;
@@ -82,7 +82,7 @@ fn loses_nothing(place: Place) {
     assert!(killed > STEPS);
 }
 
-/// A process was killed while it took the step behind `done`. Another one takes that step, perhaps once more.
+/// A process was killed during the step after `done`. Another process performs this step, perhaps a second time.
 fn is_repeated(place: Place, mut disk: Disk, done: usize) {
     for event in place.traced(&disk, done) {
         disk.apply(&event);

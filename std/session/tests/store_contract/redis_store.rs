@@ -1,7 +1,8 @@
-//! The store on Redis: the storage contract, on one server and on a cluster, and what a server may do to it.
+//! The store on Redis: the storage contract, on one server and on a cluster, and faults of a server.
 //!
-//! `EPITOME_TEST_REDIS` is the url of a server, `EPITOME_TEST_REDIS_CLUSTER` those of some of a cluster's, with commas;
-//! `tests/servers.sh` starts both. What has no server is skipped, and says so, unless `EPITOME_REQUIRE` names `redis`.
+//! `EPITOME_TEST_REDIS` is the URL of a server. `EPITOME_TEST_REDIS_CLUSTER` has the URLs of some servers of a cluster,
+//! separated by commas. `tests/servers.sh` starts both. A test without a server is skipped with a message, unless
+//! `EPITOME_REQUIRE` names `redis`.
 
 #[cfg(feature = "redis-cluster")]
 mod cluster;

@@ -43,7 +43,7 @@ fn a_cleared_session_shows_nothing_and_goes_on(store: &dyn HistoryStore) {
     assert_eq!((after.live.len(), after.head), (0, Seq(4)));
     append(store, "more", 4, &[user(4)]).unwrap();
     assert_eq!((keys(store), pruned(store)), (vec![4], vec![]));
-    // Nothing is lost.
+    // No message is lost.
     assert_eq!(block_on(store.uncompact(&session(), Revision(2))).unwrap(), Revision(3));
     assert_eq!(keys(store), [0, 2, 3, 4]);
 }
@@ -114,7 +114,7 @@ fn a_retention_by_age_takes_what_was_appended_before(store: &dyn HistoryStore) {
     assert_eq!(retain(store, Keep::Since(Timestamp(100))).hidden, 0);
     assert_eq!(retain(store, Keep::Since(Timestamp(101))).hidden, 2);
     assert_eq!(keys(store), [2, 3, 4]);
-    // What came without a time is as old as what came before it.
+    // A message without a time is as old as the message before it.
     retain(store, Keep::Since(Timestamp(250)));
     assert_eq!(keys(store), [4]);
 }

@@ -1,4 +1,4 @@
-//! Taking back what came after a message.
+//! Rewinds: all messages after a given one are hidden.
 
 use epitome_core::attribution::Retention;
 use epitome_core::{Revision, Seq};
@@ -32,7 +32,7 @@ fn pinned(seq: u64) -> Entry {
     entry(message.with_attribution(attribution.with_retention(Retention::Pinned)), seq, 1)
 }
 
-/// An instruction at the beginning and one on the way, a pin, calls in parallel.
+/// An instruction at the beginning and one in the middle, a pin, parallel calls.
 fn conversation() -> Vec<Entry> {
     vec![
         entry(Message::system("Be brief."), 0, 0),
@@ -49,7 +49,8 @@ fn conversation() -> Vec<Entry> {
     ]
 }
 
-/// The fork does everything again up to there: it knows nothing of what is hidden.
+/// After a rewind, a session shows the same messages as a fork at that place. The fork repeats all operations up to
+/// there, and has none of the hidden messages.
 fn after_a_rewind_a_session_shows_what_a_fork_from_there_shows(store: &dyn HistoryStore) {
     append(store, "a", 0, &conversation()).unwrap();
     let before = load(store);
@@ -75,7 +76,7 @@ fn a_rewind_is_undone(store: &dyn HistoryStore) {
     fill(store, 6);
     commit(store, &summarized(record(0, 6, &[(0, 1), (3, 4)]), &[&[(0, 1)], &[(3, 4)]])).unwrap();
     let before = load(store);
-    // The summary of what is taken back goes too.
+    // The summary of hidden messages is hidden too.
     assert_eq!(rewind(store, 3).unwrap(), Revision(2));
     assert_eq!(keys(store), [0, 2]);
     assert_eq!(
@@ -98,7 +99,7 @@ fn a_session_goes_on_after_a_rewind(store: &dyn HistoryStore) {
     for made in [3, 2] {
         block_on(store.uncompact(&session(), Revision(made))).unwrap();
     }
-    // What was said since stands behind what comes back.
+    // Newer messages stand after the restored ones.
     block_on(store.uncompact(&session(), Revision(1))).unwrap();
     assert_eq!(keys(store), [0, 1, 2, 3, 4, 5]);
     block_on(store.verify(&session())).unwrap();
@@ -139,7 +140,7 @@ fn what_is_not_there_is_not_taken_back(store: &dyn HistoryStore) {
     fill(store, 3);
     fails(rewind(store, 3), Invalid);
     rewind(store, 1).unwrap();
-    // It is hidden already.
+    // The message is hidden already.
     assert_eq!(rewind(store, 1).unwrap(), Revision(1));
     assert_eq!(rewind(store, 2).unwrap(), Revision(1));
     assert_eq!(rewind(store, 0).unwrap(), Revision(2));

@@ -1,4 +1,4 @@
-//! Stores that only get and save bytes.
+//! Stores that only load and save bytes.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::BTreeMap;
@@ -17,13 +17,13 @@ use futures::executor::block_on;
 use crate::faults::pause;
 use crate::support::{append, commit, fails, fill, keys, load, prune, record, session, summarized, user};
 
-/// Bytes by name, each version with a number. Others get their turn between what is read and what is saved.
+/// Bytes by name, each version with a number. Other tasks may run between a load and a save.
 #[derive(Debug, Clone, Default)]
 struct Shelf {
     saved: Arc<Mutex<BTreeMap<SessionId, Saved>>>,
-    /// Whether it saves whatever is there.
+    /// If true, a save overwrites any version.
     is_blind: bool,
-    /// Whether nobody gets a turn.
+    /// If true, no other task runs in between.
     is_ready: bool,
 }
 
@@ -72,7 +72,7 @@ impl ByteStore for Shelf {
     }
 }
 
-/// Each handle is a process of its own, with nothing in common but the bytes.
+/// Each handle acts as a separate process: the handles share only the bytes.
 #[derive(Default)]
 struct Shelves {
     places: Mutex<BTreeMap<String, Shelf>>,
@@ -106,7 +106,7 @@ fn one_shelf_passes_beside_others() {
     );
 }
 
-/// Saving blindly loses what another process writes at the same time, and nothing else.
+/// A save without a version check loses the simultaneous writes of another process, and nothing else.
 #[test]
 fn a_shelf_that_saves_blindly_fails_between_processes_only() {
     let suite = Suite::new().with_cases(5);
@@ -122,14 +122,14 @@ fn a_shelf_that_saves_blindly_fails_between_processes_only() {
         "an_append_and_a_commit_at_once_both_succeed",
     ];
     assert_eq!((failed(false), failed(true)), (racing.to_vec(), racing.to_vec()));
-    // With one handle for all it is whole.
+    // With one handle for all writers, nothing is lost.
     let one = OneStore::new(Arc::new(SimpleHistory::new(Shelf { is_blind: true, ..Shelf::default() })));
     for (_, scenario) in handles() {
         block_on(suite.run_one(scenario, &one)).assert_passed();
     }
 }
 
-/// A session with something of everything.
+/// A session with every kind of content.
 fn written(shelf: &Shelf) -> SimpleHistory<Shelf> {
     let store = SimpleHistory::new(shelf.clone());
     fill(&store, 6);
@@ -164,7 +164,7 @@ fn no_byte_may_change() {
     assert!(error.kind() == Corrupt && error.to_string().contains("an earlier release"), "{error}");
     let error = put(b"question 1".to_vec()).unwrap_err();
     assert!(!format!("{error} {error:?}").contains("question"));
-    // What is corrupt is not written over, and can be deleted.
+    // A corrupt session is not overwritten, and it can be deleted.
     fails(append(&store, "more", 6, &[user(6)]), Corrupt);
     assert!(block_on(store.delete(&session())).unwrap());
     fails(block_on(store.load(&session())), NotFound);
@@ -213,7 +213,7 @@ fn who_is_always_overtaken_gives_up() {
     fails(append(&store, "t", 2, &[user(2)]), Unavailable);
     fails(block_on(store.delete(&session())), Unavailable);
     fails(block_on(store.list(None, 9)), Unsupported);
-    // What changes nothing saves nothing.
+    // An operation that changes nothing saves nothing.
     assert_eq!(append(&store, "fill", 0, &[user(0), user(1)]).unwrap().head, Seq(2));
     assert_eq!((keys(&store), load(&store).head), (vec![0, 1], Seq(2)));
 }
@@ -221,7 +221,7 @@ fn who_is_always_overtaken_gives_up() {
 /// Action before a save of the session `f`, by the number of saves before it.
 type BeforeSave = Box<dyn Fn(usize) -> Result<(), StoreError> + Send + Sync>;
 
-/// Does that.
+/// A shelf with such an action.
 struct Watched(Shelf, AtomicUsize, BeforeSave);
 
 impl core::fmt::Debug for Watched {
@@ -244,14 +244,14 @@ impl ByteStore for Watched {
     ) -> Result<(), StoreError> {
         if session.as_str() == "f" {
             let at = self.1.fetch_add(1, Ordering::Relaxed);
-            // What it does may wait, which it cannot on this thread.
+            // The action may block, which this thread does not allow.
             std::thread::scope(|scope| scope.spawn(|| (self.2)(at)).join().unwrap())?;
         }
         self.0.save(session, was, bytes).await
     }
 }
 
-/// Forks the session of everything into `f` on a shelf that does that.
+/// Forks the session with every kind of content into `f`, on a shelf with this action.
 fn forked(shelf: &Shelf, before_save: BeforeSave) -> Result<(), StoreError> {
     let store = SimpleHistory::new(Watched(shelf.clone(), AtomicUsize::new(0), before_save));
     block_on(store.fork(&session(), Seq(6), &SessionId::new("f")))
@@ -266,14 +266,14 @@ fn a_fork_that_fails_leaves_nothing() {
     let shelf = Shelf::default();
     let store = written(&shelf);
     let head = |name: &str| block_on(store.tail(&SessionId::new(name))).map(|tail| tail.head);
-    // An append, two commits and a prune; then it is deleted.
+    // An append, two commits and a prune; after a failure the fork is deleted.
     for failing in 0..4 {
         let error =
             forked(&shelf, Box::new(move |at| if at == failing { Err(unavailable()) } else { Ok(()) }));
         fails(error, Unavailable);
         fails(head("f"), NotFound);
     }
-    // Where it cannot be deleted either, that is said.
+    // If the deletion fails too, the error says so.
     let error = forked(&shelf, Box::new(|at| if at == 0 { Ok(()) } else { Err(unavailable()) })).unwrap_err();
     assert_eq!(error.kind(), Unavailable);
     assert!(error.to_string().contains("delete the session that it has begun"), "{error}");
@@ -293,7 +293,7 @@ fn a_fork_takes_back_nothing_of_others() {
         let token = AppendToken::new(token);
         block_on(theirs.append(&other, &Append::new(&token, Seq(head), entries))).map(|_| ())
     };
-    // Somebody has been faster under the same name.
+    // Another process was faster under the same name.
     let shared = shelf.clone();
     let faster = move |at| {
         let token = AppendToken::new("theirs");
@@ -307,7 +307,7 @@ fn a_fork_takes_back_nothing_of_others() {
     fails(forked(&shelf, Box::new(faster)), Conflict);
     write("more", 1, &[user(1)]).unwrap();
     block_on(theirs.delete(&other)).unwrap();
-    // Somebody has gone on with it.
+    // Another process has continued the session.
     let shared = shelf.clone();
     let goes_on = move |at| {
         let token = AppendToken::new("theirs");
@@ -343,7 +343,7 @@ fn who_was_pruned_meanwhile_is_told_what_has_failed() {
         "{error}"
     );
     fails(block_on(store.tail(&SessionId::new("f"))), NotFound);
-    // A copy onto another session names itself too.
+    // The error of a copy onto another session begins with its own operation too.
     let mine = SessionId::new("mine");
     block_on(store.append(&mine, &Append::new(&AppendToken::new("mine"), Seq(0), &[user(0)]))).unwrap();
     let error = block_on(store.copy(&session(), &store, &mine)).unwrap_err();

@@ -1,4 +1,4 @@
-//! The SQLite file: who may open it, what survives, and what several do at once.
+//! The SQLite file: access, durability, and simultaneous operations.
 
 mod damage;
 mod power;
@@ -44,13 +44,13 @@ fn what_is_acknowledged_is_there_after_a_reopen() {
     assert_eq!(append(&store, "fill", 9, &first).unwrap().head, Seq(5));
 }
 
-/// A vacuum gives the space of deleted texts back, and changes nothing that is stored; others write and read meanwhile.
+/// A vacuum frees the space of deleted texts, and changes no stored data. Other connections write and read meanwhile.
 #[test]
 fn a_vacuum_shrinks_the_file_and_changes_nothing_stored() {
     let directory = directory();
     let path = directory.path().join("store.db");
     let store = SqliteStore::open(&path).unwrap();
-    // More than a block of the index of words.
+    // More messages than a block of the index of words has.
     fill(&store, 600);
     let gone = SessionId::new("gone");
     let mut large = user(0);
@@ -65,12 +65,12 @@ fn a_vacuum_shrinks_the_file_and_changes_nothing_stored() {
     };
     let (before, nearest) = (everything(&store), found(&store));
     assert!(!nearest.is_empty());
-    // Closed, so that the log is in the file.
+    // After the close, the log is in the file.
     drop(store);
     let bytes = || fs::metadata(&path).unwrap().len();
     let whole = bytes();
     let store = SqliteStore::open(&path).unwrap();
-    // A reader keeps the old file; nobody waits for it.
+    // A reader keeps the old file; the vacuum does not wait for it.
     let reader = Connection::open(&path).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM messages").unwrap();
     assert!(!block_on(store.vacuum()).unwrap());
@@ -100,7 +100,7 @@ fn a_vacuum_shrinks_the_file_and_changes_nothing_stored() {
     block_on(store.verify(&session())).unwrap();
 }
 
-/// Jobs that wait before and behind a vacuum are done in their order, in transactions of their own.
+/// Jobs that wait before and after a vacuum run in their order, in separate transactions.
 #[test]
 fn a_vacuum_waits_in_the_row_of_the_others() {
     let directory = directory();
@@ -128,7 +128,7 @@ fn a_vacuum_waits_in_the_row_of_the_others() {
     block_on(store.verify(&session())).unwrap();
 }
 
-/// Number of two simultaneous attempts that succeed; the others must be conflicts.
+/// Number of the simultaneous attempts that succeed; the others must be conflicts.
 fn race<T: Send>(
     handles: &[SqliteStore; 2],
     attempt: impl Fn(u64, &SqliteStore) -> Result<T, StoreError> + Sync,
@@ -266,13 +266,13 @@ fn a_damaged_file_is_corrupt() {
     let path = directory.path().join("store.db");
     let store = SqliteStore::open(&path).unwrap();
     fill(&store, 2000);
-    // Out of the log, into the file.
+    // Moves the log into the file.
     let checkpoint = Connection::open(&path).unwrap();
     let done = checkpoint.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
     assert_eq!(done, Ok(0));
     let whole = fs::read(&path).unwrap();
 
-    // Behind the pages that the schema needs.
+    // After the pages that the schema needs.
     let mut scribbled = whole.clone();
     scribbled[64 * 4096..].fill(0xa5);
     let path = directory.path().join("scribbled.db");
@@ -333,7 +333,7 @@ mod unix {
         }
     }
 
-    /// The administrator may write anything: run as one, this shows only that reading works.
+    /// A store notices that its file was removed or replaced, and all operations fail.
     #[test]
     fn a_file_that_is_removed_or_replaced_is_noticed() {
         for replaced in [false, true] {
@@ -362,8 +362,8 @@ mod unix {
         }
     }
 
-    /// The locks that this process holds on a file: closing any descriptor of the file gives all of them up, and another
-    /// process may then take the log from under a store.
+    /// A second store does not release the locks of the first. A close of any descriptor of a file releases all locks
+    /// of the process on it, and another process could then take the log from under a store.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_second_store_leaves_the_locks_of_the_first() {
@@ -382,8 +382,8 @@ mod unix {
             // A line begins with its number in the list.
             own.filter_map(|lock| lock.split_once(": ")).map(|(_, lock)| lock).collect::<BTreeSet<_>>().len()
         };
-        // While others lock and unlock, the list is not read as of one moment: it may lack some locks, and have others twice. Each lock
-        // that is held is in it sooner or later.
+        // While other processes lock and unlock, the list is no snapshot: it may lack some locks, and have others
+        // twice. Each held lock appears in it sooner or later.
         let before = (0..20).map(|_| listed()).max().unwrap_or_default();
         let are_held = || (0..2000).any(|_| listed() >= before);
         assert!(before > 0);
@@ -391,23 +391,25 @@ mod unix {
         assert!(are_held());
         drop(second);
         assert!(are_held());
-        // A write may part a range of locks in two.
+        // A write may divide a range of locks into two.
         drop(SqliteStore::open(&path).unwrap());
         assert!(are_held());
     }
 
+    /// A file without write permission can be read. An administrator may write anything: run as one, this test checks only
+    /// that reading works.
     #[test]
     fn what_cannot_be_written_can_be_read() {
         let directory = directory();
         let path = directory.path().join("store 100%.db");
         fill(&SqliteStore::open(&path).unwrap(), 3);
-        // Closes the log, as the last one to leave does.
+        // Closes the log, as the last connection does.
         while directory.path().join("store 100%.db-wal").exists() {
             let last = Connection::open(&path).unwrap();
             assert!(last.query_row("SELECT count(*) FROM messages", [], |row| row.get::<_, i64>(0)).is_ok());
         }
         for (file, parent) in [(0o400, 0o700), (0o600, 0o500), (0o400, 0o500)] {
-            // A reader may leave them behind.
+            // A reader may leave these files behind.
             for companion in ["store 100%.db-wal", "store 100%.db-shm"] {
                 let _ = fs::remove_file(directory.path().join(companion));
             }

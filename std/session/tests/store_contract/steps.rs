@@ -1,4 +1,4 @@
-//! Steps that a process takes in a store, while its disk fails or it is traced.
+//! Steps of a process in a store, with a failing disk or under a trace.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -14,16 +14,16 @@ use futures::executor::block_on;
 
 use crate::support::{commit, everything, prune, record, session, summarized, uncompact, user};
 
-/// Tells the child where to write.
+/// Variable with the URL for the child.
 const URL: &str = "EPITOME_TEST_STEPS_URL";
 
-/// Tells the child how many steps were taken before.
+/// Variable with the number of steps that were taken before.
 const FROM: &str = "EPITOME_TEST_STEPS_FROM";
 
 /// Number of steps.
 pub(crate) const STEPS: usize = 9;
 
-/// Goes from one state of the session to the next. A repeated step changes nothing.
+/// Moves the session from one state to the next. A repeated step changes nothing.
 fn step(store: &dyn HistoryStore, at: usize) -> Result<(), StoreError> {
     match at {
         0 => append(store, at, 0, 0),
@@ -32,7 +32,7 @@ fn step(store: &dyn HistoryStore, at: usize) -> Result<(), StoreError> {
         3 => uncompact(store, 1).map(drop),
         4 => commit(store, &record(2, 6, &[(0, 3)])).map(drop),
         5 => prune(store, 3).map(drop),
-        // A prune that is followed by the deletion could lose everything, and look like that deletion.
+        // A prune just before the deletion could lose everything, and look like the deletion.
         6 => append(store, at, 6, 2),
         7 => block_on(store.delete(&session())).map(drop),
         _ => append(store, at, 0, 0),
@@ -70,7 +70,8 @@ pub(crate) fn seen(store: &dyn HistoryStore, done: usize) -> usize {
     panic!("{found:?} after all steps");
 }
 
-/// The number of steps that the store at `url` has seen, of which `done` were acknowledged. Takes the others.
+/// Returns the number of steps that the store at `url` has seen, of which `done` were acknowledged. Performs the other
+/// steps.
 pub(crate) fn goes_on(url: &str, done: usize) -> usize {
     let store = open_store(url).unwrap();
     let found = seen(&*store, done);
@@ -82,7 +83,7 @@ pub(crate) fn goes_on(url: &str, done: usize) -> usize {
     found
 }
 
-/// The child: takes all steps, each again when it has failed, and says which are acknowledged.
+/// The child: takes all steps, repeats a step that has failed, and prints the acknowledged ones.
 #[test]
 fn a_child_takes_all_steps() {
     let Some(url) = std::env::var_os(URL).and_then(|url| url.into_string().ok()) else { return };
@@ -93,7 +94,7 @@ fn a_child_takes_all_steps() {
         out.flush().unwrap();
     };
     let mut failures = 0;
-    // What fails fails once.
+    // Each fault occurs once.
     let mut failed = |error: &StoreError| {
         failures += 1;
         assert_eq!(error.kind(), Unavailable, "{error:?}");
@@ -116,14 +117,14 @@ fn a_child_takes_all_steps() {
     assert_eq!(seen(&*store, STEPS), STEPS);
 }
 
-/// Runs a child below `tracer`, which takes the steps from `from` on.
+/// Runs a child under `tracer`, which takes the steps from `from` on.
 pub(crate) fn child(mut tracer: Command, url: &str, from: usize) -> Output {
     tracer.arg(std::env::current_exe().unwrap()).args(["--exact", "steps::a_child_takes_all_steps"]);
     tracer.arg("--nocapture").env(URL, url).env(FROM, from.to_string());
     tracer.stdin(Stdio::null()).output().unwrap()
 }
 
-/// Whether one process may trace another here.
+/// True if one process may trace another here.
 ///
 /// # Panics
 /// If it may not, and `EPITOME_REQUIRE` names `strace`.

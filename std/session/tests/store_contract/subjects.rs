@@ -1,4 +1,4 @@
-//! The stores of this crate, as the suite looks at them.
+//! The stores of this crate, as subjects of the suite.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ pub(crate) use crate::simple::simple;
 
 type Opened = Result<Arc<dyn HistoryStore>, StoreError>;
 
-/// Opens stores of one kind: in a folder of its own for each place, or all in one.
+/// Opens stores of one kind: each place in its own folder, or all places in one.
 struct Files<Open> {
     folder: TempDir,
     is_apart: bool,
@@ -34,7 +34,7 @@ fn files(is_apart: bool, open: impl Fn(&std::path::Path) -> Opened + Send + Sync
     Files { folder: tempfile::tempdir().unwrap(), is_apart, open }
 }
 
-/// A store for each place, of which there is one handle only.
+/// A store for each place, with one handle only.
 #[derive(Default)]
 struct Memory(Mutex<BTreeMap<String, Arc<MemoryStore>>>);
 
@@ -90,7 +90,7 @@ pub(crate) fn sqlite_encrypted() -> impl Subject {
     files(true, |path| Ok(Arc::new(epitome_std::history::SqliteStore::open_encrypted(path, key(1))?)))
 }
 
-/// Tables of its own for each place, on the server that there is.
+/// Separate tables for each place, on the available server.
 #[cfg(feature = "postgres")]
 struct Postgres(Mutex<BTreeMap<String, crate::postgres_server::Tables>>);
 

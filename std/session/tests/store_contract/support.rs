@@ -1,4 +1,4 @@
-//! Short names for what tests of single stores do again and again.
+//! Short names for frequent operations in tests of single stores.
 
 pub(crate) use epitome_conformance::fixtures::*;
 use epitome_core::{Revision, Seq};
@@ -43,7 +43,7 @@ pub(crate) fn load(store: &dyn HistoryStore) -> Loaded {
     block_on(store.load(&session())).unwrap()
 }
 
-/// The keys of what is visible.
+/// The keys of the visible messages.
 pub(crate) fn keys(store: &dyn HistoryStore) -> Vec<u64> {
     load(store).live.iter().map(|live| live.key.0).collect()
 }

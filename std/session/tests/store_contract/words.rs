@@ -1,4 +1,5 @@
-//! The index of words that the searches of a store make: it finds what reading every message finds, and has no word of a deleted text.
+//! The index of words that the searches of a store create: it finds the same messages as a scan of every message, and
+//! has no word of a deleted text.
 
 mod changing;
 mod files;
@@ -47,7 +48,7 @@ async fn kept<S: SessionWords>(store: &S, session: &SessionId) -> Vec<(Block, Ve
     all.into_iter().zip(rows).filter_map(|(block, rows)| Some((block, rows?))).collect()
 }
 
-/// Compares the blocks that are kept with blocks of the texts. Returns how many wide ones there are.
+/// Compares the stored blocks with blocks of the texts. Returns the number of wide blocks.
 async fn assert_kept<S: SessionWords>(store: &S, session: &SessionId) -> usize {
     let kept = kept(store, session).await;
     for (block, rows) in &kept {
@@ -67,7 +68,7 @@ async fn assert_kept<S: SessionWords>(store: &S, session: &SessionId) -> usize {
     kept.iter().filter(|(block, _)| block.span == WIDE_SPAN).count()
 }
 
-/// Random changes, with all searches after every so many of them.
+/// Random changes, with all searches after every `every` changes.
 async fn finds_among_changes<S: SessionWords>(store: &S, every: usize) {
     let (mut dice, mut wide, mut searched) = (Dice::new(0x9e37_79b9), 0, 0);
     let sessions = ["alice/1", "alice/2", "bob/1"].map(SessionId::new);
@@ -87,7 +88,8 @@ async fn finds_among_changes<S: SessionWords>(store: &S, every: usize) {
     assert!(wide > 0 && searched > 2_000, "{wide} wide blocks, {searched} messages found");
 }
 
-/// A prune removes the blocks that have words of it, or all where the index is removed `whole`; a deletion removes all.
+/// A prune removes the blocks with words of its messages, or all blocks if it removes the `whole` index. A deletion
+/// removes all.
 async fn forgets_what_is_pruned<S: SessionWords>(store: &S, whole: bool) {
     let (mut dice, session) = (Dice::new(9), SessionId::new("s"));
     let first = Block { first: 0, span: SPAN };
@@ -99,7 +101,7 @@ async fn forgets_what_is_pruned<S: SessionWords>(store: &S, whole: bool) {
     prune_some(store, &session, 300).await;
     let left: Vec<i64> = kept(store, &session).await.iter().map(|(block, _)| block.first / SPAN).collect();
     assert!(if whole { left.is_empty() } else { !left.contains(&0) && left.contains(&6) }, "{left:?}");
-    // Rows that were made of the texts before the prune come too late.
+    // Rows from the texts before the prune arrive too late.
     let rows = vec![(Term::from_bits(0), vec![1, 1, 0])];
     store.keep_words(&session, &before, first, rows).await.unwrap();
     assert!(kept(store, &session).await.iter().all(|(block, _)| *block != first));
@@ -117,7 +119,7 @@ async fn forgets_what_is_pruned<S: SessionWords>(store: &S, whole: bool) {
     assert_eq!(kept(store, &session).await.len(), 0, "a session of the same id has no index of the old one");
 }
 
-/// Many small sessions, borders of blocks, and a rare word behind thousands of a common one.
+/// Many small sessions, borders of blocks, and a rare word after thousands of a common one.
 async fn finds_at_the_borders<S: SessionWords>(store: &S) {
     let (mut dice, rare) = (Dice::new(17), SessionId::new("rare"));
     assert_rare_first(store, &rare).await;
@@ -144,7 +146,7 @@ async fn finds_what_reading_finds<S: SessionWords>(store: &S) {
     finds_among_changes(store, 5).await;
 }
 
-/// A test of each on a fresh store.
+/// A test of each function on a fresh store.
 macro_rules! tests {
     ($($name:ident)*) => {
         mod memory {
@@ -168,7 +170,8 @@ fn what_is_pruned_leaves_no_block() {
     block_on(forgets_what_is_pruned(&jsonl(folder.path()), true));
 }
 
-/// The end of a session is no neighbour of the beginning of the next one, nor a message of another role.
+/// Only neighbours raise each other. The end of a session is no neighbour of the beginning of the next one, and a
+/// message of another role is none either.
 #[test]
 fn only_neighbours_raise_each_other() {
     let count = TokenCount::new(Tokens(1), Basis::Estimated, "c".into());

@@ -30,14 +30,14 @@ fn a_message_of_steps_is_the_messages_that_are_sent() {
     assert!(said[2].contains("call c1 list_files") && said[2].contains("1.50"), "{said:#?}");
     assert!(said[2].contains("call c2 read"), "{said:#?}");
     assert!(said[3].contains("result c1") && said[4].contains("no such file"), "{said:#?}");
-    // What the provider ran stays in the message of the model; sources and data are not sent.
+    // Calls that the provider ran stay in the message of the model; sources and data are not sent.
     let hosted = transcript.conversations()[0].entries[5].message().parts().to_vec();
     assert!(
         matches!(&hosted[..], [Part::ToolCall(call), Part::ToolResult(_), Part::Text(_)] if call.kind == CallKind::Hosted)
     );
     let failed = |at: usize| matches!(transcript.conversations()[0].entries[at].message().parts(), [Part::ToolResult(result)] if result.is_error);
     assert!(failed(4) && failed(7) && !failed(3));
-    // The call that was cut off is none; the last one waits.
+    // The interrupted call is no call, and the last call waits.
     assert!(!said.iter().any(|said| said.contains("c5")) && said[6].contains("call c6 rm"), "{said:#?}");
 }
 
@@ -85,7 +85,7 @@ fn a_call_does_not_stay_without_its_result() {
     transcript.conversations_mut()[0].entries.remove(3);
     let refused = write_back(&transcript, &mut Vec::new()).unwrap_err();
     assert_eq!(refused.kind(), WireErrorKind::Unsupported);
-    // Both together go.
+    // Both can be removed together.
     let mut transcript = self::transcript(V4);
     let conversation = &mut transcript.conversations_mut()[0];
     assert_eq!(conversation.id.as_str(), "chat");
@@ -145,7 +145,7 @@ fn reasoning_without_words_is_no_part() {
     assert_eq!(shown_in(&transcript(text)), ["assistant: text ok"]);
 }
 
-/// In both forms a call that waits is told from one that a person has allowed, or denied.
+/// In both forms, a pending call differs from a call that a person has approved or denied.
 #[test]
 fn approvals_are_parts() {
     let ui = r#"[{"id":"1","role":"user","parts":[{"type":"text","text":"Clean up."}]},
@@ -169,7 +169,7 @@ fn approvals_are_parts() {
     });
     assert!(answers.eq([("a2", true), ("a3", false)]));
     assert_eq!(written(&transcript), ui);
-    // What was asked and answered goes together.
+    // The request for approval and its answer are removed together.
     transcript.conversations_mut()[0].entries.remove(2);
     assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
     transcript.conversations_mut()[0].entries.remove(1);

@@ -237,7 +237,7 @@ fn what_would_be_read_as_another_speakers_is_refused() {
     }
 }
 
-/// The speaker and the lines with words of each message; of neighbours of one speaker together.
+/// The speaker of each message and its lines with words. Adjacent messages of one speaker are joined.
 fn said(messages: impl IntoIterator<Item = (Speaker, String)>) -> Vec<(Speaker, Vec<String>)> {
     let mut found: Vec<(Speaker, Vec<String>)> = Vec::new();
     for (speaker, text) in messages {
@@ -263,13 +263,13 @@ fn messages(transcript: &Transcript) -> Vec<(Speaker, String)> {
     transcript.conversations()[0].messages().map(of).collect()
 }
 
-/// A text that each speaker can say, with lines that look like marks.
+/// A text that each speaker can have, with lines that look like marks.
 fn text() -> impl Strategy<Value = String> {
     let line = select(vec!["go", "日本", "# heading", "####x", ">x", "a  b", "\"q\"", "", "  in"]);
     prop::collection::vec(line, 1..4).prop_map(|lines| format!("{}\nend", lines.join("\n")).trim().to_owned())
 }
 
-/// What aider writes: a line that begins a run, or what somebody says.
+/// A piece of aider's output: a line that begins a run, or a text of a speaker.
 fn piece() -> impl Strategy<Value = String> {
     let breaks = || select(vec!["\n", "\n\n", "\n \n"]);
     let start = Just("# aider chat started at 2026-01-01 00:00:00".to_owned());
@@ -284,7 +284,7 @@ fn piece() -> impl Strategy<Value = String> {
     (one, breaks()).prop_map(|(one, end)| format!("{one}{end}"))
 }
 
-/// A history in which the user says something first, with or without a line that begins the run.
+/// A history in which the user's text comes first, with or without a line that begins the run.
 fn history() -> impl Strategy<Value = String> {
     let first = select(vec!["", "\n", "# aider chat started at 2026-01-01 00:00:00\n\n"]);
     (first, prop::collection::vec(piece(), 0..9), any::<bool>(), any::<bool>()).prop_map(

@@ -53,7 +53,7 @@ fn the_way_to_the_current_node_goes_on_and_other_ends_are_branches() {
             "assistant 12 days.",
         ]
     );
-    // The second output of a tool answers no call.
+    // The second output of a tool has no call.
     assert_eq!(
         said(found[1].messages()),
         [
@@ -93,7 +93,7 @@ fn a_call_without_a_result_waits_for_none_and_new_content_is_kept() {
     assert_eq!(found.entries[2].message().role(), Role::Assistant);
 }
 
-/// A node whose message says `text` to `recipient`.
+/// A node with a message of `text` to `recipient`.
 fn node(name: &str, parent: &str, role: &str, recipient: &str, text: &str) -> String {
     format!(
         r#""{name}": {{"message": {{"author": {{"role": "{role}"}}, "content": {{"content_type": "text", "parts": ["{text}"]}}, "recipient": "{recipient}"}}, "parent": "{parent}"}}"#

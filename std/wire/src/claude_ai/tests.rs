@@ -88,7 +88,7 @@ fn the_message_that_stands_last_goes_on_and_names_may_be_missing() {
     assert_eq!(counts, [5, 2]);
 }
 
-/// Reads the text that claude.ai writes for clients which cannot show a block.
+/// For clients that cannot show a block, claude.ai writes a text. This text is not read as a part of the message.
 #[test]
 fn a_text_beside_blocks_is_not_said() {
     let filler = "This block is not supported on your current device yet.";

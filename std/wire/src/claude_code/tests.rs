@@ -1,4 +1,4 @@
-//! Session files of Claude Code: what is one conversation, and what is written back.
+//! Session files of Claude Code: the conversations in them, and the text that is written back.
 
 mod inserted;
 mod random;
@@ -61,7 +61,7 @@ fn transcript(text: &str) -> Transcript {
     transcript
 }
 
-/// A response with a thought and two calls in three lines; the answers hang on their calls, and one comes early.
+/// A response with a thought and two calls in three lines. The results refer to their calls, and one comes early.
 fn parallel() -> Vec<String> {
     vec![
         user("u1", "", "go"),
@@ -199,7 +199,7 @@ fn what_follows_a_gap_names_the_message_before_it() {
     let cleared = Part::ToolResult(ToolResult::new("c2", vec![Part::Text("[cleared]".into())]));
     let changed = conversation.entries[5].message().clone().with_parts(vec![cleared]);
     conversation.entries[5] = conversation.entries[5].clone().with_message(changed);
-    // The call c1 and its answer.
+    // The call c1 and its result.
     conversation.entries.remove(4);
     conversation.entries.remove(2);
     let shorter = written(&transcript);
@@ -216,17 +216,17 @@ fn what_follows_a_gap_names_the_message_before_it() {
     assert_eq!(shown_in(&again.conversations()[0]), shown_in(&transcript.conversations()[0]));
 }
 
-/// A line that holds no message, as hooks leave one behind each turn.
+/// A line without a message, as hooks leave one after each turn.
 fn hook(uuid: &str, parent: &str) -> String {
     format!(
         r#"{{"parentUuid":"{parent}","isSidechain":false,"sessionId":"s","type":"system","subtype":"stop_hook_summary","uuid":"{uuid}"}}"#
     )
 }
 
-/// Lines, and the line that each names.
+/// Lines, each with the line that it names.
 type Links = &'static [(&'static str, &'static str)];
 
-/// Which messages are left out, and what each line that is left names then.
+/// The removed messages, and the line that each remaining line names afterwards.
 const LEFT_OUT: &[(&[usize], Links)] = &[
     (
         &[0, 1],

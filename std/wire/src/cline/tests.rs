@@ -51,7 +51,7 @@ fn what_roo_code_hides_is_a_compaction() {
     assert!(said[0].contains("Conversation Summary"), "{said:#?}");
     let compaction = conversation.compactions.iter().next().unwrap();
     assert_eq!((compaction.at, compaction.dropped), (0, Some(3)));
-    // Without the summary the hidden messages would be sent again: they go with it.
+    // Without the summary the hidden messages would be sent again, so they are removed with it.
     transcript.conversations_mut()[0].entries.remove(0);
     let mut out = Vec::new();
     write_back(&transcript, &mut out).unwrap();

@@ -38,7 +38,7 @@ const CALL: &str =
     r#"{"type":"function_call","name":"shell","arguments":"{\"command\":[\"ls\"]}","call_id":"c1"}"#;
 const OUTPUT: &str = r#"{"type":"function_call_output","call_id":"c1","output":"{\"output\":\"a.txt\"}"}"#;
 
-/// A turn: the first report comes before the items of its response, the second behind them.
+/// A turn: the first usage report comes before the items of its response, the second one after them.
 fn turn() -> Vec<String> {
     vec![
         META.to_owned(),
@@ -111,7 +111,7 @@ fn a_compaction_begins_anew_and_what_was_before_is_a_branch() {
     );
     assert_eq!((first.entries.len(), second.entries.len()), (5, 3));
     assert_eq!((first.relation, second.compactions.len()), (Relation::Branch(0), 1));
-    // The second message of the history says something else.
+    // The second message of the history is changed.
     let conversation = &mut transcript.conversations_mut()[0];
     let changed = conversation.entries[1].message().clone().with_parts(vec![Part::Text("short".into())]);
     conversation.entries[1] = conversation.entries[1].clone().with_message(changed);
@@ -156,7 +156,7 @@ fn a_new_result_has_the_form_that_answers_its_call() {
     let output = r#"{"type":"custom_tool_call_output","call_id":"p","output":"Done."}"#;
     lines.push(item(output).replace("2026-01-01", "1970-01-01"));
     assert_eq!(written(&transcript), lines.join("\n"));
-    // As it was read from another file, too.
+    // Also for an item that was read from another file.
     let read = transcript_of_item(output);
     transcript.conversations_mut()[0].entries.push(TranscriptEntry::new(read));
     assert_eq!(written(&transcript), format!("{}\n{}", lines.join("\n"), lines.last().unwrap()));

@@ -46,7 +46,7 @@ fn check(text: &str, to: Format) {
             .for_each(|message| fields.push(message, &mut |field| refused.push(field)));
     }
     assert!(refused.is_empty(), "{to}: {refused:?}");
-    // What is too deep, or a number that is too large, is left to the reader above.
+    // Values that are too deep, and numbers that are too large, are left to the reader above.
     let Ok(value) = serde_json::from_str::<Value>(text) else { return };
     let list = ["messages", "input", "contents"].iter().find_map(|key| value.get(key)).unwrap_or(&value);
     for text in list.as_array().unwrap().iter().flat_map(arguments_of) {
@@ -132,7 +132,7 @@ fn sealed_reasoning_is_never_sent_to_another_vendor() {
         let replays = [Format::Anthropic, Format::OpenaiChat, Format::AgentFramework, Format::LangChain];
         assert_eq!(text.contains("I think"), replays.contains(&to), "{to}");
     }
-    // Nobody knows who sealed this.
+    // The service that sealed this reasoning is unknown.
     let mut reasoning = Reasoning::new("");
     reasoning.opaque = Some("SEALED".into());
     let message = Message::new(Role::Assistant, vec![Part::Reasoning(reasoning), Part::Text("b".into())]);
@@ -179,7 +179,7 @@ fn the_same_ids_twice_and_the_older_form_get_numbers() {
     let converted = convert(&messages, Format::Anthropic).unwrap();
     assert_eq!(lost(&converted), ["3 call-id"]);
     assert_eq!(converted.text.matches("call_2").count(), 2, "{}", converted.text);
-    // Two that are open together are answered in their order.
+    // Two calls that are open at once get their results in their order.
     let [user, first, one, second, two] = messages;
     let converted = convert(&[user, first, second, one, two], Format::OpenaiChat).unwrap();
     let place = |what: &str| converted.text.find(what).unwrap_or_else(|| panic!("{}", converted.text));
@@ -217,7 +217,8 @@ fn what_a_provider_ran_goes_back_as_it_was() {
     let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"ok"}]}"#;
     let (out, lost) = one(&format!("{asked}{answer},{result}]}}"), Format::Anthropic);
     assert_eq!((out, lost), (format!("{asked}{answer},{result}]}}"), Vec::new()));
-    // A response has fields that no request has, and blocks of a client's result between those of the provider are pieces.
+    // A response has fields that a request has not: they are left out. With a client's result before them, the
+    // provider's own blocks are only pieces.
     let response = answer.replacen(
         r#"{"role""#,
         r#"{"id":"msg_1","type":"message","model":"m","usage":{"input_tokens":1,"output_tokens":1},"role""#,
@@ -232,7 +233,7 @@ fn what_a_provider_ran_goes_back_as_it_was() {
         !out.contains("server_tool_use") && lost.iter().any(|lost| lost.contains("hosted-tool")),
         "{out} {lost:?}"
     );
-    // An id that is used again is another one; the rest stays.
+    // A repeated id is replaced; the rest stays.
     let again = format!("{asked}{answer},{result},{answer},{result}]}}");
     let (out, lost) = one(&again, Format::Anthropic);
     assert_eq!((out.matches("encrypted_index").count(), lost), (2, vec!["3 call-id".to_owned()]), "{out}");
@@ -252,7 +253,7 @@ fn fields_that_a_conversion_does_not_carry_are_listed() {
     for to in [Format::Anthropic, Format::OpenaiChat] {
         assert_eq!(one(cached, to).1, ["0 field cache_control"], "{to}");
     }
-    // Both spellings of Gemini are one field, and so is a field of LangChain in each form of its messages.
+    // Both spellings of Gemini are one field. A field of LangChain is the same in each form of its messages.
     let call = r#"{"contents":[{"role":"user","parts":[{"text":"a"}]},
         {"role":"model","parts":[{"function_call":{"name":"f","args":{}}}]},
         {"role":"user","parts":[{"function_response":{"name":"f","response":{"output":"b"}}}]}]}"#;
@@ -311,13 +312,13 @@ fn the_detail_of_a_picture_is_kept_or_listed() {
     assert_eq!(one(&items("high"), Format::OpenaiChat).1, ["0 field detail"]);
 }
 
-/// The output of a client's search for tools is a list of tools, beside no text.
+/// The output of a client's search for tools is a list of tools, without a text.
 #[test]
 fn the_output_of_a_search_for_tools_stays_or_is_listed() {
     let text = r#"{"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]},{"type":"tool_search_call","call_id":"c1","execution":"client","arguments":{"query":"w"}},{"type":"tool_search_output","call_id":"c1","execution":"client","tools":[{"type":"function","name":"w"}]}]}"#;
     assert_eq!(one(text, Format::OpenaiResponses), (text.to_owned(), vec![]));
     assert!(one(text, Format::Anthropic).1.contains(&"2 unknown-part tools".to_owned()));
-    // An id that the target refuses is another, and then the item is the output of a function.
+    // An id that the target refuses is replaced, and the item becomes the output of a function.
     let long = text.replace("c1", &"c".repeat(70));
     let (written, lost) = one(&long, Format::OpenaiResponses);
     assert!(lost.contains(&"2 unknown-part tools".to_owned()), "{lost:?}");
@@ -374,7 +375,8 @@ fn calls_of_custom_tools_keep_their_form_or_are_wrapped() {
     assert_eq!(lost, ["1 field tool_calls/custom", "1 arguments p"]);
 }
 
-/// The client's own results have no form: the service refuses the output of a function for the call of a custom tool.
+/// A new result gets the form that fits its call. The client's own results have no form, and the service refuses the
+/// output of a function for the call of a custom tool.
 #[test]
 fn a_new_result_has_the_form_that_answers_its_call() {
     let items = [
@@ -396,7 +398,7 @@ fn a_new_result_has_the_form_that_answers_its_call() {
     ] {
         assert!(text.contains(item), "{text}");
     }
-    // The same in a text that they are added to, where an id may be used twice.
+    // The same for results that are added to a text, in which an id may occur twice.
     let mut transcript = reading(&format!("[{}]", items.join(",")));
     transcript.conversations_mut()[0].entries.extend(results.iter().cloned().map(TranscriptEntry::new));
     let mut out = Vec::new();
@@ -436,7 +438,7 @@ fn a_request_does_not_outgrow_what_was_reserved() {
     }
     for to in [Format::OpenaiChat, Format::OpenaiResponses, Format::Anthropic, Format::Gemini] {
         let text = convert(&messages, to).unwrap().text;
-        // What grows is twice as long then.
+        // A buffer that grew would have twice the capacity.
         assert!(text.capacity() < text.len() / 2 * 3, "{to}: {} of {}", text.len(), text.capacity());
     }
 }

@@ -95,7 +95,7 @@ fn a_compaction_stands_for_what_was_before_its_beginning() {
     assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
 }
 
-/// A session goes on with its own events, whatever a sub-agent has said last.
+/// A session continues with its own events, even if a sub-agent has written last.
 #[test]
 fn the_end_of_a_session_may_be_left_out() {
     let mut transcript = transcript(&lines(&[START, ASKS, SIDE, ANSWER]));
@@ -138,7 +138,7 @@ fn a_new_message_is_an_event_of_its_agent() {
     assert_eq!(out, written(&transcript), "the same names each time");
 }
 
-/// At every place of a session with a compaction: it is read where it was put, or refused.
+/// At every place of a session with a compaction, a new message is read at its place, or refused.
 #[test]
 fn a_new_message_does_not_slip_behind_a_compaction() {
     let events = lines(&[START, ASKS, ANSWER, BEGINS, SKILL, COMPACTED, ANSWER]);

@@ -96,7 +96,7 @@ fn fresh(message: &Message, like: Option<&str>) -> Result<String, WireError> {
     let [Part::Text(text)] = message.parts() else {
         return Err(WireError::new(WireErrorKind::Unsupported, "a new record is a text"));
     };
-    // Of several lines, as a program may print it.
+    // On several lines, as a program may print it.
     Ok(serde_json::to_string_pretty(&serde_json::json!({"by": by, "says": &**text, "at": at})).unwrap())
 }
 
@@ -108,7 +108,7 @@ const LOG: [&str; 5] = [
     r#"{"by":"desk","got":{"id":"b","value":"none"}}"#,
 ];
 
-/// The log in each form that a list has.
+/// The log in each form of a list.
 fn texts() -> [String; 4] {
     let list = LOG.join(",\n  ");
     let lines = LOG.join("\n");
@@ -240,7 +240,7 @@ fn only_the_options_know_it() {
     let deep = format!(r#"{{"a":[{log}]}}"#);
     let at = named.with_at(Pointer::parse("/a/0").unwrap());
     assert_eq!(read(deep.as_str(), &at).unwrap().conversations()[0].entries.len(), 4);
-    // The formats of this crate are recognised beside it.
+    // The formats of this crate are recognised next to the custom one.
     let chat = r#"[{"role":"user","content":"Hi"},{"role":"tool","tool_call_id":"c","content":"b"}]"#;
     assert_eq!(options().detect(chat).unwrap().format, Format::OpenaiChat);
     assert_eq!(read(chat, &options()).unwrap().conversations()[0].format, Format::OpenaiChat);
@@ -278,7 +278,7 @@ fn an_object_alone_is_a_record_unless_another_format_fits_it() {
         assert_eq!(found.format, Format::OpenaiChat);
     }
     assert_eq!(options().detect(LOG[0]).unwrap().format, Format::Custom(&DESK));
-    // Of several lines it is no record.
+    // A text on several lines is no record.
     let lines = LOG[0].replace(", ", ",\n");
     assert!(options().detect(&lines).is_err() && read(lines, &options()).is_err());
 }

@@ -1,4 +1,4 @@
-//! Finding conversations, and refusing what is none.
+//! Tests of the search for conversations, and of the refusal of other texts.
 
 use core::fmt::Write as _;
 

@@ -10,7 +10,7 @@ use crate::{Format, ReadOptions, Transcript, TranscriptEntry, WireErrorKind, det
 const USAGE: &str = r#""usage_metadata": {"input_tokens": 120, "output_tokens": 9, "total_tokens": 129,
     "input_token_details": {"cache_read": 100}, "output_token_details": {"reasoning": 4}}"#;
 
-/// A question, two calls, their answers.
+/// A question, two calls, and their results.
 fn bodies() -> [String; 4] {
     [
         r#"{"content": [{"type": "text", "text": "Go"}, {"type": "image_url", "image_url": {"url": "https://a/b.png"}}], "type": "human", "id": "h1"}"#.to_owned(),
@@ -150,7 +150,8 @@ fn words_that_others_use_too_are_no_certain_sign() {
     assert_eq!(detect(events).unwrap_err().kind(), WireErrorKind::Shape);
 }
 
-/// The blocks of packages for providers. A medium that is read as a text would have the tokens of its base64.
+/// The media blocks of packages for providers are read as media: as a text, a medium would have the tokens of its
+/// base64.
 #[test]
 fn media_in_the_forms_of_providers_are_media() {
     for (block, kind, mime) in [
@@ -189,7 +190,7 @@ fn media_in_the_forms_of_providers_are_media() {
     let message = transcript.conversations()[0].messages().next().unwrap();
     let Part::Media(media) = &message.parts()[0] else { panic!("{message:?}") };
     assert_eq!(media.source, MediaSource::Uri("https://a/b.png".into()));
-    // One whose bytes are elsewhere, or that is a text, keeps its form.
+    // A block whose bytes are elsewhere, or that is a text, keeps its form.
     for block in [
         r#"{"type":"image","source":{"type":"file","file_id":"f"}}"#,
         r#"{"type":"document","source":{"type":"text","media_type":"text/plain","data":"Long text"}}"#,

@@ -261,13 +261,14 @@ fn an_unknown_part_of_another_format_is_not_written() {
             assert_eq!(write(&message).unwrap_err().kind(), WireErrorKind::Unsupported, "{format}");
         }
     }
-    // Its own is, whatever the message around it was read from.
+    // A part of this format is written, in a message from any format.
     let wire = WireText::new("gemini".into(), "{}".into());
     let other = Message::new(Role::User, vec![part(FORMAT)]).with_wire(wire);
     assert_eq!(write(&other).unwrap(), r#"{"role":"user","content":[{"type":"novel"}]}"#);
 }
 
-/// Shows that a hostile message costs what its length is: a search for every element would be 400 million comparisons.
+/// The cost of a hostile message is proportional to its length: a search for every element would be 400 million
+/// comparisons.
 #[test]
 fn many_parts_and_calls_are_patched_in_one_walk() {
     const MANY: usize = 20_000;

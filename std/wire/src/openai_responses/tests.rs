@@ -107,7 +107,8 @@ fn a_text_alone_is_the_users_and_a_response_has_its_id() {
     assert_eq!(message.response_id(), Some("resp_1"));
 }
 
-/// A list of tools is no text: a compaction that cleared it would write an item that the API refuses.
+/// The tools that a search has found are kept next to an empty result. A list of tools is no text: a compaction that
+/// cleared it would write an item that the API refuses.
 #[test]
 fn the_tools_that_a_search_has_found_stand_beside_an_empty_result() {
     let text = r#"[{"type":"tool_search_call","call_id":"c1","execution":"client","arguments":{"query":"w"}},

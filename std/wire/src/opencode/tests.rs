@@ -133,12 +133,12 @@ fn what_is_before_a_compaction_is_counted() {
         [(0, Some(8), "auto".to_owned())]
     );
     assert_eq!(conversation.entries[2].message().attribution().source, SourceKind::Context);
-    // What the file cannot do without is pinned.
+    // Messages that the file needs are pinned.
     let pinned = |message: &Message| message.attribution().retention == Retention::Pinned;
     assert_eq!(conversation.messages().map(pinned).collect::<Vec<_>>(), [true, true, false]);
     transcript.conversations_mut()[0].entries.remove(0);
     assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
-    // Without its summary it is one that has not come to an end.
+    // A compaction without its summary is unfinished.
     let open = read(export(&[USER, STEPS, ASKS]), &ReadOptions::default()).unwrap();
     assert_eq!(open.conversations()[0].entries.len(), 9);
 }

@@ -179,7 +179,7 @@ fn an_action_without_a_recorded_call_is_one_and_what_it_caused_its_result() {
     expected.drain(3..5);
     let expected = list(&expected).replace("\"a.txt\"", "\"-\"").replace("\"/\"", "\"/home\"");
     assert_eq!(written(&transcript), expected);
-    // The arguments of an action are the action: without them it is none.
+    // An action consists of the arguments of its call: without them it is no action.
     for part in [Part::Text("no call".into()), Part::ToolCall(ToolCall::new("event-1", "run", "{}"))] {
         set(&mut transcript.conversations_mut()[0], 1, part);
         assert_eq!(write_back(&transcript, &mut Vec::new()).unwrap_err().kind(), WireErrorKind::Unsupported);
@@ -195,7 +195,7 @@ fn cleared_arguments_are_cleared_in_the_recorded_call_and_the_action_stays() {
     let mut parts = entry.message().parts().to_vec();
     *parts.last_mut().unwrap() = Part::ToolCall(ToolCall::new("c1", "ls", "{}"));
     *entry = entry.clone().with_message(entry.message().clone().with_parts(parts));
-    // The first call of the response is this event's own.
+    // The first call of the response belongs to this event.
     all[1] = all[1].replacen(r#"{\"n\":1.0}"#, "{}", 1);
     assert_eq!(written(&transcript), list(&all));
 }

@@ -1,4 +1,4 @@
-//! Messages of every provider, and errors that are none of them.
+//! Error messages of every provider for a request that is too large, and other errors.
 
 use super::{ContextOverflow, context_overflow};
 
@@ -6,7 +6,7 @@ fn of(status: u16, body: &str) -> Option<(Option<u64>, Option<u64>)> {
     context_overflow(status, body).map(|ContextOverflow { limit, sent, .. }| (limit, sent))
 }
 
-/// The limit, the size of the request and the size that is kept for the answer.
+/// The limit, the size of the request and the size that is reserved for the answer.
 fn with_answer(body: &str) -> Option<(Option<u64>, Option<u64>, Option<u64>)> {
     context_overflow(400, body).map(|it| (it.limit, it.sent, it.answer_max))
 }
@@ -35,7 +35,7 @@ fn every_providers_words_are_known() {
     assert_eq!(with_answer(newer), Some((Some(32_768), Some(24_577), Some(8_192))));
     let characters = r#"{"message":"This model's maximum context length is 4096 tokens. However, your prompt contains 12769 characters."}"#;
     assert_eq!(of(400, characters), Some((Some(4_096), None)));
-    // What is kept for the answer is more than the window: no shorter request would help.
+    // The reserve for the answer is larger than the window: no shorter request would help.
     let only_answer = r#"{"message":"This model's maximum context length is 4096 tokens. However, you requested 5100 tokens (100 in the messages, 5000 in the completion)."}"#;
     assert_eq!(with_answer(only_answer), Some((Some(4_096), Some(100), Some(5_000))));
     assert_eq!(context_overflow(400, only_answer).and_then(|it| it.room()), Some(0));
@@ -60,7 +60,7 @@ fn other_errors_are_none() {
     assert_eq!(of(400, limit), None);
     assert_eq!(of(200, r#"{"message":"prompt is too long"}"#), None);
     assert_eq!(of(400, r#"{"error":{"message":"max_tokens is too large: 99999"}}"#), None);
-    // What a user said is not what is wrong.
+    // A text of the user is not the error.
     assert_eq!(
         of(400, r#"{"error":{"message":"bad"},"input":"prompt is too long: 9 tokens > 8 maximum"}"#),
         None

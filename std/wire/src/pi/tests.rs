@@ -26,7 +26,7 @@ fn transcript(lines: &[String]) -> Transcript {
     transcript
 }
 
-/// The entry with a name, after another.
+/// The entry with this id, after the entry `parent`.
 fn named(entry: &str, id: &str, parent: &str) -> String {
     let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
     entry.replacen('{', &format!("{{\"id\":\"{id}\",\"parentId\":{parent},"), 1)
@@ -119,7 +119,7 @@ fn a_new_message_stands_between_two_entries() {
     assert_eq!(out, expected.join("\n"));
     let again = read(out.as_str(), &ReadOptions::default()).unwrap();
     assert_eq!(shown_in(&again.conversations()[0]), shown_in(&transcript.conversations()[0]));
-    // A file without names has none for it either.
+    // In a file without names, a new message has no name either.
     let mut early = self::transcript(&[HEAD, USER, CALL, RESULT].map(str::to_owned));
     for at in [0, 2, 5] {
         early.conversations_mut()[0]
@@ -178,7 +178,7 @@ fn a_compaction_puts_its_summary_before_what_it_kept() {
                 let again = read(String::from_utf8(out).unwrap(), &ReadOptions::default()).unwrap();
                 assert_eq!(shown_in(&again.conversations()[0]), shown_in(&new.conversations()[0]), "{at}");
             }
-            // What a compaction keeps begins with an entry that the compaction names.
+            // The kept messages of a compaction begin with an entry that the compaction names.
             Err(error) => assert_eq!((at < 2, error.kind()), (true, WireErrorKind::Unsupported)),
         }
     }
@@ -240,7 +240,7 @@ fn a_summary_is_not_kept_by_the_next_compaction() {
     assert_eq!((one.entries.len(), transcript.conversations().len()), (3, 3));
     assert_eq!(one.compactions.iter().map(|one| one.dropped).collect::<Vec<_>>(), [Some(1), Some(1)]);
     let kept = shown_in(one).split_off(1);
-    // What an earlier one has dropped does not come back where the next one names it.
+    // Messages that an earlier compaction dropped do not come back if the next compaction names them.
     let named_again = [&lines[..5], &[named(&compaction("a"), "e", "d")]].concat();
     let transcript = self::transcript(&named_again);
     let mut shown = shown_in(transcript.active().unwrap());
@@ -286,7 +286,7 @@ fn several_changes_of_a_message_are_all_written() {
         .replace(r#"{"n":1.0}"#, "{}");
     let out = with([text(""), text("[media]"), call("c1", "f"), call("c2", "g")]).unwrap();
     assert_eq!(out.lines().last(), Some(expected.as_str()));
-    // A call is what it was, but for its arguments.
+    // Only the arguments of a call can change.
     for other in [call("c9", "f"), call("c1", "h"), text("f")] {
         let refused = with([text("Look."), text("[media]"), other, call("c2", "g")]);
         assert_eq!(refused, Err(WireErrorKind::Unsupported));

@@ -55,7 +55,8 @@ fn requests_are_messages_of_their_parts() {
     assert_eq!((usage.at, usage.usage.input_total, usage.usage.cache_read), (3, Some(100), Some(90)));
 }
 
-/// In newer versions a call that is to be repeated is answered by a return, and feedback on a response is a part of its own.
+/// In newer versions, the answer to a call that must be repeated is a return, and feedback on a response is a separate
+/// part.
 #[test]
 fn retries_of_newer_versions_are_read() {
     let newer = r#"{"parts":[{"tool_name":"ls","content":"no such folder","tool_call_id":"c1","outcome":"retried","part_kind":"tool-return"},

@@ -10,7 +10,7 @@ use serde_json::{Value, json as value};
 use super::*;
 use crate::json;
 
-/// A record of blocks: texts, and results in messages of their own. The content of a text stands in it twice.
+/// A record of blocks: texts, and results in separate messages. The content of a text occurs in its block twice.
 fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMessage<'a>>, WireError> {
     let content = json::field(raw, "content")?.unwrap_or("[]");
     let mut pieces = RecordMessages::new(Role::User);
@@ -40,7 +40,7 @@ fn read(text: &str) -> Vec<Message> {
     messages(&whole, &whole, Format::Goose, pieces).unwrap()
 }
 
-/// A block, and what becomes of it: nothing, another text, or it is left out.
+/// A block, and its change: none, another text, or its removal.
 fn block() -> impl Strategy<Value = (bool, String, Option<Option<String>>)> {
     (any::<bool>(), "[a-c\"\\\\é日 ]{1,6}", proptest::option::of(proptest::option::of("[x-z\n😀]{1,4}")))
 }
@@ -88,7 +88,7 @@ proptest! {
                 let mut tree = record;
                 tree["content"] = Value::Array(expected);
                 prop_assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), tree, "{}", written);
-                // A second reading finds what was written, and nothing changes where nothing is changed.
+                // A second read finds the written content, and a write without a change keeps the text.
                 let again = read(&written);
                 let parts = |all: &[Message]| all.iter().flat_map(|one| one.parts().to_vec()).collect::<Vec<_>>();
                 prop_assert_eq!(parts(&again), parts(&now));

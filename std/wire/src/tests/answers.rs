@@ -1,4 +1,4 @@
-//! Calls and their results, wherever a format puts the results.
+//! Calls and their results, in each place that a format has for results.
 
 use epitome_core::message::Role;
 use epitome_core::{Pending, Profile, Repair, repair};
@@ -7,7 +7,7 @@ use epitome_message::{Message, Part};
 use super::formats::same_text;
 use crate::{Format, ReadOptions, read};
 
-/// Conversations in which every call of the caller's has its result.
+/// Conversations in which every call of the caller's tools has its result.
 const ANSWERED: &[(&str, Format, &str)] = &[
     (
         "in one message",
@@ -159,7 +159,8 @@ fn results_in_one_message_are_converted_with_their_calls() {
     }
 }
 
-/// Tools such as Cline write what a tool returned as words of the user.
+/// A call before a text of the user is not reported as failed: tools such as Cline write the result of a tool as a text
+/// of the user.
 #[test]
 fn a_call_before_the_users_words_is_not_said_to_have_failed() {
     let text = r#"[{"role":"user","content":[{"type":"text","text":"<task>Go</task>"}]},{"role":"assistant","content":[

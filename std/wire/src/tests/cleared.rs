@@ -19,7 +19,7 @@ fn parts(transcript: &Transcript, conversation: usize) -> Vec<Vec<Part>> {
     transcript.conversations()[conversation].messages().map(|message| message.parts().to_vec()).collect()
 }
 
-/// The part as a compaction clears it. None, if no compaction does: a part is cleared where its note is shorter.
+/// The part as a compaction clears it; `None` if no compaction does. A part is cleared if its note is shorter.
 fn shortened(message: &[Part], part: usize) -> Option<Part> {
     match &message[part] {
         Part::Media(_) => Some(Part::Text(NOTE.into())),
@@ -30,7 +30,7 @@ fn shortened(message: &[Part], part: usize) -> Option<Part> {
             Some(Part::ToolCall(cleared))
         }
         Part::ToolResult(result) if result.parts != [Part::Text(NOTE.into())] => {
-            // The result of the provider's own call stays with it.
+            // The result of the provider's own call stays with this call.
             let is_hosted = |part: &Part| matches!(part, Part::ToolCall(call) if call.id == result.call_id);
             if result.parts.is_empty() || message.iter().any(is_hosted) {
                 return None;
@@ -45,19 +45,19 @@ fn shortened(message: &[Part], part: usize) -> Option<Part> {
 
 const NOTE: &str = "[cleared]";
 
-/// Only large texts are cleared: the seeds have none that is as large as an agent's.
+/// Only texts above this size are cleared. The seeds have no texts as large as those of an agent.
 const TEXT_BYTES: usize = 24;
 
-/// A text of which one message is changed: the conversation, and its parts then.
+/// A text with one changed message: its transcript, the number of the conversation, and the parts of this conversation.
 type Changed = (Transcript, usize, Vec<Vec<Part>>);
 
-/// The texts of a format, each with one of its messages in another form: `forms` has those of a message.
+/// The texts of a format, each with one of its messages in another form; `forms` returns the forms of a message.
 fn changed(format: Format, forms: impl Fn(&[Part]) -> Vec<Vec<Part>>) -> Vec<Changed> {
     let mut found = Vec::new();
     for text in seeds(format) {
         let fresh = || read(text.as_str(), &ReadOptions::default().with_from(format));
         let Ok(before) = fresh() else { continue };
-        // A branch that has ended is not written to.
+        // A branch that has ended is not changed.
         let is_open = |one: &usize| !matches!(before.conversations()[*one].relation, Relation::Branch(_));
         for one in (0..before.conversations().len()).filter(is_open) {
             let said = parts(&before, one);
@@ -87,7 +87,7 @@ fn cleared(message: &[Part]) -> Vec<Vec<Part>> {
     (0..message.len()).filter_map(with).collect()
 }
 
-/// Writes each of these texts, and compares what is read again.
+/// Writes each of these texts, reads it again, and compares the parts.
 fn are_read_again(format: Format, changed: Vec<Changed>) {
     let is_read_only = matches!(format, Format::ChatGpt | Format::ClaudeAi);
     for (new, one, expected) in changed {
@@ -137,7 +137,7 @@ fn a_message_without_its_thoughts_is_read_again() {
     assert!(formats > 10, "{formats}");
 }
 
-/// Thoughts in several places, or within a part: the second kind cannot be left out.
+/// Thoughts in several places of a content can be left out. A thought within a part cannot.
 #[test]
 fn thoughts_in_a_content_are_left_out_and_signed_parts_are_refused() {
     let of_langchain = r#"[{"type":"human","content":"a"},{"type":"ai","content":[{"type":"thinking","thinking":"h","signature":"s"},
@@ -185,7 +185,7 @@ fn a_note_is_put_behind_the_first_request() {
             let first = new.conversations()[0].messages().position(|message| message.role() == Role::User);
             let Some(at) = first.map(|first| first + 1) else { continue };
             let by = Attribution::new("x", SourceKind::Compaction, Authority::Assistant);
-            // A ledger is a note of the model's, a summary one of the user's.
+            // A ledger is a message of the model, a summary is a message of the user.
             for note in [Message::assistant("[ledger]"), Message::user("[summary]")] {
                 let note = note.with_attribution(by.clone());
                 expected.insert(at, note.parts().to_vec());
@@ -198,7 +198,7 @@ fn a_note_is_put_behind_the_first_request() {
             }
             let out = String::from_utf8(out).unwrap();
             let again = read(out.as_str(), &from).unwrap_or_else(|error| panic!("{format}: {error}: {out}"));
-            // Some formats give calls an id by their place.
+            // Some formats give a call an id by its place.
             let said = |messages: Vec<Vec<Part>>| -> Vec<Vec<String>> {
                 let text =
                     |part: Part| if let Part::Text(text) = part { text.to_string() } else { String::new() };

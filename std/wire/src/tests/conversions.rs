@@ -27,12 +27,12 @@ fn said() -> impl Strategy<Value = String> + Clone {
     prop_oneof![4 => text, 1 => select(JSON).prop_map(str::to_owned)]
 }
 
-/// A text that each provider takes.
+/// A text that each provider accepts.
 fn taken() -> impl Strategy<Value = String> + Clone {
     said().prop_map(|text| if text.trim().is_empty() { format!("{text}.") } else { text })
 }
 
-/// Outputs of tools that look like the text that a format writes around them.
+/// Outputs of tools that look like the text that a format adds to an output.
 const JSON: &[&str] = &[
     "{}",
     "{}\n",
@@ -62,7 +62,7 @@ fn step(
     ]
 }
 
-/// A conversation that every format takes: the user's words first, and each call answered.
+/// A conversation that every format accepts: a user message first, and a result for each call.
 fn conversation() -> impl Strategy<Value = Vec<Message>> {
     let steps = vec(step(taken(), "[a-zA-Z0-9_-]{1,64}"), 0..8);
     (taken(), steps).prop_map(|(first, steps)| messages(first, steps, "c"))
@@ -103,7 +103,7 @@ fn refused<'m>(messages: impl Iterator<Item = &'m Message>, to: Format) -> Vec<F
     found
 }
 
-/// Every part with the role that it is said in. Which of them stand in one message differs between the formats.
+/// Every part with the role of its message. The formats divide the parts differently into messages.
 fn parts<'m>(messages: impl Iterator<Item = &'m Message>) -> Vec<(Role, Part)> {
     messages.flat_map(|message| message.parts().iter().map(|part| (message.role(), part.clone()))).collect()
 }
@@ -117,7 +117,7 @@ proptest! {
             let again = read(converted.text.as_str(), &ReadOptions::default().with_from(to)).unwrap();
             let read = &again.conversations()[0];
             prop_assert_eq!(parts(read.messages()), parts(messages.iter()), "{}", to);
-            // And from there in every other.
+            // From this format to every other one.
             for next in TARGETS {
                 let twice = convert(read.messages(), next).unwrap();
                 prop_assert!(twice.losses.is_empty(), "{} to {}: {:?}", to, next, twice.losses);
@@ -133,7 +133,7 @@ proptest! {
         use ConversionLossKind::{BlankText, CallId, ToolName};
         for to in [Format::OpenaiChat, Format::OpenaiResponses, Format::Anthropic, Format::Gemini] {
             let converted = convert(&messages, to).unwrap();
-            // A field is changed, and the change told, only where it is refused.
+            // A field is changed, and the change reported, only if the target refuses the field.
             let refused_here = refused(messages.iter(), to);
             let told = |kind| converted.losses.iter().any(|loss| loss.kind == kind);
             for (lost, kind) in [

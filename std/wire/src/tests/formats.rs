@@ -1,4 +1,4 @@
-//! Tests of every format: how it is recognised, and that each text is written back as it was read.
+//! Tests of every format: its recognition, and that each text is written back as it was read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ fn messages_that_only_look_like_chat_completions_have_their_own_formats() {
     ] {
         assert_eq!(found(text).0, format, "{text}");
     }
-    // The calls of Chat Completions decide, whatever stands beside them.
+    // The calls of Chat Completions decide, next to any other message.
     let call = r#"{"role":"assistant","content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
     for other in [
         r#"{"role":"user","content":[{"type":"image","image":"https://e.org/a.png"},{"type":"text","text":"a"}]}"#,
@@ -73,7 +73,7 @@ fn messages_that_only_look_like_chat_completions_have_their_own_formats() {
     assert_eq!(found(task).0, Format::Cline);
     let old = r#"[{"role":"assistant","content":"","toolInvocations":[]}]"#;
     assert_eq!(found(old).0, Format::AiSdk);
-    // A time beside a message says nothing yet.
+    // A time in a message alone does not decide the format.
     assert_eq!(found(r#"[{"ts":1,"role":"user","content":"a"}]"#).0, Format::OpenaiChat);
 }
 
@@ -150,7 +150,7 @@ fn deep_huge_and_odd_texts_are_results_or_errors() {
     }
 }
 
-/// Real transcripts, where they are at hand.
+/// Real transcripts, if they are available.
 pub(super) fn data() -> Vec<PathBuf> {
     let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|above| above.join("shared/data"));
     let Some(root) = above.into_iter().find(|path| path.is_dir()) else {
@@ -196,7 +196,7 @@ fn a_message_that_was_only_read_is_not_changed() {
 /// Checks that a readable text is written back as it was.
 pub(super) fn same_text(text: &str, options: &ReadOptions) {
     let Ok(mut transcript) = read(text, options) else { return };
-    // The bench does it with the large ones too.
+    // The bench does the same with the large texts.
     for to in TARGETS.into_iter().filter(|_| text.len() < 100_000) {
         converted(&transcript, to);
     }
@@ -216,7 +216,7 @@ pub(super) fn same_text(text: &str, options: &ReadOptions) {
     assert!(again == text.as_bytes(), "{}", first_difference(&again, text.as_bytes()));
 }
 
-/// The first difference of two texts, for a person who looks into it.
+/// The first difference of two texts, for a person who examines it.
 pub(super) fn first_difference(one: &[u8], other: &[u8]) -> String {
     let at = one.iter().zip(other).take_while(|(one, other)| one == other).count();
     let around = |text: &[u8]| {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::json::quote;
 use crate::openai_chat::FORMAT;
 
-/// Text with escapes, characters of every length, and what looks like JSON.
+/// Text with escapes, characters of every length, and pieces that look like JSON.
 pub(super) fn text() -> impl Strategy<Value = String> {
     prop_oneof!["[ -~]{0,12}", "\\PC{0,8}", "[\"\\\\/\n\t\u{1}{}\\[\\],:\u{1f600}]{0,8}"]
 }
@@ -31,7 +31,7 @@ pub(super) fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An object with `role` and anything else.
+/// An object with `role` and any other members.
 pub(super) fn message_value() -> impl Strategy<Value = Value> {
     vec((text(), value()), 0..4).prop_map(|members| {
         let mut object: serde_json::Map<_, _> = members.into_iter().collect();

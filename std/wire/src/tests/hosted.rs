@@ -12,7 +12,7 @@ use super::answers::messages;
 use super::formats::same_text;
 use crate::{Format, ReadOptions, convert, read};
 
-/// Results of tools that the provider ran, as they are read, and as they are written with a note in their place.
+/// Results of tools that the provider ran, as they are read; and as they are written with a note in their place.
 const CLEARED: &[(Format, &str, &str)] = &[
     (
         Format::Anthropic,
@@ -88,7 +88,7 @@ const CLEARED: &[(Format, &str, &str)] = &[
     ),
 ];
 
-/// A conversation in which the model says these pieces.
+/// A conversation in which the model's message has these pieces.
 fn said(format: Format, pieces: &str) -> String {
     match format {
         Format::OpenaiResponses => format!(r#"{{"input":[{{"role":"user","content":"a"}},{pieces}]}}"#),
@@ -104,7 +104,8 @@ fn said(format: Format, pieces: &str) -> String {
     }
 }
 
-/// Shortens every part of the conversation that a plan may shorten as a result, writes it, and gives that text.
+/// Shortens every part of the conversation that a plan may shorten as a result, and writes it. Returns the number of
+/// these parts, and the text.
 fn cleared(format: Format, text: &str) -> (usize, String) {
     let mut transcript = read(text, &ReadOptions::default().with_from(format)).unwrap();
     let mut index = IndexBuf::with_parts(Vec::<Span>::new(), OpenCallTree::new(), Vec::<Row>::new());
@@ -136,7 +137,7 @@ fn results_of_the_providers_tools_are_cleared_in_place_as_their_api_takes_them()
         assert_eq!(rows, 1, "{format}: {pieces}");
         assert!(written.contains(expected), "{format}: {written}");
         assert!(!written.contains("long"), "{format}: {written}");
-        // What was written is read as it was meant, and all else is as it was.
+        // The written text reads as intended, and the rest is unchanged.
         let again = messages(&written, *format);
         let results = again.iter().flat_map(Message::parts).filter_map(|part| match part {
             Part::ToolResult(result) => Some(&result.parts),
@@ -151,7 +152,7 @@ fn results_of_the_providers_tools_are_cleared_in_place_as_their_api_takes_them()
     }
 }
 
-/// Checks that a part which only the provider reads is not shortened.
+/// A part that only the provider reads is not shortened.
 #[test]
 fn results_that_only_the_provider_reads_stay_whole() {
     let whole = [

@@ -1,4 +1,4 @@
-//! Values of every odd kind, in every place of a small text of each format: results or errors, never a panic.
+//! Odd values of every kind, in every place of a small text of each format: a transcript or an error, never a panic.
 
 use core::fmt::Write as _;
 use core::ops::Range;
@@ -11,7 +11,7 @@ use super::formats::{first_difference, same_text};
 use crate::json::{self, ValueKind};
 use crate::{Format, ReadOptions, WireErrorKind, detect, read, write_back};
 
-/// The small texts of a format that its fuzz target begins with.
+/// The small texts with which the fuzz target of a format begins.
 fn seeds(format: Format) -> Vec<String> {
     let folder = format!("../../fuzz/seeds/wire_{}", format.as_str().replace('-', "_"));
     let mut paths: Vec<_> = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder))
@@ -68,7 +68,7 @@ fn with(text: &str, range: &Range<usize>, new: &str) -> String {
     [&text[..range.start], new, &text[range.end..]].concat()
 }
 
-/// An answer or an error, and an answer is written back as it was.
+/// Reads a text. The result is an error, or a transcript that is written back unchanged.
 fn answer(text: &str, format: Format) -> Option<WireErrorKind> {
     match read(text, &ReadOptions::default().with_from(format)) {
         Ok(transcript) => {
@@ -107,7 +107,7 @@ fn odd_values_in_every_place() {
         r#"["a",{"type":"text"},[1],null]"#,
         "\"\u{1}\"",
     ];
-    // All of them where time does not matter, and otherwise each in some of the places.
+    // All values if `EPITOME_CASES` is set, and otherwise each value in some of the places.
     let some = if std::env::var_os("EPITOME_CASES").is_some() { odd.len() } else { 3 };
     let (mut read, mut refused) = (0, 0);
     for spec in SPECS {
@@ -151,7 +151,7 @@ fn a_key_twice_is_refused_or_carried() {
 
 #[test]
 fn depth_takes_no_stack() {
-    // Under the names that readers look below.
+    // Under the names that readers search.
     let level = (r#"{"content":[{"parts":["#, "]}]}");
     let deep = [&level.0.repeat(DEEP / 4), "1", &level.1.repeat(DEEP / 4)].concat();
     let all = move || {
@@ -200,8 +200,8 @@ fn the_text_of_one_format_is_an_answer_in_every_other() {
     }
 }
 
-/// Many records take time in proportion: ten times as many would take hundreds of times as long if any of them looked at all
-/// others.
+/// The time for many records is proportional to their number: ten times as many would take hundreds of times as long if
+/// each record were compared with all others.
 #[test]
 fn many_records_are_read_in_every_format() {
     for spec in SPECS {
@@ -218,16 +218,17 @@ fn many_records_are_read_in_every_format() {
     }
 }
 
-/// Deep enough that a function which calls itself for each level would need more than [`STACK_BYTES`].
+/// Deep enough that a function with a recursive call per level would need more than [`STACK_BYTES`].
 const DEEP: usize = 2_000;
 
 /// Less than 132 bytes for each of [`DEEP`] levels.
 const STACK_BYTES: usize = 256 * 1024;
 
-/// Number of elements at which a quadratic reader would be seen to hang.
+/// Number of elements at which a quadratic reader would visibly hang.
 const MANY: usize = 20_000;
 
-/// A text of any format as each of them: an answer or an error. The fuzz target `wire_more` begins so.
+/// A text of any format is read as each other format: a transcript or an error. The fuzz target `wire_more` begins in
+/// the same way.
 #[test]
 fn the_seeds_of_all_formats_as_each_format() {
     for spec in SPECS {

@@ -1,4 +1,4 @@
-//! The outline of a file that is not held says what reading the whole file says.
+//! The outline of a file that is not held in memory equals the outline of the whole file.
 
 use std::fs;
 use std::io::Cursor;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::formats::data;
 use crate::{Format, Outline, ReadOptions, SessionLines, WireError, WireErrorKind, detect, read};
 
-/// Both readings of `text`. `None` where it is refused, by both.
+/// Compares both readings of `text`. `None` if both refuse it.
 fn compare(text: &str, format: Format, leaf: Option<&str>) -> Option<Outline> {
     let mut options = ReadOptions::default().with_from(format);
     options.leaf = leaf.map(str::to_owned);
@@ -107,7 +107,7 @@ fn a_file_that_has_changed_since_is_told() {
     assert_eq!(error.kind(), WireErrorKind::Io);
 }
 
-/// A line of Claude Code: names are few, so that lines are copied, follow each other and lead nowhere.
+/// A line of Claude Code. Names are few, so that lines are copied, follow each other, and refer to missing lines.
 fn claude_line() -> impl Strategy<Value = String> {
     let name = || select(vec!["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
     let parent = prop_oneof![4 => name().prop_map(Value::from), 1 => Just(Value::Null)];

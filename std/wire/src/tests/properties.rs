@@ -10,7 +10,7 @@ use super::generate;
 use crate::document::{Document, DocumentConversation, Piece, conversation};
 use crate::openai_chat::{ChatView, read, tests::shown, write};
 
-/// A text with a conversation in it: its value, how it is printed, and the messages to keep.
+/// A text with a conversation in it, and the messages to keep.
 fn document() -> impl Strategy<Value = (String, Vec<usize>)> {
     let messages = prop::collection::vec(generate::message_value(), 0..7);
     (messages, generate::value(), any::<bool>(), generate::spaces()).prop_flat_map(

@@ -1,5 +1,5 @@
-//! Recorded conversations of real agents. They are not part of the project: the tests run where they are at hand, in a
-//! directory `shared/data` beside the project or further up.
+//! Recorded conversations of real agents. They are not part of the project: the tests run if there is a directory
+//! `shared/data` beside the project or further up.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ fn directory() -> Option<PathBuf> {
     found
 }
 
-/// Every message reads, borrowed and owned alike, and is written back as it was.
+/// Every message is read, borrowed and owned alike, and is written back as it was.
 fn check(conversation: &DocumentConversation<'_>) -> usize {
     for (index, text) in conversation.iter().enumerate() {
         let view = ChatView::parse(text).map_err(|error| conversation.place(index, error)).unwrap();

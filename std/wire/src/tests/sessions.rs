@@ -1,4 +1,4 @@
-//! Session files that real agents wrote, where they are at hand: what is found in each.
+//! Session files that real agents have written, if they are available, and the content of each.
 
 use std::fs;
 
@@ -77,7 +77,7 @@ fn other_files_are_refused_with_a_place_to_look() {
     }
 }
 
-/// Reads each text in the way that its refusal advises.
+/// A refused text can be read in the way that its refusal advises.
 #[test]
 fn what_a_refusal_says_to_try_works() {
     let mut tried = 0;
@@ -88,7 +88,7 @@ fn what_a_refusal_says_to_try_works() {
         let Some((_, advice)) = said.split_once("try --") else { continue };
         let at = advice.split_once("at ").map(|(_, at)| Pointer::parse(at.trim()).unwrap());
         let options = ReadOptions { each: advice.starts_with("each"), at, ..ReadOptions::default() };
-        // Requests to several providers in one file: a line that is of none of them, or fits two, is refused in its turn.
+        // Requests to several providers in one file: a line that fits no provider, or two of them, is refused.
         if path.ends_with("pydantic-ai__recorded_requests.jsonl") {
             let alone = ReadOptions { each: false, ..options };
             let refused = text.lines().filter_map(|line| read(line, &alone).err());
@@ -124,7 +124,7 @@ fn what_is_no_conversation_is_told_by_what_it_looks_like() {
     }
 }
 
-/// Files that are no conversation, and what their refusal says.
+/// Files that are no conversation, and the text of their refusal.
 const REFUSED: &[(&str, &str)] = &[
     ("tau-bench__gpt-4o-airline.json", "try --each --at /traj"),
     ("toolbench__G3_13_function_call_tree.json", "try --at /answer_generation/train_messages/0"),

@@ -1,4 +1,5 @@
-//! Formats that are written through slots: each part can be changed, and each message left out, or the refusal says why.
+//! Formats that are written through slots: each part can be changed, and each message left out, or the refusal gives
+//! the reason.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +25,7 @@ fn transcript(text: &str, format: Format) -> Transcript {
 }
 
 fn said(transcript: &Transcript) -> Vec<(String, Vec<Part>)> {
-    // A call of Cursor's waits for no result only where there is none.
+    // Compares calls without their kind: a call of Cursor without a result has another kind.
     let of_kind = |part: &Part| match part {
         Part::ToolCall(call) => {
             Part::ToolCall(ToolCall::new(call.id.clone(), call.name.clone(), call.arguments.clone()))
@@ -43,7 +44,7 @@ fn written(transcript: &Transcript) -> Result<String, WireErrorKind> {
     Ok(String::from_utf8(out).unwrap())
 }
 
-/// The part shortened as a compaction shortens it; none, if it is not what a compaction shortens.
+/// The part as a compaction shortens it; `None` if a compaction does not shorten such a part.
 fn shortened(part: &Part) -> Option<Part> {
     match part {
         Part::Text(_) | Part::Media(_) => Some(Part::Text("[short \"日\"]".into())),
@@ -92,7 +93,7 @@ fn a_message_is_left_out_or_the_refusal_says_that_the_form_has_no_way() {
                 Ok(out) => {
                     let mut expected = before.clone();
                     expected.remove(at);
-                    // A text that is only a message alone reads as nothing without it.
+                    // A text that consists of this message alone reads as empty without it.
                     let again = read(out.as_str(), &ReadOptions::default().with_from(format)).unwrap();
                     assert_eq!(said(&again), expected, "{format}: {out}");
                     left_out += 1;
@@ -143,7 +144,7 @@ fn a_new_text_stands_where_it_is_put() {
             let mut expected = before.clone();
             expected.insert(at, ("user".to_owned(), note.parts().to_vec()));
             let again = said(&transcript(&out, format));
-            // A message is put between records, never into one that is several messages.
+            // A new message is written between records, never into a record of several messages.
             if again != expected {
                 // Joined with a neighbour of its role: see the tests of the module.
                 if format == Format::BedrockConverse {

@@ -5,7 +5,7 @@ use epitome_message::{Message, Part};
 use crate::openai_chat::tests::shown;
 use crate::{Conversation, Format, ReadOptions, Transcript, detect, read, write_back};
 
-/// The transcript of a text, which is known as one of this format and is written back as it was.
+/// The transcript of a text. Checks that the text is recognised as this format, and written back unchanged.
 pub(crate) fn transcript_of(text: &str, format: Format) -> Transcript {
     assert_eq!(detect(text).unwrap().format, format);
     let transcript = read(text, &ReadOptions::default()).unwrap();
@@ -13,7 +13,7 @@ pub(crate) fn transcript_of(text: &str, format: Format) -> Transcript {
     transcript
 }
 
-/// The text that a transcript is now.
+/// The current text of a transcript.
 pub(crate) fn written(transcript: &Transcript) -> String {
     let mut out = Vec::new();
     write_back(transcript, &mut out).unwrap();
@@ -26,7 +26,7 @@ pub(crate) fn shown_in(conversation: &Conversation) -> Vec<String> {
     conversation.messages().map(of).collect()
 }
 
-/// Gives a message of a conversation other parts.
+/// Replaces the parts of a message of a conversation.
 pub(crate) fn change(conversation: &mut Conversation, at: usize, parts: Vec<Part>) {
     let message = conversation.entries[at].message().clone().with_parts(parts);
     conversation.entries[at] = conversation.entries[at].clone().with_message(message);

@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 
-/// In a chain each second of which has another end.
+/// The parent in a comb: a chain of the even numbers, each of which has an odd number as a further end.
 pub(crate) fn comb(at: usize) -> Option<usize> {
     at.checked_sub(if at.is_multiple_of(2) { 2 } else { 1 })
 }
@@ -123,7 +123,7 @@ pub(crate) fn pi_cut(at: usize, parent: usize, first: usize) -> String {
     )
 }
 
-/// An export of ChatGPT of so many messages, each behind the one that `parent` gives.
+/// An export of ChatGPT with this many messages. Each follows the message that `parent` returns.
 pub(crate) fn chatgpt(n: usize, parent: impl Fn(usize) -> Option<usize>) -> String {
     let node = |at: usize| {
         let role = if at.is_multiple_of(2) { "user" } else { "assistant" };
@@ -135,7 +135,7 @@ pub(crate) fn chatgpt(n: usize, parent: impl Fn(usize) -> Option<usize>) -> Stri
     format!(r#"{{"title":"t","mapping":{{{}}}}}"#, (0..n).map(node).collect::<Vec<_>>().join(","))
 }
 
-/// An export of claude.ai, in the same way.
+/// An export of claude.ai in the same form.
 pub(crate) fn claude_ai(n: usize, parent: impl Fn(usize) -> Option<usize>) -> String {
     let message = |at: usize| {
         let sender = if at.is_multiple_of(2) { "human" } else { "assistant" };

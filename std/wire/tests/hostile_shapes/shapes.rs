@@ -13,7 +13,7 @@ use lines::{
 /// A text of a size that grows with a number.
 pub(crate) type Shape = fn(usize) -> String;
 
-/// All of them. Each is twice as long for twice the number.
+/// All shapes. Each text is twice as long for twice the number.
 pub(crate) const SHAPES: &[(&str, Format, Shape)] = &[
     ("claude-code chain", Format::ClaudeCode, |n| claude(n, |at| (at.checked_sub(1), false))),
     ("claude-code star", Format::ClaudeCode, |n| claude(n, |at| (at.checked_sub(1).map(|_| 0), false))),
@@ -99,7 +99,7 @@ pub(crate) const SHAPES: &[(&str, Format, Shape)] = &[
         })
     }),
     ("claude-code boundaries in a chain", Format::ClaudeCode, |n| {
-        // Whole threes, so that a text of twice the size ends alike.
+        // Whole groups of three, so that a text of twice the size has the same end.
         lines(n / 3 * 3, |at| match at % 3 {
             0 => claude_boundary(at, at.checked_sub(1)),
             1 => claude_user(at, Some(at - 1), "so far").replace("\"n\":1", "\"isCompactSummary\":true"),
@@ -241,7 +241,7 @@ pub(crate) const SHAPES: &[(&str, Format, Shape)] = &[
         pi(n, |at| if at % 2 == 0 { pi_user(at, at.checked_sub(1)) } else { pi_cut(at, at - 1, 0) })
     }),
     ("pi compactions on a comb", Format::Pi, |n| {
-        // Whole teeth, so that a file of any size ends alike.
+        // Whole teeth, so that a file of any size has the same end.
         pi(n / 3 * 3, |at| match at % 3 {
             0 => pi_user(at, at.checked_sub(2)),
             1 => pi_cut(at, at - 1, at - 1),

@@ -1,4 +1,4 @@
-//! The work of programs on the texts.
+//! The work of programs on these texts.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use epitome_wire::{
 /// The work on one text.
 pub(crate) type Work = fn(&str, Format);
 
-/// By what it is called in a table.
+/// The kinds of work, by their names in the table.
 pub(crate) const WORK: [(&str, Work); 5] = [
     ("list", list),
     ("outline", outline),
@@ -21,7 +21,7 @@ pub(crate) const WORK: [(&str, Work); 5] = [
     ("validate", validate),
 ];
 
-/// One of them asks for most, the other for least.
+/// One of them has the most rules, the other the fewest.
 const PROFILES: [Profile; 2] = [Profile::OpenaiChat, Profile::Gemini];
 
 fn reading(text: &str, format: Format) -> Transcript {
@@ -46,7 +46,7 @@ fn outline(text: &str, format: Format) {
     assert!(!outline.conversations().is_empty());
 }
 
-/// Writes the file without a message of the conversation that goes on.
+/// Writes the file without one message of its active conversation.
 fn write(text: &str, format: Format) {
     let mut transcript = reading(text, format);
     transcript.conversations_mut()[0].entries.pop();
@@ -64,7 +64,7 @@ fn convert_to_all(text: &str, format: Format) {
     }
 }
 
-/// Looks for what a provider would refuse, and plans how it becomes what a provider takes.
+/// Finds the violations of a provider's rules, and plans the repair.
 fn validate(text: &str, format: Format) {
     let transcript = reading(text, format);
     for (profile, active) in PROFILES.iter().flat_map(|profile| Some((*profile, transcript.active()?))) {

@@ -1,8 +1,8 @@
-//! Binding of thinking: to the system, the tools, and all messages before it.
+//! Binding of thinking blocks: to the system prompt, the tools, and all messages before the block.
 
 use serde_json::{Value, json};
 
-/// A sum of what a conversation begins with. Messages of one role that follow each other are one turn.
+/// Checksum of the beginning of a conversation. Messages of one role that follow each other are one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chain {
     sum: u64,
@@ -10,17 +10,17 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// Before the first message.
+    /// The chain before the first message.
     pub(super) fn begin(request: &Value) -> Self {
         Self { sum: prefix(request), speaker: 0 }
     }
 
-    /// Chain behind the messages that had this `sum`, if system and tools are as they were then.
+    /// The chain behind messages with this `sum`, if system prompt and tools have not changed.
     pub(super) const fn resume(sum: u64) -> Self {
         Self { sum, speaker: 0 }
     }
 
-    /// Behind a summary that stands where the server has put it.
+    /// The chain behind an unsigned summary, which stands where the server put it.
     pub(super) fn of_summary(request: &Value, summary: &str) -> Self {
         Self { sum: mix(prefix(request), summary.as_bytes()), speaker: 0 }
     }
@@ -45,18 +45,19 @@ impl Chain {
     }
 }
 
-/// System and tools, as a sum.
+/// Checksum of the system prompt and the tools.
 pub(super) fn prefix(request: &Value) -> u64 {
     let both = json!([request.get("system"), request.get("tools")]);
     mix(0xcbf2_9ce4_8422_2325, both.to_string().as_bytes())
 }
 
-/// The signature of thinking behind this, and behind thinking with that signature.
+/// The signature of a thinking block behind `chain`. `last` is the signature of the thinking block before it.
 pub(super) fn signature(chain: Chain, last: Option<&str>) -> String {
     format!("{:x}.{:x}", chain.sum, mix(7, last.unwrap_or_default().as_bytes()))
 }
 
-/// Whether thinking with this signature may stand here. All thinking before it may be missing, but none between.
+/// Whether a thinking block with this signature is valid behind `chain`. Either all earlier thinking blocks are
+/// missing, or none.
 pub(super) fn holds(given: &str, chain: Chain, last: Option<&str>) -> bool {
     let own = signature(chain, last);
     let chain_of = |signature: &str| signature.split('.').next().map(str::to_owned);

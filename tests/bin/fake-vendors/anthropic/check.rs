@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 use super::Refused;
 use super::binding::{Chain, holds, mix, prefix};
 
-/// A request that is accepted, and what is known of it.
+/// An accepted request, and the results of its check.
 pub(super) struct Request<'a> {
     pub(super) body: &'a Value,
-    /// Blocks that the model reads: from the latest block of a threshold on.
+    /// Blocks that the model reads: those from the latest compaction block of a threshold on.
     seen: Vec<&'a Value>,
-    /// Behind the last message.
+    /// The chain behind the last message.
     pub(super) chain: Chain,
     pub(super) last_thinking: Option<String>,
     pub(super) dropped: Vec<Value>,
     /// The trigger of a compaction, in tokens.
     pub(super) threshold: Option<u64>,
-    /// Whether the last turn is the user's, who does not only return results.
+    /// Whether the last turn is a user turn with more than tool results.
     asked: bool,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Request<'a> {
         Ok(Self { body, seen, chain, last_thinking, dropped, threshold, asked })
     }
 
-    /// Whether it asks for a summary.
+    /// Whether the request asks for a summary.
     pub(super) fn asks(&self) -> bool {
         self.body.get("compaction").is_some()
     }
@@ -110,7 +110,8 @@ impl<'a> Request<'a> {
         format!("So far: {}.", facts.join(" "))
     }
 
-    /// A call of the first tool behind what the user says, and otherwise what is known. Gives the `stop_reason`.
+    /// Adds the answer of the model: a call of the first tool if the user asked, otherwise a text with the numbers of
+    /// blocks and facts. Returns the `stop_reason`.
     pub(super) fn says(&self, content: &mut Vec<Value>) -> &'static str {
         let tool = self.body.pointer("/tools/0/name").filter(|_| self.asked);
         match tool {
@@ -134,7 +135,7 @@ fn facts_in(text: &str, facts: &mut BTreeSet<String>) {
     facts.extend(found.map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>()));
 }
 
-/// The edits; gives the trigger of a compaction.
+/// Checks the edits. Returns the trigger of a compaction, in tokens.
 fn check_edits(body: &Value, betas: &[&str]) -> Result<Option<u64>, Refused> {
     let Some(edits) = body.get("context_management") else { return Ok(None) };
     let edits = edits["edits"].as_array().ok_or(("", "context_management.edits: an array is required"))?;
@@ -162,7 +163,7 @@ fn check_edits(body: &Value, betas: &[&str]) -> Result<Option<u64>, Refused> {
     }
 }
 
-/// Checks the fields beside a request for a summary.
+/// Checks a request for a summary, and the fields that must not be combined with it.
 fn check_compaction(body: &Value, betas: &[&str]) -> Result<(), Refused> {
     if !betas.contains(&ON_DEMAND) {
         return Err(("", "`compaction` requires anthropic-beta: compact-2026-09-04"));
@@ -187,18 +188,18 @@ fn check_compaction(body: &Value, betas: &[&str]) -> Result<(), Refused> {
     }
 }
 
-/// A conversation, block by block.
+/// Reads and checks a conversation, block by block.
 struct Reader<'a> {
     body: &'a Value,
     on_demand: bool,
     threshold: bool,
-    /// Treatment of thinking that does not fit; thinking is not checked if there is none.
+    /// Treatment of a thinking block with a wrong signature. `None`: signatures are not checked.
     mismatch: Option<&'a str>,
     chain: Chain,
     role: &'a str,
     /// The calls of the latest turn of the model that have no result.
     open: Vec<&'a str>,
-    /// Whether the turn of the user has said something else than results.
+    /// Whether the user turn has content other than tool results.
     spoken: bool,
     asked: bool,
     summaries: usize,
@@ -267,7 +268,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The user or the model says something.
+    /// Reads a text. In a user turn it must come after the tool results.
     fn speak(&mut self) -> Result<(), Refused> {
         if self.role == "user" {
             if !self.open.is_empty() {
@@ -342,7 +343,7 @@ impl<'a> Reader<'a> {
             return Err(("", "Input tag 'compaction' does not match any of the expected tags"));
         }
         let content = match &block["content"] {
-            // It says nothing.
+            // A failed compaction has no effect.
             Value::Null => return Ok(()),
             Value::String(content) if !content.is_empty() => content,
             _ => return Err(("", "compaction.content must not be empty")),
@@ -384,14 +385,15 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Content of a block's signature: the block's own sums, and the place of the conversation.
+/// Content of the signature of a compaction block, after its check: the place in the conversation. The signature also
+/// has the checksums of the block's content and tool changes.
 pub(super) struct Summary {
     prefix: u64,
     chain: u64,
 }
 
 impl Summary {
-    /// The block of `summary`.
+    /// The signed compaction block with this summary.
     pub(super) fn sign(summary: &str, request: &Request<'_>) -> Value {
         let changes = json!([{"tool": "none", "weight": 1.50}]);
         let numbers = [

@@ -1,4 +1,4 @@
-//! The strategies that shorten, by their words.
+//! The strategies that shorten, as they are described.
 
 use epitome_core::attribution::Retention;
 use epitome_core::{CLAMP_MARKER, GroupKind, PartKind, Profile};
@@ -7,7 +7,8 @@ use super::Draft;
 use crate::message::Part;
 
 impl Draft<'_> {
-    /// All but the newest `keep` uses; those of excluded tools never; nothing if that frees too little.
+    /// Clears the results of all but the newest `keep` tool uses, never those of the excluded tool. Clears nothing if
+    /// that frees less than `at_least`.
     pub(super) fn clear_results(
         &mut self,
         (keep, inputs, note): (u32, bool, u32),
@@ -48,7 +49,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Clears the reasoning of older turns, where the target does not want it back.
+    /// Clears the reasoning of older turns, unless the target requires it in later requests.
     pub(super) fn clear_reasoning(&mut self, target: Profile, keep: u32) {
         let old = |at: &usize| {
             let group = &self.groups[self.group_of(&self.parts[*at])];
@@ -74,7 +75,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Results and texts over `max`, and over what a note may have, become as large as that, or the marker.
+    /// Clamps results and texts that are larger than `max` and than the largest note. They get the size `max`, or the
+    /// size of the marker if that is larger.
     pub(super) fn clamp_oversized(&mut self, max: u32) {
         let left = max.max(CLAMP_MARKER.len() as u32);
         for at in 0..self.parts.len() {
@@ -87,7 +89,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Groups that began with something ephemeral, until it is enough.
+    /// Drops groups whose first message is ephemeral, until the goal is met.
     pub(super) fn drop_ephemeral(&mut self) {
         for at in 0..self.groups.len() {
             let enough = self.budget.goal().is_some() && self.is_goal_met();
@@ -107,7 +109,7 @@ impl Draft<'_> {
         if id.starts_with('s') { "search" } else { "read" }
     }
 
-    /// Whether something smaller may stand in the place of a part.
+    /// Whether a note of this size may stand in the place of a part. Reasoning is removed without a note.
     pub(super) fn may_shorten(&self, at: usize, note: u32) -> bool {
         let part = &self.parts[at];
         let group = self.group_of(part);

@@ -1,4 +1,4 @@
-//! Results of protected steps, where what is protected does not fit.
+//! Cuts results of protected steps if the protected groups do not fit.
 
 use epitome_core::{ELIDED_TOKENS_MAX, PartKind};
 
@@ -6,7 +6,9 @@ use super::Draft;
 use crate::naive::protected::is_step;
 
 impl Draft<'_> {
-    /// The smallest stay whole while all the others could have as much, in half of what the rest leaves of the goal or the limit.
+    /// Cuts the largest results to one size. Together the results get half of the room that the other protected content
+    /// leaves of the goal, or of the limit if the goal is too small. A result stays whole if all larger results could
+    /// have the same size.
     pub(super) fn cut_results(&mut self) {
         let (hard, limit) = (self.floors().0, self.budget.limit());
         if hard <= limit {

@@ -1,11 +1,11 @@
-//! Exchanges in a few lines, and results that are stale, by the words of the strategies.
+//! Dropped exchanges, digests of exchanges, and stale results, as the strategies are described.
 
 use epitome_core::{GroupKind, PartKind};
 
 use super::{Draft, Summary};
 
 impl Draft<'_> {
-    /// All but the newest `keep` exchanges, oldest first.
+    /// Drops all but the newest `keep` exchanges, oldest first, until the goal is met.
     pub(super) fn drop_exchanges(&mut self, keep: usize) {
         let shown = |at: &usize| self.groups[*at].kind == GroupKind::Exchange && !self.is_gone(*at);
         let mut old: Vec<usize> = (0..self.groups.len()).filter(shown).collect();
@@ -18,7 +18,8 @@ impl Draft<'_> {
         }
     }
 
-    /// All but the newest `keep` exchanges, oldest first; those in a row, and summaries between them, in one message.
+    /// Replaces all but the newest `keep` exchanges by digests, oldest first. Exchanges in a row, with the summaries
+    /// between them, become one message.
     pub(super) fn digest(&mut self, keep: usize, chars: u64) {
         if !self.summaries.is_empty() {
             return;
@@ -61,14 +62,15 @@ impl Draft<'_> {
         (run.iter().map(|at| self.size_of(*at)).sum(), work.map(|at| self.size_of(*at)).sum())
     }
 
-    /// Half of the exchanges, and all of what a summary has said; nothing if that is too little or no less.
+    /// Tokens of a digest: half of the exchanges and all of the earlier summaries, at most a quarter of `chars`. `None`
+    /// if that is less than 48 tokens or not less than the run has.
     fn digest_of(&self, run: &[usize], chars: u64) -> Option<u64> {
         let (all, work) = self.work_of(run);
         let most = (all - work + work / 2).min(chars / 4);
         (work > 0 && most >= 48 && most < all).then_some(most)
     }
 
-    /// All but the newest result of each tool.
+    /// Clears all but the newest result of each tool.
     pub(super) fn supersede(&mut self, note: u32) {
         let seen = |at: &usize| {
             let part = &self.parts[*at];

@@ -1,14 +1,14 @@
-//! The ledger, by its words.
+//! The ledger, as it is described.
 
 use epitome_core::{Budget, GroupKind};
 
 use super::{Draft, Summary};
 use crate::strategy::TestStrategy;
 
-/// Half of what it replaces, and no less than this.
+/// Minimum tokens of a ledger. Its maximum is half of the removed tokens.
 const LEAST: u64 = 80;
 
-/// The budget with a goal that is lower.
+/// The budget with its goal lowered by this amount.
 pub(super) fn lower(budget: Budget, by: u64) -> Budget {
     let Some(goal) = budget.goal() else { return budget };
     let lower = Budget::builder()
@@ -45,7 +45,8 @@ impl Draft<'_> {
         (0..self.groups.len()).filter(|at| self.groups[*at].kind == GroupKind::Summary && self.may_drop(*at))
     }
 
-    /// A share of the goal, and the first time at most a tenth of what is to go.
+    /// Tokens of a ledger: a share of the goal, and in the first compaction at most a tenth of the tokens over the
+    /// goal.
     fn ledger_has(&self, share: u64) -> u64 {
         let groups = self.groups.iter().filter(|group| group.kind != GroupKind::Orphan);
         let all: u64 = groups.map(|group| self.naive.tokens(group)).sum();
@@ -55,8 +56,9 @@ impl Draft<'_> {
         if was_compacted { share } else { share.min(all.saturating_sub(goal) / 10) }
     }
 
-    /// One message for a run of groups that are gone, or would be next to each other without them: the one with a summary, else
-    /// the oldest, else the oldest group that is shortened; those behind a message that stays come first.
+    /// Puts a ledger in the place of one run of removed groups. The choice, in this order: the run with a summary, the
+    /// oldest run behind a message that stays, the oldest shortened group if it is behind such a message, the oldest
+    /// run, the oldest shortened group.
     pub(super) fn ledger(&mut self, share: u64) {
         let most = self.ledger_has(share);
         let seen = self.groups.iter().filter(|group| group.kind != GroupKind::Orphan);
@@ -98,7 +100,7 @@ impl Draft<'_> {
         self.summaries.push(Summary { groups: run, tokens });
     }
 
-    /// Groups that are gone, with summaries that may go, as they follow each other where the rest is not seen.
+    /// Runs of removed groups and of summaries that may go. Removed instructions and orphans are skipped.
     fn runs(&self) -> Vec<Vec<usize>> {
         let unseen = |at: &usize| matches!(self.groups[*at].kind, GroupKind::Orphan | GroupKind::System);
         let seen: Vec<usize> =

@@ -1,4 +1,4 @@
-//! Truncation from the newest group on, by its words.
+//! Truncation from the newest group on, as it is described.
 
 use epitome_core::{CLAMP_MARKER, GroupKind, PartKind};
 
@@ -13,8 +13,8 @@ const LONG: u32 = 600 + CLAMP_MARKER.len() as u32;
 const SHORT: u32 = 90 + CLAMP_MARKER.len() as u32;
 
 impl Draft<'_> {
-    /// Keeps the newest requests that a fifth has room for, fills the rest from the newest group on with results cleared, and
-    /// brings results back with a quarter and with what is left.
+    /// Keeps the newest requests in a fifth of the room. Fills the rest from the newest group on, with results cleared.
+    /// Restores results in a quarter of the room, and in the room that is left.
     pub(super) fn newest(&mut self, goal: u64) {
         let stays = self.always();
         let summaries = if stays > goal { self.drop_summaries() } else { 0 };
@@ -60,7 +60,8 @@ impl Draft<'_> {
         self.bring_back(room + quarter + fifth);
     }
 
-    /// Arguments in the groups that stay become excerpts, long ones and then short ones, until these groups fit.
+    /// Shortens arguments in the groups that stay to excerpts, first long and then short ones, until these groups fit.
+    /// Returns the size of these groups.
     fn shorten_arguments(&mut self, mut stays: u64, goal: u64) -> u64 {
         for left in [LONG, SHORT] {
             for at in 0..self.groups.len() {
@@ -90,7 +91,8 @@ impl Draft<'_> {
         sizes.sum::<u64>() + requests.iter().map(|at| self.size_of(*at)).sum::<u64>()
     }
 
-    /// Summaries go on which no step relies that stays, and all behind them up to the next request of the user. Returns their size.
+    /// Drops each summary without a kept step that relies on it, together with the groups behind it up to the next
+    /// request of the user. Returns the size of these summaries.
     fn drop_summaries(&mut self) -> u64 {
         let mut size = 0;
         for summary in self.old_summaries().collect::<Vec<_>>() {
@@ -115,7 +117,7 @@ impl Draft<'_> {
         matches!(self.groups[at].kind, GroupKind::Assistant | GroupKind::Exchange | GroupKind::Hosted)
     }
 
-    /// The request of a group's turn, if it goes unless a step of that turn stays.
+    /// The request of a group's turn, if it may go and no step of that turn stays in any case.
     fn request_of(&self, at: usize) -> Option<usize> {
         let turn = self.groups[at].turn;
         let own = |other: &usize| self.groups[*other].turn == turn && begins_turn(self.first(*other));
@@ -130,7 +132,8 @@ impl Draft<'_> {
         })
     }
 
-    /// Results stay whole, or their ends, as long as there is room, the newest groups first.
+    /// Keeps results whole, or as excerpts, as long as there is room, the newest groups first. The other results become
+    /// notes.
     fn bring_back(&mut self, mut room: u64) {
         for group in (0..self.groups.len()).rev().filter(|at| !self.is_gone(*at)).collect::<Vec<_>>() {
             for at in self.results_of(group) {
@@ -146,7 +149,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Arguments go, the oldest first, if the goal is not below what is protected.
+    /// Clears arguments, the oldest first, until the goal is met. Does nothing if the goal is below the hard floor.
     pub(super) fn squeeze(&mut self) {
         let Some(goal) = self.budget.goal().filter(|goal| self.floors().0 <= *goal) else { return };
         for at in 0..self.parts.len() {
@@ -174,7 +177,7 @@ impl Draft<'_> {
         self.parts_of(group).into_iter().filter(may).collect()
     }
 
-    /// The arguments in a group of which an excerpt of so many tokens may stand.
+    /// The arguments in a group that may be shortened to an excerpt of `left` tokens.
     fn long_arguments(&self, group: usize, left: u32) -> Vec<usize> {
         let may = |at: &usize| {
             let part = &self.parts[*at];

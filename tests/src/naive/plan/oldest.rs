@@ -6,7 +6,7 @@ use epitome_core::GroupKind;
 use super::{Draft, Group, begins_turn};
 
 impl Draft<'_> {
-    /// The oldest go, but those of the newest turns last.
+    /// Drops the oldest groups; those of the newest `recent` turns go last.
     pub(super) fn run_oldest(&mut self, recent: u32) {
         let spared = (self.naive.turn + 1).saturating_sub(recent);
         self.drop_oldest_but_summaries(|group| group.turn < spared);
@@ -14,7 +14,7 @@ impl Draft<'_> {
         self.fit();
     }
 
-    /// Summaries go last.
+    /// Drops the oldest groups; summaries go last.
     pub(super) fn drop_oldest(&mut self) {
         self.drop_oldest_but_summaries(|_| true);
         self.walk(self.budget.goal().unwrap_or(u64::MAX), Self::may_drop, false);
@@ -30,19 +30,20 @@ impl Draft<'_> {
         self.may_drop(at) && self.groups[at].kind != GroupKind::Summary
     }
 
-    /// The newest steps go only when nothing else is left, and the summaries that they rely on.
+    /// Drops groups until the request fits. The newest steps, and the summaries that they rely on, go only when nothing
+    /// else is left.
     pub(super) fn fit(&mut self) {
         self.release();
         let limit = self.budget.limit();
         self.walk(limit, Self::may_drop_first, false);
         self.walk(limit, Self::may_drop, false);
         self.walk(limit, |draft, at| !draft.is_gone(at) && !draft.protected.hard[at], true);
-        // The floor fits; what a stage before has put in the place of others need not.
+        // The floor fits; the summaries of an earlier stage need not fit.
         assert!(self.tokens() <= limit || !self.summaries.is_empty(), "the floor fits");
     }
 
-    /// Drops one group after another while there are too many tokens. Where a turn ends, its request goes too if none of its steps
-    /// stays.
+    /// Drops one group after another while there are too many tokens. At the end of a turn its request goes too, if
+    /// none of its steps stays.
     pub(super) fn walk(&mut self, target: u64, may: impl Fn(&Self, usize) -> bool, summaries_too: bool) {
         for at in 0..self.groups.len() {
             if begins_turn(self.first(at)) {
@@ -62,7 +63,7 @@ impl Draft<'_> {
         self.drop_waiting(self.groups.len());
     }
 
-    /// A group that a strategy has named goes before the count, if the steps that it waits for are gone.
+    /// Drops the groups that wait for steps, if these steps are gone and a strategy has called `Draft::drop`.
     pub(super) fn release(&mut self) {
         if self.is_waiting {
             self.drop_waiting(self.groups.len());

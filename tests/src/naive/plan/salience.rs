@@ -1,4 +1,4 @@
-//! The choice of groups by their worth, by its words.
+//! The choice of groups by their worth, as it is described.
 
 use epitome_core::GroupKind;
 
@@ -6,8 +6,8 @@ use super::{Draft, begins_turn};
 use crate::strategy::{is_updated, worth};
 
 impl Draft<'_> {
-    /// Keeps the groups that update a group that stays anyway; then the newest turns in a quarter of the room; then one group after
-    /// another, the best of the rest.
+    /// Keeps groups in three steps: groups that update a group that stays in any case; the newest turns, in a quarter
+    /// of the room; then the best of the rest, one after another.
     pub(super) fn salience(&mut self, goal: u64, recent: u32, updates: u32) {
         let free: Vec<usize> = (0..self.groups.len()).filter(|at| self.is_free(*at)).collect();
         let always: Vec<usize> =
@@ -46,7 +46,8 @@ impl Draft<'_> {
         is_updated(self.groups[older].turn, self.groups[newer].turn, turns)
     }
 
-    /// Keeps a group, with the requests of steps and what updates it and those, if all that is kept then has at most so many tokens.
+    /// Keeps a group with the requests of its steps and the groups that update any of them, if all kept groups then
+    /// have at most `most` tokens.
     fn try_to_keep(&self, kept: &mut Vec<usize>, (at, updates): (usize, u32), most: u64, free: &[usize]) {
         let mut own = vec![at];
         loop {
@@ -69,7 +70,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Each step brings the last request before it.
+    /// Adds the last request before each step.
     fn bring_requests(&self, kept: &mut Vec<usize>) {
         for at in kept.clone() {
             let is_step = matches!(

@@ -1,4 +1,4 @@
-//! The strategies that ask for summaries, by their words.
+//! The strategies that make summaries, as they are described.
 
 use epitome_core::GroupKind;
 use epitome_core::attribution::{Retention, SourceKind};
@@ -7,7 +7,8 @@ use super::super::join::joined;
 use super::{Draft, Summary};
 
 impl Draft<'_> {
-    /// The oldest visible groups in a row that may go, of turns before the newest `recent`, with the summaries behind them.
+    /// Summarizes the oldest run of visible groups that may go, in turns before the newest `recent`, with the summaries
+    /// directly behind them.
     pub(super) fn summarize(&mut self, recent: u32, note: u32) {
         if !self.summaries.is_empty() {
             return;
@@ -34,8 +35,8 @@ impl Draft<'_> {
         self.summaries.push(Summary { groups: run, tokens: note });
     }
 
-    /// The oldest span that frees enough, with the summaries behind it; or else the largest. Without a goal, of turns before the
-    /// newest `recent` only.
+    /// Summarizes the oldest span that frees enough, with the summaries directly behind it, or else the largest span.
+    /// Without a goal, only groups of turns before the newest `recent` are in a span.
     pub(super) fn summarization(&mut self, recent: u32, most: u64, users: u64) {
         if !self.summaries.is_empty() {
             return;
@@ -70,7 +71,7 @@ impl Draft<'_> {
         let passing: Vec<usize> =
             visible().filter(|at| ends.contains(at) && self.may_drop(*at) && self.comes_again(*at)).collect();
         passing.into_iter().for_each(|at| self.drop(at));
-        // What waits for steps in the span is part of it.
+        // A group that waits for steps in the span is part of the span.
         let span: Vec<usize> = ends.clone().filter(|at| !self.dropped[*at]).collect();
         let stays = |at: &usize| !self.dropped[*at];
         let beside = [(0..*ends.start()).rfind(stays), (ends.end() + 1..self.groups.len()).find(stays)];
@@ -81,8 +82,9 @@ impl Draft<'_> {
         }
     }
 
-    /// Half of what is new, and all of what a summary has said; nothing if that is too little. Beside it the words of users, in
-    /// so many percent of the goal.
+    /// Tokens of a summary: half of the new content, all of the earlier summaries, and user messages in at most `users`
+    /// percent of the goal. `None` if there is no new content, or if the summary without these user messages has less
+    /// than 48 tokens.
     fn summary_of(&self, span: &[usize], most: u64, users: u64) -> Option<u64> {
         let (all, work) = self.work_of(span);
         let by_users = span.iter().filter(|at| self.groups[**at].kind == GroupKind::User);
@@ -94,7 +96,8 @@ impl Draft<'_> {
             .then_some((tokens + quotes).min(most + share).min(u64::from(u32::MAX)))
     }
 
-    /// Whether nothing is lost with it: instructions of others than the caller, what is ephemeral, and context.
+    /// Whether a group needs no summary: instructions that are not the caller's, ephemeral messages, and context come
+    /// again.
     fn comes_again(&self, at: usize) -> bool {
         let first = self.first(at);
         self.groups[at].kind == GroupKind::System
@@ -111,7 +114,7 @@ impl Draft<'_> {
         }
     }
 
-    /// No summaries are left side by side.
+    /// Joins summaries that stand side by side.
     pub(super) fn join_summaries(&mut self) {
         let visible: Vec<usize> = (0..self.groups.len()).filter(|at| !self.dropped[*at]).collect();
         let is_loose = |at: usize| self.groups[at].kind == GroupKind::Summary && !self.protected.hard[at];

@@ -1,4 +1,4 @@
-//! Which groups a window shows.
+//! The groups that a window shows.
 
 use epitome_compactors::Window;
 use epitome_core::GroupKind;
@@ -6,8 +6,8 @@ use epitome_core::GroupKind;
 use super::Draft;
 
 impl Draft<'_> {
-    /// The groups of the window: those of the oldest turn from which on everything fits; where no turn does, those from
-    /// the oldest group from which on everything fits.
+    /// The groups of the window: all from the first turn on from which everything fits. If there is no such turn, all
+    /// from the first group on from which everything fits.
     pub(super) fn window(&self, window: Window) -> Vec<usize> {
         let visible = |at: &usize| !self.is_gone(*at) && self.groups[*at].kind != GroupKind::System;
         let from = |first: usize| (first..self.groups.len()).filter(visible).collect::<Vec<usize>>();

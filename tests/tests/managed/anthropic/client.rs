@@ -1,4 +1,4 @@
-//! A client that keeps its conversation as a request of the API, and uses the mappers alone.
+//! A client that keeps its conversation as an API request, and uses only the mappers.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! Faults on the way: the history is then as it was, or whole and new, and the costs are reported.
+//! Faults of the connection and the service: the history is then unchanged, or completely new, and the costs are
+//! reported.
 
 use core::error::Error;
 use core::time::Duration;
@@ -18,12 +19,12 @@ use super::client::post;
 use super::{KEY, MODEL, service};
 use crate::managed::support::{block_on, case, compact, managed, shown, ten_turns};
 
-/// A service to which this happens, request by request.
+/// A service with these faults, one a request.
 fn failing(faults: &str) -> AnthropicCompaction {
     service().with_header("x-case", &case()).unwrap().with_header("x-faults", faults).unwrap()
 }
 
-/// The request that is shown now.
+/// An API request with the visible messages.
 pub(crate) fn request(shown: &[Message]) -> String {
     let mut body: Value = serde_json::from_str(&convert(shown, Format::Anthropic).unwrap().text).unwrap();
     (body["model"], body["max_tokens"]) = (MODEL.into(), 100.into());
@@ -51,7 +52,7 @@ fn what_goes_wrong_leaves_the_history_as_it_was() {
         ("unsigned", Kind::Malformed, paid[1]),
         ("empty", Kind::Malformed, paid[1]),
     ];
-    // All at once: most of them wait.
+    // All cases run at once: most of them wait.
     block_on(join_all(cases.map(|(faults, kind, paid)| async move {
         let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
         let mut history = ten_turns(&store).await;
@@ -80,7 +81,7 @@ fn what_passes_is_tried_again_and_leaves_the_new_history_whole() {
         let [Part::Compaction(left)] = left.parts() else { panic!("{faults}") };
         assert_eq!((system.role(), &*left.provider, &*left.model), (Role::System, "anthropic", MODEL));
         assert_eq!(rest.first().map(Message::role), Some(Role::User), "the cut is before a turn");
-        // What was left is what the API takes back, and it knows all.
+        // The API accepts the compaction part that it returned, and the part contains all facts.
         let (accepted, answer) = post(&request(&shown), &[ON_DEMAND_BETA], None).await;
         assert!(accepted && answer.contains(" 10 facts"), "{answer}");
     })));

@@ -1,5 +1,5 @@
-//! Sessions of 200 turns with the mappers alone, on a model that binds thinking: every request is accepted, nothing that was
-//! said is lost, and no thinking is.
+//! Sessions of 200 turns with only the mappers, on a model that binds thinking: every request is accepted, and no fact
+//! and no thinking is lost.
 
 use epitome::compactors::managed::anthropic::{
     BackgroundSwap, ClearThinking, CompactionBlock, CompactionCode, ContextEdits, ON_DEMAND_BETA, Summarize,
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::client::{answered, empty, post, push, user};
 use crate::managed::support::block_on;
 
-/// A conversation and what was done to it.
+/// A conversation, and counters of its facts and compactions.
 struct Talk {
     body: String,
     betas: Vec<&'static str>,
@@ -25,8 +25,8 @@ impl Talk {
         Self { body: empty(), betas, facts: 0, compacted: 0, largest: 0, last: String::new() }
     }
 
-    /// One turn: a question, a call, its result, an answer. `next` makes the request that is sent, and `seen` may change
-    /// what is kept after each answer.
+    /// One turn: a question, a call, its result, an answer. `next` makes each request, and `seen` may change the kept
+    /// messages after each answer.
     async fn turn(
         &mut self,
         faults: Option<(&str, &str)>,
@@ -97,7 +97,7 @@ fn threshold(pause: bool, trim: bool) {
     });
     talk.knows_all();
     assert!(talk.compacted >= 3, "{} compactions", talk.compacted);
-    // A trigger of 50,000 tokens of a byte each, and what comes beside.
+    // A trigger of 50,000 tokens of a byte each, and the rest of the request.
     assert_eq!(talk.largest < 75_000, trim, "{} bytes", talk.largest);
 }
 
@@ -155,10 +155,10 @@ fn in_the_background() {
             talk.turn(None, next, |_, _| {}).await;
             talk.compacted += usize::from(swapped);
             match under_way.take_if(|(due, ..)| *due == turn) {
-                // It comes two turns after it was asked for.
+                // The summary arrives two turns after its request.
                 Some((_, ticket, block)) => swap.arrive(ticket, block).unwrap(),
                 None if turn % 20 == 0 => {
-                    // What is kept begins with what is said next, which is the user's.
+                    // The kept messages begin with the next message, which is the user's.
                     let cut = choose_cut(&talk.body, 0).unwrap().unwrap();
                     let ask = Summarize::new().request(&talk.body, cut).unwrap();
                     let ticket = swap.begin(&talk.body, cut).unwrap();
@@ -194,7 +194,7 @@ fn a_compaction_that_fails_at_a_threshold_changes_nothing() {
     talk.knows_all();
 }
 
-/// The server refuses what the documents say is refused, and each code is told.
+/// The server refuses each request that the documents forbid, and the code of each refusal is read.
 #[test]
 fn what_is_refused_has_its_code() {
     let talk = block_on(async {
@@ -236,7 +236,7 @@ fn what_is_refused_has_its_code() {
             (with(1, messages[0].clone()), Some(Code::BlockAmbiguous)),
             (asking(&[user("a"), call.clone()]), Some(Code::IncompleteTurn)),
             (asking(&[]), Some(Code::NothingToSummarize)),
-            // Without the summary, what is kept is bound to another conversation.
+            // Without the summary the kept messages are bound to another conversation.
             (changed("/messages/0", user("other")), None),
             (changed("/system", "Be verbose.".into()), None),
             (

@@ -1,4 +1,4 @@
-//! Sessions of 200 turns over the compactor: every request is one that the API takes, and nothing that was said is lost.
+//! Sessions of 200 turns with the compactor: the API accepts every request, and no fact is lost.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,12 +19,12 @@ use serde_json::{Value, json};
 use super::{KEY, MODEL, base, service};
 use crate::managed::talk::{Talk, auto};
 
-/// Speaks Messages.
+/// A chat client for the Messages API.
 #[derive(Clone)]
 pub(crate) struct Chat {
     http: reqwest::Client,
     pub(crate) sent: Arc<Mutex<Vec<Value>>>,
-    /// Edits that the API makes itself, if it makes any.
+    /// The context edits that the API makes itself, if any.
     edits: Option<ContextEdits>,
 }
 
@@ -89,7 +89,7 @@ fn on_demand() {
     assert_eq!(kept, with.len(), "thinking is kept behind a summary");
 }
 
-/// The API compacts when a request passes a threshold, and what stands before its block is hidden when the run has ended.
+/// The API compacts when a request passes a threshold. At the end of the run the messages before its block are hidden.
 #[test]
 fn at_a_threshold_in_passing() {
     let compaction = ThresholdCompaction::new().with_trigger(50_000).unwrap();

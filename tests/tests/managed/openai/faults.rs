@@ -1,4 +1,5 @@
-//! Faults on the way: the history is then as it was, or whole and new, and the costs are reported.
+//! Faults of the connection and the service: the history is then unchanged, or completely new, and the costs are
+//! reported.
 
 use core::error::Error;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -27,13 +28,13 @@ use super::{KEY, service};
 use crate::managed::support::{all_of, append, block_on, case, compact, managed, open, shown, ten_turns};
 use crate::managed::talk::{Talk, auto};
 
-/// A service to which this happens, request by request.
+/// A service with these faults, one a request.
 fn failing(faults: &str) -> OpenAiCompaction {
     let service = service("openai").with_header("x-case", &case()).unwrap();
     service.with_header("x-faults", faults).unwrap()
 }
 
-/// The service's error in another.
+/// The error of the service, which is the source of a session error.
 fn service_error(error: &SessionError) -> &ServiceError {
     error.source().and_then(<dyn Error>::downcast_ref).unwrap_or_else(|| panic!("no service error: {error}"))
 }
@@ -47,7 +48,7 @@ fn what_goes_wrong_leaves_the_history_as_it_was() {
     use ServiceErrorKind as Kind;
     let rate_limited = |secs| Kind::RateLimited { retry_after: Some(Duration::from_secs(secs)) };
     let server_error = || Kind::Invalid("server_error".into());
-    // What happens, what is said of it, how many requests were sent, and for how many the price is known.
+    // The faults, the error kind, the number of requests, and the number of reported costs.
     let cases = [
         ("401", Kind::Authentication, 1, 0),
         ("403", Kind::Authentication, 1, 0),
@@ -65,7 +66,7 @@ fn what_goes_wrong_leaves_the_history_as_it_was() {
         ("two", Kind::Malformed, 1, 1),
         ("503,other", Kind::Malformed, 2, 1),
     ];
-    // All at once: most of them wait.
+    // All cases run at once: most of them wait.
     block_on(join_all(cases.map(|(faults, kind, requests, paid)| async move {
         let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
         let mut history = ten_turns(&store).await;
@@ -78,7 +79,7 @@ fn what_goes_wrong_leaves_the_history_as_it_was() {
         assert_eq!((shown(&history, &store).await, history.revision()), before, "{faults}");
         let said = format!("{}{managed:?}{managed:#?}", all_of(&error));
         assert!(!said.contains(KEY) && !said.contains("SECRET-WORDS"), "{said}");
-        // The three behind it are still to come, but for those that were asked again.
+        // The next pass meets the three faults after those of the case.
         let (again, _) = compact(&mut history, &managed).await;
         assert_eq!(service_error(&again.unwrap_err()).kind(), &Kind::Overloaded, "{faults}");
         let (done, _) = compact(&mut history, &managed).await;
@@ -116,7 +117,7 @@ fn a_service_that_does_not_answer_is_left_in_time() {
         assert_eq!(service_error(&error).kind(), &ServiceErrorKind::Timeout);
         assert_eq!(error.kind(), SessionErrorKind::Unavailable);
         assert_eq!(shown(&history, &store).await, before);
-        // Dropped while it waits.
+        // The future is dropped while it waits.
         let patient = managed.with_deadline(Duration::from_secs(60));
         let waits = Box::pin(compact(&mut history, &patient));
         let soon = futures_timer::Delay::new(Duration::from_millis(200));
@@ -145,7 +146,7 @@ fn what_the_endpoint_cannot_do_is_an_error_or_left_to_another() {
     });
 }
 
-/// Answers at once, and does something to the session before.
+/// A service that answers at once, and may change the session before its first answer.
 #[derive(Debug)]
 struct Scripted {
     store: Option<Arc<dyn HistoryStore>>,
@@ -232,7 +233,7 @@ fn what_others_do_meanwhile_is_left_whole() {
                 shown.iter().any(|it| it == &Message::user("By the way.")),
                 meanwhile == Meanwhile::Append
             );
-            // Only what it stands for may call for another.
+            // Only a change of the replaced messages makes a second call necessary.
             let calls = service.calls.load(Ordering::Relaxed);
             assert_eq!(calls, if meanwhile == Meanwhile::Compact { 2 } else { 1 }, "{meanwhile:?}");
             assert_eq!(usage.len(), calls);
@@ -289,7 +290,8 @@ fn what_is_sealed_is_stored_byte_for_byte() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Messages that a service of this kind was sent of a talk, and the visible messages then.
+/// Position of the first replaced message in a request to a service of this kind, the messages of the request, and the
+/// visible messages after the compaction.
 async fn asked(position: Position, cut: Cut, add: Vec<Message>) -> (usize, Vec<Message>, Vec<Message>) {
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
     let mut history = ten_turns(&store).await;
@@ -308,19 +310,19 @@ fn a_service_is_asked_for_what_it_can_stand_for() {
     let open_work = || vec![Message::user("Look."), call("late")];
     block_on(async {
         let (from, sent, shown) = asked(Position::InPlace, Cut::Group, open_work()).await;
-        // The first request stays, and is sent before it.
+        // The first user message stays, and is sent before the replaced messages.
         assert_eq!((from, &sent[0]), (1, &Message::user("question 0")));
         assert!(matches!(shown[1].parts(), [Part::Text(_)]) && is_compaction(&shown[2]));
         assert!(shown.last().unwrap() == &call("late"), "open work stays");
 
         let (from, sent, shown) = asked(Position::First, Cut::Turn, open_work()).await;
-        // Only instructions stand before it.
+        // Only instructions are before the compaction part.
         assert_eq!((from, &sent[0]), (0, &Message::user("question 0")));
         assert!(shown[0].role() == Role::System && is_compaction(&shown[1]));
         assert!(shown[2].role() == Role::User, "it ends with a turn");
         assert!(sent.last().unwrap().role() == Role::Assistant);
 
-        // Whose words they were is not raised, and what they were is known.
+        // The part has no higher authority than the replaced messages, and lists the messages that it was derived from.
         let told = Attribution::caller(Authority::Retrieved);
         let add = vec![Message::user("Read this.").with_attribution(told), Message::assistant("I see.")];
         let later = (0..3).map(|at| Message::user(format!("later {at}")));
@@ -377,7 +379,8 @@ fn what_is_sealed_counts_what_it_took_to_write_and_the_price_is_no_size() {
             assert!(written > 10);
             assert_eq!(left.entry.count.tokens.as_u64(), beside.as_u64() + written);
             assert_eq!(left.entry.count.basis, Basis::Estimated);
-            // A plan, the handle and a fresh process count the same, and the input of the compaction is the size of nothing.
+            // The plan, the handle and a fresh process have the same count. The input tokens of the compaction are not
+            // used as a size.
             let known = Some(history.index().tokens());
             assert_eq!((result.compacted_tokens, result.basis), (known, Some(Basis::Estimated)));
             assert_eq!(Some(open(&store).await.index().tokens()), known);

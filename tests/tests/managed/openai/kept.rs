@@ -1,4 +1,5 @@
-//! Runs over a conversation that the service keeps: only what is new is sent, and never what the service has too.
+//! Runs over a conversation that the service keeps: a request contains only the new messages, and no message that the
+//! service already has.
 
 use epitome::agent::{Agent, SessionForgotten, ToolOutput};
 use epitome::compaction::Compaction;
@@ -14,14 +15,14 @@ use super::sessions::Chat;
 use crate::managed::support::{block_on, case, managed};
 use crate::managed::talk::{Talk, auto, text};
 
-/// Beginning of a request, and the response that it goes on from.
+/// Beginning of a request.
 #[derive(Debug, PartialEq)]
 enum Begins {
-    /// With what is new alone.
+    /// With the id of an earlier response, and the new messages only.
     FromAnId,
-    /// Anew, with what a compaction of the service has left.
+    /// Without an id, with the output of a compaction by the service.
     FromWhatIsLeft,
-    /// Anew, with all.
+    /// Without an id, with the whole history.
     Whole,
 }
 
@@ -66,7 +67,8 @@ fn only_what_is_new_is_sent() {
 #[test]
 fn what_is_forgotten_is_sent_once() {
     for persistence in [Persistence::PerRun, Persistence::PerModelCall] {
-        // One after the other of these requests is refused, and the next one is another one of its run.
+        // These requests are refused: among them are the first request of a run, and a request between a call and its
+        // result.
         let chat = Chat::new("openai").keeping([(20, "forget"), (62, "forget"), (103, "forget")]);
         let mut talk = Talk::new("m").storing(persistence);
         let last = talk.go_on(60, &chat, auto(managed(service("openai")), 1_000_000));
@@ -89,7 +91,8 @@ fn what_is_forgotten_is_sent_once() {
     }
 }
 
-/// Also where the same run goes on from another response that is forgotten, and where the run has sent the history itself before.
+/// A forgotten history is sent once each time: also if a run goes on from another forgotten response, and if the run
+/// has sent the history itself before.
 #[test]
 fn what_is_forgotten_again_is_sent_once_each_time() {
     let mut talk = Talk::new("m");
@@ -110,7 +113,8 @@ fn what_is_forgotten_again_is_sent_once_each_time() {
     }
 }
 
-/// A history that has become too long is compacted as one that is only stored here, and goes on as a new session of the service.
+/// A forgotten history that is too long is compacted like a history that is only stored locally, and goes on as a new
+/// session of the service.
 #[test]
 fn what_is_forgotten_and_too_long_is_compacted() {
     let chat = Chat::new("openai").keeping([(121, "forget")]);
@@ -125,7 +129,7 @@ fn what_is_forgotten_and_too_long_is_compacted() {
     assert!(sent[123..].iter().all(|body| begins(body) != Begins::Whole));
 }
 
-/// An agent whose conversation the service keeps, and what its runs have sent.
+/// An agent with a conversation that the service keeps. `history` adds a local history provider.
 fn agent(chat: &Chat, compaction: OpenAiCompaction, history: bool) -> Agent {
     let mut providers = Providers::default();
     if history {
@@ -144,10 +148,12 @@ fn long(fact: usize) -> String {
     format!("FACT-{fact}: {}", "and so on ".repeat(60))
 }
 
-/// After any failure, the old session of the service holds until the new one has answered, and nothing is paid for twice.
+/// After any failure, the old session of the service stays in use until the new one has answered, and no compaction is
+/// paid for twice.
 #[test]
 fn a_failure_leaves_the_old_session_or_the_new_one() {
-    // What happens to the compaction's requests and to the request behind it; what the run says of it.
+    // The faults of the compaction's requests, the fault of the request after them, and the error kind that the run
+    // reports.
     let cases: [(&str, Option<&'static str>, Option<SessionErrorKind>); 7] = [
         ("ok", None, None),
         ("503,503,ok", None, None),
@@ -158,7 +164,7 @@ fn a_failure_leaves_the_old_session_or_the_new_one() {
         ("ok,401,401", Some("500"), None),
         ("ok,401,401", Some("disconnect"), None),
     ];
-    // All at once: most of them wait.
+    // All cases run at once: most of them wait.
     block_on(join_all(cases.map(|(faults, answer, failed)| async move {
         let name = case();
         let compaction = service("openai").with_header("x-case", &name).unwrap();
@@ -177,7 +183,7 @@ fn a_failure_leaves_the_old_session_or_the_new_one() {
             (Ok(outcome), None) => outcome.events,
             (Err(RunError::Model(_)), Some(_)) => {
                 assert_eq!(session.service_session_id().cloned(), before, "nothing was answered");
-                // The next one begins with what was left, which is there.
+                // The next run begins with the output of the compaction, which was kept.
                 let outcome = agent.run(&mut session, long(4), &options).await.unwrap();
                 assert_eq!(outcome.events, [], "{faults}: it is not asked for again");
                 vec![RunEvent::Renewed { point: Point::BeforeCall }]
@@ -203,7 +209,7 @@ fn a_failure_leaves_the_old_session_or_the_new_one() {
     })));
 }
 
-/// A history that nobody keeps here cannot be sent: the run fails with what the client said.
+/// A forgotten history that is not stored locally cannot be sent: the run fails with the error of the client.
 #[test]
 fn what_is_forgotten_and_not_stored_is_an_error() {
     let chat = Chat::new("openai").keeping([(1, "forget")]);

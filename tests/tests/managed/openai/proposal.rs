@@ -19,7 +19,7 @@ fn openai_compacts_as_the_agents_default() {
     let base_url = format!("{}/openai/v1", server());
     let provider = OpenAiCompaction::of(ResponsesVendor::openai(), &base_url, KEY.into()).unwrap();
     let compactor = Managed::new(Arc::new(provider.with_model(MODEL))).unwrap();
-    // Looked at before each run, as nothing else is said.
+    // By default the trigger is checked before each run.
     let auto = AutoCompaction::new(Arc::new(compactor)).with_trigger(Trigger::tokens(3_000));
     let chat = Chat::new("openai");
     let mut talk = Talk::new("m");

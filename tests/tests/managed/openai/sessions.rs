@@ -1,4 +1,4 @@
-//! Sessions of 200 turns: every request is one that the service takes, and nothing that was said is lost.
+//! Sessions of 200 turns: the service accepts every request, and no fact is lost.
 
 use core::num::NonZeroU64;
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ use super::{KEY, service};
 use crate::managed::support::{block_on, case, managed, server};
 use crate::managed::talk::{Talk, auto};
 
-/// Speaks Responses.
+/// A chat client for the Responses API.
 #[derive(Clone)]
 pub(crate) struct Chat {
     http: reqwest::Client,
@@ -48,7 +48,7 @@ impl Chat {
         Self { http: reqwest::Client::new(), vendor, edits: None, keeps: false, faults, sent: Arc::default() }
     }
 
-    /// Sets a conversation that the service keeps, with faults of requests, by their numbers.
+    /// Lets the service keep the conversation, with faults of requests, by their numbers.
     pub(crate) fn keeping(mut self, faults: impl IntoIterator<Item = (usize, &'static str)>) -> Self {
         (self.keeps, self.faults) = (true, faults.into_iter().collect());
         self
@@ -116,7 +116,7 @@ impl ChatClient for Chat {
     }
 }
 
-/// In every request instructions stand anew, and before a compaction nothing but what the user said.
+/// Checks that every request has the instructions, and that only instructions and user messages precede a compaction.
 pub(crate) fn check_replay(sent: &[Value], apart: bool) {
     let mut seen = 0;
     for body in sent {
@@ -183,7 +183,7 @@ fn by_the_server_in_passing() {
         let sent = chat.sent.lock().unwrap();
         let longest = sent.iter().map(|body| body.to_string().len()).max().unwrap();
         assert!(longest < 60_000, "{longest} bytes");
-        // What was said in the turn of the compaction is still there once; then it is gone.
+        // The messages of the turn of the compaction are sent once more, and then no longer.
         let items = sent.last().unwrap()["input"].as_array().unwrap();
         let calls = items.iter().filter(|item| item["type"] == "function_call").count();
         assert!(calls < 60, "{calls} calls");
@@ -224,8 +224,8 @@ fn behind_a_response_that_the_service_keeps() {
     });
 }
 
-/// From each vendor to each other, with a text that others can read: nothing that is sealed goes where it is not known,
-/// which the service would refuse.
+/// A session changes between all vendors, with a text that each vendor can read. No vendor gets a sealed part of
+/// another vendor, which it would refuse.
 #[test]
 fn from_one_vendor_to_another() {
     let mut talk = Talk::new("m");

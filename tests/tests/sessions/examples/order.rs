@@ -1,4 +1,5 @@
-//! Examples 4 to 7: what a provider sees, and what is stored where; and what else the record names.
+//! Examples 4 to 7: the messages that a provider sees, and the messages that each store keeps. Also the further cases
+//! of the decision record.
 
 use core::future::ready;
 use std::sync::{Arc, Mutex};
@@ -88,7 +89,7 @@ fn example_6_two_of_one_kind() {
     assert_eq!(log(&*primary, "s").len(), 4, "what is said twice is stored twice");
     assert_eq!(log(&*audit, "s").len(), 4);
 
-    // Were both to load, the agent would say so.
+    // If both load, the agent warns.
     let mut providers = Providers::default();
     providers.push(HistoryProvider::new("conversation_memory", primary)).unwrap();
     providers.push(HistoryProvider::new("audit_log", audit)).unwrap();
@@ -100,7 +101,7 @@ fn example_6_two_of_one_kind() {
     assert_eq!(client.last().len(), 9, "and each message would come twice");
 }
 
-/// Notes what it could search with, and adds a document.
+/// A provider that records the messages that it could search with, and adds a document.
 struct Search(Arc<Mutex<Vec<Vec<String>>>>);
 
 #[async_trait]
@@ -125,7 +126,7 @@ fn example_7_order_decides_what_is_seen() {
     let history = || HistoryProvider::in_memory().with_source_id("memory");
     let document = "system: Relevant context:\ndoc1";
 
-    // A: before the memory, it sees the input only; the prompt is in provider order.
+    // A: before the memory, the search sees only the input; the prompt is in provider order.
     let mut providers = Providers::default();
     providers.push(Search(Arc::clone(&seen))).unwrap();
     providers.push(history()).unwrap();
@@ -136,7 +137,7 @@ fn example_7_order_decides_what_is_seen() {
     assert_eq!(seen.lock().unwrap()[1], ["user: What's the weather?"]);
     assert_eq!(client.last(), [document, "user: Hello!", "assistant: Fine.", "user: What's the weather?"]);
 
-    // B: after it, it sees the history too.
+    // B: after the memory, the search sees the history too.
     seen.lock().unwrap().clear();
     let mut providers = Providers::default();
     providers.push(history()).unwrap();

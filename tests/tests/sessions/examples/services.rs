@@ -1,7 +1,7 @@
 //! Examples 2, 4, 5 and 7 with the providers that they name: histories in Redis, memories in its search, documents of Azure AI Search.
 //!
-//! `EPITOME_TEST_REDIS` is the url of a server for the histories; without one these tests say `skipped`. Azure AI Search is a service on
-//! loopback with one answer, the search of Redis is the server that its own tests have.
+//! `EPITOME_TEST_REDIS` is the URL of a server for the histories; without it these tests print `skipped`. Azure AI
+//! Search is a service on loopback with one answer. The search of Redis is the server of its own tests.
 
 #[path = "../../../../std/redis-search/src/tests/query.rs"]
 mod query;
@@ -26,7 +26,7 @@ use self::server::Server;
 use super::agent;
 use crate::sessions::support::{Scripted, log, server, texts};
 
-/// A server with the histories of one test, which end after ten minutes.
+/// A server with the histories of one test, which expire after ten minutes.
 struct Histories {
     server: RedisServer,
     options: RedisOptions,
@@ -42,7 +42,7 @@ impl Histories {
 
     async fn provider(&self, source_id: &str) -> RedisHistoryProvider {
         let history = RedisHistoryProvider::in_redis(&self.server, self.options.clone()).await.unwrap();
-        // Two of one agent over one server.
+        // One agent may have two histories on one server.
         history.with_source_id(source_id).with_session_prefix(format!("{source_id}/"))
     }
 
@@ -53,7 +53,7 @@ impl Histories {
     }
 }
 
-/// Azure AI Search, which finds one document whatever it is asked.
+/// Azure AI Search that finds the same document for every query.
 async fn azure() -> AzureAISearchContextProvider {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -174,7 +174,7 @@ async fn example_7_with_the_search_of_redis_before_and_after_the_memory() {
         let mut session = agent.create_session(None, None);
         run(&agent, &mut session, earlier).await;
         run(&agent, &mut session, "Warm?").await;
-        // What was said in the session is in the history, and was found once more by its word.
+        // The earlier message is in the history, and the search finds it again by its word.
         let sent = client.last();
         let (at, found) =
             sent.iter().enumerate().find(|(_, text)| text.starts_with("user: Said earlier:")).unwrap();

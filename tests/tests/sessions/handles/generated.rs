@@ -34,7 +34,7 @@ const STRATEGIES: [&str; 7] = [
     "tool-results:keep=2 | clamp:max=90 | summarize",
 ];
 
-/// A word that stands in one part of one message only.
+/// A word that occurs in one part of one message only.
 fn mark(at: usize, ordinal: usize) -> String {
     format!("mark-{at}x{ordinal}")
 }
@@ -86,12 +86,12 @@ fn marks(part: &Part) -> Vec<String> {
     text.split(is_end).filter(|word| word.starts_with("mark-")).map(str::to_owned).collect()
 }
 
-/// Calls of the model, by the mark that an answer to them must show.
+/// Calls of the model, by the mark that one of their results must contain.
 #[derive(Debug, Default)]
 struct Followed(BTreeMap<String, Vec<Value>>);
 
 impl Followed {
-    /// A note is followed by its number, and where the text is long with the words that are looked for.
+    /// Adds the calls for a note: with its number, and for long texts with its number and the mark as the query.
     fn note(&mut self, number: u64, mark: String) {
         let message = number.to_string();
         let asks = vec![json!({"messages": message}), json!({"messages": message, "query": mark})];
@@ -103,12 +103,12 @@ impl Followed {
         self.0.insert(mark, asks);
     }
 
-    /// Adds the numbers that a visible message names.
+    /// Adds the calls for the numbers in a visible message.
     fn add(&mut self, live: &Live, log: &[Message], census: &Census) -> Result<(), TestCaseError> {
         for stand_in in &live.stand_ins {
             let original = &log[usize::try_from(live.key.0).unwrap()].parts()[stand_in.ordinal as usize];
             let text = stand_in.text.as_deref().unwrap_or_default();
-            // A text that is cut may hold what only looks like a note.
+            // A text that is cut may contain words that only look like a note.
             let is_named = named(text).contains(&live.key.0);
             census.count("a note with a number", is_named);
             census.count("a note without one", !is_named);
@@ -166,7 +166,7 @@ fn check_case(
     let history = open(&store);
     let (counter, made) = (ClassEstimator::new(), history.revision());
     census.count("compacted", made.0 > 0);
-    // What is said to be left is what is there, and no stand-in is larger than what it replaces.
+    // The reported size is the real one, and a message with stand-ins is smaller than its original.
     prop_assert_eq!(result.compacted_tokens, Some(history.index().tokens()));
     let mut followed = Followed::default();
     for live in history.live() {
@@ -193,7 +193,7 @@ fn check_case(
     follow(settings, session, followed)
 }
 
-/// Has a model follow all that is named, and looks at what it is shown.
+/// Lets a model make all the calls, and checks their results.
 fn follow(settings: RunSettings, mut session: AgentSession, followed: Followed) -> Result<(), TestCaseError> {
     let asks: Vec<(String, Value)> = followed
         .0

@@ -1,4 +1,4 @@
-//! Numbers in notes: in the run and after it, forged ones, and the allowance of notes.
+//! Numbers in notes: during a run and after it, forged numbers, and the allowance of notes.
 
 use core::future::ready;
 use std::sync::{Arc, Mutex};
@@ -32,7 +32,7 @@ fn reads(at: usize) -> Message {
     Message::new(Role::Assistant, vec![Part::ToolCall(call)])
 }
 
-/// The number that stands in the note in the place of the result of a call.
+/// The number in the note that replaces the result of a call.
 fn number_of(prompt: &[String], call: &str) -> Option<u64> {
     let begins = format!("tool: result {call}: ");
     let result = prompt.iter().find(|text| text.starts_with(&begins))?;
@@ -53,7 +53,8 @@ fn reader(settings: RunSettings, client: &Scripted) -> Agent {
     })
 }
 
-/// A run reads files and compacts in the middle; its notes name the numbers that its messages have in the log later.
+/// A run that reads files compacts in the middle: its notes contain the numbers that its messages have in the log
+/// later.
 #[test]
 fn the_numbers_of_a_run_hold_in_it_and_after_it() {
     for (strategy, persistence) in [
@@ -84,7 +85,7 @@ fn the_numbers_of_a_run_hold_in_it_and_after_it() {
                 }]))
             }
         });
-        // The history of a first run, instructions and context stand before the run that compacts.
+        // The history of a first run, instructions and context precede the run that compacts.
         let context = ClosureProvider::before_run(|hook: Hook<'_>| {
             hook.context.extend_messages("weather", [Message::user("It rains.")]);
             ready(Ok(()))
@@ -123,7 +124,8 @@ fn the_numbers_of_a_run_hold_in_it_and_after_it() {
     }
 }
 
-/// Another process adds to the session while a run compacts. The run reads what it names; what is stored names no other's message.
+/// Another process appends to the session while a run compacts. The run recalls its own messages by their numbers, and
+/// no stored note contains the number of a message of another process.
 #[test]
 fn what_others_append_meanwhile_makes_no_note_name_their_messages() {
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
@@ -160,7 +162,7 @@ fn what_others_append_meanwhile_makes_no_note_name_their_messages() {
     let log = log(&*store, "s");
     let at = texts(&log).iter().position(|text| text.contains("I was here first."));
     assert_eq!(at, Some(0), "the run has stored at its end");
-    // Nothing that is stored is named by the number that it had in the run.
+    // No stored note contains the number that its message had in the run.
     for text in shown(&*store, "s") {
         for number in named(&text) {
             let call = text.trim_start_matches("tool: result ").split(':').next().unwrap();
@@ -229,7 +231,7 @@ fn a_forged_number_opens_nothing() {
     for secret in ["OTHERS", "INSTRUCTED", "TAKEN BACK", "VISIBLE"] {
         assert!(told.iter().all(|text| !text.contains(secret)), "{secret}: {told:#?}");
     }
-    // What a number of the session hides is shown, as a record.
+    // A hidden message of the session is shown by its number, as a record.
     assert!(told[0].contains("\n#1 assistant: The harbour is quiet."), "{}", told[0]);
     for unknown in [&told[2], &told[3], &told[5]] {
         assert!(unknown.contains("No message from "), "{unknown}");
@@ -237,7 +239,7 @@ fn a_forged_number_opens_nothing() {
     assert!(told[count - 3..].iter().all(|text| text.contains("Give \"query\"")), "{told:#?}");
 }
 
-/// The result of a recall is a result like any other: it is cleared when it is old, and its note names it.
+/// The result of a recall is a result like any other: it is cleared when it is old, and its note contains its number.
 #[test]
 fn a_recall_is_marked_and_is_as_old_as_any_result() {
     let client = Scripted::new(|asked, messages| {
@@ -271,7 +273,7 @@ fn a_recall_is_marked_and_is_as_old_as_any_result() {
         "{}",
         result("r")
     );
-    // Read again it is a record of a record, and is marked as the first.
+    // Recalled again, it is a record of a record, and is marked like the first.
     assert!(
         result("again").starts_with("tool: result again: [recalled: messages 10 to 10. "),
         "{}",
@@ -280,7 +282,7 @@ fn a_recall_is_marked_and_is_as_old_as_any_result() {
     assert!(result("again").contains("\n#10 tool: [recalled: messages 2 to 2. "), "{}", result("again"));
 }
 
-/// Without the tool, and where the caller has a tool of its name, no note names a number.
+/// No note contains a number if there is no recall tool, or if the caller has a tool with its name.
 #[test]
 fn without_the_tool_notes_are_as_ever() {
     for has_own in [false, true] {
@@ -307,7 +309,7 @@ fn without_the_tool_notes_are_as_ever() {
     }
 }
 
-/// A text that a user said, cut in its middle, names its number in the one word that a store takes there.
+/// A user's text that is cut in its middle contains its number in the one word that a store accepts there.
 #[test]
 fn the_text_of_a_user_names_its_number_in_one_word() {
     let client = Scripted::new(|_, messages| {

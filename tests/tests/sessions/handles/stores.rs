@@ -1,4 +1,4 @@
-//! A model that follows the notes gets back all facts, over every store.
+//! A model that uses the numbers in notes gets back all facts, from every store.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -30,7 +30,7 @@ fn each_of_fifty_facts_is_got_back_from_sqlite() {
     all_facts_are_got_back(&(Arc::new(SqliteStore::open_in_memory().unwrap()) as _), &PRESETS);
 }
 
-/// Each operation reads all bytes of the session: the presets are tests of their own, so that they run at once.
+/// Each operation reads all bytes of the session: each preset has a test of its own, so that the tests run in parallel.
 #[test]
 fn each_of_fifty_facts_is_got_back_from_bytes() {
     all_facts_are_got_back(&(Arc::new(SimpleHistory::new(Shelf::default())) as _), &PRESETS[..1]);

@@ -1,4 +1,4 @@
-//! Memory files over stores that do less than others, and what else can be done with the session of a folder.
+//! Memory files over stores with fewer functions, and other operations on the session of a folder.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -20,12 +20,12 @@ use serde_json::json;
 
 use super::{folder, say};
 
-/// A store that keeps states in a step of its own, or none at all.
+/// A store that keeps states in a separate step, or keeps no states.
 #[derive(Debug)]
 struct Plain {
     store: MemoryStore,
     keeps_states: bool,
-    /// Which of the next states fail to be kept: one bit for each, the lowest first.
+    /// The next saves of a state that fail: one bit for each, the lowest first.
     failures: AtomicU32,
 }
 
@@ -115,7 +115,8 @@ fn a_store_without_states_is_named_with_the_remedy() {
     assert_eq!(block_on(store.list(None, 9)).unwrap(), []);
 }
 
-/// Between the two steps of such a store a process may end: the log has the change then, and the state does not.
+/// A process may end between the two steps of such a store. The change is then in the log and not in the state, and is
+/// not lost.
 #[test]
 fn a_change_whose_state_was_not_kept_is_not_lost() {
     for failures in [0, 0b1, 0b11, 0b1_0110, 0b10_0100, 0b11_1110, 0b11_1111] {
@@ -134,7 +135,7 @@ fn a_change_whose_state_was_not_kept_is_not_lost() {
     }
 }
 
-/// Appends, and loses the answer.
+/// A store that appends, and loses the answer.
 #[derive(Debug, Default)]
 struct LosesAnswers;
 
@@ -168,7 +169,7 @@ fn a_change_whose_acknowledgement_is_lost_is_made_once_and_answered() {
     assert_eq!(block_on(al.files()).unwrap()["/memories/a"], "y\nx\n");
 }
 
-/// The session of a folder is one like any other.
+/// The session of a folder is retained, verified, exported and imported like any other session.
 #[test]
 fn old_versions_are_deleted_exported_and_verified_as_those_of_any_session() {
     let folder_path = std::env::temp_dir().join(format!("epitome-memory-files-{}", std::process::id()));
@@ -197,7 +198,7 @@ fn old_versions_are_deleted_exported_and_verified_as_those_of_any_session() {
         assert_eq!(pruned.kind(), SessionErrorKind::NotFound);
         assert!(pruned.to_string().contains("it was pruned"), "{pruned}");
 
-        // A copy goes on where the folder was.
+        // A copy goes on from the files of the folder.
         let mut file = Vec::new();
         block_on(store.export(al.owner(), &mut file)).unwrap();
         let other = Arc::new(MemoryStore::new());
@@ -210,7 +211,8 @@ fn old_versions_are_deleted_exported_and_verified_as_those_of_any_session() {
     std::fs::remove_dir_all(folder_path).unwrap();
 }
 
-/// A fork has no state: its files are those of its log, and are not guessed from a part of it.
+/// A fork has no state: its files are those of its log. If a part of the log was pruned, the files are an error and not
+/// guessed.
 #[test]
 fn a_fork_of_a_folder_has_the_files_of_that_moment_unless_they_were_pruned() {
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::new());
@@ -225,7 +227,7 @@ fn a_fork_of_a_folder_has_the_files_of_that_moment_unless_they_were_pruned() {
     let error = block_on(then.files()).unwrap_err();
     assert_eq!(error.kind(), SessionErrorKind::Corrupt);
     assert!(!error.to_string().contains("two"), "{error}");
-    // A change keeps the state, so that nothing depends on old versions any more.
+    // A change keeps the state, so that the files no longer depend on old versions.
     block_on(store.fork(al.owner(), Seq(2), &SessionId::new("again"))).unwrap();
     let again = folder(&store, "again");
     block_on(again.write("/memories/b", "new")).unwrap();

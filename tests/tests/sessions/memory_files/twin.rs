@@ -122,7 +122,7 @@ fn paths() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Mostly a file that is there: `#2` is the third of them.
+/// Mostly the path of an existing file: `#2` is the third file.
 fn known_paths() -> impl Strategy<Value = String> {
     prop_oneof![3 => (0_usize..6).prop_map(|nth| format!("#{nth}")), 1 => paths()]
 }

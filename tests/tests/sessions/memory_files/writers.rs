@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::{folder, say};
 
-/// Lets others run before each append, and counts those that come too late.
+/// Lets other writers run before each append, and counts the appends that come too late.
 #[derive(Debug, Default)]
 struct Racing {
     conflicts: AtomicUsize,
@@ -58,13 +58,13 @@ fn edits_of_two_agents_in_different_places_both_hold() {
     let al = folder(&store, "al");
     assert_eq!(block_on(al.files()).unwrap()["/memories/f"], "tea: green\ncoffee: black\n");
     assert_eq!(block_on(al.versions("/memories/f")).unwrap().len(), 3);
-    // Of two edits of one place the second finds the text gone, and is told.
+    // Of two edits at one place, the second one does not find its text, and gets an error.
     let answers = block_on(join_all([replace("green", "white"), replace("green", "mint")]));
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
     assert_eq!(block_on(al.versions("/memories/f")).unwrap().len(), 4);
 }
 
-/// One call that two processes make at once, as after a run that was taken for dead.
+/// One call that several processes make at once is executed once: for example after a run that was taken for dead.
 #[test]
 fn one_call_that_is_made_twice_at_once_is_executed_once() {
     let racing = Arc::new(StoreWith::<Racing>::default());

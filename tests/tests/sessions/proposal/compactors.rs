@@ -60,7 +60,7 @@ fn summarization(client: Scripted, preserve_recent: usize) -> MessagesCompactor 
     })
 }
 
-/// `ManagedCompactor`: whatever a provider makes of them.
+/// `ManagedCompactor`: the messages that a provider returns.
 fn managed(provider: impl Fn(Vec<Held>) -> Vec<Held> + Clone + Send + Sync + 'static) -> MessagesCompactor {
     MessagesCompactor::new("ManagedCompactor", move |messages: Vec<Held>, _: CompactionOptions| {
         let provider = provider.clone();
@@ -111,7 +111,7 @@ fn truncation_keeps_what_the_proposal_says() {
         assert_eq!(sent[0], "system: Answer in Latin.");
         assert!(!sent[1].contains("Question 0"), "the first request goes, as the proposal says: {sent:?}");
     }
-    // With fewer than are protected nothing happens.
+    // If all messages are protected, nothing happens.
     let (agent, _, mut session) = ten_turns();
     assert_eq!(counts(compact(&agent, &mut session, &truncation(10, 2))), (21, 21));
 }
@@ -119,7 +119,8 @@ fn truncation_keeps_what_the_proposal_says() {
 #[test]
 fn truncation_may_keep_an_answer_without_its_request() {
     let (agent, model, mut session) = ten_turns();
-    // Of 14 older messages three quarters are 10.5: ten stay. Of the 18 older than one pair half are nine.
+    // Numbers are rounded down: three quarters of 14 older messages are 10.5, so that ten stay. Half of the 18 messages
+    // that are older than one pair are nine.
     assert_eq!(counts(compact(&agent, &mut session, &truncation(1, 2))), (21, 1 + 9 + 2));
     let sent = next_request(&agent, &model, &mut session);
     assert!(sent[1].starts_with("assistant: This is the answer"), "{sent:?}");
@@ -130,14 +131,14 @@ fn summarization_keeps_what_the_proposal_says() {
     let (agent, model, mut session) = ten_turns();
     let writes = Scripted::says("All was answered.");
     let result = compact(&agent, &mut session, &summarization(writes.clone(), 3));
-    // On purpose: the leading system message stays beside the summary, which is an assistant's.
+    // On purpose: the leading system message stays before the summary, which has the role of the assistant.
     assert_eq!(counts(result), (21, 1 + 1 + 6));
     assert!(writes.last()[1].contains("system: Answer in Latin.\nuser: Question 0"));
     let sent = next_request(&agent, &model, &mut session);
     assert_eq!(sent[0], "system: Answer in Latin.");
     assert_eq!(sent[1], "assistant: [Conversation Summary]\nAll was answered.");
     assert!(sent[2].contains("Question 7"), "{sent:?}");
-    // The next one is of the summary too.
+    // The next summary includes the earlier summary.
     assert_eq!(counts(compact(&agent, &mut session, &summarization(writes.clone(), 3))), (10, 8));
     assert!(writes.last()[1].contains("All was answered."));
 }
@@ -188,7 +189,7 @@ fn the_agents_instructions_stay_in_a_run() {
     assert!(sent.last().unwrap().contains("Question 5"), "{sent:?}");
 }
 
-/// Drops what `drops` says, and nothing else.
+/// A compactor that drops the messages for which `drops` returns true, and no others.
 fn dropping(drops: impl Fn(usize, &Held) -> bool + Send + Sync + 'static) -> MessagesCompactor {
     let drops = Arc::new(drops);
     MessagesCompactor::new("dropping", move |messages: Vec<Held>, _: CompactionOptions| {
@@ -200,7 +201,7 @@ fn dropping(drops: impl Fn(usize, &Held) -> bool + Send + Sync + 'static) -> Mes
     })
 }
 
-/// Why a compactor is refused, which has the last of these messages before it.
+/// The error of a compactor that is refused, in a session with these messages at its end.
 fn refused(compactor: &MessagesCompactor, messages: Vec<Message>) -> String {
     let (agent, _, mut session) = ten_turns();
     let error = block_on(async {

@@ -1,4 +1,4 @@
-//! Survival, on conversations for which it is known by hand.
+//! Survival of the canaries, on conversations with results known by hand.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::*;
 use crate::commands::eval::prompt::CountedMessage;
 use crate::strategy::Strategies;
 
-/// A task, and what an agent does about it: calls of a tool, with results of several lines.
+/// A task, and the work of an agent on it: calls of a tool, with results of several lines.
 fn agent(steps: usize) -> Vec<CountedMessage> {
     let counter = counter_by_name("estimate").unwrap();
     let steps = (0..steps).flat_map(|step| {
@@ -63,7 +63,8 @@ fn the_ceiling_keeps_all_and_the_newest_messages_lose_what_is_old() {
     for survival in survival(&canaries, 1) {
         assert!(survival.all.unwrap() < 50.0, "{survival:?}");
     }
-    // The operator and the task say two sentences of three of each kind; those that tools say are old by then.
+    // Of three sentences of each kind, the operator and the task hold two. The sentences in tool results are old by
+    // then.
     let [_, fifth] = survival(&canaries, 0);
     assert!(fifth.tokens_left.unwrap() < 25.0 && fifth.missed == 0, "{fifth:?}");
     assert!(fifth.by_kind.values().all(|percent| *percent <= Some(66.7)), "{fifth:?}");
@@ -71,12 +72,12 @@ fn the_ceiling_keeps_all_and_the_newest_messages_lose_what_is_old() {
 
 #[test]
 fn an_old_value_without_the_newer_one_is_stale() {
-    // The user has said one thing only, so that tools say what is newer; their results are cleared.
+    // The user has only one message, so tool results hold the newer values; these results are cleared.
     let canaries = measured(&agent(80), "tool-results:keep=1", "30%");
     let [first, fifth] = survival(&canaries, 0);
-    // Two of the three sentences that are replaced early are the user's, and so are both that are replaced late.
+    // The user's message holds two of the three sentences that are replaced early, and both that are replaced late.
     assert_eq!((first.stale, fifth.stale), (Some(66.7), Some(80.0)), "{canaries:?}");
-    // The system's five and the user's that nothing has replaced.
+    // The five sentences of the system message survive, and the user's sentences without a replacement.
     assert_eq!((first.all, fifth.all), (Some(53.3), Some(40.0)));
 }
 

@@ -1,4 +1,4 @@
-//! Answers, and words of a command.
+//! Answers of a command, and the words of its command line.
 
 use epitome::message::Message;
 use epitome::tokens::counter_by_name;
@@ -36,7 +36,7 @@ fn numbers_and_messages_that_were_given_stand_as_they_stood() {
         &given,
     )
     .unwrap();
-    // A message that is there once is given back once.
+    // A message of the request is matched once: its repetition in the answer counts as new.
     assert_eq!(positions(&left), [Some(0), None, Some(2), None]);
     let shown = Given::shown(&given, &left);
     assert_eq!(shown.new, ["In short: fine.\n", "Well.\n"]);

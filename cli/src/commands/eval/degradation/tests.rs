@@ -1,4 +1,4 @@
-//! Rounds on a conversation for which it is known by hand.
+//! Rounds of compactions on a conversation with results known by hand.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::commands::eval::prompt::CountedMessage;
 use crate::strategy::Strategies;
 
-/// Turns in each of which the model names the file of the turn `back` turns before, and talks at length.
+/// Turns with long answers, in each of which the model names the file of the turn `back` turns before.
 fn case(turns: usize, back: usize) -> Case {
     let counter = counter_by_name("estimate").unwrap();
     let turns = (0..turns).flat_map(|turn| {
@@ -45,12 +45,13 @@ fn row(degradation: &Degradation, row: usize) -> &[After] {
 fn what_is_needed_soon_stays_and_what_is_needed_late_is_lost_from_round_to_round() {
     let near = measured(&[case(60, 1)], 3, "truncate", "40%").unwrap();
     assert!(row(&near, 0).iter().all(|after| after.identifiers == Some(100.0)), "{near:?}");
-    // Twenty turns back: the first compaction keeps some ten turns, and the others no more of the turns before them.
+    // The model names files from twenty turns back. The first compaction keeps about ten turns; later compactions keep
+    // no more of the turns before them.
     let far = measured(&[case(60, 20)], 3, "truncate", "60%").unwrap();
     let [first, .., last] = row(&far, 0) else { panic!("{far:?}") };
     assert_eq!((first.compactions, last.compactions), (1, 3));
     assert!(first.identifiers > last.identifiers, "{far:?}");
-    // Nothing was compacted before the first; a floor chooses anew each time.
+    // No compaction precedes the first one. A baseline (floor) selects its messages anew in each round.
     assert_eq!(first.identifiers, first.identifiers_once);
     for floor in 1..4 {
         assert!(row(&far, floor).iter().all(|after| after.identifiers == after.identifiers_once), "{far:?}");
@@ -63,7 +64,7 @@ fn a_ledger_takes_no_more_from_round_to_round_and_truncation_writes_nothing() {
     assert_eq!((rounds.conversations, rounds.too_short, rounds.rounds), (1, 0, 5));
     for after in row(&rounds, 0) {
         assert!(after.tokens_left <= Some(100.0) && after.missed == 0, "{after:?}");
-        // The ledger has at most 15 % of the goal.
+        // The giant message is the open request of the last of the two rounds.
         assert!(after.written > Some(0.0) && after.written <= Some(15.0), "{after:?}");
     }
     let truncated = measured(&[case(80, 25)], 5, "truncate", "30%").unwrap();
@@ -74,7 +75,7 @@ fn a_ledger_takes_no_more_from_round_to_round_and_truncation_writes_nothing() {
 fn the_goal_is_that_of_the_first_round() {
     let rounds = measured(&[case(60, 1)], 2, "truncate", "50%").unwrap();
     let [first, second] = row(&rounds, 0) else { panic!("{rounds:?}") };
-    // Twice as much was said before the second, which leaves no more.
+    // Before the second compaction the conversation is twice as long, and no more of it is left.
     assert!(first.tokens_left > Some(80.0) && second.tokens_left > Some(80.0), "{rounds:?}");
     assert!(second.tokens_left <= Some(100.0), "{rounds:?}");
 }

@@ -1,4 +1,4 @@
-//! The metrics, on a conversation for which they are known by hand.
+//! The metrics, on a conversation with values known by hand.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::commands::eval::labelled;
 use crate::commands::eval::words::text_of;
 use crate::strategy::Strategies;
 
-/// Twenty messages, of which the second one and the last one have the evidence.
+/// Twenty messages; the second one and the last one hold the evidence.
 fn case() -> QuestionedCase {
     case_with(&json!([
         {"text": "Which word?", "answer": "the word Zyzzyva, absent", "evidence": ["m1"]},
@@ -35,7 +35,7 @@ fn case_with(questions: &Value) -> QuestionedCase {
     QuestionedCase::of(labelled, &*counter_by_name("estimate").unwrap())
 }
 
-/// A view in which these messages stand as they stood, and these texts beside them.
+/// A view with these messages unchanged, and with these new texts.
 fn shown(whole: &[u32], new: &[&str]) -> Shown {
     Shown {
         whole: whole.iter().copied().collect(),
@@ -102,7 +102,7 @@ fn blind_and_aware_are_measured_beside_floors_and_a_ceiling() {
         ]
     );
     let [truncate, .., oracle] = rows.as_slice() else { panic!("{rows:?}") };
-    // The newest messages hold one of three labels: none of the first question, half of the second.
+    // The newest messages hold one of the three labelled messages: none of the first question, half of the second.
     assert_eq!((truncate.blind.evidence, truncate.aware.evidence), (Some(25.0), Some(25.0)));
     assert_eq!((oracle.blind.evidence, oracle.aware.evidence), (Some(100.0), Some(100.0)));
     assert_eq!((truncate.recovered, oracle.recovered), (Some(100.0), None));
@@ -126,16 +126,18 @@ fn a_question_that_is_known_is_the_current_request() {
 fn a_search_finds_what_is_hidden_among_the_best_ten() {
     let case = case();
     let found = |question: usize, shown: &Shown| case.found(&case.questions[question], shown);
-    // The word of the question stands in all but two messages, in the shortest text of them: the first question finds its evidence.
+    // All messages except two contain the word of the question. The evidence of the first question is the shortest text
+    // among them, so the search finds it.
     assert_eq!(found(0, &shown(&[], &[])), Some(1.0));
     assert_eq!(found(0, &shown(&[1], &[])), None);
-    // `Both` stands nowhere.
+    // No message contains `Both`.
     assert_eq!((found(1, &shown(&[], &[])), found(1, &shown(&[1], &[]))), (Some(0.0), Some(0.0)));
-    // The messages 2 to 19 are alike, and of these the newest ten are found first: the oldest, once eight of them are shown.
+    // The messages 2 to 19 are alike, and the search finds the newest ten of them first. It finds the oldest one as
+    // soon as eight of them are shown.
     let alike = case_with(&json!([{"text": "Number?", "evidence": ["m2"]}]));
     assert_eq!(alike.found(&alike.questions[0], &shown(&[], &[])), Some(0.0));
     assert_eq!(alike.found(&alike.questions[0], &shown(&[12, 13, 14, 15, 16, 17, 18, 19], &[])), Some(1.0));
-    // A message of which a part is shown is hidden too.
+    // A message that is shown only in part counts as hidden.
     assert_eq!(found(0, &shown(&[], &["The rare word"])), Some(1.0));
 }
 
@@ -144,7 +146,7 @@ fn a_search_for_the_request_knows_it_only_where_it_is_the_current_one() {
     let evidence = measured("40%");
     let row = &evidence.shares[0].rows[4];
     assert_eq!((&*row.strategy, row.blind.evidence, row.blind.missed), ("(search: request)", None, 0));
-    // `Which word?` is near to the message that answers it, and `Both?` to none.
+    // `Which word?` is similar to the message with the answer, and `Both?` to no message.
     assert_eq!((row.aware.evidence, row.aware.missed), (Some(50.0), 0));
 }
 

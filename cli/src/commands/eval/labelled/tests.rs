@@ -1,4 +1,4 @@
-//! Each shape is read as its neutral twin; what cannot be read is refused with its place and a remedy.
+//! Each shape is read like its neutral twin. An unreadable file is refused with the place of the error and a remedy.
 
 use std::fs;
 use std::path::PathBuf;
@@ -141,7 +141,7 @@ fn locomo_is_read_in_the_order_of_its_sessions() {
     let evidence: Vec<_> = pair.questions.iter().map(|one| one.evidence.clone()).collect();
     assert_eq!(evidence, [vec![0, 2], vec![0]]);
     assert_eq!(pair.questions[1].answer, None);
-    // Published labels that name nothing are counted, not refused.
+    // Published labels without a message of that name are counted, not refused.
     assert_eq!((pair.unlabelled, pair.unknown_labels), (1, 2));
 }
 

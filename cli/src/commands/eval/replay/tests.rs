@@ -1,4 +1,4 @@
-//! Prices that are known by hand.
+//! Replayed conversations with prices known by hand.
 
 use epitome::message::{Message, Part, ToolCall};
 use epitome::models::Models;
@@ -9,7 +9,7 @@ use crate::args::{ModelArgs, PriceArgs};
 use crate::commands::eval::baseline::Floor;
 use crate::strategy::Strategies;
 
-/// The prices of the row `house`, in this window; the user takes so many minutes for a message.
+/// The prices of the row `house`, with this window; `pause` is the time that the user takes for a message.
 fn pricing(prices: &str, window: u64, pause: Option<&str>) -> Pricing {
     let models = Models::builtin().with_rows(&format!("house,qwen,,9000000,,,none,{prices},,\n")).unwrap();
     let args = PriceArgs {
@@ -28,7 +28,8 @@ fn counted(messages: Vec<Message>) -> Vec<CountedMessage> {
     messages.into_iter().map(|message| CountedMessage::of(message, &*counter())).collect()
 }
 
-/// A request, a call with its result, and an answer of two messages, so many times: two requests each.
+/// This many turns of a request, a call with its result, and an answer of two messages: two requests to the model per
+/// turn.
 fn turns(turns: usize) -> Vec<CountedMessage> {
     let turns = (0..turns).flat_map(|turn| {
         let id = format!("c{turn}");
@@ -44,7 +45,7 @@ fn turns(turns: usize) -> Vec<CountedMessage> {
     counted(turns.collect())
 }
 
-/// A strategy, and a floor.
+/// A strategy, and a baseline (floor).
 fn contenders(strategies: &Strategies) -> [Contender<'_>; 2] {
     [Contender::Strategies(strategies), Contender::Floor(Floor::Newest)]
 }
@@ -62,7 +63,7 @@ fn what_was_sent_before_is_read_and_the_rest_is_written() {
     let written = first + (second - first) + (third - second) + (fourth - third);
     let expected = written * 1_250 + (first + second + third) * 100;
     assert_eq!((paid.requests, paid.thousandths, paid.largest), (4, expected, fourth));
-    // A window that is never full changes nothing, whoever would compact.
+    // A window that is never full causes no compaction, with each contender.
     let truncate = Strategies::parse("truncate").unwrap();
     let asked = pricing.asked("25%".parse().unwrap()).unwrap();
     for contender in contenders(&truncate) {
@@ -92,7 +93,7 @@ fn a_cache_that_the_user_outlasts_has_expired() {
     };
     let warm = price("1.25/0.1/5/0/300", None);
     assert_eq!(price("1.25/0.1/5/0/300", Some("5m")), warm);
-    // The results of tools come at once; only the second message of the user comes too late.
+    // The results of tools arrive at once. Only the second message of the user arrives after the cache has expired.
     let cold = first * 1_250
         + first * 100
         + (second - first) * 1_250
@@ -100,7 +101,7 @@ fn a_cache_that_the_user_outlasts_has_expired() {
         + third * 100
         + (fourth - third) * 1_250;
     assert_eq!(price("1.25/0.1/5/0/300", Some("6m")), cold);
-    // A lifetime that is not published is taken for as long as it needs to be.
+    // A cache whose lifetime is not published counts as never expired.
     assert_eq!(price("1.25/0.1/5/0", Some("6m")), warm);
 }
 
@@ -121,7 +122,8 @@ fn a_full_window_is_compacted_and_what_changed_is_written_again() {
         let (contender, pricing) = (Contender::Strategies(&truncate), self::pricing(prices, 6_000, None));
         Paid::with_compactions(contender, &messages, &asked, &pricing, &counter()).unwrap().thousandths
     };
-    // The difference is what is written: all that was said, and once more what stands behind each place that was changed.
+    // The two prices differ for written tokens only. Written are all messages, and once more all messages after each
+    // changed place.
     let written = paid("2/1/5/0") - paid("1/1/5/0");
     let said = tokens(&messages[..messages.len() - 2]) * 1_000;
     assert!(written > said, "{written}, {said}");

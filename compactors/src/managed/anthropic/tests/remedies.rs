@@ -1,4 +1,4 @@
-//! Remedies for bound thinking, for plans of real strategies.
+//! Remedies for bound thinking, on plans of real strategies.
 
 use std::format;
 use std::vec::Vec;
@@ -15,7 +15,7 @@ use crate::managed::anthropic::{BoundThinking, Remedy};
 use crate::summarization::Demands;
 use crate::{Summarization, Truncation};
 
-/// A conversation of turns with signed thinking; with an open turn, the newest is in the middle of its calls.
+/// Turns with signed thinking. If `open` is true, the newest turn stops in the middle of its calls.
 fn conversation(open: bool) -> Vec<Message> {
     let mut messages = Vec::new();
     for turn in 0..8 {
@@ -57,7 +57,7 @@ fn the_remedy_follows_from_plan_and_profile() {
     assert_eq!(remedy(&truncation, &closed, bound), Remedy::StripThinking);
     assert_eq!(remedy(&truncation, &open, bound), Remedy::AppendOnly);
     assert_eq!(remedy(&truncation, &open, bound.with_drop_block(true)), Remedy::DropBlock);
-    // The provider writes summaries, and leaves nothing out without one.
+    // The provider writes summaries, and removes no messages without one.
     let provider = bound.with_provider_summary(true);
     assert_eq!(remedy(&truncation, &closed, provider), Remedy::StripThinking);
     let unsigned = |message: &Message| match message.parts() {
@@ -106,7 +106,8 @@ fn thinking_before_the_first_change_stays_as_it_is() {
         };
         conversation(false).iter().enumerate().map(keep).collect()
     };
-    // The answers of the turns 2 and 3 are dropped: what was thought in 0 and 1 has the same before it as ever.
+    // The answers of the turns 2 and 3 are dropped: the thinking in the turns 0 and 1 has the same messages before it
+    // as before.
     assert_eq!(remedy(&Middle, &signed_in(&[0, 1]), bound), Remedy::Nothing);
     assert_eq!(remedy(&Middle, &signed_in(&[0, 2]), bound), Remedy::Nothing, "what is dropped goes whole");
     assert_eq!(remedy(&Middle, &signed_in(&[4]), bound), Remedy::StripThinking);

@@ -1,10 +1,10 @@
-//! Lines of an export that are too long: how much of them is read and held.
+//! Lines of an export that are too long: the amount that is read and held.
 
 use std::io;
 
 use super::*;
 
-/// A text of which nothing is made before it is read, and how much of it was read.
+/// A text that is produced only as it is read, and the amount that was read.
 struct Endless {
     piece: &'static str,
     read: usize,
@@ -34,7 +34,7 @@ const FIRST: &str = "{\"epitome_session\":{\"v\":1,\"id\":\"s\",\"head\":1,\"rev
 
 #[test]
 fn no_more_of_an_endless_line_is_read_and_held_than_a_line_may_have() {
-    // The limit parts a character of the last one in two.
+    // For the last of these pieces, the limit divides a character.
     for piece in ["x", "0123456789abcdef", "\u{65e5}\u{672c}"] {
         let mut endless = Endless { piece, read: 0 };
         let error = Reader::begin(&mut endless, LINE_BYTES).map(|_| ()).unwrap_err();

@@ -1,4 +1,4 @@
-//! Properties of decisions, on a session that is nothing but its facts.
+//! Properties of decisions, on a session that consists only of its facts.
 
 use epitome_core::attribution::SeqRange;
 use epitome_core::{Basis, Revision, Seq, Tokens, Turn};
@@ -17,7 +17,7 @@ use crate::{
     StoreError, StoreErrorKind, TokenCount,
 };
 
-/// A session as a list of messages without groups or summaries: what changes say is done to it, and nothing else.
+/// A session as a list of messages without groups or summaries. Only the changes of decisions modify it.
 #[derive(Clone, Default, Debug, PartialEq)]
 struct Session {
     counters: Counters,
@@ -161,7 +161,7 @@ impl Session {
         }
     }
 
-    /// The counters are those of the visible messages.
+    /// Checks that the counters are those of the visible messages.
     fn check(&self) {
         let seen = self.seen(None);
         let tokens: u64 = seen.iter().map(|message| message.tokens.as_u64()).sum();
@@ -211,7 +211,7 @@ fn place(at: u8, of: usize) -> u64 {
     (usize::from(at) * of / 256) as u64
 }
 
-/// An operation that is applied, and then once more.
+/// Applies an operation, and then applies it once more.
 fn twice(session: &mut Session, op: Op<'_>) -> Option<Reply> {
     let before = session.clone();
     let first = session.execute(op);
@@ -305,7 +305,7 @@ proptest! {
         take(&mut other, &Step::Append(many));
         let again = take(&mut other, &last);
         prop_assert_eq!(again, reply);
-        // But for the revision that the append has answered.
+        // Everything except the revision in the answer of the append.
         session.appends.clear();
         other.appends.clear();
         prop_assert_eq!(session, other);

@@ -1,4 +1,5 @@
-//! Tests of the repaired messages against a twin that makes one message after the other, and of how often messages are read.
+//! Tests of the repaired messages against a twin that makes one message after the other, and of the number of reads of
+//! each message.
 
 use core::convert::Infallible;
 use std::format;
@@ -36,7 +37,7 @@ fn message() -> impl Strategy<Value = Message> {
     })
 }
 
-/// Steps in any order, some of which name no message: no repair makes them.
+/// Steps in any order, some with positions that no message has. No repair makes such steps.
 fn step() -> impl Strategy<Value = Repair> {
     let positions = 0..12_u32;
     prop_oneof![
@@ -63,7 +64,7 @@ fn applied(steps: &[Repair], named: bool, messages: &[Message]) -> (Vec<Repaired
     (repaired, reads)
 }
 
-/// Message after message: each step makes one, or makes the last one anew.
+/// One message after the other: each step makes a message, or replaces the last one.
 fn twin(steps: &[Repair], named: bool, messages: &[Message]) -> Vec<(Option<u32>, Message)> {
     let mut made: Vec<(Option<u32>, Option<Message>)> = Vec::new();
     for step in steps {

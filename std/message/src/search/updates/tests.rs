@@ -24,7 +24,8 @@ fn another_value_of_the_same_thing_is_an_update() {
         let texts =
             ["start", older, "Well, go on then.", "a b c d e f", "Many thanks to you all.", &long, "Good."];
         assert_eq!(updates(&texts), [(1, 5)], "{older}");
-        // Said once more as it was, the older value is the newest one; said again later, it updates the other.
+        // A repeated older value is the newest one: its first place is not out of date, and its last place updates the
+        // other value.
         assert_eq!(updates(&[older, "a b c d", newer, "e f g h i", older]), [(2, 4)], "{older}");
     }
 }
@@ -42,7 +43,7 @@ fn what_says_nothing_else_is_no_update() {
     ] {
         assert_eq!(updates(&[fact, "Well, go on then.", later, "a b c d e f"]), [], "{later}");
     }
-    // Both are shown together anyway.
+    // Both values stand in one message, and are shown together.
     assert_eq!(updates(&["The proxy listens on port 8080. The proxy listens on port 9090.", "a b c d"]), []);
 }
 
@@ -60,7 +61,7 @@ fn only_what_may_update_does() {
     assert_eq!(newest(&|_| false), [] as [usize; 0]);
 }
 
-/// The rule as it is written: each sentence with each.
+/// The rule in its direct form: compares each sentence with each other sentence.
 fn naive(texts: &[Vec<String>], may_update: impl Fn(usize) -> bool) -> BTreeSet<Update> {
     let mut sentences: Vec<(usize, bool, BTreeSet<u64>)> = Vec::new();
     for (text, sentence) in
@@ -121,7 +122,8 @@ proptest! {
         prop_assert_eq!(found, naive(&texts, |text| text != silent).into_iter().collect::<Vec<_>>());
     }
 
-    /// Compares one index with the two that it replaces, for messages with lines that are no text between their texts.
+    /// One index gives the same results as the two that it replaces. The messages have lines between their texts that
+    /// are no text.
     #[test]
     fn one_pass_for_both_says_what_both_say(
         messages in prop::collection::vec((texts(), "[w0-9 .]{0,20}"), 0..6), silent in 0_usize..14, asked in 0_usize..6,

@@ -1,4 +1,4 @@
-//! The facts that cuts and bounds rest on, read from the vocabularies, and both against counts.
+//! The facts that cuts and bounds depend on, read from the vocabularies; and cuts and bounds against counts.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, also in its helpers")]
 
@@ -42,7 +42,7 @@ fn every_pair_of_letters_that_is_not_listed_is_a_token() {
 
 #[test]
 fn no_token_of_white_space_goes_on_after_its_last_newline() {
-    // So it is all the same whether white space at the end of a text is one piece, as the reference takes it for
+    // So it makes no difference whether white space at the end of a text is one piece, as the reference takes it for
     // cl100k_base, or two.
     let bytes = |from: char, to: char| {
         (from..=to).filter(|c| c.is_whitespace()).flat_map(|c| c.to_string().into_bytes())
@@ -71,7 +71,7 @@ fn no_other_byte_is_a_cut_that_is_none_as_a_character() {
     assert!(CLASSES[128..].iter().all(|class| *class == Other));
 }
 
-/// The cuts of a text, by looking at every pair of neighbours.
+/// The cuts of a text, found by a check of every pair of neighbours.
 fn cuts(text: &str) -> Vec<usize> {
     let pairs = text.char_indices().zip(text.char_indices().skip(1));
     pairs.filter(|((_, a), (_, b))| is_cut(class_of(*a), class_of(*b))).map(|(_, (at, _))| at).collect()
@@ -163,7 +163,7 @@ fn counting_up_to_a_limit_looks_at_little_more() {
     let looked_at: usize = lengths.iter().sum();
     assert_eq!(answer, None);
     assert!(looked_at <= bytes / 10 + PART_BYTES_MIN + a_word, "{looked_at} of {bytes}");
-    // So few tokens do not hold so many bytes.
+    // This number of tokens cannot hold this number of bytes.
     assert_eq!(counted_up_to(&text, bytes / 128 - 1), (None, Vec::new()));
     let (answer, lengths) = counted_up_to(&text, bytes);
     assert_eq!(answer, Some(Tokens::from_u64(bytes as u64)));

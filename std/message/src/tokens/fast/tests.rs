@@ -16,7 +16,8 @@ const PAIRS: [(FastTiktoken, Tiktoken); 3] = [
 
 #[track_caller]
 fn assert_equal(what: &str, text: &str) {
-    // Of long texts not o200k_harmony too: it is o200k_base but for its special tokens, as short texts show.
+    // Long texts are not tested with o200k_harmony, which equals o200k_base except for its special tokens, as short
+    // texts show.
     for (fast, reference) in [PAIRS[0], PAIRS[2]] {
         assert_eq!(fast.count(text), reference.count(text), "{fast:?}: {what}");
     }
@@ -24,7 +25,7 @@ fn assert_equal(what: &str, text: &str) {
 
 #[test]
 fn both_have_the_same_tokens_in_the_same_order() {
-    // Of the same pieces both make the same tokens then: they merge the pair that comes first, again and again.
+    // From the same pieces both counters make the same tokens: they merge the first pair, again and again.
     for (fast, reference) in [
         (PAIRS[0].0, tiktoken_rs::o200k_base_singleton()),
         (PAIRS[2].0, tiktoken_rs::cl100k_base_singleton()),
@@ -38,7 +39,7 @@ fn both_have_the_same_tokens_in_the_same_order() {
     }
 }
 
-/// A megabyte takes the reference most of a second where it is not optimized.
+/// Length of long texts. The reference needs most of a second for a megabyte if it is not optimized.
 const LONG_BYTES: usize = if cfg!(debug_assertions) { 6_000 } else { 1_000_000 };
 
 #[test]
@@ -55,7 +56,7 @@ fn long_runs_count_as_in_the_reference() {
 
 #[test]
 fn a_million_of_one_character_is_counted() {
-    // The reference gives up here for o200k_base; this one must not, and blanks are one token for each 128.
+    // The reference fails here for o200k_base. The fast counter must not, and blanks are one token for each 128.
     let blanks = " ".repeat(1_280_000);
     assert_eq!(FastTiktoken::o200k_base().count(&blanks), Tokens(10_000));
 }
@@ -113,7 +114,7 @@ proptest! {
         for fast in [FastTiktoken::o200k_base(), FastTiktoken::cl100k_base()] {
             let (mut stream, mut text) = (StreamCounter::new(fast), String::new());
             for (delta, times, is_asked) in &deltas {
-                // Of many kilobytes some are counted unasked.
+                // In texts of many kilobytes, the stream counts a part before the test asks for the count.
                 let delta = delta.repeat(*times);
                 text.push_str(&delta);
                 stream.push(&delta);
@@ -138,7 +139,7 @@ proptest! {
     }
 }
 
-/// Says how many bytes it was given to count.
+/// Records the number of bytes that it was given to count.
 struct Spy(FastTiktoken, Cell<usize>);
 
 impl TokenCounter for Spy {
@@ -166,7 +167,8 @@ fn of_a_stream_only_the_last_words_are_counted_again() {
         .repeat(20);
     let words: Vec<&str> = text.split_inclusive(' ').collect();
     let characters: Vec<&str> = text.split_inclusive(|_: char| true).collect();
-    // Each word once more than not, with the blank that ends it; of a word that comes by characters all its beginnings.
+    // Each word is counted about once and a half, with the blank that ends it. For a word that arrives by characters,
+    // all its beginnings are counted.
     for (what, deltas, percent_max) in [("words", words, 150), ("characters", characters, 330)] {
         let spy = Spy(FastTiktoken::o200k_base(), Cell::new(0));
         let mut stream = StreamCounter::new(&spy);
@@ -193,7 +195,7 @@ fn a_stream_of_one_endless_piece_is_counted() {
 
 #[test]
 fn recorded_transcripts_count_as_in_the_reference() {
-    // Real conversations are no part of the repository; `counter_equality` in `benches` reads all of them.
+    // Real conversations are not in the repository; `counter_equality` in `benches` reads all of them.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     for path in files(&folder).into_iter().step_by(7) {
         let Ok(text) = std::fs::read_to_string(&path) else { continue };

@@ -1,4 +1,4 @@
-//! The exact counters on text that breaks others: long runs, special tokens.
+//! The exact counters on difficult texts: long runs, special tokens.
 
 use super::*;
 
@@ -32,7 +32,7 @@ fn what_looks_like_a_special_token_is_text() {
     }
 }
 
-/// A megabyte takes seconds where nothing is optimized.
+/// Length of long texts. A megabyte takes seconds without optimization.
 const LONG_BYTES: usize = if cfg!(debug_assertions) { 50_000 } else { 1_000_000 };
 
 #[test]

@@ -1,4 +1,4 @@
-//! The rule against requests that are paid for one by one.
+//! The rule against a simulation that pays for each request.
 
 use core::time::Duration;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// More requests are not simulated.
+/// Largest number of requests in a simulation.
 const REQUESTS_MAX: u64 = 400;
 
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,7 @@ fn case() -> impl Strategy<Value = Case> {
     });
     let cache = prop_oneof![Just(Cache::Warm), Just(Cache::Cold)];
     let sizes = (1_u64..200_000).prop_flat_map(|before| {
-        // Now and then there is nothing to gain.
+        // Sometimes there is nothing to gain.
         (Just(before), 1..=before + before / 20)
             .prop_flat_map(|(before, after)| (Just(before), Just(after), 0..=after))
     });
@@ -64,8 +64,8 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// The naive twin: pays for one request after the other, token by token kind, with the compaction and without it, and looks after
-/// how many the first has cost no more.
+/// The naive twin: pays for one request after the other, by kind of token, with the compaction and without it. Returns
+/// the number of requests after which the compaction costs no more.
 fn simulated(case: &Case) -> Option<u64> {
     let Case { prices, cache, front, .. } = *case;
     let [before, after, stable] =
@@ -76,9 +76,9 @@ fn simulated(case: &Case) -> Option<u64> {
     }
     let cached = if stable < i128::from(prices.cached_min) { 0 } else { stable };
     let (mut with, mut without) = (i128::from(case.made), 0);
-    // What costs nothing now pays before any request.
+    // A compaction without costs pays before any request.
     let is_free = cache == Cache::Cold || (after - cached) * (write - read) == 0;
-    // Where nothing is saved later either, it never does.
+    // If it saves nothing later either, it never pays.
     if with == 0 && is_free && (cache == Cache::Cold || read > 0) {
         return Some(0);
     }
@@ -118,7 +118,7 @@ proptest! {
         prop_assert_eq!(payback.is_expected(), simulated.is_some_and(|requests| requests <= case.requests));
     }
 
-    /// Checks the same rule, solved for the amount that is reclaimed.
+    /// Checks the same rule, solved for the reclaimed amount.
     #[test]
     fn it_is_the_least_amount_that_is_worth_reclaiming(case in case()) {
         let case = Case { cache: Cache::Warm, ..case };
@@ -146,7 +146,7 @@ proptest! {
         let free = Case { cache: Cache::Cold, made: 0, ..case };
         let pays = (case.after < case.before).then_some(0);
         prop_assert_eq!(free.payback().after_requests, pays);
-        // The first request alone writes so much less.
+        // The first request alone saves the price of this many written tokens.
         let first = case.before.saturating_sub(case.after) * u64::from(case.prices.write);
         let at_once = case.after < case.before && first >= case.made;
         prop_assert_eq!(cold.after_requests.is_some_and(|requests| requests <= 1), at_once);

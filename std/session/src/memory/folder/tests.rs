@@ -132,7 +132,7 @@ fn a_path_that_is_not_below_the_folder_is_refused_by_each_command() {
             assert_eq!(say(&folder, &command), Err(expected.clone()), "{command}");
         }
     }
-    // Names that only look so.
+    // Names that only resemble forbidden ones.
     for path in ["/memories/...", "/memories/a..b", "/memories/100% sure.md", "/memories/日本 😀.md"] {
         create(&folder, path, "").unwrap();
     }
@@ -158,7 +158,7 @@ fn a_limit_is_named_and_holds_to_the_byte() {
         create(&of_files, &format!("{longest}n"), ""),
         "has 257 bytes, and at most 256 are allowed",
     );
-    // A directory that is renamed takes its files with it.
+    // The rename of a directory also changes the paths of its files.
     create(&of_files, "/memories/d/file", "").unwrap();
     let to =
         json!({"command": "rename", "old_path": "/memories/d", "new_path": format!("{}", &longest[..255])});
@@ -215,19 +215,19 @@ fn a_call_of_a_run_is_executed_once() {
         answer(&tool("run-1"), "call_0", &insert("one")).unwrap();
     }
     assert_eq!(lines(), "one\n");
-    // The ids of some providers begin anew with each run, or with each answer.
+    // The call ids of some providers start anew with each run, or with each answer.
     answer(&tool("run-2"), "call_0", &insert("one")).unwrap();
     answer(&tool("run-2"), "call_0", &insert("two")).unwrap();
     answer(&tool("run-2"), "call_1", &insert("two")).unwrap();
     assert_eq!(lines(), "two\ntwo\none\none\n");
-    // The answer is that of the first time, although the text is gone by now.
+    // A repeated call gets its first answer, although the text no longer exists.
     let replace =
         json!({"command": "str_replace", "path": "/memories/f", "old_str": "two\ntwo", "new_str": "2"});
     let first = answer(&tool("run-3"), "c", &replace.to_string());
     assert_eq!(first, Ok("The memory file has been edited.\n     1\t2\n     2\tone\n     3\tone".into()));
     assert_eq!(answer(&tool("run-3"), "c", &replace.to_string()), first);
     assert_eq!(changes(&folder), 6);
-    // Without a run each call is a new one.
+    // Without a run id, each call is new.
     for _ in 0..2 {
         answer(&MemoryTool::new(folder.clone()), "call_0", &insert("again")).unwrap();
     }

@@ -1,4 +1,5 @@
-//! The order of a history and a retriever decides what the retriever sees, and who asks for context stores it.
+//! The order of a history and a retriever decides which messages the retriever sees. A history stores context only if
+//! it is set to do so.
 
 use core::future::ready;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ fn memory(store: &Arc<MemoryStore>) -> HistoryProvider {
 const THUNDER: &str = "Possibly relevant:\n- Rex is afraid of thunder.";
 const WEATHER: &str = "Possibly relevant:\n- The weather will be fine.";
 
-/// Two runs of `providers`: what the second one sends.
+/// Makes two runs with `providers`, and returns the request of the second.
 fn second_request(providers: &Providers) -> Vec<String> {
     let mut session = AgentSession::with_id("s");
     run(providers, &mut session, "run-1", "My dog is Rex.", "Hello, Rex.");

@@ -11,8 +11,8 @@ use crate::message::Message;
 use crate::provider::{ContextProvider, HistoryProvider, Hook, NamedAgent, Providers};
 use crate::session::{AgentResponse, AgentSession, SessionContext, State};
 
-/// Messages of a run that the history provider made by `change` stores. The run has context of `rag` and of `persona`, loaded messages of
-/// `main`, input and response.
+/// Messages of a run that a history provider stores after `change`. The run has context of `rag` and of `persona`,
+/// loaded messages of `main`, input and response.
 fn stored_by(change: impl FnOnce(HistoryProvider) -> HistoryProvider) -> String {
     let store = Arc::new(MemoryStore::new());
     let provider = change(HistoryProvider::new("log", Arc::<MemoryStore>::clone(&store)));
@@ -74,7 +74,7 @@ fn labels_are_taken_off_and_what_they_say_stays() {
     assert!(stored.iter().all(|message| message.attribution().label.is_none()));
     assert_eq!(stored[0].attribution().retention, Retention::Pinned);
     assert_eq!(stored[1].attribution().retention, Retention::Normal);
-    // The run's own messages keep theirs.
+    // The run's own messages keep their labels.
     assert_eq!(context.input_messages()[0].attribution().label.as_deref(), Some("important"));
 }
 
@@ -89,7 +89,7 @@ fn a_repeated_after_run_stores_once_and_a_repeated_message_twice() {
         for _ in 0..2 {
             block_on(providers.after_run(&agent, &mut session, &mut context)).unwrap();
         }
-        // The run, tried again as a whole.
+        // The whole run is repeated.
         run(&providers, &mut session, token, "yes", "done");
     }
     let input = vec![Message::user("yes"), Message::user("yes")];
@@ -121,7 +121,7 @@ fn several_runs_at_once_lose_nothing() {
     let mut providers = Providers::default();
     providers.push(HistoryProvider::new("memory", Arc::<MemoryStore>::clone(&store))).unwrap();
     let agent = NamedAgent::new("a");
-    // Both have loaded before either stores.
+    // Both runs load before either of them stores.
     let mut sessions = [AgentSession::with_id("s"), AgentSession::with_id("s")];
     let mut contexts: Vec<_> = sessions
         .iter_mut()

@@ -1,4 +1,4 @@
-//! Providers and sessions to test with.
+//! Providers and sessions for tests.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,11 +13,11 @@ use crate::session::{AgentResponse, AgentSession, SessionContext, SessionError, 
 /// Record of the hooks that were called, in order.
 pub(super) type Journal = Arc<Mutex<Vec<String>>>;
 
-/// Writes into a journal when it is asked, adds one message, and counts in its state.
+/// Records each call in a journal, adds one message, and counts in its state.
 pub(super) struct Noting {
     pub(super) id: &'static str,
     pub(super) journal: Journal,
-    /// In which hook it fails, and how.
+    /// The hook that fails, and the kind of failure.
     pub(super) trouble: Trouble,
 }
 
@@ -78,7 +78,7 @@ impl ContextProvider for Noting {
     }
 }
 
-/// One whole run: `says`, and the model's answer.
+/// One whole run, with the input `says` and the model's answer.
 pub(super) fn run(
     providers: &Providers,
     session: &mut AgentSession,
@@ -105,7 +105,7 @@ pub(super) fn texts<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<
     messages.into_iter().map(text).collect()
 }
 
-/// The log of a session, whole.
+/// The whole log of a session.
 pub(super) fn log(store: &MemoryStore, session: &str) -> Vec<Message> {
     let range = epitome_core::Seq(0)..epitome_core::Seq(u64::MAX);
     match block_on(store.log(&SessionId::new(session), range, u32::MAX)) {

@@ -1,4 +1,4 @@
-//! A message that arrives in pieces is the message, however it is cut.
+//! A message that arrives in pieces equals the whole message, with any cuts.
 
 use epitome_core::message::MediaKind;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use super::*;
 use crate::message::{Media, MediaSource};
 use crate::wire::convert;
 
-/// A part, and whether it arrives piece by piece.
+/// A part: a text, reasoning, a call or an image.
 fn part() -> impl Strategy<Value = Part> {
     let words = "[a-z \u{e9}\u{4e2d}\u{1f980}]{1,12}";
     let reasoning = (words, proptest::option::of("[a-z]{1,6}")).prop_map(|(text, opaque)| {
@@ -22,7 +22,7 @@ fn part() -> impl Strategy<Value = Part> {
     prop_oneof![3 => words.prop_map(|text| Part::Text(text.into())), 2 => reasoning, 2 => call, 1 => image]
 }
 
-/// The pieces of a text, cut behind each of its characters that `cut` says.
+/// The pieces of a text, cut after the characters that `cuts` marks.
 fn pieces(text: &str, cuts: &[bool]) -> Vec<String> {
     let mut pieces = vec![String::new()];
     for (at, character) in text.chars().enumerate() {
@@ -58,7 +58,7 @@ fn deltas(parts: &[Part], cuts: &[bool]) -> Vec<Delta> {
     deltas
 }
 
-/// Two texts behind each other are one text, and so is reasoning behind reasoning that nobody has signed.
+/// Adjacent texts become one text, and adjacent reasoning without a signature becomes one part.
 fn joined(parts: Vec<Part>) -> Vec<Part> {
     let mut all: Vec<Part> = Vec::new();
     for part in parts {
@@ -89,11 +89,11 @@ proptest! {
         let expected = joined(parts);
         let whole = arrived.clone().finish().messages;
         prop_assert_eq!(whole[0].parts(), expected.as_slice());
-        // Nothing is cut in the middle, so that all of it is kept of an answer that was left.
+        // No part is cut in its middle, so an abandoned answer keeps all of them.
         let left = arrived.clone().abandon().messages;
         prop_assert_eq!(left[0].parts(), expected.as_slice());
         prop_assert!(left[0].is_incomplete());
-        // With the format it is the same, in one message or several.
+        // With a format the result is the same, in one message or several.
         for format in [Format::Anthropic, Format::OpenaiResponses, Format::Gemini, Format::OpenaiChat] {
             let mut arrived = arrived.clone();
             arrived.extend(&Delta::default().with_format(format));
@@ -139,7 +139,7 @@ fn a_signature_goes_back_to_the_format_of_its_pieces() {
     let of = |format: Option<Format>| {
         let mut arrived = Arrived::default();
         let call = Delta::call(CallDelta::new(0, "{}").of("c", "read"));
-        // One piece tells it for all of them.
+        // One piece gives the format for all of them.
         let first = Delta { format, ..Delta::reasoning("plan") };
         for delta in [first, Delta::default().with_signature("SEALED"), call] {
             arrived.extend(&delta);

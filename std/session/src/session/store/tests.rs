@@ -43,7 +43,7 @@ fn sessions_come_back_under_any_id() {
     assert!(!block_on(store.delete(&SessionId::new(".."))).unwrap());
     let error = block_on(store.load(&SessionId::new(".."))).unwrap_err();
     assert_eq!(error.kind(), SessionErrorKind::NotFound);
-    // Nothing has left the folder, and no half-written file is in it.
+    // There is no file outside of the folder, and no partial file in it.
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     assert_eq!(fs::read_dir(folder.path().join("sessions")).unwrap().count(), ids.len() - 1);
     assert!(folder.path().join("sessions/session-1.json").exists());
@@ -83,7 +83,7 @@ fn only_what_cannot_be_parsed_is_moved_aside() {
     assert_eq!(block_on(store.load(&id)).unwrap_err().kind(), SessionErrorKind::Corrupt);
     assert!(store.path(&id).exists());
 
-    // What an older release wrote is named as such.
+    // A file of an older release is reported as such.
     let older = "{\"session_id\": \"session-1\", \"state\": {}}";
     fs::write(store.path(&id), older).unwrap();
     let error = block_on(store.load(&id)).unwrap_err();
@@ -98,7 +98,8 @@ fn only_what_cannot_be_parsed_is_moved_aside() {
     assert_eq!(block_on(store.load(&id)).unwrap().state()["x"], json!({"type": "unheard_of"}));
 }
 
-/// Every byte of a session's file is changed, once by one bit and once to another character.
+/// A damaged file is an error, and never another session. The test changes every byte of a session's file, once by one
+/// bit and once to another character.
 #[test]
 fn a_damaged_file_is_an_error_and_never_another_session() {
     let folder = tempfile::tempdir().unwrap();

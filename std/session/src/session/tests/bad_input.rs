@@ -1,4 +1,4 @@
-//! Sessions that are none.
+//! Invalid sessions.
 
 use futures::executor::block_on;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn each_wrong_field_is_named() {
         assert!(refused(json!({"session_id": "s", "state": state})).contains("`state` is not an object"));
     }
     assert!(refused(json!({"session_id": "s", "service_session_id": 1})).contains("`service_session_id`"));
-    // What the seed does not ask for may be absent.
+    // Fields that the seed does not require may be absent.
     let session = AgentSession::from_dict(json!({"session_id": ""})).unwrap();
     assert!(session.state().is_empty() && session.service_session_id().is_none());
 }

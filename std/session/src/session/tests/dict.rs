@@ -1,4 +1,4 @@
-//! Sessions that Microsoft Agent Framework has written, and ours in its shape.
+//! Sessions that Microsoft Agent Framework has written, and sessions of this library in the same form.
 
 use futures::executor::block_on;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::session::{AgentResponse, AgentSession, ServiceSessionId, SessionConte
 /// Written by agent-framework-core 1.23.0.
 const THEIRS: &str = include_str!("agent_framework.json");
 
-/// A run of `session` with an in-memory history; gives what the request would have been.
+/// A run of `session` with an in-memory history; returns the messages of the request.
 fn run(session: &mut AgentSession, token: &str, says: &str) -> Vec<Message> {
     let (agent, mut providers) = (NamedAgent::new("a"), Providers::default());
     providers.push(HistoryProvider::in_memory()).unwrap();
@@ -60,7 +60,7 @@ fn a_session_of_theirs_goes_on_here_with_its_messages() {
     assert_eq!(written.len(), before + 2);
     assert_eq!(written[before]["contents"][0]["text"], "And now?");
     assert_eq!(ours["state"]["custom"], theirs["state"]["custom"]);
-    // Loaded again, it is the same.
+    // After a reload it is the same.
     let again = AgentSession::from_dict(ours.clone()).unwrap();
     assert_eq!(again.to_dict().unwrap(), ours);
 }
@@ -116,7 +116,7 @@ fn a_list_that_was_added_to_keeps_what_was_beside_it_and_a_changed_one_is_taken_
     added["state"]["in_memory"]["messages"].as_array_mut().unwrap().push(theirs);
     let mut session = AgentSession::from_dict(added).unwrap();
     assert_eq!(run(&mut session, "run-2", "Two").len(), 4);
-    // The run that was stored then is still known.
+    // The earlier stored run is still known.
     assert_eq!(run(&mut session, "run-1", "One").len(), 6);
     assert_eq!(messages_of(&session.to_dict().unwrap()).len(), 5);
 
@@ -149,7 +149,7 @@ fn usage_and_unknown_fields_survive() {
     let again = AgentSession::from_dict(session.to_dict().unwrap()).unwrap();
     assert_eq!((again.token_count(), again.usage()), (1_000, session.usage()));
     assert_eq!(again.to_dict().unwrap()["future"], dict["future"]);
-    // Of a newer release: not understood, and kept.
+    // State of a newer release: not understood, and kept.
     let mut newer = dict;
     newer["epitome"] = json!({"v": 2, "tally": "other"});
     let mut session = AgentSession::from_dict(newer.clone()).unwrap();
@@ -159,7 +159,7 @@ fn usage_and_unknown_fields_survive() {
 
 #[test]
 fn an_idle_session_is_small() {
-    // Beside its own fields it has its id on the heap, and nothing else until a provider remembers something.
+    // Besides its own fields, it has only its id on the heap until a provider stores something.
     assert!(size_of::<AgentSession>() <= 1_024, "{}", size_of::<AgentSession>());
 }
 
@@ -180,7 +180,7 @@ fn labels_from_elsewhere_are_data_unless_they_are_trusted() {
     assert_eq!(retention(read()), [Retention::Normal; 3]);
     let trusted = [Retention::Pinned, Retention::Ephemeral, Retention::Normal];
     assert_eq!(retention(read().trust_markers()), trusted);
-    // What was believed once is written with the session.
+    // Markers that were trusted once are written with the session.
     let mut session = read().trust_markers();
     run(&mut session, "run-1", "And now?");
     let again = AgentSession::from_dict(session.to_dict().unwrap()).unwrap();

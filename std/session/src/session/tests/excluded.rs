@@ -76,7 +76,7 @@ fn conversation() -> Vec<Value> {
 fn what_is_excluded_is_hidden_in_whole_groups_unless_it_is_protected() {
     let mut session = session(&conversation());
     let history = open(&mut session);
-    // The system message, the first and the last request and the newest step stay; so does a group of which a part does.
+    // The system message, the first and the last request and the newest step stay. A group stays if a part of it stays.
     let expected = [
         "Be brief.",
         "First.",
@@ -89,7 +89,7 @@ fn what_is_excluded_is_hidden_in_whole_groups_unless_it_is_protected() {
         "Well.",
     ];
     assert_eq!((shown(&history), history.head().0), (expected.map(String::from).to_vec(), 12));
-    // Written and read again, it is the same, and nothing is decided anew.
+    // A reload gives the same session, without a new decision.
     let dict = session.to_dict().unwrap();
     assert_eq!(dict["state"]["in_memory"]["messages"], json!(conversation()));
     let mut again = AgentSession::from_dict(dict.clone()).unwrap();

@@ -1,4 +1,4 @@
-//! The history that a session keeps, with its compactions, after a reload.
+//! The history of a session, with its compactions, after a reload.
 
 use async_trait::async_trait;
 use epitome_core::{Budget, Draft, Pass, Strategy};
@@ -78,7 +78,7 @@ fn a_compacted_history_is_the_same_after_a_reload() {
             assert!(result.compacted_tokens < result.original_tokens);
         }
     }
-    // A late answer, to a call that is hidden or not.
+    // A late answer, to a hidden or a visible call.
     let dict = session.to_dict().unwrap();
     let mut again = AgentSession::from_json(&session.to_json().unwrap()).unwrap();
     let mut reloaded = open(&mut again);
@@ -88,7 +88,7 @@ fn a_compacted_history_is_the_same_after_a_reload() {
     assert_eq!(dict["state"]["in_memory"]["messages"].as_array().unwrap().len(), 48);
     assert_eq!(again.to_dict().unwrap(), dict);
 
-    // What was appended then is not appended again, and both go on in the same way.
+    // An earlier append is not repeated, and both histories continue in the same way.
     let known = AppendToken::new("run-3");
     assert_eq!(
         block_on(reloaded.append(&known, turn(3))).unwrap(),

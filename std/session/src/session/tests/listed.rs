@@ -36,7 +36,7 @@ fn said<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<(Role, Vec<P
     messages.into_iter().map(|message| (message.role(), message.parts().to_vec())).collect()
 }
 
-/// Cuts results of tools short.
+/// Shortens tool results.
 #[derive(Debug)]
 struct Clearing;
 
@@ -56,14 +56,14 @@ impl Rule for Clearing {
 #[derive(Debug, Clone, Copy)]
 enum Then {
     Nothing,
-    /// All but the newest messages and the last request goes; with a summary or without.
+    /// Hides all messages except the newest ones and the last request; with a summary or without.
     Keep(usize, bool),
     Clear,
     Undo,
     Rewind(u64),
 }
 
-/// A turn: how many calls it has, and whether the first has its answer in the turn after.
+/// A turn: the number of its calls, and whether the first call has its answer in the next turn.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
     calls: usize,
@@ -95,7 +95,7 @@ fn keep(newest: usize, summary: bool) -> MessagesCompactor {
     MessagesCompactor::new("keep", move |messages: Vec<Held>, _: CompactionOptions| async move {
         let last = messages.iter().rposition(|held| held.role() == Role::User);
         let mut from = messages.len().saturating_sub(newest);
-        // Not in the middle of a group.
+        // The cut is not in the middle of a group.
         while messages.get(from).is_some_and(|held| held.role() == Role::Tool) {
             from += 1;
         }
@@ -116,7 +116,7 @@ fn act(history: &mut History, then: Then) {
             Then::Nothing => {}
             Then::Keep(newest, summary) => {
                 let mut cx = CompactionCx::new(history, budget, Pass::Manual);
-                // It is refused where open work would go, or nothing does.
+                // The compaction is refused if it would hide open work, or nothing.
                 drop(keep(newest, summary).compact(&mut cx).await);
             }
             Then::Clear => drop(history.compact(&budget, Pass::Manual, &Clearing).await),
@@ -142,16 +142,16 @@ fn check(turns: &[Turn]) -> Result<(), TestCaseError> {
         block_on(history.append(&token, turn.messages(number, before))).unwrap();
         act(&mut history, turn.then);
         let dict = session.to_dict().unwrap();
-        // Their framework sends the same messages.
+        // Agent Framework sends the same messages.
         let sent = read_messages(&theirs(&dict)).unwrap();
         prop_assert_eq!(said(&sent), said(history.projection()));
-        // Read back, it is the same session.
+        // A reload gives the same session.
         let mut again = AgentSession::from_dict(dict.clone()).unwrap();
         let reloaded = open(&mut again);
         prop_assert_eq!(reloaded.live(), history.live());
         prop_assert_eq!((reloaded.head(), reloaded.revision()), (history.head(), history.revision()));
         prop_assert_eq!(again.to_dict().unwrap(), dict);
-        // The one or the other goes on.
+        // Either the original session or the reloaded one continues.
         if number % 2 == 1 {
             (session, history) = (again, reloaded);
         }
@@ -202,10 +202,10 @@ fn a_list_that_says_nothing_else_shows_the_same() {
         list(&dict)[1]["additional_properties"],
         json!({"_excluded": true, "_exclude_reason": "epitome"})
     );
-    // As a program has it that keeps nothing but their fields.
+    // The session of a program that keeps only Agent Framework's fields.
     dict["state"]["in_memory"].as_object_mut().unwrap().remove("epitome");
     let alone = open(&mut AgentSession::from_dict(dict).unwrap());
-    // The first request is protected where nothing says who hid it.
+    // The first request is protected if the cause of its hiding is unknown.
     let mut expected = said(history.projection());
     expected
         .insert(1, (Role::User, Message::user("Question 0, with some words around it.").parts().to_vec()));
@@ -226,7 +226,7 @@ fn what_their_contents_cannot_say_is_not_hidden_from_them() {
     let (session, mut history) = compacted();
     let mut latest = block_on(history.latest_compaction()).unwrap().unwrap();
     block_on(history.uncompact(latest.revision)).unwrap();
-    // What a service has sealed has no text.
+    // A summary that a service has sealed has no text.
     let sealed = crate::message::CompactionPart::new("openai", "", Some("sealed".into()));
     let summary = &mut latest.record.summaries[0];
     summary.message = summary.message.clone().with_parts(vec![Part::Compaction(sealed)]);

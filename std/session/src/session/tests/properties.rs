@@ -1,4 +1,4 @@
-//! Any session comes back as it was.
+//! Any session is unchanged after a reload.
 
 use epitome_core::message::{MediaKind, Role};
 use futures::executor::block_on;
@@ -31,7 +31,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Keys that mean something somewhere come often.
+/// Keys. Those with a meaning somewhere are frequent.
 fn key() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("type".to_owned()),

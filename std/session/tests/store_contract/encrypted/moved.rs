@@ -1,4 +1,4 @@
-//! Texts that somebody has changed or put elsewhere, who can write the files and compute their checksums.
+//! Texts that an attacker has changed or moved, with access to the files and with right checksums.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ fn lines(file: &[u8]) -> (Vec<String>, [u8; 16]) {
     (lines.iter().map(data).collect(), *uuid::Uuid::parse_str(id).unwrap().as_bytes())
 }
 
-/// A file of lines with these data, with the checksums that they should have there.
+/// A file of lines with this data, and with the right checksums.
 fn file(lines: &[String], id: [u8; 16]) -> Vec<u8> {
     let mut file = Vec::new();
     for (at, data) in lines.iter().enumerate() {
@@ -48,7 +48,7 @@ fn forgeries(whole: &[String], other: &[String]) -> Vec<Vec<String>> {
         change(&|lines| lines[at].replace_range(12..16, ""));
         change(&|lines| lines[at].clone_from(&other[at]));
         change(&|lines| lines[at] = r#"{"uncompact":{"revision":6,"made":1}}"#.to_owned());
-        // Without the last one the file is what it was before.
+        // Without its last line, the file has an earlier valid state.
         change(&|lines| drop(lines.remove(at.min(whole.len() - 2))));
         for to in (1..whole.len()).filter(|to| *to != at) {
             change(&|lines| lines.swap(at, to));
@@ -83,11 +83,11 @@ fn a_line_that_was_changed_or_moved_is_corrupt_whatever_its_checksum() {
     fs::write(&path, &written).unwrap();
     assert_eq!(load(&open()), before);
 
-    // Under another name nothing in it opens.
+    // Under another name no line can be decrypted.
     let renamed: Vec<String> = whole.iter().map(|line| line.replace(r#""id":"s""#, r#""id":"t""#)).collect();
     fs::write(folder.path().join("t.jsonl"), file(&renamed, id)).unwrap();
     let store = JsonlStore::open_encrypted(folder.path(), JsonlOptions::default(), key(1));
-    // Whichever of the two files is looked at first.
+    // Either the opening or the load fails, by the file that is checked first.
     assert!(store.is_err() || block_on(store.unwrap().load(&SessionId::new("t"))).is_err());
 }
 
@@ -102,7 +102,7 @@ mod rows {
     const CLEAR: &str =
         r#"{"v":1,"role":"user","parts":[{"text":"x"}],"attr":{"source":"caller","authority":"user"}}"#;
 
-    /// Forgeries of texts. The session 1 has seen every operation, the session 2 is another one.
+    /// Forgeries of texts. Session 1 has seen every operation; session 2 is another one.
     const FORGERIES: &[&str] = &[
         "UPDATE bodies SET body = (SELECT body FROM bodies b WHERE b.seq = 5 AND b.session = 1)
             WHERE session = 1 AND seq = 4",

@@ -1,4 +1,4 @@
-//! A store in memory that leaves one step out.
+//! A store in memory that omits one step.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -77,7 +77,7 @@ pub(crate) struct Broken {
     inner: MemoryStore,
     fault: Fault,
     calls: AtomicU64,
-    /// Tokens of appends that it remembers.
+    /// Tokens of appends that the store remembers.
     tokens: Mutex<BTreeMap<(SessionId, String), Appended>>,
 }
 
@@ -151,7 +151,7 @@ fn conflict() -> StoreError {
     StoreError::new(StoreErrorKind::Conflict, "moved")
 }
 
-/// Lets others go on.
+/// Lets other tasks run.
 pub(crate) async fn pause() {
     let mut polled = false;
     core::future::poll_fn(|context| {

@@ -1,4 +1,4 @@
-//! Files that end too early, and files in which something else stands than was written.
+//! Files that end too early, and files with changed contents.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::support::{
     summarized, unanswered, user,
 };
 
-/// A session's file after each of some writes, and what it says then.
+/// A session's file after each of some writes, and the session's state at that time.
 struct Written {
     open: Open,
     directory: tempfile::TempDir,
@@ -36,7 +36,7 @@ const STORES: &[Open] = &[
     super::quick_encrypted,
 ];
 
-/// State of a session, to be compared.
+/// State of a session, for comparisons.
 type State = (Loaded, Vec<Logged>);
 
 fn state(store: &dyn HistoryStore) -> State {
@@ -69,7 +69,7 @@ fn written(open: Open) -> Written {
     Written { open, directory, files, states }
 }
 
-/// The writes of [`written`], one after another: of every kind.
+/// The writes of [`written`], one after another, of every kind.
 fn write(store: &dyn HistoryStore, step: u64) {
     let appends = |head: u64, entries: &[Entry]| {
         append(store, &head.to_string(), head, entries).unwrap();
@@ -96,7 +96,7 @@ fn write(store: &dyn HistoryStore, step: u64) {
 
 #[test]
 fn an_interrupted_write_is_cut_off_wherever_it_ended() {
-    // Of the longer lines of an encrypted file every third end is tried.
+    // The lines of an encrypted file are longer: only every third end is tried.
     for (open, stride) in STORES.iter().zip([1, 3]) {
         interrupted(&written(*open), stride);
     }
@@ -104,13 +104,13 @@ fn an_interrupted_write_is_cut_off_wherever_it_ended() {
 
 fn interrupted(written: &Written, stride: usize) {
     let store = written.store();
-    // A file of its first line alone holds nothing to cut off, and no session.
+    // A file with its first line alone has nothing to cut off, and no session.
     let header = written.files[0].iter().position(|byte| *byte == b'\n').unwrap() + 1;
     let mut cuts = 0;
     for (step, file) in written.files.iter().enumerate() {
         let before = step.checked_sub(1).map_or(&[][..], |before| &written.files[before]);
         for end in (before.len() + 1..file.len()).step_by(stride) {
-            // As it is where the write was interrupted, and where the file was made longer first.
+            // The end of an interrupted write; and the same in a file that was made longer first.
             let longer = [file.len() - 1 - end, file.len() - end + 100];
             for zeros in [0, longer[end % 2]] {
                 let torn = [&file[..end], &vec![0; zeros][..]].concat();
@@ -131,7 +131,7 @@ fn interrupted(written: &Written, stride: usize) {
                 cuts += 1;
                 let cut = store.cut_tails().pop().unwrap();
                 assert_eq!((cut.session, cut.bytes), (session(), torn.len() as u64 - cut.at));
-                // What was interrupted can be repeated.
+                // An interrupted write can be repeated.
                 if end % 16 == 0 {
                     write(&store, step as u64);
                     assert_eq!(state(&store), written.states[step]);
@@ -143,7 +143,7 @@ fn interrupted(written: &Written, stride: usize) {
     assert!(cuts > 3_000, "{cuts}");
 }
 
-/// Opens the file as another program left it. Returns whether it is refused; what it gives must be `allowed`.
+/// Opens the file as another program left it. Returns true if it is refused; its content must be `allowed`.
 fn refused(store: &JsonlStore, allowed: impl Fn(&Loaded, &[Logged]) -> bool) -> bool {
     let page = |store: &JsonlStore| block_on(store.log(&session(), Seq(0)..Seq(99), 99));
     let error = match block_on(store.load(&session())) {
@@ -174,7 +174,7 @@ fn changed(written: &Written) {
     let all = written.states[5].clone();
     for (at, was) in whole.iter().enumerate() {
         let others = [was ^ (1 << (at / 4 % 8)), was ^ 0xff, b'\n', 0];
-        // The ends of lines are what an interrupted write is told by.
+        // The ends of lines show interrupted writes, so more bytes are tried there.
         let tried = if *was == b'\n' { &others[..] } else { &others[at % 4..][..1] };
         for byte in tried.iter().filter(|byte| *byte != was) {
             let mut changed = whole.to_vec();
@@ -182,7 +182,7 @@ fn changed(written: &Written) {
             fs::write(written.path(), &changed).unwrap();
             assert!(refused(&cold, |_, _| false), "byte {at} is {byte}");
             if at % 4 == 0 {
-                // Who knows the file already reads only what is asked for.
+                // A handle that knows the file already reads only the requested parts.
                 fs::write(written.path(), whole).unwrap();
                 assert_eq!(state(&warm), all);
                 fs::write(written.path(), &changed).unwrap();
@@ -201,10 +201,10 @@ enum Damage {
     Overwrite(u16, Vec<u8>),
     Remove(u16, u16),
     Repeat(u16, u16),
-    /// A line goes elsewhere.
+    /// Moves a line to another place.
     Move(u8, u8),
     Drop(u8),
-    /// The file ends there, but for so many zeros.
+    /// Ends the file at a byte, with this number of zeros after it.
     End(u16, u8),
 }
 
@@ -256,7 +256,7 @@ fn inflict(damage: &Damage, file: &mut Vec<u8>) {
     }
 }
 
-/// A damaged file is refused, or is one of the states that it has had.
+/// A damaged file is refused, or equals an earlier state of the file.
 #[test]
 fn damage_never_makes_other_data() {
     STORES.iter().for_each(|open| damaged(&written(*open)));
@@ -274,7 +274,7 @@ fn damaged(written: &Written) {
                 inflict(damage, &mut file);
             }
         });
-        // A handle that has seen no file knows nothing.
+        // A handle that has not seen the file knows nothing of it.
         fs::remove_file(written.path()).unwrap();
         assert!(refused(&store, |_, _| false));
         fs::write(written.path(), &file).unwrap();
@@ -284,7 +284,7 @@ fn damaged(written: &Written) {
         if refused(&store, was) {
             refusals.set(refusals.get() + 1);
         } else if file != written.whole() {
-            // What is left begins as it was written, and ends with a whole write.
+            // The remaining file begins as it was written, and ends with a whole write.
             let left = fs::read(written.path()).unwrap();
             prop_assert!(written.files.contains(&left));
             prop_assert!(file.starts_with(&left));
@@ -310,12 +310,12 @@ fn damage_is_named_with_its_place_and_changes_nothing() {
     fails(append(&store, "7", 7, &[user(7)]), StoreErrorKind::Corrupt);
     fails(commit(&store, &record(3, 7, &[(6, 6)])), StoreErrorKind::Corrupt);
     fails(block_on(store.verify(&session())), StoreErrorKind::Corrupt);
-    // Another session is as it was.
+    // Another session is unchanged.
     let other = SessionId::new("t");
     let own = [user(0)];
     block_on(store.append(&other, &Append::new(&AppendToken::new("0"), Seq(0), &own))).unwrap();
     assert_eq!(block_on(store.verify(&other)).unwrap().head, Seq(1));
-    // A list has both. A search finds the other, unless it is one of this session.
+    // A list has both sessions. A search finds the other session, unless it is a search of the damaged one.
     let listed = block_on(store.list(None, 9)).unwrap();
     let damage = listed[0].damage.as_deref().unwrap();
     assert!(damage.contains(&format!("s.jsonl is damaged at byte {at}")), "{damage}");
@@ -325,7 +325,7 @@ fn damage_is_named_with_its_place_and_changes_nothing() {
     assert!(!found.is_empty() && found.iter().all(|found| found.session == other), "{found:?}");
     fails(block_on(store.search(&search.in_session(session()))), StoreErrorKind::Corrupt);
     assert!(fs::read(written.path()).unwrap() == file);
-    // The advice in the error.
+    // The repair that the error advises.
     fs::write(written.path(), &file[..at]).unwrap();
     assert_eq!(state(&store), written.states[1]);
     assert_eq!(load(&store).head, Seq(4));

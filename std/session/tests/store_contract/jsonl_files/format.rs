@@ -1,4 +1,4 @@
-//! The format, as `docs/jsonl.md` has it: written here by hand.
+//! The format of `docs/jsonl.md`, written here by hand.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::quick;
 use crate::support::{append, fails, keys, load, records, session, user};
 
-/// Lines, the first of which is about the session.
+/// Lines of a file; the first one is about the session.
 fn file(lines: &[Value]) -> Vec<u8> {
     let mut file = Vec::new();
     let mut id = Uuid::nil();
@@ -112,7 +112,7 @@ fn a_newer_format_is_refused_and_left_alone() {
     assert!(fs::read(directory.path().join("s.jsonl")).unwrap() == before);
 }
 
-/// Files of lines each of which is as it was written.
+/// Files in which each line is valid, and the lines contradict each other.
 fn contradictions() -> Vec<Vec<Value>> {
     let change = |at: usize, path: &str, value: Value| {
         let mut lines = lines();
@@ -132,7 +132,7 @@ fn contradictions() -> Vec<Vec<Value>> {
     let mut unfinished = lines();
     unfinished.swap(3, 4);
     vec![
-        // Encrypted, by its version.
+        // By its version, this file is encrypted.
         change(0, "/session/v", 3.into()),
         change(0, "/session/v", 0.into()),
         change(0, "/session/file", "x".into()),

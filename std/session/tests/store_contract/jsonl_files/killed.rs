@@ -1,4 +1,4 @@
-//! A process that writes and is killed while it does so, or that may not write as much as it would.
+//! A process that is killed while it writes, or that may not write as much as it needs.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -11,17 +11,18 @@ use futures::executor::block_on;
 
 use crate::support::{append, commit, load, log, record, records, session, user};
 
-/// Tells the child where to write.
+/// Variable with the folder for the child.
 const FOLDER: &str = "EPITOME_TEST_JSONL_FOLDER";
 
-/// Folder of a child whose disk is full.
+/// Variable with the folder for a child whose disk is full.
 #[cfg(unix)]
 const FULL: &str = "EPITOME_TEST_JSONL_FULL_FOLDER";
 
 /// Number of messages of one append.
 const BATCH: u64 = 3;
 
-/// The child: appends, hides what it has appended before, and says after each what is acknowledged.
+/// The child: appends, hides messages that it has appended before, and prints the acknowledged state after each
+/// operation.
 #[test]
 fn a_child_writes_until_it_is_killed() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
@@ -47,7 +48,7 @@ fn a_child_writes_until_it_is_killed() {
     }
 }
 
-/// Appends, in a process that may write no large file, until that fails.
+/// Appends until an append fails, in a process that may write no large file.
 #[cfg(unix)]
 #[test]
 fn a_child_writes_until_there_is_no_room() {
@@ -70,7 +71,7 @@ fn a_child_writes_until_there_is_no_room() {
 fn a_write_without_room_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let name = "jsonl_files::killed::a_child_writes_until_there_is_no_room";
-    // Without the signal, the write that would go too far writes what there is room for, and the next one fails.
+    // Without the signal, a write beyond the limit writes as much as fits, and the next one fails.
     let script = r#"trap "" XFSZ; ulimit -f 8; exec "$0" --exact "$1" --nocapture"#;
     let mut child = Command::new("sh");
     child.args(["-c", script]).arg(std::env::current_exe().unwrap()).arg(name);
@@ -79,7 +80,7 @@ fn a_write_without_room_changes_nothing() {
     assert!(output.status.success(), "{said}");
     let head = said.lines().find_map(|line| line.strip_prefix("acknowledged ")?.strip_suffix(" 0"));
     let head: u64 = head.unwrap().parse().unwrap();
-    // Where there is room again, it goes on.
+    // As soon as there is space again, the store continues.
     let store = JsonlStore::open(directory.path()).unwrap();
     append(&store, &head.to_string(), head, &[user(head)]).unwrap();
     assert_eq!(log(&store).len() as u64, head + 1);
@@ -92,8 +93,8 @@ fn say(head: u64, revision: u64) {
     out.flush().unwrap();
 }
 
-/// Lets a child write, kills it after so many acknowledgements, and returns the last of them. After each of them this
-/// process does something too.
+/// Starts a child that writes, kills it after this many acknowledgements, and returns the last of them. After each
+/// acknowledgement this process calls `meanwhile`.
 fn child(folder: &Path, acknowledgements: usize, mut meanwhile: impl FnMut()) -> (u64, u64) {
     let name = "jsonl_files::killed::a_child_writes_until_it_is_killed";
     let mut child = Command::new(std::env::current_exe().unwrap())
@@ -114,7 +115,7 @@ fn child(folder: &Path, acknowledgements: usize, mut meanwhile: impl FnMut()) ->
         said = acknowledgement;
         left = left.saturating_sub(1);
         if left == 0 {
-            // Whatever it is doing just now. What it has said meanwhile is read to its end.
+            // The child may be in any operation. Its output up to then is read to the end.
             child.kill().unwrap();
         }
         meanwhile();
@@ -151,7 +152,7 @@ fn two_processes_write_one_session() {
     let store = JsonlStore::open(directory.path()).unwrap();
     let mut mine = Vec::new();
     child(directory.path(), 12, || {
-        // An append never fails because of a commit, and only so often because of an append.
+        // An append never fails because of a commit, and only a limited number of times because of another append.
         for _ in 0..1_000 {
             let head = load(&store).head.0;
             let token = format!("mine {}", mine.len());

@@ -87,7 +87,8 @@ fn a_file_that_is_written_anew_has_the_latest_state_only() {
     assert_eq!(everything(&quick(directory.path())), everything(&all));
 }
 
-/// File of a release without states: the lines are the same, but for the version.
+/// A file of version 1 comes from a release without states. Its lines are the same except for the version, and its
+/// first state rewrites it.
 #[test]
 fn a_file_of_version_1_is_written_anew_for_its_first_state() {
     for with_append in [false, true] {
@@ -106,7 +107,7 @@ fn a_file_of_version_1_is_written_anew_for_its_first_state() {
         assert_eq!(&*kept.as_ref().unwrap().text, "first");
         let fresh = quick(directory.path());
         assert_eq!((state(&fresh), everything(&fresh)), (kept, everything(&all)));
-        // From then on a line is enough.
+        // After that, one line is enough.
         let whole = text(directory.path());
         save(&all, 1, "second");
         assert!(text(directory.path()).starts_with(&whole));
@@ -121,7 +122,7 @@ fn a_state_line_that_fits_nothing_is_damage() {
     save(&all, 0, "first");
     let whole = fs::read(directory.path().join("s.jsonl")).unwrap();
     let last = whole[..whole.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
-    // The same line again: its place is another one.
+    // The same line again is invalid, because its place is different.
     let twice = [&whole[..], &whole[last..]].concat();
     fs::write(directory.path().join("s.jsonl"), twice).unwrap();
     let error = block_on(quick(directory.path()).state(&session())).unwrap_err();

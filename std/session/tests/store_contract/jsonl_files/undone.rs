@@ -1,4 +1,4 @@
-//! Effects of undoings and prunes on a file.
+//! Effects of uncompacts and prunes on a file.
 
 use std::fs;
 use std::path::Path;
@@ -55,7 +55,7 @@ fn a_file_that_was_pruned_says_no_more_what_it_said() {
     let left = text(directory.path());
     assert!(["question 0", "question 1", "question 2", "shortened"].iter().all(|said| !left.contains(said)));
     assert!(left.contains("question 3") && left.contains("summary of"));
-    // Another handle, which knew the file that was there before, and one that reads it from its beginning.
+    // Another handle that knew the earlier file, and a handle that reads the new file from its beginning.
     assert_eq!(everything(&other), everything(&store));
     assert_eq!(everything(&quick(directory.path())), everything(&store));
     assert_eq!(keys(&other), shown);
@@ -99,7 +99,8 @@ fn a_prune_that_cannot_be_written_changes_nothing() {
     assert_eq!(prune(&store, 2).unwrap().messages, 3);
 }
 
-/// File of a release without undoing: the lines are the same, but for the version.
+/// A file of version 1 comes from a release without uncompacts. Its lines are the same except for the version, and its
+/// first uncompact rewrites it.
 #[test]
 fn a_file_of_version_1_is_written_anew_for_its_first_undoing() {
     let directory = tempfile::tempdir().unwrap();
@@ -116,7 +117,7 @@ fn a_file_of_version_1_is_written_anew_for_its_first_undoing() {
     assert_eq!(records(&store)[0].undone_by, Some(Revision(2)));
     let after = everything(&store);
     assert_eq!(everything(&quick(directory.path())), after);
-    // From then on a line is enough.
+    // After that, one line is enough.
     let whole = text(directory.path());
     commit(&store, &record(2, 3, &[(0, 0)])).unwrap();
     uncompact(&store, 3).unwrap();

@@ -1,4 +1,4 @@
-//! Exports that were changed on purpose: an import refuses them by their line and leaves nothing.
+//! Exports that were changed on purpose: an import refuses them with the number of the line, and stores nothing.
 
 use epitome_std::history::HistoryStore;
 use epitome_std::history::StoreErrorKind::{Invalid, NotFound};
@@ -15,7 +15,7 @@ on_every_store! {
     an_export_that_contradicts_itself_is_refused_and_leaves_nothing,
 }
 
-/// A file with other lines, and the end that belongs to them.
+/// An export with other lines, and the end line that belongs to them.
 fn ended(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with(r#"{"end":"#)).collect();
     let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
@@ -25,7 +25,7 @@ fn ended(text: &str) -> String {
     format!("{body}{{\"end\":{{\"lines\":{count},\"sha256\":\"{sum}\"}}}}\n")
 }
 
-/// A summary over what a user and a tool have said, in the words of an export; the system prompt stands before it.
+/// An export with a summary of messages of a user and a tool; the system prompt stands before it.
 fn with_a_summary(store: &dyn HistoryStore) -> String {
     let entries =
         [entry(Message::system("Rules."), 0, 1), user(1), calls(2, &["a"]), answer(2, "a"), user(4)];
@@ -34,7 +34,7 @@ fn with_a_summary(store: &dyn HistoryStore) -> String {
     String::from_utf8(exported(store)).unwrap()
 }
 
-/// The ids of records in an export are those of other records after a change; these are right again.
+/// Computes the ids of the records again: after a change they would be those of other records.
 fn with_right_ids(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let Some((before, rest)) = line.split_once(r#""id":""#).filter(|_| line.starts_with(r#"{"commit""#))

@@ -1,4 +1,4 @@
-//! A disk that has in it what was made durable, and of the rest as much as it likes.
+//! A simulated disk: it holds all durable data, and any part of the rest.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,10 +10,10 @@ use super::trace::Event;
 /// Number of bytes that a drive writes at once.
 const SECTOR_BYTES: usize = 512;
 
-/// The first folder of a disk.
+/// The top folder of a disk.
 const ROOT: usize = 0;
 
-/// Files and folders, with what of them is durable and what has changed since.
+/// Files and folders, with their durable content and the changes since then.
 #[derive(Debug, Clone)]
 pub(super) struct Disk {
     nodes: Vec<Node>,
@@ -25,7 +25,7 @@ enum Node {
         durable: Vec<u8>,
         pending: Vec<Change>,
     },
-    /// Each of the changes is one step: a rename takes one name away and sets another.
+    /// Each change is one step: a rename removes one name and sets another.
     Folder {
         durable: Names,
         pending: Vec<Vec<(OsString, Option<usize>)>>,
@@ -41,12 +41,12 @@ enum Change {
     Resize(usize),
 }
 
-/// Part of the changes that were not made durable and are on the disk after all.
+/// The loss of changes that were not made durable; the other changes are on the disk after all.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Loss {
     Nothing,
     Everything,
-    /// Some changes, chosen by this number; of a write the first sectors.
+    /// Some changes, selected by this number; of a write the first sectors stay.
     Some(u64),
 }
 
@@ -56,7 +56,7 @@ impl Disk {
         Self { nodes: vec![Node::Folder { durable: Names::new(), pending: Vec::new() }] }
     }
 
-    /// Does what a process has done.
+    /// Applies an event of a process.
     pub(super) fn apply(&mut self, event: &Event) {
         match event {
             Event::Create(path) => self.make(path, Node::File { durable: Vec::new(), pending: Vec::new() }),
@@ -105,12 +105,12 @@ impl Disk {
         pending.push(names);
     }
 
-    /// File or folder of this path now.
+    /// The current file or folder at this path.
     fn find(&self, path: &Path) -> Option<usize> {
         path.iter().try_fold(ROOT, |at, name| self.names(at, Loss::Nothing)?.get(name).copied())
     }
 
-    /// Makes in `folder` what is on the disk after a loss.
+    /// Creates in `folder` the content of the disk after a loss.
     pub(super) fn write(&self, folder: &Path, loss: Loss) {
         self.write_folder(ROOT, folder, loss);
     }
@@ -153,7 +153,7 @@ impl Change {
         }
     }
 
-    /// Keeps a part of it: of a write the first sectors, and behind them nothing or zeros.
+    /// Applies a part of the change: of a write the first sectors, followed by nothing or by zeros.
     fn apply_some(&self, data: &mut Vec<u8>, chance: &mut Chance) {
         let Self::Write { at, data: written } = self else {
             return if chance.keeps() {
@@ -186,7 +186,7 @@ fn name(path: &Path) -> OsString {
     path.file_name().unwrap().to_owned()
 }
 
-/// Decides of each change whether it is kept: always the same for the same loss and node.
+/// Decides for each change if it is kept: the same decision for the same loss and node.
 struct Chance {
     loss: Loss,
     state: u64,

@@ -1,19 +1,19 @@
-//! The system calls of a process, as `strace` writes them down.
+//! The system calls of a process, in the notation of `strace`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// All calls that change files or names, make them durable, or say something. A `?` stands before calls that not every
+/// All calls that change files or names, make them durable, or write output. A `?` marks a call that not every
 /// processor has.
 pub(super) const CALLS: &str = "trace=?open,?creat,openat,lseek,write,pwrite64,writev,pwritev,fsync,fdatasync,sync_file_range,\
     ftruncate,?truncate,fallocate,?rename,renameat,renameat2,?unlink,unlinkat,?link,linkat,?mkdir,mkdirat,?rmdir";
 
-/// A change that a process asked the system for. Paths are relative to the traced folder.
+/// A change that a process has requested from the system. Paths are relative to the traced folder.
 #[derive(Debug, Clone)]
 pub(super) enum Event {
-    /// The file at the path was opened, and made where there was none.
+    /// The file at the path was opened, and created if it did not exist.
     Create(PathBuf),
     MakeFolder(PathBuf),
     Write {
@@ -33,7 +33,7 @@ pub(super) enum Event {
 /// The successful calls in `log` that concern files below `folder`, in order.
 ///
 /// # Panics
-/// If a call changes one of these files in a way that [`Event`] cannot say.
+/// If a call changes one of these files in a way that [`Event`] cannot represent.
 pub(super) fn events(log: &str, folder: &Path) -> Vec<Event> {
     let mut reader = Reader { folder, places: BTreeMap::new(), said: Vec::new(), events: Vec::new() };
     let mut unfinished = BTreeMap::new();
@@ -55,7 +55,7 @@ pub(super) fn events(log: &str, folder: &Path) -> Vec<Event> {
 
 struct Reader<'a> {
     folder: &'a Path,
-    /// Offset of the next write of a descriptor. Nothing here writes where it has just read.
+    /// Offset of the next write of a descriptor. No traced process writes at the place of its last read.
     places: BTreeMap<u32, usize>,
     said: Vec<u8>,
     events: Vec<Event>,
@@ -109,7 +109,7 @@ impl Reader<'_> {
         if name == "write" && number == 1 {
             return self.say(&strings(arguments).next().unwrap());
         }
-        // A file without a name is none after a loss of power.
+        // A file without a name does not exist after a loss of power.
         let relative = path.and_then(|path| self.relative(&path));
         match (name, relative) {
             ("lseek", _) => drop(self.places.insert(number, returned(result))),
@@ -141,14 +141,15 @@ impl Reader<'_> {
         }
     }
 
-    /// `path` in the folder, unless it is outside or one of SQLite's files in shared memory, which no crash leaves valid.
+    /// `path` in the folder; `None` if it is outside, or one of SQLite's files in shared memory, which no crash leaves
+    /// valid.
     fn relative(&self, path: &[u8]) -> Option<PathBuf> {
         let path = Path::new(OsStr::from_bytes(path)).strip_prefix(self.folder).ok()?;
         (!path.as_os_str().as_bytes().ends_with(b"-shm")).then(|| path.to_owned())
     }
 }
 
-/// The number at the beginning of `text`, and the path behind it unless its file has lost its name.
+/// The number at the beginning of `text`, and the path after it, unless the file has lost its name.
 fn descriptor(text: &str) -> (u32, Option<Vec<u8>>) {
     let (number, rest) = text.split_once('<').unwrap_or((text, ""));
     let number = number.split([',', ' ']).next().unwrap().parse().unwrap();

@@ -1,4 +1,4 @@
-//! The contract on a cluster of three servers, whose keys lie where their tags say.
+//! The contract on a cluster of three servers, whose keys are placed by their tags.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ fn sessions_lie_on_all_servers_and_are_listed_in_one_order() {
 fn one_server_of_a_cluster_is_not_taken_for_all() {
     let Some(cluster) = Cluster::new() else { return };
     let url = cluster.urls.split(',').next().unwrap();
-    // The layout may lie on this very server: the sessions lie everywhere.
+    // The layout may be on this very server; the sessions are on all servers.
     let answers: Vec<_> = match RedisStore::open(url, options(&cluster.prefix)) {
         Err(error) => vec![error],
         Ok(store) => {

@@ -25,7 +25,7 @@ fn passes(scenario: &str) {
     }
 }
 
-/// Also where others have sessions under the same prefix.
+/// The store also passes with other sessions under the same prefix.
 #[test]
 fn one_store_passes_beside_others() {
     let Some(room) = Room::new() else { return };
@@ -34,6 +34,6 @@ fn one_store_passes_beside_others() {
     let report = block_on(suite().with_cases(10).run(&OneStore::new(Arc::new(room.store()))));
     report.assert_passed();
     assert!(report.passed() >= 100, "{report}");
-    // It leaves what was there, and nothing else: the keys of one session, the index and the layout.
+    // The suite leaves only the keys from before: those of one session, the index and the layout.
     assert_eq!(room.keys().len(), 8, "{:?}", room.keys());
 }

@@ -1,4 +1,4 @@
-//! A server that is killed while a session is written to, and started again on what it has left.
+//! A server that is killed during writes to a session, and restarted with the remaining data.
 
 use core::time::Duration;
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use super::server::{append, pause, session, url};
 use crate::killed_server::{Killable, keeps_what_it_acknowledged};
 use crate::remote::{patient, port};
 
-/// A server of its own, whose acknowledged writes are on the disk.
+/// A server for this test only, with acknowledged writes on the disk.
 struct Server {
     folder: TempDir,
     port: u16,
@@ -22,7 +22,7 @@ struct Server {
 }
 
 impl Server {
-    /// None where there is no server to be had.
+    /// `None` if no server is available.
     fn start_new() -> Option<Self> {
         url()?;
         let folder = tempfile::tempdir().unwrap();
@@ -53,7 +53,7 @@ impl Server {
             assert!(self.process.try_wait().unwrap().is_none(), "the server has ended");
             pause(Duration::from_millis(5));
         }
-        // It may have to read its file first.
+        // The server may have to read its file first.
         drop(self.store(patient().with_retries(8)));
     }
 }
@@ -92,7 +92,7 @@ fn a_server_that_was_started_again_is_found_whatever_connections_there_were() {
     let Some(mut server) = Server::start_new() else { return };
     let store = server.store(patient());
     append(&*store, "first", 0).unwrap();
-    // All its connections are made then, and none of them works any more.
+    // After these loads the store has all its connections. After the kill none of them works.
     for _ in 0..20 {
         block_on(store.load(&session())).unwrap();
     }

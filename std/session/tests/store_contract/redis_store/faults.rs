@@ -1,4 +1,4 @@
-//! Servers that refuse, go away or do not answer, and operations that nobody waits for.
+//! Servers that refuse, disconnect or do not answer, and abandoned operations.
 
 use core::sync::atomic::Ordering;
 use core::time::Duration;
@@ -18,7 +18,7 @@ use super::mock::{Line, Mock};
 use super::server::{Room, append, fill, pause, session, user};
 use crate::remote::{patient, port};
 
-/// The error of opening the store, in which there is no secret.
+/// The error of an open, which contains no secret.
 fn refused(url: &str) -> StoreError {
     refused_with(url, patient())
 }
@@ -53,15 +53,15 @@ fn what_a_server_answers_has_a_kind_and_no_secret() {
         ("-ERR max number of clients reached\r\n", Unavailable, 4, "as many clients"),
         ("-SECRET is here\r\n", Unavailable, 4, "failed"),
         ("$3\r\n\u{1}\u{2}\u{3}\r\n", Corrupt, 1, "something else"),
-        // Nothing at all: each attempt takes up its time.
+        // No answer at all: each attempt uses all of its time.
         ("", Unavailable, 2, "did not answer"),
     ];
-    // All at once: most of them wait.
+    // All cases run at once, because most of them wait.
     std::thread::scope(|scope| {
         for (answer, kind, tries, advice) in cases {
             scope.spawn(move || {
                 let mock = Mock::new(answer);
-                // A tenth of it is for the connection.
+                // A tenth of the time is for the connection.
                 let short = patient().with_timeout(Duration::from_secs(4)).with_retries(1);
                 let error = refused_with(&mock.url, if answer.is_empty() { short } else { patient() });
                 let said = format!("{error} {error:?}");
@@ -86,7 +86,7 @@ fn a_wrong_password_is_invalid_and_not_tried_again() {
         assert!(error.to_string().contains("refuses this name and password"), "{error}");
         assert_eq!(mock.asked.load(Ordering::SeqCst), 1);
     }
-    // The same from a server, and one that wants no password.
+    // The same error from a real server, which expects no password.
     if let Some(room) = Room::new() {
         let error = refused(&room.url.replace("redis://", "redis://user:hunter2@"));
         assert_eq!(error.kind(), Invalid, "{error}");
@@ -137,7 +137,7 @@ fn a_lost_answer_is_asked_for_again_and_nothing_is_done_twice() {
     let direct = room.store();
     let loaded = block_on(direct.load(&session())).unwrap();
     assert_eq!((loaded.head, loaded.revision, loaded.live.len()), (Seq(5), Revision(2), 5));
-    // More than it tries again for: it was done all the same, and saying it again is what tells.
+    // More lost answers than retries. The append was done all the same: a repetition of the call shows it.
     lose(4);
     assert_eq!(append(&store, "4", 5).unwrap_err().kind(), Unavailable);
     assert_eq!(append(&store, "4", 5).unwrap().head, Seq(6));
@@ -155,7 +155,7 @@ fn a_dropped_operation_is_done_whole_or_not_at_all() {
         let entries: Vec<_> = (head..head + 50).map(user).collect();
         let (session, wanted) = (session(), Append::new(&token, Seq(head), &entries));
         let mut future = store.append(&session, &wanted);
-        // Nothing is sent before it is polled; then it is somewhere on its way.
+        // Nothing is sent before the first poll. After it, the request is somewhere on its way.
         if round % 3 > 0 {
             let _ = (&mut future).now_or_never();
             pause(Duration::from_micros(round * 20));
@@ -164,13 +164,13 @@ fn a_dropped_operation_is_done_whole_or_not_at_all() {
         let there = block_on(store.load(&session)).unwrap();
         assert!([Seq(head), Seq(head + 50)].contains(&there.head), "{}", there.head);
         assert_eq!(there.live.len() as u64, there.head.0);
-        // Perhaps only later: repeating it makes it so, once.
+        // The append may take effect later. A repetition ensures that it is stored, once.
         let appended = block_on(store.append(&session, &wanted)).unwrap();
         assert_eq!((appended.first, appended.head), (Seq(head), Seq(head + 50)));
         done += u32::from(there.head != Seq(head));
         head += 50;
     }
-    // A third was never polled.
+    // A third of the operations was never polled.
     assert!(done <= 40, "{done}");
     assert_eq!(block_on(store.load(&session())).unwrap().head, Seq(head));
 }
@@ -193,7 +193,7 @@ fn connections_of_the_caller_are_used() {
         store
     });
     assert!(!format!("{store:?}").contains("127.0.0.1"));
-    // The runtime was the caller's: without it there is nothing that works.
+    // The runtime belongs to the caller: without it, no operation works.
     drop(runtime);
     assert_eq!(block_on(store.load(&session())).unwrap_err().kind(), Unavailable);
 }
@@ -203,7 +203,7 @@ fn what_comes_between_deciding_and_doing_is_seen() {
     let Some(room) = Room::new() else { return };
     let line = Line::to(&room.url);
     let store = RedisStore::open(&line.url, room.options()).unwrap();
-    // Every script is there then, and no answer says that it is not.
+    // The server has every script by then, so no answer reports a missing script.
     fill(&store, 4);
     let hide = |parent: u64, head, seq| {
         let mut record = CompactionRecord::new(Revision(parent), Seq(head));
@@ -226,18 +226,18 @@ fn what_comes_between_deciding_and_doing_is_seen() {
         assert_eq!(info.live_tokens, 10 * info.live_messages);
         (info.head.0, info.revision.0, info.live_messages)
     };
-    // A group of its own is no matter.
+    // A message in a group of its own does not matter.
     meanwhile(user(4));
     assert_eq!(block_on(store.commit(&session(), &hide(1, 4, 0))).unwrap(), Revision(2));
     assert_eq!(live(), (5, 2, 3));
-    // One more of the group that is to be hidden is: nobody has looked at it.
+    // A further message of the group to be hidden does matter: the caller has not seen it.
     let mut joins = user(5);
     joins.anchor = Seq(1);
     meanwhile(joins);
     let error = block_on(store.commit(&session(), &hide(2, 5, 1))).unwrap_err();
     assert_eq!(error.kind(), Conflict, "{error}");
     assert_eq!(live(), (6, 2, 4));
-    // It comes to a group that is hidden while it is on its way, and back with it.
+    // The message joins a group that is hidden during the operation, and comes back with the group.
     let mut late = user(6);
     late.anchor = Seq(0);
     meanwhile(late);

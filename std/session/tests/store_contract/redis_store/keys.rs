@@ -1,4 +1,4 @@
-//! Keys on the server: layouts, keys of others, lost keys, and sessions that expire.
+//! Keys on the server: layouts, foreign keys, lost keys, and sessions that expire.
 
 use core::time::Duration;
 
@@ -49,7 +49,7 @@ fn keys_of_other_types_are_corrupt_and_nothing_is_written_beside_them() {
     let Some(room) = Room::new() else { return };
     let store = room.store();
     fill(&store, 2);
-    // What an append reads of none of these tells it so: it asks before it writes.
+    // An append reads nothing from these keys, so it checks before the write that they exist.
     for kind in ["log", "places", "live", "receipts", "appends"] {
         let (key, mut connection) = (room.key(kind), room.connection());
         let kept = format!("{key}-kept");
@@ -83,13 +83,13 @@ fn lost_keys_are_corrupt() {
         assert!(!error.contains("question"), "{error}");
         cmd("RESTORE").arg(&key).arg(0).arg(kept).exec(&mut connection).unwrap();
     }
-    // A place in the set of the visible that nobody has put there.
+    // A place in the set of visible messages that no operation has added.
     cmd("ZADD").arg(room.key("live")).arg(9).arg("m 9 9 1 1 - 2").exec(&mut room.connection()).unwrap();
     fails(block_on(store.load(&session())), Corrupt);
     fails(hide_first(&store, 3), Corrupt);
 }
 
-/// Each read and each change of a session that lacks a key fails, and the lost key is not made anew.
+/// Each read and each change of a session that lacks a key fails, and does not create the lost key again.
 #[test]
 fn a_session_without_its_messages_or_places_is_corrupt_for_everyone() {
     let Some(room) = Room::new() else { return };
@@ -108,7 +108,7 @@ fn a_session_without_its_messages_or_places_is_corrupt_for_everyone() {
             block_on(store.append(&session(), &append)).map(|_| ())
         };
         if kind == "session" {
-            // What is left of it is not taken for a new one's.
+            // The remaining keys do not become part of a new session.
             fails(append(&store, "new", 0), Corrupt);
             fails(block_on(store.load(&session())), NotFound);
         } else {
@@ -127,7 +127,7 @@ fn a_session_without_its_messages_or_places_is_corrupt_for_everyone() {
         cmd("RESTORE").arg(&key).arg(0).arg(kept).exec(&mut connection).unwrap();
     }
     assert_eq!(block_on(store.load(&session())).unwrap().live.len(), 2);
-    // What is damaged can be deleted, and there is room for it again.
+    // A damaged session can be deleted, and then written again.
     cmd("DEL").arg(room.key("places")).exec(&mut room.connection()).unwrap();
     assert!(block_on(store.delete(&session())).unwrap());
     fill(&store, 2);
@@ -147,7 +147,7 @@ fn a_session_ends_by_itself_whole_and_leaves_the_list() {
     append(&hour, "second", 2).unwrap();
     hide_first(&hour, 3).unwrap();
     assert!(left().len() >= 8 && left().iter().all(|left| (1..=3_600_000).contains(left)), "{:?}", left());
-    // Who keeps sessions for good does so from its next change on.
+    // A store without expiry keeps a session forever from its next change on.
     append(&store, "third", 3).unwrap();
     assert!(left().iter().all(|left| *left == -1), "{:?}", left());
 
@@ -199,7 +199,7 @@ fn a_list_of_many_sessions_has_pages() {
             after = Some(last.id.clone());
             assert!(page.len() <= limit as usize, "{} of at most {limit}", page.len());
             listed.extend(page.iter().map(|info| info.id.as_str().to_owned()));
-            // Each page asks all parts of the index.
+            // Each page reads all parts of the index.
             if limit < 3 && listed.len() >= 40 {
                 break;
             }

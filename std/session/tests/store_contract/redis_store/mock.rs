@@ -1,4 +1,4 @@
-//! Servers that answer as they are told, and lines that lose answers.
+//! Servers with fixed answers, and proxies that lose answers.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -6,10 +6,10 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A server that answers to everything but greetings as it is told.
+/// A server that gives one fixed answer to every command except greetings.
 pub(crate) struct Mock {
     pub(crate) url: String,
-    /// Number of such answers.
+    /// Number of these answers.
     pub(crate) asked: Arc<AtomicUsize>,
 }
 
@@ -29,7 +29,7 @@ impl Mock {
     }
 }
 
-/// Answers commands until the client goes.
+/// Answers commands until the client disconnects.
 fn serve(mut connection: TcpStream, answer: &str, asked: &AtomicUsize) {
     let refuses_names = answer.starts_with("-WRONGPASS") || answer.starts_with("-NOAUTH");
     let mut reader = BufReader::new(connection.try_clone().unwrap());
@@ -65,8 +65,8 @@ fn number(reader: &mut impl BufRead) -> Option<usize> {
     line.trim_end()[1..].parse().ok()
 }
 
-/// Stands between a store and its server. It hands on what is asked for, and loses so many of the answers: what loses one
-/// is cut then. Before it hands on an answer it does what it was last told to.
+/// A proxy between a store and its server. It forwards requests, and loses this many of the answers; it cuts the
+/// connection of a lost answer. Before it forwards an answer, it performs the task in `first`.
 pub(crate) struct Line {
     pub(crate) url: String,
     pub(crate) loses: Arc<AtomicUsize>,
@@ -99,7 +99,7 @@ impl Line {
 fn carry(mut from: TcpStream, mut to: TcpStream, answers: Option<(&AtomicUsize, &Mutex<Option<Task>>)>) {
     let mut bytes = [0; 4096];
     while let Ok(read) = from.read(&mut bytes) {
-        // Greetings are answered so, or not understood; what a script answers is nothing of that.
+        // Greetings have these answers, or are not understood. The answer of a script never begins so.
         let greeting = [&b"+OK\r\n"[..], b"-ERR", b"-NOSCRIPT"].iter().any(|word| bytes.starts_with(word));
         let answer = read > 0 && !greeting;
         let lost = answers.filter(|_| answer).is_some_and(|(left, first)| {

@@ -39,7 +39,7 @@ impl Account {
         Some(account)
     }
 
-    /// Gives it another password, and ends its connections.
+    /// Gives the user another password, and ends the user's connections.
     fn rotate(&self, password: &str) {
         let mut admin = self.room.connection();
         let mut set = redis::cmd("ACL");
@@ -69,7 +69,7 @@ impl Drop for Account {
     }
 }
 
-/// The server of this url, by its host and port.
+/// The server of this URL, by its host and port.
 fn at(url: &str) -> RedisServer {
     let (_, place) = url.rsplit_once(['@', '/']).unwrap();
     let (host, port) = place.rsplit_once(':').unwrap();
@@ -95,7 +95,7 @@ fn a_password_that_changes_is_asked_for_at_each_new_connection() {
     append(&store, "t5", 5).unwrap();
     assert_eq!(block_on(store.load(&session())).unwrap().live.len(), 6);
     assert_eq!(account.asked.load(Ordering::SeqCst), 2);
-    // One that the server does not know is refused, and asked for anew the next time.
+    // A password that the server does not know is refused, and requested again the next time.
     "hunter3".clone_into(&mut account.password.lock().unwrap());
     let mut admin = account.room.connection();
     redis::cmd("CLIENT").arg("KILL").arg("USER").arg(&account.name).exec(&mut admin).unwrap();
@@ -131,7 +131,7 @@ fn a_password_that_cannot_be_had_is_the_error_of_the_operation() {
         at(&mock.url).with_password(Password::from_fn(move || Box::pin(async move { Err(vault()) })));
     let error = opened(&server, patient());
     assert!(error.kind() == Unavailable && error.to_string().contains("the vault is locked"), "{error}");
-    // The time of an attempt is that of the password too.
+    // The time limit of an attempt includes the request for the password.
     let never = Password::from_fn(|| Box::pin(core::future::pending()));
     let short = RemoteOptions::default().with_timeout(Duration::from_millis(50)).with_retries(1);
     let error = opened(&at(&mock.url).with_password(never), short);
@@ -139,7 +139,7 @@ fn a_password_that_cannot_be_had_is_the_error_of_the_operation() {
     assert_eq!(mock.asked.load(Ordering::SeqCst), 0);
     let nowhere = opened(&RedisServer::new("").with_password("hunter2"), patient());
     assert!(nowhere.kind() == Invalid && nowhere.to_string().contains("the host is empty"), "{nowhere}");
-    // Over TLS unless it is said otherwise.
+    // With TLS, unless it is disabled.
     let error = opened(&at(&mock.url).with_tls(true).with_password("hunter2"), patient().with_retries(0));
     assert!(error.kind() == Unavailable && mock.asked.load(Ordering::SeqCst) == 0, "{error}");
     assert_eq!(

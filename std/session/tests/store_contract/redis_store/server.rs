@@ -1,4 +1,4 @@
-//! The servers that tests are run on.
+//! The servers of the tests.
 
 use core::time::Duration;
 use std::sync::{Arc, mpsc};
@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::remote::patient;
 
-/// The server of the tests; none, and the test says so, if there is none.
+/// The URL of the test server; `None`, after a message of the test, if there is no server.
 pub(crate) fn url() -> Option<String> {
     variable("EPITOME_TEST_REDIS")
 }
@@ -35,7 +35,8 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     found
 }
 
-/// Series of operations as many as `EPITOME_CASES` says. The server waits for its disk at each of them.
+/// A suite with as many series of operations as `EPITOME_CASES` requests. The server waits for its disk at each of
+/// them.
 pub(crate) fn suite() -> Suite {
     let cases = std::env::var_os("EPITOME_CASES").and_then(|cases| cases.to_str()?.parse().ok());
     Suite::new().with_cases(cases.unwrap_or(40))
@@ -46,7 +47,7 @@ pub(crate) fn options(prefix: impl Into<String>) -> RedisOptions {
     RedisOptions::default().with_prefix(prefix).with_remote(patient())
 }
 
-/// Keys on a server that nobody else has; they are deleted in the end.
+/// Keys on a server that no other test has. They are deleted at the end.
 pub(crate) struct Room {
     pub(crate) url: String,
     pub(crate) prefix: String,
@@ -65,7 +66,7 @@ impl Room {
         RedisStore::open(&self.url, self.options()).unwrap()
     }
 
-    /// A connection beside the store's.
+    /// A second connection.
     pub(crate) fn connection(&self) -> redis::Connection {
         redis::Client::open(self.url.as_str()).unwrap().get_connection().unwrap()
     }
@@ -107,7 +108,7 @@ impl Subject for Room {
     }
 }
 
-/// Waits so long.
+/// Waits for this time.
 pub(crate) fn pause(time: Duration) {
     let (_sender, nothing) = mpsc::channel::<()>();
     let _ = nothing.recv_timeout(time);

@@ -1,4 +1,4 @@
-//! Damage anywhere in the file: what is read is what was written, or an error.
+//! Damage anywhere in the file: a read returns the written data, or an error.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::support::{
     uncompact, user,
 };
 
-/// Number of bytes that are damaged, each in a file of its own.
+/// Number of damaged bytes, each in a separate file.
 const DAMAGES: u64 = 700;
 
 /// A file with a row in every table, and pages of messages.
@@ -70,7 +70,7 @@ fn reads(store: &SqliteStore) -> Reads {
 }
 
 impl Reads {
-    /// For each of them whether it is what is expected, an error, or other data.
+    /// For each of them: the expected data, an error, or other data.
     fn outcomes(&self, expected: &Self) -> [(&'static str, Outcome); 9] {
         let [load, tail] = &self.projections;
         let [expected_load, expected_tail] = &expected.projections;
@@ -145,7 +145,7 @@ fn damage_is_an_error_and_never_other_data() {
     assert!(noticed > DAMAGES / 10, "only {noticed} were noticed");
 }
 
-/// A number that is changed in a row is damage, and no reason to try again.
+/// A changed number in a row is damage, not a conflict that could be tried again.
 #[test]
 fn a_damaged_revision_is_corrupt_and_no_conflict() {
     let directory = directory();

@@ -1,5 +1,4 @@
-//! The file and the log beside it, of which the end is missing; and a disk that is full. What a loss of power leaves is tested in
-//! `power.rs`, on a traced process.
+//! A file and its log without their ends, and a full disk. `power.rs` tests a loss of power, on a traced process.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +12,7 @@ use crate::support::{append, commit, everything, load, log, record, records, use
 const LOG_HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
 
-/// The state of a store after so many writes: each append brings three messages, and a commit hides one.
+/// Performs write number `step`: an append of three messages, or a commit that hides one.
 fn write(store: &dyn HistoryStore, step: u64) {
     if step.is_multiple_of(2) {
         let head = step / 2 * 3;
@@ -25,7 +24,7 @@ fn write(store: &dyn HistoryStore, step: u64) {
     }
 }
 
-/// Number of writes that a store has seen, all of them whole.
+/// Number of writes in a store, all of them whole.
 fn writes(store: &dyn HistoryStore) -> u64 {
     let (loaded, logged) = (load(store), log(store));
     assert_eq!((loaded.head.0 % 3, logged.len() as u64), (0, loaded.head.0));
@@ -39,7 +38,7 @@ fn writes(store: &dyn HistoryStore) -> u64 {
     loaded.head.0 / 3 + loaded.revision.0
 }
 
-/// Number of writes that are found when only this part of the log was written.
+/// Number of writes that are found if only this part of the log was written.
 fn found(folder: &Path, file: &[u8], log: &[u8]) -> u64 {
     let path = folder.join("cut.db");
     let _ = fs::remove_file(folder.join("cut.db-shm"));
@@ -54,7 +53,7 @@ fn a_log_that_ends_anywhere_holds_the_writes_before_its_end() {
     let path = directory.path().join("store.db");
     let store = SqliteStore::open(&path).unwrap();
     write(&store, 0);
-    // What an acknowledgement found on the disk: the file does not change before the log is folded in.
+    // The disk at an acknowledgement: the file does not change before the log is moved into it.
     let file = fs::read(&path).unwrap();
     let log = || fs::read(directory.path().join("store.db-wal")).unwrap();
     let mut acknowledged = vec![log().len()];
@@ -70,7 +69,7 @@ fn a_log_that_ends_anywhere_holds_the_writes_before_its_end() {
     let first = acknowledged[0];
     let mut tried = 0;
     for end in (first..=whole.len()).step_by(frame) {
-        // In the order in which they were acknowledged.
+        // The writes are found in the order of their acknowledgements.
         let expected = acknowledged.iter().filter(|len| **len <= end).count() as u64;
         let next = whole.len().min(end + frame);
         let torn = end.midpoint(next);
@@ -82,11 +81,11 @@ fn a_log_that_ends_anywhere_holds_the_writes_before_its_end() {
     assert!(tried > 150, "{tried}");
 }
 
-/// Tells the child, which may write no large file, where to write.
+/// Variable with the folder for the child, which may write no large file.
 #[cfg(unix)]
 const FULL: &str = "EPITOME_TEST_SQLITE_FULL_FOLDER";
 
-/// Writes until that fails.
+/// Writes until a write fails.
 #[cfg(unix)]
 #[test]
 fn a_child_writes_until_there_is_no_room() {
@@ -111,7 +110,7 @@ fn a_child_writes_until_there_is_no_room() {
 fn a_write_without_room_changes_nothing_and_is_made_later() {
     let directory = tempfile::tempdir().unwrap();
     let name = "sqlite_file::power::a_child_writes_until_there_is_no_room";
-    // Without the signal, the write that would go too far writes what there is room for, and the next one fails.
+    // Without the signal, a write beyond the limit writes as much as fits, and the next one fails.
     let script = r#"trap "" XFSZ; ulimit -f 1000; exec "$0" --exact "$1" --nocapture"#;
     let mut child = std::process::Command::new("sh");
     child.args(["-c", script]).arg(std::env::current_exe().unwrap()).arg(name);

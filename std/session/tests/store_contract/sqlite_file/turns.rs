@@ -1,5 +1,5 @@
-//! Eight writers of one file, each with a store of its own: none of them starves, with compactors beside them or without, also if
-//! none of them ever rests.
+//! Eight writers of one file, each with its own store: none of them starves, with or without compactors, even if none
+//! of them ever pauses.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::path::Path;
@@ -20,25 +20,25 @@ use crate::support::{record, session, summarized, user};
 
 const WRITERS: usize = 8;
 
-/// Number of messages that the writers append together; then all of them end.
+/// Number of messages that the writers append together before all of them end.
 const APPENDS: usize = 400;
-/// Number of messages of writers that never rest: over so many, chance evens out.
+/// Number of messages of writers without pauses: over this number, chance evens out.
 const RESTLESS_APPENDS: usize = 1_600;
 
-/// The fair share of a writer over the least that one may come to.
+/// Ratio of the fair share of a writer to the least allowed share.
 const FAIR_OVER_LEAST: usize = 3;
-/// Its value where an overtaken append is tried again: that takes luck too.
+/// Its value if an overtaken append is tried again, which depends on luck too.
 const FAIR_OVER_UNLUCKIEST: usize = 10;
 
 /// Number of messages that a compactor leaves visible.
 const KEPT: u64 = 20;
 
-/// Appends to the session, wherever its end is, until all writers together have appended enough. Returns how many of the
-/// messages are its own.
+/// Appends at the end of the session, until all writers together have appended enough. Returns the number of its own
+/// messages.
 fn write(path: &Path, session: &SessionId, writer: usize, (begun, start): (&AtomicUsize, &Barrier)) -> usize {
     let store = SqliteStore::open(path).unwrap();
     let mut own = 0;
-    // Who opens the file first is not ahead.
+    // The writer that opens the file first has no advantage.
     start.wait();
     while begun.fetch_add(1, Relaxed) < APPENDS {
         let token = AppendToken::new(format!("{writer}, {own}"));
@@ -48,7 +48,7 @@ fn write(path: &Path, session: &SessionId, writer: usize, (begun, start): (&Atom
     own
 }
 
-/// Whether no other writer was faster.
+/// True if no other writer was faster.
 fn appends_at_the_end(store: &SqliteStore, session: &SessionId, token: &AppendToken) -> bool {
     let head = match block_on(store.tail(session)) {
         Ok(tail) => tail.head,
@@ -56,7 +56,7 @@ fn appends_at_the_end(store: &SqliteStore, session: &SessionId, token: &AppendTo
         Err(error) => panic!("{error}"),
     };
     let mut entry = user(head.0);
-    // A turn of its own: a compaction leaves the last one as it is.
+    // A separate turn, because a compaction keeps the last turn unchanged.
     entry.turn = Turn(u32::try_from(head.0).unwrap());
     match block_on(store.append(session, &Append::new(token, head, &[entry]))) {
         Ok(_) => true,
@@ -65,7 +65,7 @@ fn appends_at_the_end(store: &SqliteStore, session: &SessionId, token: &AppendTo
     }
 }
 
-/// Puts one summary in the place of all but the newest messages, until the writers end. Returns how many commits it made.
+/// Replaces all messages except the newest with one summary, until the writers end. Returns the number of its commits.
 fn compact(path: &Path, compactor: usize, begun: &AtomicUsize) -> usize {
     let store = SqliteStore::open(path).unwrap();
     let mut commits = 0;
@@ -83,7 +83,7 @@ fn compact(path: &Path, compactor: usize, begun: &AtomicUsize) -> usize {
         };
         let hides = [(0, last)];
         let mut record = summarized(record(loaded.revision.0, loaded.head.0, &hides), &[&hides]);
-        // Two compactors that commit the same record would both be told that it is there.
+        // If two compactors committed the same record, both would get the answer that it is stored.
         let summary = &mut record.summaries[0];
         summary.message =
             summary.message.clone().with_parts(vec![Part::Text(format!("by {compactor}").into())]);
@@ -96,7 +96,7 @@ fn compact(path: &Path, compactor: usize, begun: &AtomicUsize) -> usize {
     commits
 }
 
-/// Lets eight writers append to the sessions that they have, beside so many compactors of the first one.
+/// Lets eight writers append to their sessions, with this number of compactors of the first session.
 fn all_come_to_their_turn(session_of: impl Fn(usize) -> SessionId, compactors: usize) {
     let directory = directory();
     let path = directory.path().join("store.db");
@@ -141,14 +141,14 @@ fn eight_writers_of_one_session_all_come_to_their_turn_beside_two_compactors() {
     all_come_to_their_turn(|_| session(), 2);
 }
 
-/// They meet at the lock of the file only.
+/// Writers of different sessions compete only for the lock of the file.
 #[test]
 fn eight_writers_of_sessions_of_their_own_all_come_to_their_turn() {
     all_come_to_their_turn(|writer| SessionId::new(format!("of {writer}")), 0);
 }
 
-/// Lets eight writers append to one session without rest, each with a store of its own; `append` adds one message. No append may
-/// fail: a writer without conflicts need not be lucky.
+/// Lets eight writers append to one session without pauses, each with its own store; `append` adds one message. No
+/// append may fail: a writer without conflicts needs no luck.
 fn none_has_to_be_lucky<T>(
     open: impl Fn(SqliteStore) -> T + Sync,
     append: impl Fn(&mut T, &AppendToken, usize) + Sync,
@@ -185,7 +185,7 @@ fn eight_writers_of_one_session_that_never_rest_all_come_to_their_turn() {
     none_has_to_be_lucky(
         |store| store,
         |store, token, own| {
-            // Grouped at the head that it has seen last: its own.
+            // Grouped at the head that this writer saw last: its own.
             let entries = [user(own as u64)];
             let append = Append::new(token, Seq(own as u64), &entries).at_end();
             block_on(store.append(&session(), &append)).unwrap();

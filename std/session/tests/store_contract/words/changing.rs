@@ -1,4 +1,4 @@
-//! A store that changes while it is searched, or refuses to write the index.
+//! A store that changes during a search, or that refuses to write the index.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use futures::executor::block_on;
 
 use super::{WORDS, assert_kept};
 
-/// A store in memory whose head is that of another time, and which may refuse to write the index.
+/// A store in memory with the head of another time, which may refuse to write the index.
 #[derive(Debug, Default)]
 struct Front {
     inner: MemoryStore,
@@ -102,7 +102,8 @@ impl SessionWords for Front {
     }
 }
 
-/// A session was deleted and begun again between the list of a search and its look at the session: no short block is kept as a whole one.
+/// A session was deleted and started again between the list of a search and its read of the session: a short block is
+/// not stored as a whole one.
 #[test]
 fn a_session_that_became_shorter_is_not_indexed_beyond_its_head() {
     block_on(async {
@@ -119,7 +120,7 @@ fn a_session_that_became_shorter_is_not_indexed_beyond_its_head() {
     });
 }
 
-/// Where the index cannot be written, a search reads each message once, and one block before it knows.
+/// If the index cannot be written, a search reads each message once, and one block before it knows this.
 #[test]
 fn a_store_that_cannot_be_written_is_read_once() {
     block_on(async {

@@ -1,4 +1,4 @@
-//! The index in a file beside that of a session: what damages the file, what removes it, and where it cannot be written.
+//! The index in a file next to that of a session: its damage, its removal, and failed writes.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use futures::executor::block_on;
 
 use super::{WORDS, assert_kept, jsonl, kept};
 
-/// The names of the files that are no sessions.
+/// The names of the files that are not sessions.
 fn indexes(folder: &std::path::Path) -> Vec<String> {
     let names = fs::read_dir(folder).unwrap().map(|found| found.unwrap().file_name().into_string().unwrap());
     names.filter(|name| !name.ends_with(".jsonl")).collect()
@@ -45,7 +45,7 @@ fn a_damaged_file_of_words_is_written_anew() {
             assert!(kept(&store, &session).await.iter().any(|(block, _)| *block == first));
             assert_kept(&store, &session).await;
         }
-        // The index of another file is no index of this one.
+        // The index of another file is not valid for this one.
         let other = SessionId::new("other");
         append_some(&store, &other, 5_200, &mut dice).await;
         fs::write(folder.path().join("other.jsonl.words"), &whole).unwrap();
@@ -66,7 +66,7 @@ fn an_index_in_a_file_serves_other_handles_and_goes_with_its_session() {
         let other = jsonl(folder.path());
         assert_eq!(kept(&other, &session).await.len(), 7);
         assert_eq!(other.search(&search).await.unwrap(), found);
-        // The other handle deletes texts: no file has a word of them afterwards.
+        // The other handle deletes texts: afterwards no file contains a word of them.
         prune_some(&other, &session, 2_000).await;
         assert_eq!(indexes(folder.path()), Vec::<String>::new());
         assert_found(&store, &session, "s").await;
@@ -76,7 +76,7 @@ fn an_index_in_a_file_serves_other_handles_and_goes_with_its_session() {
     });
 }
 
-/// An index would name the words, so that an encrypted store has none.
+/// An encrypted store has no index, because the index would contain the words.
 #[cfg(feature = "encryption")]
 #[test]
 fn an_encrypted_folder_has_no_index() {
@@ -99,7 +99,7 @@ fn a_folder_that_cannot_be_written_is_searched() {
     let store = jsonl(folder.path());
     block_on(async {
         append_some(&store, &SessionId::new("s"), 2_000, &mut Dice::new(5)).await;
-        // A folder in the place of the file: it cannot be written by root either.
+        // A folder in the place of the file: root cannot write it either.
         fs::create_dir(folder.path().join("s.jsonl.words")).unwrap();
         assert!(assert_found(&store, &SessionId::new("s"), "s").await > 0);
         fs::remove_dir(folder.path().join("s.jsonl.words")).unwrap();
@@ -110,14 +110,15 @@ fn a_folder_that_cannot_be_written_is_searched() {
     assert!(index.size() > 1_000);
 }
 
-/// The documented repair of a damaged file cuts it. The index of the lines that are gone is none of those that come in their place.
+/// The documented repair of a damaged file cuts it. The index of the removed lines is not valid for the lines in their
+/// place.
 #[test]
 fn a_file_that_was_cut_has_no_index_of_what_was_cut_off() {
     let folder = tempfile::tempdir().unwrap();
     let session = SessionId::new("s");
     let path = folder.path().join("s.jsonl");
     let count = TokenCount::new(Tokens(1), Basis::Estimated, "c".into());
-    // The same texts in the same places, but for one.
+    // The same texts in the same places, except for one.
     let say = async |store: &JsonlStore, token: &str, word: &str| {
         let text = |seq| if seq == 1_150 { word } else { "common1" };
         let entry = |seq| Entry::new(Message::user(text(seq)), Seq(seq), Turn(1), count.clone());

@@ -1,4 +1,4 @@
-//! The index in a hash of a Redis server: what damages the hash, and what removes it.
+//! The index in a hash of a Redis server: its damage and its removal.
 
 use epitome_conformance::index::{Dice, append_some, prune_some};
 use epitome_std::history::{HistoryStore, LogSearch, RedisStore, SessionId};
@@ -7,7 +7,7 @@ use futures::executor::block_on;
 use super::{WORDS, assert_kept, finds_among_changes, forgets_what_is_pruned, kept};
 use crate::redis_store::server::Room;
 
-/// To read every message takes long on a server.
+/// A search on a server finds the same messages as a scan. There are few scans, because they take long on a server.
 #[test]
 fn a_search_on_a_server_finds_what_reading_finds() {
     let Some(room) = Room::new() else { return };
@@ -23,7 +23,7 @@ fn a_server_forgets_what_is_pruned() {
     assert!(room.keys().iter().all(|key| !key.contains(":words:")), "{:?}", room.keys());
 }
 
-/// What others wrote into the hash of the index is read over, and a session that ends takes the index with it.
+/// A damaged index is written again: foreign entries in its hash are ignored. The end of a session removes its index.
 #[test]
 fn a_damaged_index_on_a_server_is_written_anew() {
     let Some(room) = Room::new() else { return };
@@ -43,7 +43,7 @@ fn a_damaged_index_on_a_server_is_written_anew() {
             let whole: Vec<u8> = redis::cmd("HGET").arg(&key).arg(field).query(&mut connection).unwrap();
             redis::cmd("HSET").arg(&key).arg(field).arg(damage).exec(&mut connection).unwrap();
             assert_eq!(block_on(store.search(&search)).unwrap(), found, "{field} is {damage:?}");
-            // The search has written what it looked up, and nothing else.
+            // The search has written the blocks that it read, and nothing else.
             redis::cmd("HSET").arg(&key).arg(field).arg(whole).exec(&mut connection).unwrap();
         }
     }

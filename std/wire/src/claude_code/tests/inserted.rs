@@ -1,4 +1,4 @@
-//! New messages: where they are written, and where the file would say something else.
+//! New messages: their places in the file, and the cases in which the file would be read differently.
 
 use std::collections::HashSet;
 
@@ -50,17 +50,17 @@ fn a_new_message_stands_between_two_records() {
     assert_eq!(shown_in(&twice.conversations()[0]), shown_in(&again.conversations()[0]));
 }
 
-/// At every place of a conversation, with and without the messages before it.
+/// A new message is read at its place: at every place of a conversation, with and without the messages before it.
 #[test]
 fn a_new_message_is_read_where_it_was_put() {
     let lines = parallel();
-    // The same, with the answers in the other order, and at the end of the file.
+    // The same with the results in the other order, and at the end of the file.
     let turned: Vec<_> = [0, 1, 2, 4, 5, 3].map(|at| lines[at].clone()).into();
     let mut put = 0;
     for lines in [lines, turned] {
         let count = transcript(&text(&lines)).conversations()[0].entries.len();
         let places = (0..=count).flat_map(|at| (0..=at).map(move |left_out| (at, left_out)));
-        // A call does not go without its answer.
+        // A call is not removed without its result.
         for (at, left_out) in places.filter(|(_, left_out)| !(2..6).contains(left_out)) {
             let mut new = transcript(&text(&lines));
             let entries = &mut new.conversations_mut()[0].entries;
@@ -68,7 +68,7 @@ fn a_new_message_is_read_where_it_was_put() {
             entries.drain(..left_out);
             let mut out = Vec::new();
             if let Err(error) = write_back(&new, &mut out) {
-                // Not into a response and its answers, whose order is that of the calls.
+                // Not between a response and its results, whose order is that of the calls.
                 assert!(error.kind() == WireErrorKind::Unsupported && (2..6).contains(&at), "{at}: {error}");
                 continue;
             }
@@ -84,8 +84,9 @@ fn a_new_message_is_read_where_it_was_put() {
     assert!(put >= 12, "{put}");
 }
 
-/// Files with branches, hooks and parallel calls: a conversation that gets new messages is read with them, and the others as before
-/// unless they share what is behind; every line is JSON, and has a name of its own.
+/// Files with branches, hooks and parallel calls. A conversation with new messages is read with them. The other
+/// conversations are unchanged, unless they share the messages after the new ones. Every line is JSON, and has its own
+/// name.
 #[test]
 fn new_messages_in_random_files_are_read_where_they_were_put() {
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
@@ -159,7 +160,7 @@ fn a_new_message_of_a_branch_leaves_the_other_as_it_was() {
     ];
     assert_eq!(shown_in(&again.conversations()[0]), active);
     assert_eq!(shown_in(&again.conversations()[1]), other);
-    // The same text at the same place of both has two names.
+    // The same text at the same place of both conversations has two names.
     transcript.conversations_mut()[1].entries.insert(2, TranscriptEntry::new(Message::assistant("note")));
     let out = written(&transcript);
     let again = read(out.as_str(), &ReadOptions::default()).unwrap();
@@ -208,7 +209,7 @@ fn a_new_message_is_refused_where_the_file_would_say_something_else() {
     assert!(changed(&mixed, insert(2)).is_some());
     assert!(changed(&mixed, insert(4)).is_some());
     assert!(changed(&parallel(), insert(2)).is_none(), "within a response");
-    // A summary begins its conversation, with a line that says so before it or without one.
+    // A summary begins its conversation, with or without a boundary line before it.
     let bare = [user("a", "", "one"), summary("b", "a"), user("c", "b", "three")];
     assert!(changed(&bare, insert(0)).is_none());
     assert!(changed(&bare, |new| drop(new.conversations_mut()[0].entries.remove(0))).is_none());
@@ -256,7 +257,7 @@ fn the_conversation_that_goes_on_goes_on_with_a_new_message_at_its_end() {
         entries.push(note());
     });
     assert_eq!(shown(replaced)[0], ["user: text note"]);
-    // A side chain that is cut back to what it shares stays one.
+    // A side chain stays one, even if only its shared messages are left.
     let lines = [user("a", "", "one"), side(&user("s", "a", "sub"))];
     let cut = changed(&lines, |new| {
         let entries = &mut new.conversations_mut()[1].entries;

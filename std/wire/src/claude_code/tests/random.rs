@@ -2,7 +2,7 @@
 
 use super::{call, hook, result, says, user};
 
-/// A sequence that looks random (xorshift64), the same each time.
+/// A pseudo-random sequence (xorshift64), the same each time.
 pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
@@ -32,7 +32,7 @@ pub(super) fn lines(dice: &mut Dice) -> Vec<String> {
                     let before = if at == 0 { parent.clone() } else { format!("{own}x{}", at - 1) };
                     lines.push(says(&format!("{own}x{at}"), &before, &own, &call(&format!("{own}c{at}"))));
                 }
-                // What is ready first is answered first.
+                // The call that is ready first has its result first.
                 let first = dice.below(calls);
                 for at in (0..calls).map(|at| (at + first) % calls) {
                     last = format!("{own}t{at}");

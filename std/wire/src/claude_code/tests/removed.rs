@@ -1,4 +1,4 @@
-//! Messages that are left out: what is read then.
+//! Conversations after the removal of messages.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use super::{side, text, transcript, user};
 use crate::tests::support::{shown_in, written};
 use crate::{Conversation, ReadOptions, TranscriptEntry, WireErrorKind, read, write_back};
 
-/// A call and its answer have the same name; another message has its own.
+/// A call and its result have the same name; another message has its own.
 fn name(entry: &TranscriptEntry) -> String {
     let of_call = |part: &Part| match part {
         Part::ToolCall(call) => Some(call.id.to_string()),
@@ -24,7 +24,7 @@ fn response(entry: &TranscriptEntry) -> Option<&str> {
     entry.message().response_id()
 }
 
-/// Calls go with their answers, as they do in a compaction.
+/// A file without some messages is read as the rest. Calls are removed together with their results, as in a compaction.
 #[test]
 fn a_random_file_without_some_messages_is_read_as_the_rest() {
     let mut dice = Dice(0x2545_f491_4f6c_dd1d);
@@ -41,7 +41,7 @@ fn a_random_file_without_some_messages_is_read_as_the_rest() {
         names.sort();
         names.dedup();
         names.retain(|_| dice.below(3) == 0);
-        // The lines of a response hang together: branches that share one have all of it.
+        // The lines of a response belong together: branches that share one line have all of them.
         let others = before.conversations().iter().enumerate().filter(|(number, _)| *number != chosen);
         let responses: HashSet<_> = others.flat_map(|(_, one)| &one.entries).filter_map(response).collect();
         let is_kept = |entry: &&TranscriptEntry| !names.contains(&name(entry));
@@ -61,7 +61,7 @@ fn a_random_file_without_some_messages_is_read_as_the_rest() {
         let out = String::from_utf8(out).unwrap();
         let again = read(out.as_str(), &ReadOptions::default()).unwrap();
         let now: Vec<_> = again.conversations().iter().map(shown_in).collect();
-        // What is behind a gap names what is before it, in each conversation that has it.
+        // The lines after a gap name the line before it, in each conversation that has them.
         let gap = had.iter().position(|entry| names.contains(&name(entry))).unwrap_or(had.len());
         let moved: HashSet<_> = had[gap..].iter().map(TranscriptEntry::record).collect();
         let is_moved = |one: &Conversation| one.entries.iter().any(|entry| moved.contains(&entry.record()));
@@ -70,7 +70,7 @@ fn a_random_file_without_some_messages_is_read_as_the_rest() {
             if wanted.is_empty() || (number != chosen && is_moved(one)) {
                 continue;
             }
-            // A branch without its own messages is the beginning of another.
+            // A branch without its own messages is the beginning of another one.
             let found = if number == 0 {
                 now[..1].contains(&wanted)
             } else {
@@ -110,7 +110,7 @@ fn the_end_is_not_left_out_where_the_file_would_go_on_with_something_else() {
     alone.conversations_mut()[0].entries.clear();
     let error = write_back(&alone, &mut Vec::new()).unwrap_err();
     assert_eq!(error.kind(), WireErrorKind::Unsupported, "nothing could be read again");
-    // One that was chosen by its end is not the one that the file goes on with.
+    // A conversation that was selected by its end is not the one that the file continues.
     let mut chosen = read(text(&lines), &ReadOptions::default().with_leaf("b")).unwrap();
     chosen.conversations_mut()[0].entries.pop();
     assert_eq!(written(&chosen), text(&[lines[0].clone(), lines[2].clone(), lines[3].clone()]));

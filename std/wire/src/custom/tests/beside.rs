@@ -1,4 +1,4 @@
-//! A system prompt beside the list, and reports of usage.
+//! A system prompt next to the list, and reports of usage.
 
 use epitome_core::Usage;
 
@@ -48,7 +48,7 @@ const LIST: &str =
 
 const ALL: [Role; 5] = [Role::System, Role::User, Role::Assistant, Role::User, Role::Assistant];
 
-/// The list in an object with this member before or behind it.
+/// The list in an object, with this member before it or after it.
 fn objects(member: &str) -> [String; 2] {
     [format!(r#"{{"v":1, {member},"log":{LIST}}}"#), format!(r#"{{"log" : {LIST} , {member} }}"#)]
 }
@@ -119,7 +119,7 @@ fn a_prompt_that_is_no_text_or_there_twice_is_refused() {
     for text in objects(r#""rules/1":"a","rules/1":"b""#) {
         assert_eq!(pairs(&text).unwrap_err().kind(), WireErrorKind::DuplicateKey, "{text}");
     }
-    // Other fields of the object are not looked at.
+    // Other fields of the object are ignored.
     for text in objects(r#""rest":"a","rest":7"#) {
         assert_eq!(written(&pairs(&text).unwrap()).unwrap(), text);
     }

@@ -51,7 +51,7 @@ fn changes_that_the_places_cannot_say_are_refused() {
         let [outer, first, second]: [&RawValue; 3] = parse(record)?;
         let (outer, each) = (outer.get(), [first.get(), second.get()]);
         let parts = match outer {
-            // Elements that are none of the list.
+            // Elements that are not in the list.
             "[]" => each.map(|raw| RecordPart::text(source, Some(raw)).unwrap().with_element(outer, raw)),
             // A slot within another.
             _ => [outer, outer.get(1..outer.len() - 1).unwrap()]
@@ -78,7 +78,7 @@ fn changes_that_the_places_cannot_say_are_refused() {
     set(&mut transcript, 0, vec![text("b")]);
     assert_eq!(written(&transcript).unwrap_err().kind(), WireErrorKind::Unsupported);
 
-    // Whether the tool failed stands elsewhere.
+    // The failure of the tool is stored elsewhere.
     let mut transcript = read(texts()[0].as_str(), &options()).unwrap();
     let mut failed = ToolResult::new("b", vec![text("none")]);
     failed.is_error = true;

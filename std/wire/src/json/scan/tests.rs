@@ -1,4 +1,4 @@
-//! The scanner finds values where `serde_json` does.
+//! The scanner finds the same values as `serde_json`.
 
 use proptest::prelude::*;
 use serde_json::value::RawValue;
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::look::{count_before, has_control, plain_length};
 use super::*;
 
-/// Texts that are nearly JSON: of its pieces, or of what numbers are made of.
+/// Texts that are nearly JSON: of pieces of JSON, or of pieces of numbers.
 fn nearly() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "{", "}", "[", "]", ",", ":", "\"", "\"a\"", "\"\\", "\\n\"", "\\u00e", "9\"", "\u{e9}", "\n",
@@ -41,7 +41,7 @@ proptest! {
         for text in &quoted {
             prop_assert_eq!(Known::string(&text.as_bytes()[1..]), Some(text.len() - 1));
         }
-        // What is no JSON ends somewhere.
+        // A scan of invalid JSON ends.
         let _ = (all_members::<Known<'_>>(&texts[2]), all_items::<Known<'_>>(&texts[2]));
     }
 }
@@ -59,7 +59,7 @@ fn value() -> impl Strategy<Value = serde_json::Value> {
     })
 }
 
-/// Compares what is found in `value`, a part of `text`, with what has been noted of the text and without.
+/// Compares the results for `value`, a part of `text`, with the notes of the text and without them.
 fn same_with_notes(spans: &Spans, text: &str, value: &str) {
     let known = || Known::new(spans, START + (value.as_ptr() as usize - text.as_ptr() as usize));
     let (_, members) = all_members::<Checked<'_>>(value);
@@ -97,7 +97,8 @@ proptest! {
     }
 }
 
-/// A reader that passes the notes of earlier elements still has those of the element, in the order of the text and against it.
+/// A reader that skips the notes of earlier elements still has those of the current element, in the order of the text
+/// and in reverse.
 #[test]
 fn notes_are_found_in_any_order_of_the_elements() {
     let elements: Vec<_> =

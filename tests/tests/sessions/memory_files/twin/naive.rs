@@ -16,7 +16,7 @@ pub(super) struct Twin {
 type Change = Vec<(String, Option<String>)>;
 
 impl Twin {
-    /// Executes a command. `None` if it is refused; what a view shows, and nothing for the others.
+    /// Executes a command. Returns `None` if it is refused, the text of a view, and an empty text for other commands.
     pub(super) fn execute(&mut self, said: &Said) -> Option<String> {
         let change = match said {
             Said::View(path, range) => return self.view(&path_of(path)?, *range),
@@ -37,7 +37,7 @@ impl Twin {
                 let mut lines = whole_lines(self.files.get(&path)?);
                 let at = usize::try_from(*line).ok().filter(|at| *at <= lines.len())?;
                 lines.insert(at, new.clone());
-                // A text of several lines has no break in front of what follows it either.
+                // The new text and the line before it get a missing line break, also if the text has several lines.
                 let ended = lines.iter().enumerate().map(|(nth, line)| {
                     let needs = !line.ends_with('\n') && (nth == at || nth + 1 == at);
                     format!("{line}{}", if needs { "\n" } else { "" })
@@ -171,7 +171,7 @@ fn tenths(size: f64, unit: &str) -> String {
     format!("{floor}{unit}")
 }
 
-/// The path that a file of this name has; `None` if there can be no such file.
+/// The path of a file with this name; `None` if no file can have this name.
 fn path_of(path: &str) -> Option<String> {
     let bad = |c: char| c.is_control() || c == '\\';
     let bytes = path.as_bytes();

@@ -1,4 +1,4 @@
-//! The difference of any two revisions, beside the store's own state at each.
+//! The difference of any two revisions, compared with the store's own state at each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// State of a revision by the store.
+/// State at a revision, as the store reports it.
 #[derive(Debug, Default)]
 struct Said {
     hidden: BTreeSet<u64>,
@@ -58,7 +58,7 @@ impl Session {
         block_on(self.store.records(&self.id, None, u32::MAX)).unwrap()
     }
 
-    /// Does one thing; what is refused changes nothing.
+    /// Performs one step; a step that the store refuses changes nothing.
     fn step(&mut self, (what, from, to): (u8, usize, usize)) {
         let mut history = self.history();
         let live = history.live().to_vec();
@@ -166,7 +166,7 @@ proptest! {
     }
 }
 
-/// Ascending and apart.
+/// Ascending ranges with gaps between them.
 fn ranges() -> impl Strategy<Value = Vec<SeqRange>> {
     prop::collection::vec((1_u64..4, 1_u64..6), 0..8).prop_map(|lengths| {
         let mut at = 0;

@@ -1,4 +1,4 @@
-//! Contractions with the long s against the reference, and the facts that cutting behind them rests on.
+//! Contractions with the long s against the reference, and the facts that the cuts after them depend on.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, also in its helpers")]
 
@@ -17,7 +17,8 @@ const PAIRS: [(FastTiktoken, Tiktoken); 2] = [
     (FastTiktoken::cl100k_base(), Tiktoken::cl100k_base()),
 ];
 
-/// All that the patterns tell apart beside an apostrophe, and letters that fold to others or belong to contractions.
+/// All classes that the patterns distinguish next to an apostrophe, and letters that fold to others or belong to
+/// contractions.
 const SYMBOLS: &[&str] = &[
     "'\u{17f}", "'", "\u{17f}", "s", "S", "t", "re", "ll", "d", "a", "I", "A", "1", "\u{b2}", " ", "\t",
     "\u{a0}", "\n", "\r", "!", "/", "😀", "\u{301}", "\u{903}", "Å", "é", "\u{1c5}", "\u{2b0}", "你", "ﬀ",
@@ -31,7 +32,7 @@ fn assert_equal(text: &str) {
     }
 }
 
-/// `read` is called with all texts of at most `length` symbols behind `text`.
+/// Calls `read` with all texts of at most `length` symbols after `text`.
 fn for_all(text: &mut String, length: usize, read: &mut impl FnMut(&mut String)) {
     read(text);
     if length == 0 {
@@ -67,7 +68,7 @@ fn the_probe_tells_contractions() {
         ("it's", false, true),
         ("it's's", true, true),
         ("e\u{301}", true, false),
-        // The mark is one of the signs, as two of them stand before it.
+        // The mark belongs to the signs, because two of them stand before it.
         ("!!\u{301}", false, false),
         ("!\u{301}", true, false),
     ] {
@@ -94,7 +95,7 @@ fn one_token_reaches_over_the_apostrophe_of_a_contraction() {
         let tokens = (0..u32::try_from(encoding.vocab_size()).unwrap()).map(|id| encoding.decode(&[id]));
         let reaching = tokens.filter(|token| {
             let apostrophes = (1..token.len()).filter(|at| token[*at] == b'\'');
-            // Behind the end of a letter or mark: of ASCII, or a byte beyond.
+            // After the last byte of a letter or mark: an ASCII letter, or a byte beyond ASCII.
             let mut words =
                 apostrophes.filter(|at| token[at - 1].is_ascii_alphabetic() || token[at - 1] >= 0x80);
             words.any(|at| "\u{17f}".as_bytes().starts_with(&token[at + 1..]))
@@ -115,7 +116,7 @@ fn one_byte_of_the_long_s_joins_no_apostrophe() {
     }
 }
 
-/// Symbols before and behind; one more takes half a minute where the reference is optimized.
+/// Symbols before and after the contraction. One more takes half a minute with an optimized reference.
 const LENGTHS: (usize, usize) = if cfg!(debug_assertions) { (2, 1) } else { (3, 1) };
 
 #[test]
@@ -141,7 +142,7 @@ fn known_texts_count_as_in_the_reference() {
     }
 }
 
-/// Of all characters one in so many is read.
+/// Step between the characters that the test reads.
 const CHARACTERS_STEP: usize = if cfg!(debug_assertions) { 101 } else { 1 };
 
 #[test]

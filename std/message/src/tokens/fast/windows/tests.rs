@@ -1,4 +1,4 @@
-//! Windows against counts of the whole.
+//! Counts of windows against counts of the whole text.
 
 use core::cell::Cell;
 
@@ -12,7 +12,7 @@ fn encodings() -> [&'static CoreBpe; 2] {
     ["o200k_base", "cl100k_base"].map(|name| tiktoken::get_encoding(name).unwrap())
 }
 
-/// Runs: of few characters, so that merges tie and go on for long, and of many.
+/// Runs of few characters, in which merges tie and continue for long; and runs of many characters.
 fn run() -> impl Strategy<Value = String> {
     let alphabet = select(
         &[
@@ -45,7 +45,7 @@ fn windows_count_what_the_whole_counts() {
     let texts = (nasty::text(), run(), nasty::text(), 0..60_usize, 8..80_usize, 0..40_usize);
     let checked = runner.run(&texts, |(before, run, after, into, window, overlap)| {
         let text = format!("{before}{run}{after}");
-        // Far enough in for what belongs to what stands before.
+        // Far enough inside that no piece of the text before reaches this place.
         let from = before.len() + into;
         for encoding in encodings() {
             if let Some(tokens) =

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{changes, folder, say};
 
-/// A table of commands: each finds the files that those before it left.
+/// A table of commands, each on the files that the commands before it have left.
 #[test]
 fn each_command_answers_as_documented() {
     let folder = folder();
