@@ -1,5 +1,5 @@
-//! Any operations: a history of fixed capacity has the same messages as a list, and its snapshots are valid after any
-//! operation.
+//! Any operations: a history of fixed capacity has the same messages as a list, and its snapshots restore it. A damaged
+//! snapshot is refused. A forged one is refused, or gives a usable history.
 #![no_main]
 
 use epitome_tests::bounded::{Pair, operations};

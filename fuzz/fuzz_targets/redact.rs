@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 
 use program::redact::Redactor;
 
-/// The only module that this target needs from the program, which has no library for it.
+/// The only module of the program that this target needs. The library of the program does not export it.
 #[path = "../../cli/src"]
 mod program {
     #[expect(dead_code, reason = "the program uses all of it")]

@@ -121,8 +121,8 @@ fn text(start: *mut u8, len: usize) -> Vec<u8> {
 
 /// True if this command line can access no file of the machine that it runs on, and start nothing there.
 ///
-/// A command has `-` in the place of each file, and only options of [`OPTIONS`]. A word that is no command does not
-/// begin with a letter, so that a command of a later version is excluded too.
+/// A command has `-` in the place of each file, and only options of [`OPTIONS`]. A first word that is no known command
+/// must not begin with a letter, so that a command of a later version is excluded too.
 fn leaves_files_alone(words: &[&[u8]]) -> bool {
     if is_refused(words) {
         return true;

@@ -312,9 +312,9 @@ fn task(subject: &Subject<'_>) -> Result<(), String> {
     ensure(kept, || format!("{first:?} or {last:?} is lost"))
 }
 
-/// Summaries replace exactly the groups with the verdict `R`, as a whole. At least one group of each summary is no
-/// summary, and these groups are larger than the allowance. A ledger also counts all groups that are hidden or
-/// shortened. Summaries never nest: no earlier summary stands next to a replaced group, unless it is pinned.
+/// Summaries replace exactly the groups with the verdict `R`, as a whole. Each replaces at least one group that is no
+/// summary, and its allowance is less than the size of all its groups. For a ledger, hidden and shortened groups count
+/// too. Summaries never nest: no earlier summary stands next to a replaced group, unless it is pinned.
 fn summaries(subject: &Subject<'_>) -> Result<(), String> {
     let groups: Vec<(&Group, char)> = subject.groups.iter().zip(subject.plan.verdicts.chars()).collect();
     let covered = subject.plan.summaries.iter().flat_map(|(covered, _)| covered);
@@ -392,8 +392,8 @@ fn tokens(subject: &Subject<'_>) -> Result<(), String> {
     ensure(counted == subject.plan.tokens_after, || format!("{counted}, not {}", subject.plan.tokens_after))
 }
 
-/// The size after a plan is at least the hard floor. After a strategy that goes all the way, the request fits, and
-/// meets each goal that is not below the floor.
+/// The size after a plan is at least the hard floor: the protected groups are in every plan. After a strategy that goes
+/// all the way, the request fits, and meets each goal that is not below the soft floor.
 fn floors(subject: &Subject<'_>) -> Result<(), String> {
     let (hard, soft) = subject.plan.floors;
     let (budget, after) = (subject.scenario.request.budget, subject.plan.tokens_after);

@@ -130,7 +130,7 @@ impl Rule for Clamps {
     }
 }
 
-/// Replaces the first run of groups that may be replaced, as long as possible.
+/// Replaces the first run of groups that may be replaced. The run is as long as the draft allows.
 #[derive(Debug)]
 struct Summarizes;
 

@@ -77,7 +77,7 @@ const MUTANTS: &[(&str, Mutant)] = &[
         shorten(subject, plan, |at| subject.naive.is_pinned(group_of(subject, at)));
     }),
     ("8 summaries", |_, plan| {
-        // The summary covers one message less than before.
+        // The summary covers one message fewer than it replaces.
         if let Some((covered, _)) = plan.summaries.first_mut() {
             covered.pop();
         }

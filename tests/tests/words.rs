@@ -256,7 +256,7 @@ fn what_is_configured_can_be_read() {
     assert_eq!(format!("{:?}", Pipeline::new(&stages).unwrap()), format!("{names:?}"));
 }
 
-/// A plan fits exactly if its size is at most the limit.
+/// A plan fits if and only if its size is at most the limit.
 #[test]
 fn a_plan_says_whether_its_request_fits() {
     let talk = notation::parse("u 10\na 90 c1\nt 100 c1\na 10\na 10\na 10\n").unwrap();

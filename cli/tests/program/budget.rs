@@ -34,7 +34,7 @@ fn a_goal_without_a_trigger_means_now_which_is_null() {
     let window =
         |args: &[&'static str]| trigger_and_goal(&[&["--window", "20000", "--reserve", "0"], args].concat());
     assert_eq!(window(&["--goal", "10%"]), (Value::Null, 2_000));
-    // A goal as large as the window is accepted, less one token.
+    // A goal as large as the window is accepted, and is lowered by one token.
     assert_eq!(window(&["--goal", "100%"]), (Value::Null, 19_999));
     assert_eq!(window(&["--goal", "20000"]), (Value::Null, 19_999));
     assert_eq!(trigger_and_goal(&["--keep", "25%"]), (Value::Null, own / 4));

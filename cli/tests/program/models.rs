@@ -64,7 +64,7 @@ fn a_report_says_when_the_compaction_pays_by_the_prices_of_the_model() {
     };
     assert_eq!(done["pays"], pays(costs, saves, requests));
     assert_eq!(with("free", "30%")["pays"]["after_requests"], Value::Null);
-    // An unchanged transcript costs nothing. For a model without prices, the report has no prices.
+    // The report has no `pays` for an unchanged transcript, which costs nothing, and for a model without prices.
     assert!(with("house", "100%").get("pays").is_none());
     assert!(report(&file, &["--model", "mistral-large-2512", "--keep", "30%"]).get("pays").is_none());
     let said =

@@ -189,7 +189,7 @@ fn colour_only_where_it_is_wanted() {
     assert!(!plain.contains('\u{1b}') && plain.contains("##...#"), "{plain}");
 }
 
-/// The table of groups and the line of losses agree: on the losses of each kind, and on the tokens that shortening
+/// The table of groups and the line of losses agree on the losses of each kind, and on the tokens that shortening
 /// removes.
 #[test]
 fn what_is_lost_is_what_the_table_says() {

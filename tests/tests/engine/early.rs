@@ -61,8 +61,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Steps in any order, with two sequences that are rare by chance: a caller drops its compaction, or the task ends,
-/// before the next compaction is requested.
+/// Steps in any order, with two sequences that are rare by chance: a caller drops its compaction, or the task ends
+/// (often because the summarizer fails), before the next compaction is requested.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let said = || prop::collection::vec(said(), 6..12).prop_map(Step::Said);
     let given_up = (said(), 1_usize..4, prop::option::of(said())).prop_map(|(first, polls, then)| {

@@ -65,8 +65,8 @@ fn a_ledger_takes_over_what_the_one_before_it_listed() {
     }
 }
 
-/// A ledger takes over new identifiers even if the earlier ledger already fills its share: the goal stays the same, and
-/// the stages before the ledger meet it.
+/// A ledger lists new identifiers even if the earlier ledger already fills its share: the goal stays the same, and the
+/// stages before the ledger meet it.
 #[test]
 fn a_ledger_that_has_its_share_is_written_anew() {
     let store = store(false);

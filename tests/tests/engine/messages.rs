@@ -1,4 +1,4 @@
-//! A list of messages without a session is compacted exactly as a session in memory.
+//! A list of messages without a session is compacted exactly like a session in memory.
 
 use core::cell::Cell;
 

@@ -173,8 +173,7 @@ pub(super) fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
 const WINDOW: u64 = 3_000;
 const DUE: u64 = 2_000;
 
-/// Each request fits even if the token counter is wrong, by a factor between a half and two against the count of the
-/// provider.
+/// Each request fits even if the token counter is wrong: the provider counts between half and twice as many tokens.
 #[test]
 fn a_loop_with_a_wrong_counter_holds_its_budget() {
     let turns = prop::collection::vec((0_usize..4, 1_usize..20), 14..28);

@@ -386,7 +386,8 @@ fn the_price_of_a_summary_knows_what_is_cached() {
     assert_eq!(*listening.0.lock().unwrap(), [None, None, Some(tokens + 100)]);
 }
 
-/// Drops groups 3 and 5, for more than a twentieth of a short history. Nearly all of the history is then written again.
+/// Drops the groups 3 and 5, which frees more than a twentieth of a short history. Nearly all of the history is then
+/// written again.
 #[derive(Debug)]
 struct Nearly;
 

@@ -324,7 +324,7 @@ pub(crate) fn check_covered(
     Ok(())
 }
 
-/// Whether a message is a ledger. No summarizer reads the messages that its pass has hidden before the next summary.
+/// Whether a message is a ledger. Until the next summary, no summarizer reads the messages that its pass has hidden.
 pub(crate) fn is_ledger(message: &Message) -> bool {
     text_of(message).lines().any(|line| line == "Identifiers in parts that are not shown:")
 }

@@ -257,7 +257,8 @@ fn is_whole(case: Case, census: &Census) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// A late answer that only a digest stood for is read for the next summary. Once the next summary was made without it.
+/// A late answer that only a digest stood for is read for the next summary. In an earlier version, the next summary was
+/// made without it.
 #[test]
 fn an_answer_of_a_later_turn_is_read_behind_a_digest() {
     let quiet = || vec![Said::User(0), Said::User(0), Said::Assistant(0, 0)];

@@ -247,7 +247,7 @@ fn what_is_stored_after_compactions_in_runs_is_what_was_sent() {
     let cases = (prop::collection::vec(plan, 2..6), kind, persistence, prop::bool::weighted(0.2));
     let cases = cases.prop_map(|(mut plans, kind, persistence, in_sqlite)| {
         if kind == Kind::Summarizes {
-            // Short results, so that the messages that this compactor keeps are not nearly all: it would gain nothing.
+            // With long results, this compactor would keep nearly all tokens, and would gain nothing.
             plans.iter_mut().for_each(|plan| plan.lines = 1);
         }
         Case { plans, kind, persistence, in_sqlite }

@@ -51,7 +51,7 @@ fn goes_on_from(session: &AgentSession) -> Option<&str> {
     session.service_session_id().and_then(ServiceSessionId::as_text)
 }
 
-/// A service that compacts the session that it keeps to one message, at each request.
+/// A service that leaves one message of its session, whenever a compaction is requested.
 #[derive(Debug)]
 struct Leaves;
 
@@ -332,7 +332,8 @@ fn what_no_service_keeps_is_kept_however_the_run_ends() {
     assert_eq!(sent, ["user: Tell.", "assistant: Once", "user: And?"]);
 }
 
-/// A session of the service is renewed once for a refusal. If it is refused again, the renewal has not made it shorter.
+/// A session of the service is renewed once for a refusal. A second refusal is an error, because the renewal has not
+/// made the session shorter.
 #[test]
 fn a_session_of_the_service_is_renewed_once_for_a_refusal() {
     let (store, mut session) = (Arc::new(MemoryStore::new()), session());

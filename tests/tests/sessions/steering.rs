@@ -35,8 +35,8 @@ fn names(message: &Message, name: &str) -> bool {
     message.parts().iter().any(is)
 }
 
-/// A model that reads `rounds` files, and requests a compaction when a note names `tenths` of ten as used. After any
-/// result of the compaction it goes on.
+/// A model that makes `rounds` calls to read files or to compact. It requests a compaction when a note says that at
+/// least `tenths` tenths of the limit are used, and goes on after any result of the compaction.
 fn reader(rounds: usize, tenths: Option<u64>) -> Scripted {
     Scripted::new(move |asked, messages| {
         let told = texts(messages).last().and_then(|text| Some(text.rsplit_once("[context: ")?.1.to_owned()));
@@ -106,8 +106,8 @@ fn a_model_is_told_of_each_tenth_once_and_of_none_without_the_tool() {
     }
 }
 
-/// A model that requests a compaction before every other call gets the result that it must go on, and the history is
-/// not compacted to nothing.
+/// A model requests a compaction after each call of another tool. If the last compaction is recent, the result tells it
+/// to go on, and the history is not compacted to nothing.
 #[test]
 fn a_model_that_compacts_again_and_again_is_told_to_wait() {
     let store = Arc::new(MemoryStore::new());

@@ -227,8 +227,8 @@ const STACK_BYTES: usize = 256 * 1024;
 /// Number of elements at which a quadratic reader would visibly hang.
 const MANY: usize = 20_000;
 
-/// A text of any format is read as each other format: a transcript or an error. The fuzz target `wire_more` begins in
-/// the same way.
+/// A text of any format is read as every format: a transcript or an error. The fuzz target `wire_more` begins in the
+/// same way.
 #[test]
 fn the_seeds_of_all_formats_as_each_format() {
     for spec in SPECS {

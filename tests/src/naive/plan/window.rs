@@ -6,8 +6,8 @@ use epitome_core::GroupKind;
 use super::Draft;
 
 impl Draft<'_> {
-    /// The groups of the window: all from the first turn on from which everything fits. If there is no such turn, all
-    /// from the first group on from which everything fits.
+    /// The groups of the window: all groups since the oldest turn for which all of them fit. If there is no such turn,
+    /// all groups since the oldest group for which all of them fit.
     pub(super) fn window(&self, window: Window) -> Vec<usize> {
         let visible = |at: &usize| !self.is_gone(*at) && self.groups[*at].kind != GroupKind::System;
         let from = |first: usize| (first..self.groups.len()).filter(visible).collect::<Vec<usize>>();

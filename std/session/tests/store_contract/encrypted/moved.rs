@@ -87,7 +87,7 @@ fn a_line_that_was_changed_or_moved_is_corrupt_whatever_its_checksum() {
     let renamed: Vec<String> = whole.iter().map(|line| line.replace(r#""id":"s""#, r#""id":"t""#)).collect();
     fs::write(folder.path().join("t.jsonl"), file(&renamed, id)).unwrap();
     let store = JsonlStore::open_encrypted(folder.path(), JsonlOptions::default(), key(1));
-    // Either the opening or the load fails, by the file that is checked first.
+    // Either the opening or the load fails. This depends on the file that is checked first.
     assert!(store.is_err() || block_on(store.unwrap().load(&SessionId::new("t"))).is_err());
 }
 

@@ -49,7 +49,7 @@ fn keys_of_other_types_are_corrupt_and_nothing_is_written_beside_them() {
     let Some(room) = Room::new() else { return };
     let store = room.store();
     fill(&store, 2);
-    // An append reads nothing from these keys, so it checks before the write that they exist.
+    // The scripts check the types of the keys before they write: a script that fails does not undo its writes.
     for kind in ["log", "places", "live", "receipts", "appends"] {
         let (key, mut connection) = (room.key(kind), room.connection());
         let kept = format!("{key}-kept");

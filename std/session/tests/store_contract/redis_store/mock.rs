@@ -65,8 +65,8 @@ fn number(reader: &mut impl BufRead) -> Option<usize> {
     line.trim_end()[1..].parse().ok()
 }
 
-/// A proxy between a store and its server. It forwards requests, and loses this many of the answers; it cuts the
-/// connection of a lost answer. Before it forwards an answer, it performs the task in `first`.
+/// A proxy between a store and its server. It forwards requests, and loses the next `loses` answers; it cuts the
+/// connection of a lost answer. Before the next answer, it performs the task in `first`, once.
 pub(crate) struct Line {
     pub(crate) url: String,
     pub(crate) loses: Arc<AtomicUsize>,

@@ -27,7 +27,7 @@ const RESTLESS_APPENDS: usize = 1_600;
 
 /// Ratio of the fair share of a writer to the least allowed share.
 const FAIR_OVER_LEAST: usize = 3;
-/// Its value if an overtaken append is tried again, which depends on luck too.
+/// The same ratio if an overtaken append is tried again: its success depends on luck too.
 const FAIR_OVER_UNLUCKIEST: usize = 10;
 
 /// Number of messages that a compactor leaves visible.

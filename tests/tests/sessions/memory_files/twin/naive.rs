@@ -37,7 +37,8 @@ impl Twin {
                 let mut lines = whole_lines(self.files.get(&path)?);
                 let at = usize::try_from(*line).ok().filter(|at| *at <= lines.len())?;
                 lines.insert(at, new.clone());
-                // The new text and the line before it get a missing line break, also if the text has several lines.
+                // The new text and the line before it get a line break if they end without one. A text of several lines
+                // gets one too.
                 let ended = lines.iter().enumerate().map(|(nth, line)| {
                     let needs = !line.ends_with('\n') && (nth == at || nth + 1 == at);
                     format!("{line}{}", if needs { "\n" } else { "" })
