@@ -52,9 +52,9 @@ pub(crate) enum Reader {
     /// Functions that look at the whole text.
     Own {
         /// The fit of a text, with its sign.
-        sign: fn(&Body<'_>) -> Fit,
+        sign: SignText,
         /// Adds the conversations of a text. Errors carry paths and offsets in the body's text.
-        read: fn(&mut Transcript, &Body<'_>) -> Result<(), WireError>,
+        read: ReadText,
     },
     /// A text is one conversation, a list of records: an array under `key` of an object, an array, or lines.
     List {
@@ -79,6 +79,12 @@ pub(crate) enum Writer {
     /// No writer: the format is only read.
     ReadOnly,
 }
+
+/// See [`Reader::Own`].
+pub(crate) type SignText = fn(&Body<'_>) -> Fit;
+
+/// See [`Reader::Own`].
+pub(crate) type ReadText = fn(&mut Transcript, &Body<'_>) -> Result<(), WireError>;
 
 /// See [`Writer::Own`].
 pub(crate) type WriteRecord = fn(Option<&str>, &[&Message]) -> Result<Option<String>, WireError>;
@@ -124,6 +130,44 @@ impl FormatSpec {
             log: None,
             outliner: None,
         }
+    }
+
+    /// Creates the row of a format of this crate. `keys` are the keys that the reader uses in the object around the
+    /// messages.
+    pub(crate) const fn built_in(
+        format: Format,
+        keys: &'static [&'static str],
+        (sign, read): (SignText, ReadText),
+        writer: Writer,
+    ) -> Self {
+        Self {
+            name: FormatName::BuiltIn(format),
+            keys,
+            reader: Reader::Own { sign, read },
+            writer,
+            fresh: None,
+            chain: None,
+            log: None,
+            outliner: None,
+        }
+    }
+
+    /// Sets the links between the records, which name each other.
+    pub(crate) const fn with_chain(mut self, chain: Chain) -> Self {
+        self.chain = Some(chain);
+        self
+    }
+
+    /// Sets the log of the format, whose files only grow.
+    pub(crate) const fn with_log(mut self, log: Log) -> Self {
+        self.log = Some(log);
+        self
+    }
+
+    /// Sets the outliner of the format, whose files may be too long for the memory.
+    pub(crate) const fn with_outliner(mut self, outliner: fn() -> Box<dyn Outliner>) -> Self {
+        self.outliner = Some(outliner);
+        self
     }
 
     /// Sets the profile of the provider that receives conversations of the format. The default is

@@ -10,21 +10,18 @@ use crate::body::Body;
 use crate::gemini::{self, Ids};
 use crate::json::{self, ValueKind};
 use crate::rewrite::{form, only_text, pinned};
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, Insertion, ToolCompaction, Transcript, UsageEntry};
 use crate::{Format, WireError};
 
 /// The row of ADK in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::Adk),
-    keys: &["events", "id", "app_name", "appName"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Own(write_record),
-    fresh: Some(fresh),
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec = FormatSpec::built_in(
+    Format::Adk,
+    &["events", "id", "app_name", "appName"],
+    (sign, read),
+    Writer::Own(write_record),
+)
+.with_new_record(fresh);
 
 fn sign(body: &Body<'_>) -> Fit {
     let Some(value) = body.value() else { return Fit::No };

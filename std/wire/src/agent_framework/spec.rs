@@ -15,21 +15,17 @@ use crate::expect::share;
 use crate::json::known::Value;
 use crate::json::{self, ValueKind, patch, quote};
 use crate::patch_parts::Elements;
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of Agent Framework in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::AgentFramework),
-    keys: &["type", "session_id", "state", "messages"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Own(write_record),
-    fresh: None,
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec = FormatSpec::built_in(
+    Format::AgentFramework,
+    &["type", "session_id", "state", "messages"],
+    (sign, read),
+    Writer::Own(write_record),
+);
 
 fn sign(body: &Body<'_>) -> Fit {
     if is_session(body) {

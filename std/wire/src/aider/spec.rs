@@ -10,21 +10,13 @@ use super::runs::{Marks, Run, Speaker, is_history, is_marked, runs};
 use crate::body::Body;
 use crate::expect::share;
 use crate::rewrite::{form, only_text};
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, Insertion, SourceRecordId, Transcript};
 use crate::{Format, WireError, WireErrorKind};
 
 /// The row of aider in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::Aider),
-    keys: &[],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Own(write),
-    fresh: None,
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec =
+    FormatSpec::built_in(Format::Aider, &[], (sign, read), Writer::Own(write));
 
 fn sign(body: &Body<'_>) -> Fit {
     match is_history(body.text()) {

@@ -11,21 +11,13 @@ use crate::body::{Body, Content};
 use crate::document::{self, Foreign};
 use crate::json::known::Value;
 use crate::json::{self, ValueKind};
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError, cline};
 
 /// The row of Anthropic's Messages in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::Anthropic),
-    keys: &["messages", "system"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Own(write_record),
-    fresh: None,
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec =
+    FormatSpec::built_in(Format::Anthropic, &["messages", "system"], (sign, read), Writer::Own(write_record));
 
 fn sign(body: &Body<'_>) -> Fit {
     if body.value().is_some_and(document::is_message) {

@@ -13,21 +13,18 @@ use crate::json::known::Members;
 use crate::json::{self, ValueKind, quote};
 use crate::rewrite::form;
 use crate::slots::{self, RecordMessage, RecordMessages, RecordPart, read_list};
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, Transcript, UsageEntry};
 use crate::{Format, WireError, usage};
 
 /// The row of Converse in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::BedrockConverse),
-    keys: &["messages", "system", "output", "usage"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Turns(pieces),
-    fresh: Some(fresh),
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec = FormatSpec::built_in(
+    Format::BedrockConverse,
+    &["messages", "system", "output", "usage"],
+    (sign, read),
+    Writer::Turns(pieces),
+)
+.with_new_record(fresh);
 
 fn sign(body: &Body<'_>) -> Fit {
     let is_one = |message: &&str| Foreign::of(message) == Some(Foreign::Converse);

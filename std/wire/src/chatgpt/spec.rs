@@ -12,21 +12,17 @@ use crate::document::Pointer;
 use crate::expect::{expect_object, member_text, optional_text, present, share};
 use crate::exports;
 use crate::json::{self, ValueKind};
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::Transcript;
 use crate::{Format, WireError, WireErrorKind};
 
 /// The row of ChatGPT in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::ChatGpt),
-    keys: &["mapping", "current_node", "title"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::ReadOnly,
-    fresh: None,
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec = FormatSpec::built_in(
+    Format::ChatGpt,
+    &["mapping", "current_node", "title"],
+    (sign, read),
+    Writer::ReadOnly,
+);
 
 fn sign(body: &Body<'_>) -> Fit {
     exports::fit(body, "its conversations have a `mapping` of messages", |raw| {

@@ -15,21 +15,13 @@ use crate::exports;
 use crate::json::known::Members;
 use crate::json::{self, ValueKind};
 use crate::slots::{self, RecordMessage, RecordMessages, RecordPart, blocks};
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::Transcript;
 use crate::{Format, WireError, WireErrorKind};
 
 /// The row of claude.ai in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::ClaudeAi),
-    keys: &["chat_messages"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::ReadOnly,
-    fresh: None,
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec =
+    FormatSpec::built_in(Format::ClaudeAi, &["chat_messages"], (sign, read), Writer::ReadOnly);
 
 fn sign(body: &Body<'_>) -> Fit {
     exports::fit(body, "its conversations have `chat_messages`", |raw| {

@@ -9,27 +9,21 @@ use crate::anthropic;
 use crate::body::Body;
 use crate::json::{self, ValueKind, patch, quote};
 use crate::rewrite::{form, only_text};
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Chain, NewRecord, NewRecords, Transcript, uuid};
 use crate::{Format, WireError};
 
 /// The row of Claude Code in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::ClaudeCode),
-    keys: &[],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Own(write_record),
-    fresh: None,
-    chain: Some(Chain {
-        keys: ["uuid", "parentUuid"],
-        first_kept: None,
-        by_last: true,
-        aside: Some("isSidechain"),
-        new: Some(NewRecords { name: uuid, write: new_line, unnamed: true }),
-    }),
-    log: None,
-    outliner: Some(|| Box::<Lines>::default()),
-};
+pub(crate) const SPEC: FormatSpec =
+    FormatSpec::built_in(Format::ClaudeCode, &[], (sign, read), Writer::Own(write_record))
+        .with_chain(Chain {
+            keys: ["uuid", "parentUuid"],
+            first_kept: None,
+            by_last: true,
+            aside: Some("isSidechain"),
+            new: Some(NewRecords { name: uuid, write: new_line, unnamed: true }),
+        })
+        .with_outliner(|| Box::<Lines>::default());
 
 fn sign(body: &Body<'_>) -> Fit {
     let lines = match body.value() {

@@ -15,21 +15,18 @@ use crate::expect::{expect_object, number, share};
 use crate::json::known::Members;
 use crate::json::{self, ValueKind};
 use crate::slots::{self, RecordMessage, RecordMessages, RecordPart, blocks};
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
 use crate::{Format, WireError, injected};
 
 /// The row of Cline and Roo Code in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::Cline),
-    keys: &["messages", "sessionId", "system_prompt"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Slots(pieces),
-    fresh: Some(fresh),
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec = FormatSpec::built_in(
+    Format::Cline,
+    &["messages", "sessionId", "system_prompt"],
+    (sign, read),
+    Writer::Slots(pieces),
+)
+.with_new_record(fresh);
 
 fn sign(body: &Body<'_>) -> Fit {
     sign_of(body).map_or(Fit::No, Fit::Certain)

@@ -7,21 +7,14 @@ use crate::body::Body;
 use crate::json::known::{Members, Value};
 use crate::json::{self, Spans, ValueKind};
 use crate::openai_responses;
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::Transcript;
 use crate::{Format, WireError};
 
 /// The row of Codex in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::Codex),
-    keys: &[],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Own(write_record),
-    fresh: None,
-    chain: None,
-    log: None,
-    outliner: Some(|| Box::<Lines>::default()),
-};
+pub(crate) const SPEC: FormatSpec =
+    FormatSpec::built_in(Format::Codex, &[], (sign, read), Writer::Own(write_record))
+        .with_outliner(|| Box::<Lines>::default());
 
 fn sign(body: &Body<'_>) -> Fit {
     let lines = match body.value() {

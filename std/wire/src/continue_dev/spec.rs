@@ -11,21 +11,18 @@ use crate::body::Body;
 use crate::json::{self, ValueKind};
 use crate::rewrite::form;
 use crate::slots;
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript, UsageEntry};
 use crate::{Format, WireError};
 
 /// The row of Continue in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::Continue),
-    keys: &["history", "sessionId", "title"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Own(write_record),
-    fresh: Some(fresh),
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec = FormatSpec::built_in(
+    Format::Continue,
+    &["history", "sessionId", "title"],
+    (sign, read),
+    Writer::Own(write_record),
+)
+.with_new_record(fresh);
 
 fn sign(body: &Body<'_>) -> Fit {
     let has_list = body.field("history").is_some_and(|list| ValueKind::of(list) == ValueKind::Array);

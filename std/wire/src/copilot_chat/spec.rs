@@ -4,21 +4,17 @@ use super::message::pieces;
 use crate::body::Body;
 use crate::json::{self, ValueKind};
 use crate::slots;
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of VS Code's chats in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::CopilotChat),
-    keys: &["requests", "sessionId", "customTitle"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Slots(pieces),
-    fresh: None,
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec = FormatSpec::built_in(
+    Format::CopilotChat,
+    &["requests", "sessionId", "customTitle"],
+    (sign, read),
+    Writer::Slots(pieces),
+);
 
 fn sign(body: &Body<'_>) -> Fit {
     if body.field("requests").is_none_or(|list| ValueKind::of(list) != ValueKind::Array) {

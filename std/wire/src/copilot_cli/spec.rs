@@ -12,21 +12,13 @@ use crate::expect::member_text;
 use crate::json::{self, ValueKind};
 use crate::rewrite::pinned;
 use crate::slots;
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, Relation, ToolCompaction, Transcript};
 use crate::{Format, WireError};
 
 /// The row of Copilot CLI in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::CopilotCli),
-    keys: &[],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Slots(pieces),
-    fresh: None,
-    chain: Some(CHAIN),
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec =
+    FormatSpec::built_in(Format::CopilotCli, &[], (sign, read), Writer::Slots(pieces)).with_chain(CHAIN);
 
 fn sign(body: &Body<'_>) -> Fit {
     let Content::Lines(text) = &body.content else { return Fit::No };

@@ -14,21 +14,14 @@ use crate::expect::{expect_object, share};
 use crate::json::known::Members;
 use crate::json::{self, ValueKind};
 use crate::slots::{self, RecordMessage, RecordMessages, RecordPart, blocks};
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of Cursor in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::Cursor),
-    keys: &["messages"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Slots(pieces),
-    fresh: Some(fresh),
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec =
+    FormatSpec::built_in(Format::Cursor, &["messages"], (sign, read), Writer::Slots(pieces))
+        .with_new_record(fresh);
 
 fn sign(body: &Body<'_>) -> Fit {
     match body.sample("messages").is_some_and(|sample| Foreign::Cursor.is_of(&sample)) {

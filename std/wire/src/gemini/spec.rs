@@ -8,21 +8,17 @@ use crate::body::Body;
 use crate::document::Foreign;
 use crate::expect::{optional_text, share};
 use crate::json::{self, ValueKind};
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, Relation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of Gemini in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::Gemini),
-    keys: &["contents", "candidates", "systemInstruction", "system_instruction", "responseId"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Own(write_record),
-    fresh: None,
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec = FormatSpec::built_in(
+    Format::Gemini,
+    &["contents", "candidates", "systemInstruction", "system_instruction", "responseId"],
+    (sign, read),
+    Writer::Own(write_record),
+);
 
 fn sign(body: &Body<'_>) -> Fit {
     let Some(value) = body.value() else { return Fit::No };

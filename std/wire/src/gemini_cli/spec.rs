@@ -5,21 +5,18 @@ use super::message::record;
 use super::write::{checkpoint, write_logged, write_record};
 use crate::body::Body;
 use crate::json::{self, ValueKind};
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{self, Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of Gemini CLI in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::GeminiCli),
-    keys: &["messages", "sessionId", "summary"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Own(write_record),
-    fresh: None,
-    chain: None,
-    log: Some(transcript::Log { record: write_logged, line: checkpoint }),
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec = FormatSpec::built_in(
+    Format::GeminiCli,
+    &["messages", "sessionId", "summary"],
+    (sign, read),
+    Writer::Own(write_record),
+)
+.with_log(transcript::Log { record: write_logged, line: checkpoint });
 
 fn sign(body: &Body<'_>) -> Fit {
     let has = |key, kind| body.field(key).is_some_and(|value| ValueKind::of(value) == kind);

@@ -10,21 +10,14 @@ use crate::body::{Body, Content};
 use crate::expect::member_text;
 use crate::json::{self, ValueKind};
 use crate::slots;
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, ToolCompaction, Transcript};
 use crate::{Format, WireError};
 
 /// The row of goose in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::Goose),
-    keys: &["conversation", "id", "name"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Slots(pieces),
-    fresh: Some(fresh),
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec =
+    FormatSpec::built_in(Format::Goose, &["conversation", "id", "name"], (sign, read), Writer::Slots(pieces))
+        .with_new_record(fresh);
 
 fn sign(body: &Body<'_>) -> Fit {
     if body.value().is_some() {

@@ -12,21 +12,13 @@ use crate::body::{self, Body, Content};
 use crate::expect::number;
 use crate::json::known::Value;
 use crate::json::{self, ValueKind};
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of `LangChain` in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::LangChain),
-    keys: &["values", "messages"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Own(write_record),
-    fresh: None,
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec =
+    FormatSpec::built_in(Format::LangChain, &["values", "messages"], (sign, read), Writer::Own(write_record));
 
 /// The list of messages, and its place in the body.
 fn list<'a>(body: &Body<'a>) -> Option<(&'a str, &'static str)> {

@@ -12,21 +12,17 @@ use crate::document::{self, Foreign};
 use crate::expect::{optional_text, share};
 use crate::json::known::Value;
 use crate::json::{self, ValueKind, patch};
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, Relation, Transcript};
 use crate::{Format, WireError, cline};
 
 /// The row of Chat Completions in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::OpenaiChat),
-    keys: &["messages", "choices", "id"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Own(write_record),
-    fresh: None,
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec = FormatSpec::built_in(
+    Format::OpenaiChat,
+    &["messages", "choices", "id"],
+    (sign, read),
+    Writer::Own(write_record),
+);
 
 fn sign(body: &Body<'_>) -> Fit {
     if let Some(choices) = body.field("choices").filter(|choices| ValueKind::of(choices) == ValueKind::Array)

@@ -11,21 +11,17 @@ use super::write::write_record;
 use crate::body::Body;
 use crate::expect::{expect_text, optional_text, share};
 use crate::json::{self, ValueKind};
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of Responses in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::OpenaiResponses),
-    keys: &["input", "output", "instructions", "id"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Own(write_record),
-    fresh: None,
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec = FormatSpec::built_in(
+    Format::OpenaiResponses,
+    &["input", "output", "instructions", "id"],
+    (sign, read),
+    Writer::Own(write_record),
+);
 
 fn sign(body: &Body<'_>) -> Fit {
     let Some(value) = body.value() else { return Fit::No };

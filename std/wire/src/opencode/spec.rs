@@ -14,21 +14,14 @@ use crate::expect::{member_text, optional_text, share};
 use crate::json::{self, ValueKind, quote};
 use crate::rewrite::{form, pinned};
 use crate::slots;
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, Insertion, ToolCompaction, Transcript, UsageEntry, fingerprint};
 use crate::{Format, WireError};
 
 /// The row of OpenCode in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::OpenCode),
-    keys: &["info", "messages"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Slots(pieces),
-    fresh: Some(fresh),
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec =
+    FormatSpec::built_in(Format::OpenCode, &["info", "messages"], (sign, read), Writer::Slots(pieces))
+        .with_new_record(fresh);
 
 fn sign(body: &Body<'_>) -> Fit {
     let sample = body.value().and_then(|_| body.sample("messages")).unwrap_or_default();

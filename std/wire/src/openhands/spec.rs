@@ -9,21 +9,18 @@ use crate::body::{Body, Content};
 use crate::document;
 use crate::expect::{optional_text, share};
 use crate::json::{self, ValueKind};
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::Transcript;
 use crate::{Format, WireError};
 
 /// The row of OpenHands in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::OpenHands),
-    keys: &["history", "events", "items"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Own(write_record),
-    fresh: None,
-    chain: Some(v1::CHAIN),
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec = FormatSpec::built_in(
+    Format::OpenHands,
+    &["history", "events", "items"],
+    (sign, read),
+    Writer::Own(write_record),
+)
+.with_chain(v1::CHAIN);
 
 fn sign(body: &Body<'_>) -> Fit {
     let sample = match &body.content {

@@ -12,21 +12,18 @@ use crate::expect::expect_object;
 use crate::json::known::{Members, Value};
 use crate::json::{self, ValueKind};
 use crate::slots::{self, RecordMessage, read_list};
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of OpenTelemetry in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::OtelGenai),
-    keys: &["messages", INSTRUCTIONS, INPUT, OUTPUT],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Slots(pieces),
-    fresh: Some(fresh),
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec = FormatSpec::built_in(
+    Format::OtelGenai,
+    &["messages", INSTRUCTIONS, INPUT, OUTPUT],
+    (sign, read),
+    Writer::Slots(pieces),
+)
+.with_new_record(fresh);
 
 fn sign(body: &Body<'_>) -> Fit {
     if [INPUT, OUTPUT].iter().any(|key| body.field(key).is_some()) {

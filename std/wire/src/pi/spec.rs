@@ -14,27 +14,25 @@ use crate::json::{self, ValueKind, patch, quote};
 use crate::rewrite::{
     changes, form, loses_thoughts, only_text, text, with_arguments, with_nth_part, without_thoughts,
 };
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Chain, NewRecord, NewRecords, Transcript};
 use crate::{Format, WireError};
 
 /// The row of pi in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::Pi),
-    keys: &[],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Own(write_record),
-    fresh: None,
-    chain: Some(Chain {
-        keys: ["id", "parentId"],
-        first_kept: Some("firstKeptEntryId"),
-        by_last: true,
-        aside: None,
-        new: Some(NewRecords { name: |hash| format!("{:08x}", hash >> 96), write: new_entry, unnamed: true }),
-    }),
-    log: None,
-    outliner: Some(|| Box::<Lines>::default()),
-};
+pub(crate) const SPEC: FormatSpec =
+    FormatSpec::built_in(Format::Pi, &[], (sign, read), Writer::Own(write_record))
+        .with_chain(Chain {
+            keys: ["id", "parentId"],
+            first_kept: Some("firstKeptEntryId"),
+            by_last: true,
+            aside: None,
+            new: Some(NewRecords {
+                name: |hash| format!("{:08x}", hash >> 96),
+                write: new_entry,
+                unnamed: true,
+            }),
+        })
+        .with_outliner(|| Box::<Lines>::default());
 
 fn sign(body: &Body<'_>) -> Fit {
     let first = match body.value() {

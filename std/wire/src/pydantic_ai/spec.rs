@@ -8,21 +8,14 @@ use crate::body::{Body, Content};
 use crate::json::{self, ValueKind};
 use crate::rewrite::form;
 use crate::slots;
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of Pydantic AI in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::PydanticAi),
-    keys: &["messages"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Own(write_record),
-    fresh: Some(fresh),
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec =
+    FormatSpec::built_in(Format::PydanticAi, &["messages"], (sign, read), Writer::Own(write_record))
+        .with_new_record(fresh);
 
 fn sign(body: &Body<'_>) -> Fit {
     let sample = body.sample("messages").unwrap_or_default();

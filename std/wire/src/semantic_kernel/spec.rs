@@ -7,21 +7,13 @@ use super::write::write_record;
 use crate::body::Body;
 use crate::expect::number;
 use crate::json::{self, ValueKind};
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of Semantic Kernel in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::SemanticKernel),
-    keys: &["Messages"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Own(write_record),
-    fresh: None,
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec =
+    FormatSpec::built_in(Format::SemanticKernel, &["Messages"], (sign, read), Writer::Own(write_record));
 
 fn sign(body: &Body<'_>) -> Fit {
     let Some(sample) = body.sample("Messages").filter(|_| body.value().is_some()) else { return Fit::No };

@@ -14,21 +14,14 @@ use crate::json::known::Members;
 use crate::json::{self, ValueKind};
 use crate::rewrite::{form, with_quoted_arguments};
 use crate::slots::{self, RecordMessage, RecordPart, SlotForm};
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of ShareGPT in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::ShareGpt),
-    keys: &["conversations", "system"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Own(write),
-    fresh: Some(fresh),
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec =
+    FormatSpec::built_in(Format::ShareGpt, &["conversations", "system"], (sign, read), Writer::Own(write))
+        .with_new_record(fresh);
 
 fn sign(body: &Body<'_>) -> Fit {
     exports::fit(body, "its `conversations` have messages with `from` and `value`", |raw| {

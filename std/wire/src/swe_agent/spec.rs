@@ -5,21 +5,13 @@ use epitome_message::Message;
 use crate::body::Body;
 use crate::json::{self, ValueKind};
 use crate::openai_chat;
-use crate::spec::{Fit, FormatName, FormatSpec, Reader, Writer};
+use crate::spec::{Fit, FormatSpec, Writer};
 use crate::transcript::{Conversation, Transcript};
 use crate::{Format, WireError};
 
 /// The row of SWE-agent in the table of formats.
-pub(crate) const SPEC: FormatSpec = FormatSpec {
-    name: FormatName::BuiltIn(Format::SweAgent),
-    keys: &["history"],
-    reader: Reader::Own { sign, read },
-    writer: Writer::Own(write_record),
-    fresh: None,
-    chain: None,
-    log: None,
-    outliner: None,
-};
+pub(crate) const SPEC: FormatSpec =
+    FormatSpec::built_in(Format::SweAgent, &["history"], (sign, read), Writer::Own(write_record));
 
 fn sign(body: &Body<'_>) -> Fit {
     let is_list = |key| body.field(key).is_some_and(|list| ValueKind::of(list) == ValueKind::Array);
