@@ -170,8 +170,8 @@ pub trait HistoryStoreExt: HistoryStore {
     /// of `new`, which [`HistoryStore::delete`] removes.
     ///
     /// # Errors
-    /// `NotFound` if there is no such session; `Invalid` if `at` is 0 or beyond the head; `Conflict` if there is
-    /// already a session `new`; `Pruned` if a pruned message would become visible. `Unsupported` as
+    /// `NotFound` if there is no such session; `Invalid` if `at` is 0, beyond the head, or inside a group, such as a
+    /// result, whose call would be left without it; `Conflict` if there is already a session `new`; `Pruned` if a pruned message would become visible. `Unsupported` as
     /// [`HistoryStore::appends`].
     async fn fork(&self, session: &SessionId, at: Seq, new: &SessionId) -> Result<(), StoreError> {
         fork::fork(self, session, at, new).await

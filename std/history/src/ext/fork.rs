@@ -20,6 +20,7 @@ pub(super) async fn fork<S: HistoryStore + ?Sized>(
         let head = events.head;
         return Err(invalid(format!("fork: {at} is not between 1 and the session's head {head}")));
     }
+    cuts_no_group(store, session, at).await?;
     match store.tail(new).await {
         Ok(_) => {
             let why = "fork: there is a session of that name; give another, or delete it if it is what an interrupted fork left";
@@ -108,6 +109,22 @@ impl<S: HistoryStore + ?Sized> Forked<'_, S> {
                 StoreError::new(error.kind(), context).with_source(error)
             }
         }
+    }
+}
+
+/// Checks that the message `at` does not continue a group, as [`HistoryStoreExt::rewind`](crate::HistoryStoreExt::rewind)
+/// does: the fork would have calls whose results only the source session has.
+async fn cuts_no_group<S: HistoryStore + ?Sized>(
+    store: &S,
+    session: &SessionId,
+    at: Seq,
+) -> Result<(), StoreError> {
+    let page = store.log(session, at..at.next(), PAGE).await?;
+    match page.messages.first().map(|first| first.entry.anchor).filter(|anchor| *anchor < at) {
+        Some(anchor) => Err(invalid(format!(
+            "fork: message {at} belongs to the group that begins with {anchor}; fork at that"
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -40,7 +40,7 @@ use crate::session::{AgentSession, SessionError};
 /// ```
 ///
 /// # Errors
-/// `Invalid` if `at` is 0 or beyond the last message, if there is no history provider, or as
+/// `Invalid` if `at` is 0, beyond the last message or inside a group, if there is no history provider, or as
 /// [`compact`](super::compact()). `NotFound` if the session has no messages yet. Otherwise as
 /// [`fork`](crate::history::HistoryStoreExt::fork).
 ///

@@ -57,14 +57,17 @@ fn after_a_rewind_a_session_shows_what_a_fork_from_there_shows(store: &dyn Histo
     for at in 1..11 {
         let is_inside = matches!(at, 3 | 4 | 9);
         let rewound = rewind(store, at);
+        let fork = SessionId::new(format!("fork at {at}"));
+        let forked = block_on(store.fork(&session(), Seq(at), &fork));
         if is_inside {
-            let error = rewound.unwrap_err();
-            assert_eq!(error.kind(), Invalid);
-            assert!(error.to_string().contains(if at == 9 { "with 8" } else { "with 2" }), "{error}");
+            for error in [rewound.unwrap_err(), forked.unwrap_err()] {
+                assert_eq!(error.kind(), Invalid);
+                assert!(error.to_string().contains(if at == 9 { "with 8" } else { "with 2" }), "{error}");
+            }
+            assert!(block_on(store.tail(&fork)).is_err(), "nothing is begun");
             continue;
         }
-        let fork = SessionId::new(format!("fork at {at}"));
-        block_on(store.fork(&session(), Seq(at), &fork)).unwrap();
+        forked.unwrap();
         assert_eq!(load(store).live, block_on(store.load(&fork)).unwrap().live);
         assert_eq!((load(store).head, log(store).len()), (Seq(11), 11));
         block_on(store.uncompact(&session(), rewound.unwrap())).unwrap();
