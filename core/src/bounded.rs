@@ -18,7 +18,7 @@ pub use encode::{CLAMP_MARKER, DERIVED_RANGES_MAX};
 pub use message::ArenaMessage;
 pub use snapshot::SnapshotError;
 pub use stream::Stream;
-pub use summary::{BoundedSummaryError, LEDGER_OPENING};
+pub use summary::{BoundedSummaryError, LEDGER_OPENING, is_ledger};
 
 use crate::draft::Scratch;
 use crate::index::{IndexBuf, Placed, Span};

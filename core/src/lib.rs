@@ -93,7 +93,7 @@ mod validate;
 
 pub use bounded::{
     ArenaMessage, BoundedHistory, BoundedSummaryError, CLAMP_MARKER, CompactError, Compacted,
-    DERIVED_RANGES_MAX, LEDGER_OPENING, OPEN_CALLS_MAX, SnapshotError, Stream,
+    DERIVED_RANGES_MAX, LEDGER_OPENING, OPEN_CALLS_MAX, SnapshotError, Stream, is_ledger,
 };
 pub use budget::{Budget, BudgetBuilder, BudgetError, RESERVE_MAX, WINDOW_DEFAULT};
 pub use chat::write_openai_chat;

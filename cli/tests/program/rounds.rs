@@ -1,6 +1,8 @@
-//! `eval --rounds`.
+//! Several compactions of one conversation: `eval --rounds`, and a file that is compacted again.
 
-use serde_json::json;
+use std::fs;
+
+use serde_json::{Value, json};
 
 use super::support::*;
 
@@ -71,4 +73,58 @@ fn what_has_no_rounds_is_refused_with_a_remedy() {
         let error = run(args).fails(2);
         assert!(error.contains(expected), "{args:?}: {error}");
     }
+}
+
+/// Steps of an agent, as Chat Completions: each has a call with a path, and a long result with an id.
+fn steps(range: core::ops::Range<u32>) -> Vec<Value> {
+    let step = |number: u32| {
+        let arguments = json!({"path": format!("src/file{number}.rs")}).to_string();
+        let call = json!({"id": format!("c{number}"), "type": "function", "function": {"name": "read", "arguments": arguments}});
+        let result =
+            format!("error E{} {}", 1_000 + number, "of the type that was expected here ".repeat(30));
+        [
+            json!({"role": "assistant", "content": format!("Step {number}"), "tool_calls": [call]}),
+            json!({"role": "tool", "tool_call_id": format!("c{number}"), "content": result}),
+        ]
+    };
+    range.flat_map(step).collect()
+}
+
+/// A file has no attributions. Its ledger is recognised nevertheless: over several compactions a file keeps exactly the
+/// messages that a session keeps, with one ledger.
+#[test]
+fn a_file_is_compacted_again_as_a_session_is() {
+    let folder = Folder::new();
+    let (store, options) = (
+        format!("sqlite:{}", text(&folder.path("s.db"))),
+        ["--strategy", "agent", "--trigger", "3000", "--goal", "1500"],
+    );
+    let session = |command: &str, more: &[&str]| {
+        run(&[&["session", command, "--store", &store, "--session", "s"], more].concat()).ok()
+    };
+    let mut messages = vec![json!({"role": "user", "content": "Fix the bug in src/app.rs."})];
+    let mut new = messages.clone();
+    for round in 0..4 {
+        let more = steps(round * 20..round * 20 + 20);
+        messages.extend(more.clone());
+        new.extend(more);
+        let added = folder.file("new.json", json!({"messages": new.split_off(0)}).to_string());
+        session("import", &[text(&added), "--append"]);
+        session("compact", &options);
+        let file = folder.file("file.json", json!({"messages": messages}).to_string());
+        let out = folder.path("out.json");
+        run(&[&["compact", text(&file), "-o", text(&out)][..], &options].concat()).ok();
+        let of_file: Value = serde_json::from_slice(&fs::read(&out).unwrap()).unwrap();
+        messages = of_file["messages"].as_array().unwrap().clone();
+        let of_session: Value = serde_json::from_str(&session("show", &["--json"])).unwrap();
+        assert_eq!(Value::from(messages.clone()), of_session, "round {round}");
+        let ledgers = messages
+            .iter()
+            .filter(|message| message["content"].as_str().is_some_and(|text| text.contains("[Identifiers]")));
+        assert_eq!(ledgers.count(), 1, "round {round}");
+    }
+    assert!(
+        json!(messages).to_string().contains("src/file0.rs"),
+        "the first round is remembered: {messages:#?}"
+    );
 }

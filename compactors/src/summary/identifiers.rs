@@ -15,7 +15,6 @@ use foldhash::fast::RandomState;
 use serde_json::Value;
 
 use super::pieces::Pieces;
-use super::text::listed_in;
 
 /// Identifiers, with the weight of each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -95,23 +94,9 @@ const FOUND_IN_CODE_MAX: usize = 65_536;
 impl Identifiers {
     /// The identifiers of an earlier summary.
     pub(crate) fn known<'a>(list: impl Iterator<Item = &'a str>) -> Self {
-        let mut identifiers = Self::default();
-        identifiers.add_known(list);
-        identifiers
-    }
-
-    /// Adds the identifiers of an earlier summary that are not known yet.
-    fn add_known<'a>(&mut self, list: impl Iterator<Item = &'a str>) {
-        for identifier in list.take(self.room()) {
-            let known = || Found { weight: KNOWN, ..Found::default() };
-            self.found.entry(identifier.to_owned()).or_insert_with(known);
-        }
-    }
-
-    /// Number of identifiers that can be added.
-    fn room(&self) -> usize {
-        let max = if self.code { FOUND_IN_CODE_MAX } else { FOUND_MAX };
-        max.saturating_sub(self.found.len())
+        let known = Found { weight: KNOWN, ..Found::default() };
+        let found = list.map(|identifier| (identifier.to_owned(), known)).collect();
+        Self { found, ..Self::default() }
     }
 
     /// An empty set for a ledger, in which names in code and plain numbers count too.
@@ -150,13 +135,7 @@ impl Identifiers {
     fn look_through_parts(&mut self, parts: &[Part], own: Writer, wanted: Writer, at: u64) {
         for part in parts {
             match part {
-                Part::Text(text) if own == wanted => {
-                    let ledger = listed_in(text).filter(|_| own == Writer::Model);
-                    let (text, listed) =
-                        ledger.map_or((text.as_str(), None), |(text, all)| (text, Some(all)));
-                    self.add_known(listed.into_iter().flatten());
-                    self.look_through_text(text, wanted, at);
-                }
+                Part::Text(text) if own == wanted => self.look_through_text(text, wanted, at),
                 Part::ToolCall(call) if wanted == Writer::Model => {
                     for_each_argument(&call.arguments, &mut |text| self.look_through_text(text, wanted, at));
                 }
@@ -201,7 +180,8 @@ impl Identifiers {
             found.add(writer, at);
             return;
         }
-        if self.room() > 0 {
+        let max = if self.code { FOUND_IN_CODE_MAX } else { FOUND_MAX };
+        if self.found.len() < max {
             let mut found = Found::default();
             found.add(writer, at);
             self.found.insert(identifier.to_owned(), found);
@@ -299,7 +279,6 @@ mod tests {
     use epitome_core::ClassEstimator;
     use epitome_std::message::ToolResult;
 
-    use super::super::text::SummaryText;
     use super::*;
 
     fn found_in(messages: &[Message]) -> Identifiers {
@@ -378,29 +357,5 @@ mod tests {
         let best = found.best(Tokens(1_000), &ClassEstimator::new());
         assert_eq!(best, ["src/second.rs", "src/fourth.rs", "src/first.rs", "src/third.rs"]);
         assert!(found.best(Tokens(0), &ClassEstimator::new()).is_empty());
-    }
-
-    /// The messages of a file have no attributions: a second compaction must not forget what the first one has listed.
-    #[test]
-    fn a_ledger_without_attribution_lists_known_identifiers_if_the_model_says_it() {
-        let identifiers = &["src/first.rs", "src/second.rs"][..];
-        let ledger = SummaryText { is_ledger: true, identifiers, ..SummaryText::default() }.write();
-        let later = [Message::assistant("Then src/third.rs.")];
-        let best = |found: Identifiers| found.best(Tokens(1_000), &ClassEstimator::new()).join(" ");
-        let found = |first: Message| best(found_in(&[&[first][..], &later].concat()));
-        let mut known = Identifiers::known(identifiers.iter().copied());
-        known.look_through(later.iter());
-        let merged = best(known);
-        assert_eq!(merged, "src/first.rs src/second.rs src/third.rs");
-        assert_eq!(found(Message::assistant(ledger.as_str())), merged);
-        assert_eq!(
-            found(Message::assistant(std::format!("I quote: {ledger}"))),
-            "src/third.rs src/first.rs src/second.rs"
-        );
-        assert_eq!(
-            found(returned(ledger)),
-            "src/third.rs src/first.rs src/second.rs",
-            "a tool cannot forge one"
-        );
     }
 }

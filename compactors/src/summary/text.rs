@@ -89,21 +89,6 @@ pub(crate) fn is_ledger(message: &Message) -> bool {
     message.attribution().source == SourceKind::Compaction && texts_of(message).any(says)
 }
 
-/// The text of a ledger before its list, and the identifiers of the list; `None` if the text is no ledger.
-///
-/// A history that a program passes as plain messages, such as a file, has no attributions: its ledger is a text of the
-/// model.
-pub(super) fn listed_in(text: &str) -> Option<(&str, impl Iterator<Item = &str>)> {
-    let (before, list) = text.rsplit_once(IDENTIFIERS).filter(|_| text.starts_with(HEADER))?;
-    before.lines().any(|line| line == LEDGER).then(|| (before, listed(list)))
-}
-
-/// The identifiers in the lines behind their heading.
-fn listed(list: &str) -> impl Iterator<Item = &str> {
-    let lines = list.lines().filter_map(|line| line.split_once(": "));
-    lines.flat_map(|(_, identifiers)| identifiers.split_whitespace())
-}
-
 /// The texts of the summary itself, without a text that a hook added.
 fn texts_of(message: &Message) -> impl Iterator<Item = &str> {
     let texts = message.parts().iter().filter_map(|part| match part {
@@ -193,8 +178,10 @@ impl Earlier {
         let state = states.iter().find_map(|(line, state)| Some((prose.strip_suffix(line)?, *state)));
         let (prose, answered) = state.map_or((prose, None), |(prose, state)| (prose.trim(), Some(state)));
         let prose = prose.strip_suffix(LEDGER).unwrap_or(prose);
+        let known = list.lines().filter_map(|line| line.split_once(": "));
+        let known = known.flat_map(|(_, identifiers)| identifiers.split_whitespace());
         let (prose, quotes) = (prose.trim().to_owned(), Quotes::parse(quotes));
-        Self { numbers, prose, answered, quotes, identifiers: Identifiers::known(listed(list)) }
+        Self { numbers, prose, answered, quotes, identifiers: Identifiers::known(known) }
     }
 }
 
@@ -275,21 +262,6 @@ mod tests {
             assert!(!is_ledger(&message(forged)));
         }
         assert!(!is_ledger(&Message::user(LEDGER)));
-    }
-
-    #[test]
-    fn only_the_text_of_a_ledger_lists_identifiers() {
-        let listed = |text: &str| listed_in(text).map(|(_, all)| all.collect::<Vec<_>>().join(" "));
-        let quotes = said(&["Use tabs."]);
-        for (prose, answered, quotes) in [("", None, None), ("Goal: x.", Some(true), Some(&quotes))] {
-            let identifiers = &["PROJ-7", "a.rs"];
-            let ledger =
-                SummaryText { prose, answered, quotes, identifiers, is_ledger: true, handle: Some(HANDLE) };
-            assert_eq!(listed(&ledger.write()).as_deref(), Some("PROJ-7 a.rs"));
-            assert_eq!(listed(&format!("I have read:\n{}", ledger.write())), None);
-            assert_eq!(listed(&SummaryText { is_ledger: false, ..ledger }.write()), None);
-        }
-        assert_eq!(listed(&format!("{HEADER}\n{LEDGER}")), None);
     }
 
     /// A device writes ledgers in the form that is parsed here.

@@ -2,7 +2,7 @@
 
 mod ledger;
 
-pub use ledger::LEDGER_OPENING;
+pub use ledger::{LEDGER_OPENING, is_ledger};
 
 use core::fmt;
 use core::ops::Range;

@@ -106,6 +106,30 @@ pub(crate) fn marked(message: Message, format: Format) -> Message {
     message.with_attribution(attribution.with_retention(retention))
 }
 
+/// Marks a message of the model that is a ledger of Epitome, written by an earlier compaction.
+pub(crate) fn own_ledger(message: Message) -> Message {
+    let is_unmarked = message.attribution().source == SourceKind::Caller;
+    match message.parts() {
+        [part] if message.role() == Role::Assistant && is_unmarked && is_ledger(part) => {
+            message.with_attribution(ledger())
+        }
+        _ => message,
+    }
+}
+
+/// Whether a part of a message of the model is a ledger.
+pub(crate) fn is_ledger(part: &Part) -> bool {
+    matches!(part, Part::Text(text) if epitome_core::is_ledger(text))
+}
+
+/// The attribution of a ledger that is recognised by its text. The messages that it stands for may have come from
+/// anywhere, so that its authority is the lowest.
+pub(crate) fn ledger() -> Attribution {
+    Attribution::new(LEDGER_SOURCE, SourceKind::Compaction, Authority::Retrieved)
+}
+
+pub(crate) const LEDGER_SOURCE: &str = "compaction";
+
 /// Whether a message of Cline or Roo Code is the output of a tool, without any words of a person.
 fn is_returned(message: &Message) -> bool {
     let text = |part: &Part| if let Part::Text(text) = part { Some(text.clone()) } else { None };
@@ -141,9 +165,11 @@ fn told_by(text: &str, signs: &[Sign]) -> Option<What> {
 mod tests {
     use std::vec;
 
+    use epitome_core::message::MessageView;
     use epitome_message::Str;
 
     use super::*;
+    use crate::openai_chat::{self, ChatView};
 
     fn attribution(texts: &[&str], format: Format) -> (SourceKind, Authority, Retention) {
         let parts = texts.iter().map(|text| Part::Text(Str::from(*text))).collect();
@@ -160,6 +186,51 @@ mod tests {
         (SourceKind::Context, Authority::User, Retention::Pinned);
     const PRINTED: (SourceKind, Authority, Retention) =
         (SourceKind::Tool, Authority::Retrieved, Retention::Normal);
+
+    #[test]
+    fn a_ledger_of_the_model_alone_is_a_compaction() {
+        let ledger = std::format!("{} src/main.rs", epitome_core::LEDGER_OPENING);
+        let said = |text: &str| Part::Text(Str::from(text));
+        let source = |role: Role, parts: vec::Vec<Part>| {
+            let Attribution { source, authority, .. } = *own_ledger(Message::new(role, parts)).attribution();
+            (source, authority)
+        };
+        let marked = (SourceKind::Compaction, Authority::Retrieved);
+        assert_eq!(source(Role::Assistant, vec![said(&ledger)]), marked);
+        assert_ne!(source(Role::User, vec![said(&ledger)]), marked);
+        assert_ne!(source(Role::System, vec![said(&ledger)]), marked);
+        assert_ne!(source(Role::Assistant, vec![said(&ledger), said("And so on.")]), marked);
+        assert_ne!(source(Role::Assistant, vec![said(&std::format!("It says: {ledger}"))]), marked);
+        let rag = Attribution::new("rag", SourceKind::Context, Authority::Retrieved);
+        let of_rag = Message::assistant(ledger.as_str()).with_attribution(rag.clone());
+        assert_eq!(*own_ledger(of_rag).attribution(), rag);
+
+        // A view and a message of the same text have the same attribution.
+        let quoted = crate::json::quote(&ledger);
+        for (text, is_marked) in [
+            (std::format!(r#"{{"role":"assistant","content":{quoted}}}"#), true),
+            (std::format!(r#"{{"role":"assistant","content":[{{"type":"text","text":{quoted}}}]}}"#), true),
+            (std::format!(r#"{{"role":"user","content":{quoted}}}"#), false),
+            (std::format!(r#"{{"role":"tool","tool_call_id":"c","content":{quoted}}}"#), false),
+            (std::format!(r#"{{"role":"assistant","content":{quoted},"refusal":"No."}}"#), false),
+            (std::format!(r#"{{"role":"assistant","content":{quoted},"reasoning":"hm"}}"#), false),
+            (
+                std::format!(
+                    r#"{{"role":"assistant","content":{quoted},"tool_calls":[{{"id":"c","function":{{"name":"f","arguments":"{{}}"}}}}]}}"#
+                ),
+                false,
+            ),
+        ] {
+            let (view, message) = (ChatView::parse(&text).unwrap(), openai_chat::read(&text).unwrap());
+            let (of_view, of_message) = (MessageView::attribution(&view), MessageView::attribution(&message));
+            assert_eq!(
+                (of_view.source, of_view.authority),
+                (of_message.source, of_message.authority),
+                "{text}"
+            );
+            assert_eq!((of_view.source, of_view.authority) == marked, is_marked, "{text}");
+        }
+    }
 
     #[test]
     fn what_a_program_tells_is_context_and_what_a_person_asks_is_not() {

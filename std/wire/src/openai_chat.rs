@@ -38,17 +38,19 @@ mod write;
 
 use std::borrow::Cow;
 
-use epitome_core::attribution::AttributionView;
+use epitome_core::attribution::{AttributionView, Authority, SourceKind};
+use epitome_core::is_ledger;
 use epitome_core::message::{
     MessageView, PartView, Parts, ReasoningView, Role, ToolCallView, ToolResultView,
 };
 use epitome_message::Message;
 
-use self::content::Content;
+use self::content::{ChatPart, Content};
 use self::fields::{ChatCall, Fields, NAMES, call_id, calls};
 use super::WireError;
 use super::document;
 use super::expect::{optional_text, present};
+use super::injected::LEDGER_SOURCE;
 use super::json::known::Value;
 use super::json::{self, ValueKind};
 
@@ -139,6 +141,20 @@ impl<'a> ChatView<'a> {
         Ok(view)
     }
 
+    /// Whether the message is a ledger of Epitome, and nothing else.
+    fn is_ledger(&self) -> bool {
+        let text = match &self.content {
+            Content::Text(text) => text,
+            Content::Parts(parts) => match parts.as_slice() {
+                [ChatPart::Text(text)] => text,
+                _ => return false,
+            },
+            Content::None => return false,
+        };
+        let is_alone = self.calls.is_empty() && self.reasoning.is_none() && self.refusal.is_none();
+        self.role == Role::Assistant && is_alone && is_ledger(text)
+    }
+
     /// The text that the message was read from.
     #[must_use]
     pub const fn text(&self) -> &'a str {
@@ -170,7 +186,12 @@ impl MessageView for ChatView<'_> {
     }
 
     fn attribution(&self) -> AttributionView<'_> {
-        AttributionView::caller(self.role.authority())
+        let mut attribution = AttributionView::caller(self.role.authority());
+        if self.is_ledger() {
+            attribution.source_id = LEDGER_SOURCE;
+            (attribution.source, attribution.authority) = (SourceKind::Compaction, Authority::Retrieved);
+        }
+        attribution
     }
 
     fn name(&self) -> Option<&str> {

@@ -21,6 +21,7 @@ use epitome_core::Usage;
 use epitome_message::{Message, Part, Str};
 
 use super::Format;
+use super::injected::own_ledger;
 use super::json::Spans;
 
 pub(crate) use compactions::CompactionTree;
@@ -278,8 +279,8 @@ impl TranscriptEntry {
     }
 
     /// Creates an entry for the message with the number `piece` of the record `id`.
-    pub(crate) const fn of(message: Message, id: SourceRecordId, piece: u32) -> Self {
-        Self { message, record: Some(id), piece }
+    pub(crate) fn of(message: Message, id: SourceRecordId, piece: u32) -> Self {
+        Self { message: own_ledger(message), record: Some(id), piece }
     }
 
     /// The message.

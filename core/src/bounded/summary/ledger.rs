@@ -19,6 +19,25 @@ use super::super::{ArenaMessage, BoundedHistory};
 pub const LEDGER_OPENING: &str =
     "[Conversation Summary]\nIdentifiers in parts that are not shown:\n\n[Identifiers]\nall:";
 
+/// Whether `text` is a ledger of Epitome.
+///
+/// A history that is passed as plain messages, such as a file, has no attributions. The readers of its formats mark a
+/// message of the model with such a text as a compaction, with the lowest authority, so that the next ledger replaces
+/// it. The texts of users and tools are never tested.
+///
+/// ```
+/// use epitome_core::{LEDGER_OPENING, is_ledger};
+///
+/// assert!(is_ledger(&format!("{LEDGER_OPENING} src/main.rs PROJ-7")));
+/// assert!(!is_ledger("[Conversation Summary]\nThe build is green."));
+/// ```
+#[must_use]
+pub fn is_ledger(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix("[Conversation Summary]\n") else { return false };
+    let Some((before, _)) = rest.rsplit_once("\n[Identifiers]\n") else { return false };
+    before.lines().any(|line| line == "Identifiers in parts that are not shown:")
+}
+
 /// Writer of a text. In a ledger, identifiers that users name come first; those that only tools have written come last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Writer {

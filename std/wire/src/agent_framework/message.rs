@@ -1,5 +1,6 @@
 //! Reads one message as one or more messages, each of which answers at most one call.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use epitome_core::attribution::{Authority, SourceKind};
@@ -105,22 +106,28 @@ pub(super) fn role(raw: Option<&str>) -> Result<Role, WireError> {
     })
 }
 
+/// The decoded JSON string, if the value is one.
+fn text_of(value: Option<&str>) -> Option<Cow<'_, str>> {
+    value.filter(|value| ValueKind::of(value) == ValueKind::Text).map(json::decode)
+}
+
+/// The origin of a message. A provider of the framework marks each message that it adds with its source. The messages of
+/// a history are what the user and the model said in earlier runs; those of another provider are context.
 fn attribution(role: Role, properties: Option<&str>) -> Result<Attribution, WireError> {
     let object = |value: &&str| ValueKind::of(value) == ValueKind::Object;
-    let source = match properties.filter(object) {
-        Some(properties) => match json::known::field(properties, "_attribution")?.filter(object) {
-            Some(attribution) => json::known::field(attribution, "source_id")?,
-            None => None,
-        },
-        None => None,
+    let caller = Attribution::caller(role.authority());
+    let Some(properties) = properties.filter(object) else { return Ok(caller) };
+    let Some(marks) = json::known::field(properties, "_attribution")?.filter(object) else {
+        return Ok(caller);
     };
-    let source = source.filter(|source| ValueKind::of(source) == ValueKind::Text).map(json::decode);
-    Ok(match source.filter(|source| !source.is_empty()) {
+    let [source, class] = json::known::fields(marks, &["source_id", "source_type"])?;
+    let is_history = text_of(class).is_some_and(|class| class.contains("History"));
+    Ok(match text_of(source).filter(|source| !source.is_empty() && !is_history) {
         Some(source) => {
             let authority = role.authority().min(Authority::Retrieved);
             Attribution::new(Str::from(&*source), SourceKind::Context, authority)
         }
-        None => Attribution::caller(role.authority()),
+        None => caller,
     })
 }
 

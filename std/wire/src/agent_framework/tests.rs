@@ -1,6 +1,6 @@
 //! Contents of every kind.
 
-use epitome_core::attribution::SourceKind;
+use epitome_core::attribution::{Authority, SourceKind};
 use epitome_core::message::{MediaKind, Role};
 use epitome_message::{MediaSource, Message, Part};
 use serde_json::{Value, json};
@@ -85,6 +85,27 @@ fn context_of_a_provider_of_theirs_is_context_here() {
     let read = read_messages(&[message]).unwrap();
     let attribution = read[0].attribution();
     assert_eq!((attribution.source, attribution.source_id.as_str()), (SourceKind::Context, "rag"));
+}
+
+/// A session of the framework loads each message from its history provider: its request of the user begins a turn as any.
+#[test]
+fn a_message_of_a_history_of_theirs_is_of_the_user_or_the_model() {
+    for (class, source) in [
+        ("InMemoryHistoryProvider", SourceKind::Caller),
+        ("RedisHistory", SourceKind::Caller),
+        ("Mem0ContextProvider", SourceKind::Context),
+    ] {
+        for (role, authority) in [("user", Authority::User), ("system", Authority::System)] {
+            let message = json!({
+                "role": role, "contents": ["Hi"],
+                "additional_properties": {"_attribution": {"source_id": "in_memory", "source_type": class}},
+            });
+            let read = read_messages(&[message]).unwrap();
+            let attribution = read[0].attribution();
+            let authority = if source == SourceKind::Caller { authority } else { Authority::Retrieved };
+            assert_eq!((attribution.source, attribution.authority), (source, authority), "{class} {role}");
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Converse. The forms are those of its reference; the contents are made up.
 
+use epitome_core::attribution::SourceKind;
 use epitome_core::message::{CallKind, Role};
 use epitome_core::{OpenCallTree, Profile, Validator};
 use epitome_message::{Message, Part};
@@ -89,6 +90,24 @@ fn records_that_a_change_makes_neighbours_are_joined() {
     );
     let again = read(&*out, &ReadOptions::default()).unwrap();
     assert_eq!(violations(&again), 0);
+}
+
+/// The writer joins a ledger with the message behind it; a later compaction finds it again, and may leave it out.
+#[test]
+fn a_ledger_that_was_joined_is_a_message_of_its_own() {
+    let text = r#"[{"role":"user","content":[{"text":"a"}]},{"role":"assistant","content":[{"text":"b"}]}]"#;
+    let from = ReadOptions::default().with_from(Format::BedrockConverse);
+    let mut transcript = read(text, &from).unwrap();
+    let ledger = Message::assistant(format!("{} src/main.rs", epitome_core::LEDGER_OPENING));
+    transcript.conversations_mut()[0].entries.insert(1, TranscriptEntry::new(ledger));
+    let out = written(&transcript);
+    assert_eq!(out.matches(r#""role""#).count(), 2, "{out}");
+    let mut again = read(&*out, &from).unwrap();
+    let sources: Vec<_> = again.conversations()[0].messages().map(|one| one.attribution().source).collect();
+    assert_eq!(sources, [SourceKind::Caller, SourceKind::Compaction, SourceKind::Caller]);
+    assert_eq!(written(&again), out);
+    again.conversations_mut()[0].entries.remove(1);
+    assert_eq!(written(&again), text);
 }
 
 #[test]

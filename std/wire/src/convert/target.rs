@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use epitome_core::Profile;
+use epitome_core::attribution::SourceKind;
 use epitome_core::message::{MediaKind, Role};
 use epitome_message::{Media, MediaSource, Message, Part, Str, UnknownPart};
 
@@ -180,7 +181,10 @@ impl Target {
     fn joins(&self, one: &Message, next: &Message) -> bool {
         let is_model = |message: &Message| message.role() == Role::Assistant;
         let is_fresh = one.wire().or(next.wire()).is_none();
-        self.hoists() && is_model(one) == is_model(next) && is_fresh
+        // A reader recognises a ledger only as a message of its own.
+        let is_summary = |message: &Message| message.attribution().source == SourceKind::Compaction;
+        let are_said = !is_summary(one) && !is_summary(next);
+        self.hoists() && is_model(one) == is_model(next) && is_fresh && are_said
     }
 
     /// Approximate size of these messages in a request, in bytes: their escaped content, and the text around it. If the

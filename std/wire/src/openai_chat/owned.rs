@@ -11,6 +11,7 @@ use super::content::{ChatMedia, ChatPart, ChatSource, Content};
 use super::{ChatView, FORMAT};
 use crate::WireError;
 use crate::expect::share;
+use crate::injected::own_ledger;
 use crate::json::known::Value;
 
 /// Reads `text` as a message. The text is copied once, and every part without escapes is a slice of that copy.
@@ -34,7 +35,7 @@ impl ChatView<'_> {
         if let Some(name) = &self.name {
             message = message.with_name(share(whole, name));
         }
-        message.with_wire(WireText::new(NAME.clone(), share(whole, self.text)))
+        own_ledger(message.with_wire(WireText::new(NAME.clone(), share(whole, self.text))))
     }
 
     fn to_parts(&self, whole: &Arc<str>) -> Vec<Part> {

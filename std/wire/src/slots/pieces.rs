@@ -10,6 +10,7 @@ use crate::WireError;
 use crate::body::{Body, Content};
 use crate::document::Pointer;
 use crate::expect::expect_text;
+use crate::injected::{is_ledger, ledger};
 use crate::json::known::Value;
 use crate::json::{self, ValueKind};
 use crate::transcript::{Conversation, Transcript, UsageEntry};
@@ -27,9 +28,14 @@ impl<'a> RecordMessages<'a> {
         Self { role, list: Vec::new() }
     }
 
-    /// Adds the parts of `block`. A result becomes a message of its own.
+    /// Adds the parts of `block`. A result becomes a message of its own, and so does a ledger, which a writer may have
+    /// joined with the message behind it.
     pub(crate) fn extend(&mut self, block: &'a str, parts: impl IntoIterator<Item = RecordPart<'a>>) {
         for noted in parts {
+            if self.role == Role::Assistant && is_ledger(&noted.part) {
+                self.push_from(self.role, block, noted, ledger());
+                continue;
+            }
             let is_result = matches!(noted.part, Part::ToolResult(_));
             self.push(if is_result { Role::Tool } else { self.role }, block, noted);
         }
