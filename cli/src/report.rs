@@ -1,7 +1,10 @@
 //! The report of a compaction, for people and for programs.
 
+use std::collections::BTreeSet;
+
 use epitome::core::{
-    Basis, Floors, Group, GroupKind, Index, Outcome, PartVerdict, Plan, Repair, Tokens, Unchanged, Verdict,
+    Basis, Floors, Group, GroupKind, Index, Outcome, PartVerdict, Plan, Repair, Tokens, Turn, Unchanged,
+    Verdict,
 };
 use epitome::models::Prices;
 use serde::Serialize;
@@ -251,6 +254,13 @@ fn details(index: Index<'_>, decided: Decided<'_>, filled: Option<&Filled>) -> V
     groups.collect()
 }
 
+/// Number of turns with a visible message. In a session, the number of the latest turn also counts hidden ones.
+fn turns(index: Index<'_>) -> u32 {
+    let said = index.groups().filter(|group| !group.is_summary() && group.turn() > Turn(0));
+    let turns: BTreeSet<Turn> = said.map(|group| group.turn()).collect();
+    u32::try_from(turns.len()).unwrap_or(u32::MAX)
+}
+
 fn counts(details: &[GroupDetail]) -> GroupCounts {
     let with = |letter| details.iter().filter(|group| group.verdict == letter).count() as u64;
     GroupCounts {
@@ -315,7 +325,7 @@ impl Report {
             verdicts: details.iter().map(|group| group.verdict).collect(),
             groups_detail: details,
             why: Vec::new(),
-            turns: index.turn().0,
+            turns: turns(index),
             defaults: asked.defaults,
         };
         report.set_goal_missed();

@@ -551,6 +551,23 @@ class OpenAIAgents(Adapter):
                 asyncio.run(small.add_items([{"role": "user", "content": "word " * 600}]))
             self.assertEqual(len(small.history.log()), 1)
 
+    def test_an_item_is_taken_back_behind_a_ledger(self) -> None:
+        from epitome.adapters.openai_agents import Session
+
+        with tempfile.TemporaryDirectory() as folder:
+            session = Session("demo", "sqlite:" + os.path.join(folder, "chats.db"), window=3_000, strategy="agent")
+            for turn in range(40):
+                call = {"type": "function_call", "call_id": f"c{turn}", "name": "f", "arguments": "{}"}
+                output = {"type": "function_call_output", "call_id": f"c{turn}", "output": f"line /x/{turn}.log\n" * 30}
+                asyncio.run(session.add_items([{"role": "user", "content": f"q{turn} " + "w " * 60}, call, output]))
+                if turn < 39:
+                    asyncio.run(session.add_items([{"role": "assistant", "content": f"a{turn} " + "b " * 50}]))
+            before = asyncio.run(session.get_items())
+            self.assertEqual(sum("[Identifiers]" in json.dumps(item) for item in before), 1)
+            self.assertEqual((asyncio.run(session.pop_item()) or {}).get("type"), "function_call_output")
+            self.assertEqual((asyncio.run(session.pop_item()) or {}).get("type"), "function_call")
+            self.assertEqual(asyncio.run(session.get_items()), before[:-2])
+
     def test_writers_at_the_same_time(self) -> None:
         from epitome.adapters.openai_agents import Session
 
@@ -596,6 +613,39 @@ class AgentFramework(Adapter):
         calm = CompactionStrategy(window=1_000_000)
         self.assertFalse(asyncio.run(calm(conversations.agent_framework(conversations.chat(1)))))
 
+    def test_an_agent_with_a_session(self) -> None:
+        """The framework marks the messages that it loads with their provider: they stay requests and instructions."""
+        from agent_framework import Agent, BaseChatClient, ChatResponse, Message
+
+        from epitome.adapters.agent_framework import CompactionStrategy
+
+        sent: List[List[Any]] = []
+
+        class Client(BaseChatClient):  # type: ignore[type-arg,misc]
+            def _inner_get_response(self, *, messages: Any, stream: bool, options: Any, **more: Any) -> Any:
+                sent.append(list(messages))
+
+                async def answer() -> ChatResponse[Any]:
+                    return ChatResponse(messages=[Message("assistant", ["Answer. " * 50])])
+
+                return answer()
+
+        async def talk(strategy: str) -> None:
+            agent = Agent(Client(), compaction_strategy=CompactionStrategy(window=3_000, strategy=strategy))
+            session = agent.create_session()
+            for turn in range(12):
+                first = [Message("system", ["Never delete files."])] if turn == 0 else []
+                await agent.run([*first, Message("user", [f"Question {turn} " + "why " * 150])], session=session)
+
+        for strategy in ("truncate", "agent", "chat"):
+            sent.clear()
+            asyncio.run(talk(strategy))
+            last = sent[-1]
+            self.assertLess(len(last), 20, strategy)
+            self.assertEqual((last[0].role, last[0].text), ("system", "Never delete files."), strategy)
+            self.assertTrue(last[1].role == "user" and last[1].text.startswith("Question 0 "), strategy)
+            self.assertTrue(last[-1].text.startswith("Question 11 "), strategy)
+
 
 @unittest.skipUnless(has("litellm"), "litellm is not installed")
 class LiteLLM(Adapter):
@@ -603,6 +653,16 @@ class LiteLLM(Adapter):
         from epitome.adapters.litellm import MessageCompactor
 
         self.check(lambda said: said, MessageCompactor, lambda message: json.dumps(message))
+
+    def test_a_pin_may_name_a_message_that_is_yet_to_come(self) -> None:
+        from epitome.adapters.litellm import MessageCompactor
+
+        said = conversations.chat(1, turns=8)
+        compactor = MessageCompactor(keep=0.3, pins=[3, "4-5"])
+        self.assertIsNone(compactor.items(said[:1]))
+        items = compactor.items(said)
+        assert items is not None
+        self.assertTrue({3, 4, 5} <= set(item for item in items if isinstance(item, int)))
 
     def test_the_callback(self) -> None:
         from epitome.adapters.litellm import CompactionCallback

@@ -162,3 +162,33 @@ fn a_retention_by_age_deletes_what_was_stored_before() {
     assert_eq!((&said["deleted"], &said["live_messages"]), (&json!(true), &json!(left)));
     assert_eq!(stores.session("show", "one", &["--json"]).json().as_array().unwrap().len(), shown - 3);
 }
+
+/// A ledger stands for messages of several turns. It is none of the latest turns, and the report counts the turns that are
+/// visible.
+#[test]
+fn a_ledger_is_no_turn() {
+    let stores = Stores::new();
+    let words =
+        |name: &str| (0..60).map(|number| format!("src/{name}{number}.rs")).collect::<Vec<_>>().join(" ");
+    let turn = |turn: u32| {
+        let (question, answer) = (words(&format!("q{turn}-")), words(&format!("a{turn}-")));
+        [json!({"role": "user", "content": question}), json!({"role": "assistant", "content": answer})]
+    };
+    let file = stores
+        .folder
+        .file("led.json", json!({"messages": (0..8).flat_map(turn).collect::<Vec<_>>()}).to_string());
+    stores.session("import", "s", &[text(&file)]).ok();
+    let report = stores.session("compact", "s", &["--keep", "40%", "--strategy", "agent"]).ok();
+    assert!(report.contains("in 8 turns"), "{report}");
+    assert!(stores.session("show", "s", &[]).ok().contains("[Conversation Summary]"));
+    let again = stores.session("compact", "s", &["--keep", "40%", "--strategy", "agent", "--dry-run"]).ok();
+    let visible = stores.session("show", "s", &["--json"]).json();
+    let users = visible.as_array().unwrap().iter().filter(|message| message["role"] == "user").count();
+    assert!(users < 8 && again.contains(&format!("in {users} turns")), "{users}: {again}");
+    // All visible turns but the first stand behind the ledger.
+    let said = stores.session("rewind", "s", &["--turns", "1"]).ok();
+    assert!(said.contains("is back before message 14"), "{said}");
+    stores.session("uncompact", "s", &[]).ok();
+    let refused = stores.session("rewind", "s", &["--turns", &(users - 1).to_string()]);
+    assert!(!refused.out.contains("before message 2"), "{}", refused.out);
+}

@@ -58,7 +58,9 @@ fn seq_of(place: &PlaceArgs, live: &[Live]) -> Result<Seq> {
 
 /// The first message of the last `turns` visible turns.
 fn begins(live: &[Live], turns: NonZeroUsize) -> Result<Seq> {
-    let leads = |live: &&Live| live.entry.anchor == live.key && live.entry.turn > Turn(0);
+    // A summary stands for messages of several turns, and is none itself.
+    let leads =
+        |live: &&Live| live.entry.anchor == live.key && live.entry.turn > Turn(0) && live.covers.is_empty();
     let leaders: Vec<&Live> = live.iter().filter(leads).collect();
     let begun: Vec<_> = leaders.chunk_by(|one, next| one.entry.turn == next.entry.turn).collect();
     let first = begun.len().checked_sub(turns.get()).and_then(|at| begun.get(at)?.first());

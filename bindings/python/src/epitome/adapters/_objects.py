@@ -24,6 +24,10 @@ from .._options import Options
 M = TypeVar("M")
 
 
+#: The number of the message, or the first number of the range, that an argument pins.
+_pinned = re.compile(r"--pin=(\d+)(?:-\d+)?$").match
+
+
 class Form(Generic[M]):
     """The form of a framework's messages as records."""
 
@@ -64,6 +68,7 @@ class Compactor(Generic[M]):
     def __init__(self, form: Form[M], options: Options) -> None:
         self._form = form
         self._arguments = [f"--from={form.format}", "--json", *_options.arguments(**options)]
+        self._has_pins = any(map(_pinned, self._arguments))
         self._checkpoint: Optional[_Checkpoint] = None
 
     def items(self, messages: Sequence[M]) -> Optional[List[Union[int, _records.Change]]]:
@@ -75,7 +80,11 @@ class Compactor(Generic[M]):
             records = [dump(message, number) for number, message in enumerate(messages)]
         except (AttributeError, KeyError, TypeError, BadInput):
             records = [self._dumped(message, number) for number, message in enumerate(messages)]
-        outcome = _records.compact(records, self._arguments, self._form.numbered)
+        arguments = self._arguments
+        if self._has_pins:
+            # The list is still growing: a pin may name a message that is yet to come.
+            arguments = [one for one in arguments if not (pin := _pinned(one)) or int(pin[1]) < len(messages)]
+        outcome = _records.compact(records, arguments, self._form.numbered)
         self._checkpoint = _checkpoint_of(messages, outcome)
         _warn_of_size(outcome.diagnostics)
         return outcome.items

@@ -130,7 +130,7 @@ class Session(SessionABC):
             try:
                 self.history.rewind(at=shown[-hidden]["seq"])
             except BadInput:
-                if hidden == len(shown) or len(shown) != len(items):
+                if hidden == min(len(shown), len(items)) or not _is_of(items[-hidden], shown[-hidden]["message"]):
                     raise
                 continue
             self.history.append(items[-hidden:-1], format="openai-responses")
@@ -140,6 +140,15 @@ class Session(SessionABC):
     def _clear(self) -> None:
         if self.history.messages("openai-responses"):
             self.history.clear()
+
+
+def _is_of(item: Any, message: Dict[str, Any]) -> bool:
+    """Returns whether an item of the request is this message of the log. A summary is an item and no message of the log."""
+    if item.get("type") == "function_call_output":
+        return bool(message.get("tool_call_id") == item["call_id"])
+    if item.get("type") == "function_call":
+        return [call.get("id") for call in message.get("tool_calls") or ()] == [item["call_id"]]
+    return bool(message["role"] != "tool" and not message.get("tool_calls"))
 
 
 def _is_unsent(message: Dict[str, Any]) -> bool:
