@@ -192,3 +192,31 @@ fn a_ledger_is_no_turn() {
     let refused = stores.session("rewind", "s", &["--turns", &(users - 1).to_string()]);
     assert!(!refused.out.contains("before message 2"), "{}", refused.out);
 }
+
+/// Calls of two messages of the model without a result between them: each result stands directly behind its call, and a
+/// call of an earlier turn without a result has one that says so.
+#[test]
+fn the_shown_request_is_legal() {
+    let stores = Stores::new();
+    let call = |id: &str| json!({"role": "assistant", "content": null, "tool_calls": [{"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}}]});
+    let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": format!("of {id}")});
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let said = [
+        user("one"),
+        call("a"),
+        call("b"),
+        result("a"),
+        result("b"),
+        call("lost"),
+        user("two"),
+        call("open"),
+    ];
+    let file = stores.folder.file("calls.json", json!({"messages": said}).to_string());
+    stores.session("import", "calls", &[text(&file)]).ok();
+    let shown = stores.session("show", "calls", &["--json"]).json();
+    let shown = shown.as_array().unwrap();
+    let expected = [&said[0], &said[1], &said[3], &said[2], &said[4], &said[5]];
+    assert_eq!(shown[..6].iter().collect::<Vec<_>>(), expected);
+    assert_eq!((&shown[6]["role"], &shown[6]["tool_call_id"]), (&json!("tool"), &json!("lost")));
+    assert_eq!(shown[7..], said[6..], "the call of the current turn may still be running");
+}

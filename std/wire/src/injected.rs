@@ -191,7 +191,7 @@ mod tests {
     fn a_ledger_of_the_model_alone_is_a_compaction() {
         let ledger = std::format!("{} src/main.rs", epitome_core::LEDGER_OPENING);
         let said = |text: &str| Part::Text(Str::from(text));
-        let source = |role: Role, parts: vec::Vec<Part>| {
+        let source = |role: Role, parts: Vec<Part>| {
             let Attribution { source, authority, .. } = *own_ledger(Message::new(role, parts)).attribution();
             (source, authority)
         };

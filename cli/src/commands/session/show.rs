@@ -1,10 +1,17 @@
 //! `epitome session show`: the messages of the next request.
 
+use std::borrow::Cow;
+
+use epitome::core::{Pending, Profile, repair};
+use epitome::history::History;
+use epitome::message::{Message, Repaired, apply_repairs};
+use serde_json::value::RawValue;
+
 use super::line::{line, raw, redact_message};
 use super::store::{Access, history, open};
 use crate::amount::{counted, grouped};
 use crate::args::{OneSessionArgs, RedactArgs};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::output::to_json;
 use crate::redact::Redactor;
 use crate::scan;
@@ -22,8 +29,7 @@ fn text(args: &OneSessionArgs, mut redactor: Option<&mut Redactor>) -> Result<St
     let store = open(&args.store, Access::Read)?;
     let history = history(store, args, scan::counter("estimate")?.into())?;
     if args.json {
-        let messages: Vec<_> = history.projection().map(raw).collect::<Result<_>>()?;
-        let text = to_json(&messages)?;
+        let text = to_json(&request(&history)?)?;
         return Ok(redactor.map_or_else(|| text.clone(), |redactor| redactor.json(&text)));
     }
     let index = history.index();
@@ -44,4 +50,22 @@ fn text(args: &OneSessionArgs, mut redactor: Option<&mut Redactor>) -> Result<St
         counted(tokens, "token")
     );
     Ok(format!("{text}{sums}; revision {}, {} in the log", history.revision(), grouped(history.head().0)))
+}
+
+/// The messages of the next request, each result directly behind its call. Calls that may still be running stay as they
+/// are.
+fn request(history: &History) -> Result<Vec<Box<RawValue>>> {
+    let (messages, profile): (Vec<&Message>, _) = (history.projection().collect(), Profile::OpenaiChat);
+    let steps = repair(profile, messages.iter().copied(), Pending::Running);
+    let at = |position: u32| messages.get(position as usize).copied();
+    let mut written = Vec::with_capacity(messages.len());
+    let read = |position| Ok(at(position).map(Cow::Borrowed));
+    apply_repairs(steps, profile.names_results(), read, |repaired| {
+        match repaired {
+            Repaired::Kept(position) => written.extend(at(position).map(raw).transpose()?),
+            Repaired::Changed(_, message) | Repaired::Invented(message) => written.push(raw(&message)?),
+        }
+        Ok::<_, Failure>(())
+    })?;
+    Ok(written)
 }
