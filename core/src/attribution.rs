@@ -1,8 +1,9 @@
 //! Origin of a message, its authority, and its retention.
 //!
-//! Attribution is a field of every message. The component that adds the message sets it. It is never guessed from the
-//! wording, and the text of a message cannot change it: a tool result that claims to be a system message is a tool
-//! result.
+//! Attribution is a field of every message. The component that adds the message sets it. The text of a message never
+//! raises it: a tool result that claims to be a system message is a tool result. Files have no attributions, so their
+//! readers lower it by the wording: for texts that an agent's program writes in the user's place, and for a ledger
+//! ([`is_ledger`](crate::is_ledger)) in the model's place.
 
 use crate::Seq;
 
