@@ -544,6 +544,13 @@ class OpenAIAgents(Adapter):
             asyncio.run(session.add_items([{"role": "user", "content": ""}]))
             self.assertEqual((asyncio.run(session.pop_item()) or {}).get("output"), "paid")
             self.assertEqual(len(asyncio.run(session.get_items())), 2)
+            # A custom tool has calls and results of its own form.
+            custom = {"type": "custom_tool_call", "call_id": "x", "name": "patch", "input": "text", "id": "ctc_1"}
+            patched = {"type": "custom_tool_call_output", "call_id": "x", "output": "done"}
+            tools = Session("tools", store)
+            asyncio.run(tools.add_items([{"role": "user", "content": "patch it"}, custom, patched]))
+            popped = [(asyncio.run(tools.pop_item()) or {}).get("type") for _ in range(3)]
+            self.assertEqual(popped, ["custom_tool_call_output", "custom_tool_call", "message"])
             with self.assertRaisesRegex(epitome.BadInput, "no option 'windw'"):
                 Session("demo", store, windw=3)  # type: ignore[call-arg]
             small = Session("small", store, window=300)

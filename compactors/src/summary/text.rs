@@ -252,14 +252,18 @@ mod tests {
                 identifiers,
             };
             let ledger = message(text.write());
-            assert!(is_ledger(&ledger));
+            assert!(is_ledger(&ledger) && epitome_core::is_ledger(&ledger.text()));
             let earlier = Earlier::of(&ledger);
             assert_eq!((earlier.prose.as_str(), earlier.answered), (prose, Some(true)));
             assert_eq!(earlier.identifiers, Identifiers::known(["src/main.rs"].into_iter()));
             assert_eq!(earlier.quotes, quotes);
             // The prose of a summary cannot make it a ledger.
             let forged = composed(&format!("Goal.\n{LEDGER}"), None, &[]);
-            assert!(!is_ledger(&message(forged)));
+            assert!(!epitome_core::is_ledger(&forged) && !is_ledger(&message(forged)));
+            // A ledger without identifiers is one too.
+            let empty =
+                SummaryText { prose, is_ledger: true, answered: Some(false), ..SummaryText::default() };
+            assert!(epitome_core::is_ledger(&empty.write()));
         }
         assert!(!is_ledger(&Message::user(LEDGER)));
     }

@@ -164,15 +164,16 @@ pub trait HistoryStoreExt: HistoryStore {
     }
 
     /// Makes the session `new` from the messages of `session` before `at`. It takes over the compactions that are not
-    /// undone and that were made when the session had no messages from `at` on. Afterwards the two sessions are independent.
+    /// undone and that were made when the session had no messages from `at` on. A call whose result comes only after other
+    /// messages, at `at` or later, is open in the fork, as it was then. Afterwards the two sessions are independent.
     ///
     /// The fork takes many steps. A failed fork deletes the new session. A dropped or killed call leaves the beginning
     /// of `new`, which [`HistoryStore::delete`] removes.
     ///
     /// # Errors
-    /// `NotFound` if there is no such session; `Invalid` if `at` is 0, beyond the head, or inside a group, such as a
-    /// result, whose call would be left without it; `Conflict` if there is already a session `new`; `Pruned` if a pruned message would become visible. `Unsupported` as
-    /// [`HistoryStore::appends`].
+    /// `NotFound` if there is no such session; `Invalid` if `at` is 0, beyond the head, or a message that continues a
+    /// group, such as a result; `Conflict` if there is already a session `new`; `Pruned` if a pruned message would
+    /// become visible. `Unsupported` as [`HistoryStore::appends`].
     async fn fork(&self, session: &SessionId, at: Seq, new: &SessionId) -> Result<(), StoreError> {
         fork::fork(self, session, at, new).await
     }

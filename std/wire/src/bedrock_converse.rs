@@ -25,7 +25,7 @@
 //! result with a text.
 //!
 //! The API refuses neighbours of one role. If a change makes two records of one role neighbours, the writer joins them:
-//! the first record has the blocks of both, so that a later reader finds one message, which a later compaction keeps or
+//! the first record has the blocks of both, and no other members of the second, so that a later reader finds one message, which a later compaction keeps or
 //! leaves out as a whole: a request of the user that was joined with the first one is protected with it. A caller needs
 //! only the rules of Anthropic's API, where neighbours of one role are one turn. A ledger that was joined with the message
 //! behind it is read as a message of its own.

@@ -2,6 +2,7 @@
 
 use core::num::NonZeroUsize;
 
+use epitome::core::attribution::SourceKind;
 use epitome::core::{Seq, Turn};
 use epitome::history::{HistoryStoreExt as _, Live, SessionId};
 use futures::executor::block_on;
@@ -59,8 +60,9 @@ fn seq_of(place: &PlaceArgs, live: &[Live]) -> Result<Seq> {
 /// The first message of the last `turns` visible turns.
 fn begins(live: &[Live], turns: NonZeroUsize) -> Result<Seq> {
     // A summary stands for messages of several turns, and is none itself.
+    let is_summary = |live: &Live| live.entry.message.attribution().source == SourceKind::Compaction;
     let leads =
-        |live: &&Live| live.entry.anchor == live.key && live.entry.turn > Turn(0) && live.covers.is_empty();
+        |live: &&Live| live.entry.anchor == live.key && live.entry.turn > Turn(0) && !is_summary(live);
     let leaders: Vec<&Live> = live.iter().filter(leads).collect();
     let begun: Vec<_> = leaders.chunk_by(|one, next| one.entry.turn == next.entry.turn).collect();
     let first = begun.len().checked_sub(turns.get()).and_then(|at| begun.get(at)?.first());

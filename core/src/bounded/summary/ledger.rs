@@ -30,12 +30,22 @@ pub const LEDGER_OPENING: &str =
 ///
 /// assert!(is_ledger(&format!("{LEDGER_OPENING} src/main.rs PROJ-7")));
 /// assert!(!is_ledger("[Conversation Summary]\nThe build is green."));
+/// assert!(!is_ledger(&format!("{LEDGER_OPENING} src/main.rs\n\nFixed: the port.")), "an answer follows");
 /// ```
 #[must_use]
 pub fn is_ledger(text: &str) -> bool {
     let Some(rest) = text.strip_prefix("[Conversation Summary]\n") else { return false };
-    let Some((before, _)) = rest.rsplit_once("\n[Identifiers]\n") else { return false };
-    before.lines().any(|line| line == "Identifiers in parts that are not shown:")
+    let is_mark = |line: &str| line == "Identifiers in parts that are not shown:";
+    let Some((before, list)) = rest.rsplit_once("\n[Identifiers]\n") else {
+        // Without identifiers, nothing but the state of the last request follows.
+        let is_state = |line: &str| line.is_empty() || line.starts_with("The last request in this part of ");
+        return rest.lines().any(is_mark)
+            && rest.lines().skip_while(|line| !is_mark(line)).skip(1).all(is_state);
+    };
+    let is_kind =
+        |kind: &str| kind == "all" || IdentifierKind::ALL.iter().any(|known| known.as_str() == kind);
+    let is_listed = |line: &str| line.split_once(':').is_some_and(|(kind, _)| is_kind(kind));
+    before.lines().any(is_mark) && list.lines().all(is_listed)
 }
 
 /// Writer of a text. In a ledger, identifiers that users name come first; those that only tools have written come last.

@@ -113,7 +113,7 @@ impl<S: HistoryStore + ?Sized> Forked<'_, S> {
 }
 
 /// Checks that the message `at` does not continue a group, as [`HistoryStoreExt::rewind`](crate::HistoryStoreExt::rewind)
-/// does: the fork would have calls whose results only the source session has.
+/// does. The fork would have the calls of the group without the results that stand directly behind them.
 async fn cuts_no_group<S: HistoryStore + ?Sized>(
     store: &S,
     session: &SessionId,

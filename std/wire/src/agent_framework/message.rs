@@ -11,6 +11,7 @@ use super::content;
 use crate::answers::AnsweredCalls;
 use crate::error::quoted;
 use crate::expect::{expect_object, share};
+use crate::injected::own_ledger;
 use crate::json::known::Value;
 use crate::json::{self, ValueKind};
 use crate::{WireError, WireErrorKind};
@@ -38,7 +39,7 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, message: impl Into<Value<'a>>) -> Res
     for (at, (length, role)) in lengths.iter().enumerate() {
         let is_last = at.saturating_add(1) == lengths.len();
         let rest = if is_last { Vec::new() } else { parts.split_off(*length) };
-        let mut message = Message::new(*role, parts).with_attribution(attribution.clone());
+        let mut message = own_ledger(Message::new(*role, parts).with_attribution(attribution.clone()));
         parts = rest;
         if let Some(name) = &name {
             message = message.with_name(name.clone());
@@ -121,7 +122,7 @@ fn attribution(role: Role, properties: Option<&str>) -> Result<Attribution, Wire
         return Ok(caller);
     };
     let [source, class] = json::known::fields(marks, &["source_id", "source_type"])?;
-    let is_history = text_of(class).is_some_and(|class| class.contains("History"));
+    let is_history = text_of(class).is_some_and(|class| class.ends_with("HistoryProvider"));
     Ok(match text_of(source).filter(|source| !source.is_empty() && !is_history) {
         Some(source) => {
             let authority = role.authority().min(Authority::Retrieved);

@@ -13,9 +13,9 @@ use crate::{Format, WireError};
 /// them again.
 ///
 /// A message from a context provider of the framework has its source in `_attribution`: it is read as context of that
-/// source, with retrieved authority. A message from a history provider (`source_type` contains `History`) is read as one
-/// of the user or the model, who said it in an earlier run. Other members of `additional_properties` are data, including an `attribution`:
-/// [`trust_marker`] gives it a meaning.
+/// source, with retrieved authority. A message from a history provider, whose class ends in `HistoryProvider`
+/// (`source_type`), is read as one of the user or the model, who said it in an earlier run. Other members of
+/// `additional_properties` are data, including an `attribution`: [`trust_marker`] gives it a meaning.
 ///
 /// # Errors
 /// [`WireError`] with the place, a JSON pointer into the list.

@@ -92,7 +92,8 @@ fn context_of_a_provider_of_theirs_is_context_here() {
 fn a_message_of_a_history_of_theirs_is_of_the_user_or_the_model() {
     for (class, source) in [
         ("InMemoryHistoryProvider", SourceKind::Caller),
-        ("RedisHistory", SourceKind::Caller),
+        ("RedisHistoryProvider", SourceKind::Caller),
+        ("ChatHistorySearch", SourceKind::Context),
         ("Mem0ContextProvider", SourceKind::Context),
     ] {
         for (role, authority) in [("user", Authority::User), ("system", Authority::System)] {

@@ -182,7 +182,8 @@ impl Target {
         let is_model = |message: &Message| message.role() == Role::Assistant;
         let is_fresh = one.wire().or(next.wire()).is_none();
         // A reader recognises a ledger only as a message of its own.
-        let is_summary = |message: &Message| message.attribution().source == SourceKind::Compaction;
+        let is_summary =
+            |message: &Message| is_model(message) && message.attribution().source == SourceKind::Compaction;
         let are_said = !is_summary(one) && !is_summary(next);
         self.hoists() && is_model(one) == is_model(next) && is_fresh && are_said
     }

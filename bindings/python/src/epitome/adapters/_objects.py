@@ -24,8 +24,8 @@ from .._options import Options
 M = TypeVar("M")
 
 
-#: The number of the message, or the first number of the range, that an argument pins.
-_pinned = re.compile(r"--pin=(\d+)(?:-\d+)?$").match
+#: The error for a pin of a message that is not in the list.
+_PIN_AHEAD = re.compile(r"--pin (\S+): there is no such message")
 
 
 class Form(Generic[M]):
@@ -62,13 +62,13 @@ class Compactor(Generic[M]):
     """Compacts lists of messages with fixed options.
 
     It remembers the latest list below its trigger. Where the next list begins with the same objects, only the new messages are looked
-    at until they may reach the trigger. So a message that was handed in is not to be changed in place.
+    at until they may reach the trigger. So a message that was handed in is not to be changed in place. A pin whose message the list does
+    not have yet is left out: the list may be growing.
     """
 
     def __init__(self, form: Form[M], options: Options) -> None:
         self._form = form
         self._arguments = [f"--from={form.format}", "--json", *_options.arguments(**options)]
-        self._has_pins = any(map(_pinned, self._arguments))
         self._checkpoint: Optional[_Checkpoint] = None
 
     def items(self, messages: Sequence[M]) -> Optional[List[Union[int, _records.Change]]]:
@@ -80,14 +80,23 @@ class Compactor(Generic[M]):
             records = [dump(message, number) for number, message in enumerate(messages)]
         except (AttributeError, KeyError, TypeError, BadInput):
             records = [self._dumped(message, number) for number, message in enumerate(messages)]
-        arguments = self._arguments
-        if self._has_pins:
-            # The list is still growing: a pin may name a message that is yet to come.
-            arguments = [one for one in arguments if not (pin := _pinned(one)) or int(pin[1]) < len(messages)]
-        outcome = _records.compact(records, arguments, self._form.numbered)
+        outcome = self._compacted(records)
         self._checkpoint = _checkpoint_of(messages, outcome)
         _warn_of_size(outcome.diagnostics)
         return outcome.items
+
+    def _compacted(self, records: List[str]) -> _records.Outcome:
+        """Compacts the records, without the pins of messages that the list does not have yet."""
+        arguments = self._arguments
+        while True:
+            try:
+                return _records.compact(records, arguments, self._form.numbered)
+            except BadInput as error:
+                ahead = _PIN_AHEAD.match(str(error))
+                left = [argument for argument in arguments if not ahead or argument != f"--pin={ahead[1]}"]
+                if len(left) == len(arguments):
+                    raise
+                arguments = left
 
     def _is_surely_below(self, messages: Sequence[M]) -> bool:
         """Returns whether the list begins with the list of the checkpoint, and its new messages cannot reach the trigger."""

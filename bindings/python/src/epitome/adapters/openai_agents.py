@@ -108,12 +108,12 @@ class Session(SessionABC):
 
     def _items(self) -> List[Any]:
         items = self.history.messages("openai-responses")
-        if not any(item.get("type") == "function_call_output" and item.get("output") == _ABORTED for item in items):
+        if not any(_is_output(item) and item.get("output") == _ABORTED for item in items):
             return items
         # A request has a result for every call; the session has those that were added.
         said = [row["message"] for row in self._rows()]
         added = {message.get("tool_call_id") for message in said if message.get("role") == "tool"}
-        return [item for item in items if item.get("type") != "function_call_output" or item["call_id"] in added]
+        return [item for item in items if not _is_output(item) or item["call_id"] in added]
 
     def _rows(self) -> List[Dict[str, Any]]:
         return [row for row in self.history.log() if row["hidden_by"] is None]
@@ -130,7 +130,10 @@ class Session(SessionABC):
             try:
                 self.history.rewind(at=shown[-hidden]["seq"])
             except BadInput:
-                if hidden == min(len(shown), len(items)) or not _is_of(items[-hidden], shown[-hidden]["message"]):
+                if hidden == min(len(shown), len(items)):
+                    raise
+                # A summary is an item of the request and no message of the log.
+                if len(shown) != len(items) and not _is_of(items[-hidden], shown[-hidden]["message"]):
                     raise
                 continue
             self.history.append(items[-hidden:-1], format="openai-responses")
@@ -142,13 +145,19 @@ class Session(SessionABC):
             self.history.clear()
 
 
+def _is_output(item: Any) -> bool:
+    """Returns whether an item is the result of a call, of a function or of another tool."""
+    return str(item.get("type")).endswith("_call_output")
+
+
 def _is_of(item: Any, message: Dict[str, Any]) -> bool:
-    """Returns whether an item of the request is this message of the log. A summary is an item and no message of the log."""
-    if item.get("type") == "function_call_output":
-        return bool(message.get("tool_call_id") == item["call_id"])
-    if item.get("type") == "function_call":
-        return [call.get("id") for call in message.get("tool_calls") or ()] == [item["call_id"]]
-    return bool(message["role"] != "tool" and not message.get("tool_calls"))
+    """Returns whether an item of the request is this message of the log."""
+    call = item.get("call_id")
+    if call is None:
+        return bool(message["role"] != "tool")
+    if _is_output(item):
+        return bool(message.get("tool_call_id") == call)
+    return call in [known.get("id") for known in message.get("tool_calls") or ()]
 
 
 def _is_unsent(message: Dict[str, Any]) -> bool:
