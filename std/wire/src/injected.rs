@@ -170,6 +170,7 @@ mod tests {
 
     use super::*;
     use crate::openai_chat::{self, ChatView};
+    use crate::{ReadOptions, convert, read};
 
     fn attribution(texts: &[&str], format: Format) -> (SourceKind, Authority, Retention) {
         let parts = texts.iter().map(|text| Part::Text(Str::from(*text))).collect();
@@ -229,6 +230,23 @@ mod tests {
                 "{text}"
             );
             assert_eq!((of_view.source, of_view.authority) == marked, is_marked, "{text}");
+        }
+    }
+
+    /// A reader recognises a ledger only as a message of its own, so that it is not joined with the message behind it.
+    #[test]
+    fn a_ledger_stays_a_message_of_its_own() {
+        let by = Attribution::new("", SourceKind::Compaction, Authority::Retrieved);
+        let ledger =
+            Message::assistant(format!("{} src/main.rs", epitome_core::LEDGER_OPENING)).with_attribution(by);
+        let messages = [Message::user("a"), ledger, Message::assistant("b"), Message::user("c")];
+        for to in [Format::Anthropic, Format::Gemini] {
+            let text = convert(&messages, to).unwrap().text;
+            let again = read(&*text, &ReadOptions::default().with_from(to)).unwrap();
+            let sources: Vec<_> =
+                again.conversations()[0].messages().map(|one| one.attribution().source).collect();
+            let caller = SourceKind::Caller;
+            assert_eq!(sources, [caller, SourceKind::Compaction, caller, caller], "{to}: {text}");
         }
     }
 

@@ -120,16 +120,9 @@ impl FormatSpec {
     ) -> Self {
         assert!(!name.is_empty(), "a format needs a name");
         assert!(Format::by_name(name).is_none(), "a format of epitome-wire has this name");
-        Self {
-            name: FormatName::Custom { name, profile: Profile::Permissive },
-            keys: &[],
-            reader: Reader::List { key, system: None, sign, record: read },
-            writer: Writer::Slots(read),
-            fresh: None,
-            chain: None,
-            log: None,
-            outliner: None,
-        }
+        let reader = Reader::List { key, system: None, sign, record: read };
+        let name = FormatName::Custom { name, profile: Profile::Permissive };
+        Self::row(name, &[], reader, Writer::Slots(read))
     }
 
     /// Creates the row of a format of this crate. `keys` are the keys that the reader uses in the object around the
@@ -140,16 +133,11 @@ impl FormatSpec {
         (sign, read): (SignText, ReadText),
         writer: Writer,
     ) -> Self {
-        Self {
-            name: FormatName::BuiltIn(format),
-            keys,
-            reader: Reader::Own { sign, read },
-            writer,
-            fresh: None,
-            chain: None,
-            log: None,
-            outliner: None,
-        }
+        Self::row(FormatName::BuiltIn(format), keys, Reader::Own { sign, read }, writer)
+    }
+
+    const fn row(name: FormatName, keys: &'static [&'static str], reader: Reader, writer: Writer) -> Self {
+        Self { name, keys, reader, writer, fresh: None, chain: None, log: None, outliner: None }
     }
 
     /// Sets the links between the records, which name each other.

@@ -34,13 +34,17 @@ pub const LEDGER_OPENING: &str =
 /// ```
 #[must_use]
 pub fn is_ledger(text: &str) -> bool {
-    let Some(rest) = text.strip_prefix("[Conversation Summary]\n") else { return false };
-    let is_mark = |line: &str| line == "Identifiers in parts that are not shown:";
-    let Some((before, list)) = rest.rsplit_once("\n[Identifiers]\n") else {
+    let mut opening = LEDGER_OPENING.lines();
+    let (header, mark) = (opening.next(), opening.next());
+    if text.lines().next() != header {
+        return false;
+    }
+    let is_mark = |line: &str| Some(line) == mark;
+    let Some((before, list)) = text.rsplit_once("\n[Identifiers]\n") else {
         // Without identifiers, nothing but the state of the last request follows.
         let is_state = |line: &str| line.is_empty() || line.starts_with("The last request in this part of ");
-        return rest.lines().any(is_mark)
-            && rest.lines().skip_while(|line| !is_mark(line)).skip(1).all(is_state);
+        return text.lines().any(is_mark)
+            && text.lines().skip_while(|line| !is_mark(line)).skip(1).all(is_state);
     };
     let is_kind =
         |kind: &str| kind == "all" || IdentifierKind::ALL.iter().any(|known| known.as_str() == kind);

@@ -1,7 +1,7 @@
 //! Tests of conversions and of their listed losses.
 
 use epitome_core::{OpenCallTree, Profile, Validator};
-use epitome_message::{Attribution, Media, MediaSource, Message, Part, Reasoning, ToolCall, ToolResult};
+use epitome_message::{Media, MediaSource, Message, Part, Reasoning, ToolCall, ToolResult};
 
 use super::target::Target;
 use serde_json::Value;
@@ -11,7 +11,6 @@ use crate::{
     ConversionLossKind, Converted, FieldValidator, Format, ReadOptions, Transcript, TranscriptEntry, convert,
     read, write_back,
 };
-use epitome_core::attribution::{Authority, SourceKind};
 use epitome_core::message::{MediaKind, Role};
 
 pub(crate) const TARGETS: [Format; 7] = crate::CONVERSION_TARGETS;
@@ -84,23 +83,6 @@ const CHAT: &str = r#"{"messages":[
   {"role":"tool","tool_call_id":"c2","content":"two"},
   {"role":"tool","tool_call_id":"c:1","content":"one","cost":3}
 ]}"#;
-
-/// A reader recognises a ledger only as a message of its own, so that it is not joined with the message behind it.
-#[test]
-fn a_ledger_stays_a_message_of_its_own() {
-    let by = Attribution::new("", SourceKind::Compaction, Authority::Retrieved);
-    let ledger =
-        Message::assistant(format!("{} src/main.rs", epitome_core::LEDGER_OPENING)).with_attribution(by);
-    let messages = [Message::user("a"), ledger, Message::assistant("b"), Message::user("c")];
-    for to in [Format::Anthropic, Format::Gemini] {
-        let text = convert(&messages, to).unwrap().text;
-        let again = read(&*text, &ReadOptions::default().with_from(to)).unwrap();
-        let sources: Vec<_> =
-            again.conversations()[0].messages().map(|one| one.attribution().source).collect();
-        let caller = SourceKind::Caller;
-        assert_eq!(sources, [caller, SourceKind::Compaction, caller, caller], "{to}: {text}");
-    }
-}
 
 #[test]
 fn calls_results_and_instructions_find_their_places() {
