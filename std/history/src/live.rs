@@ -145,6 +145,7 @@ impl History {
             Err(error) if error.kind() == StoreErrorKind::NotFound => Loaded::new(Seq(0), Revision(0)),
             loaded => loaded?,
         };
+        loaded.check_texts(&format!("session {:?}", self.session.as_str()))?;
         let pins = self.visible.pins().clone();
         let visible = VisibleIndex::pinned(loaded, pins, &self.recounter);
         self.visible = visible.map_err(|error| self.contradicts(error))?;

@@ -18,6 +18,7 @@ pub(super) async fn verify<S: HistoryStore + ?Sized>(
         _ => error,
     })?;
     let (stored, expected) = (store.load(session).await?, again.load(session).await?);
+    stored.check_texts("verify")?;
     if (stored.head, stored.revision) != (expected.head, expected.revision) {
         return Err(conflict("verify: the session was changed meanwhile; begin again"));
     }

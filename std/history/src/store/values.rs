@@ -276,6 +276,21 @@ impl Loaded {
     pub const fn new(head: Head, revision: Revision) -> Self {
         Self { head, revision, live: Vec::new(), unanswered: Vec::new() }
     }
+
+    /// Checks that each visible message has its text. A prune deletes only texts of hidden messages. If a copy of a pruned
+    /// session is interrupted, the commit that hides the messages without a text is missing in the copy.
+    pub(crate) fn check_texts(&self, context: &str) -> Result<(), StoreError> {
+        match self.live.iter().find(|live| live.entry.message.is_pruned()) {
+            None => Ok(()),
+            Some(Live { key, .. }) => Err(StoreError::new(
+                StoreErrorKind::Corrupt,
+                format!(
+                    "{context}: message {key} is visible, and its text was pruned; an import, a copy or a fork was \
+                     interrupted: repeat it, or delete the session"
+                ),
+            )),
+        }
+    }
 }
 
 /// A visible message or summary.

@@ -1,6 +1,7 @@
 //! Operations of every store over the contract: export, import, copy, verify, fork, expand.
 
 mod forged;
+mod interrupted;
 
 use epitome_core::{Revision, Seq};
 use epitome_std::history::StoreErrorKind::{Conflict, Invalid, NotFound, Pruned, Unsupported};
@@ -21,7 +22,6 @@ on_every_store! {
     a_copy_is_the_same_in_everything,
     a_copy_has_its_summaries_pruned_where_they_were,
     an_export_is_the_same_in_everything,
-    an_import_that_was_interrupted_goes_on,
     nothing_is_imported_over_another_session,
     a_copy_that_went_on_is_not_touched,
     other_words_at_the_same_places_are_another_session,
@@ -144,20 +144,6 @@ fn an_export_is_the_same_in_everything(store: &dyn HistoryStore) {
     let again = block_on(store.append(&named("again"), &Append::new(&token, Seq(99), &entries))).unwrap();
     assert_eq!((again.first, again.head), (Seq(6), Seq(8)));
     fails(block_on(store.export(&named("nobody"), &mut Vec::new())), NotFound);
-}
-
-fn an_import_that_was_interrupted_goes_on(store: &dyn HistoryStore) {
-    eventful(store);
-    let file = exported(store);
-    let ends: Vec<usize> =
-        file.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
-    for end in &ends[..ends.len() - 1] {
-        fails(import(store, "part", &file[..*end]), Invalid);
-        import(store, "part", &file).unwrap();
-        assert_eq!(whole(store, &named("part")), whole(store, &session()));
-        import(store, "part", &file).unwrap();
-        block_on(store.delete(&named("part"))).unwrap();
-    }
 }
 
 fn nothing_is_imported_over_another_session(store: &dyn HistoryStore) {
