@@ -293,6 +293,12 @@ pub(super) fn compact(
         let repaired = repair::repair(&kept, transcript, profile, counter)?;
         pieces = repair::account(repaired, &sizes, counter, &mut report)?;
         let now = pieces.clone().unwrap_or_else(|| piece::all(transcript));
+        if now.is_empty() {
+            return Err(Failure::input(format!(
+                "--repair: no message is left, because each one breaks a rule of {}; `epitome validate` lists them",
+                profile.as_str()
+            )));
+        }
         let violations = repair::violations(&now, transcript, profile)?;
         report.set_violations_left(violations);
         left = Some((profile, violations));

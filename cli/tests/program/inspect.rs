@@ -241,3 +241,11 @@ fn repair_says_what_it_did() {
     let added = after.as_array_mut().unwrap().remove(3);
     assert_eq!((&added["role"], &added["tool_call_id"], after), (&json!("tool"), &json!("call_1"), before));
 }
+
+#[test]
+fn a_repair_that_would_leave_nothing_is_refused() {
+    let folder = Folder::new();
+    let file = folder.file("lone.json", r#"[{"role":"tool","tool_call_id":"c","content":"4"}]"#);
+    let says = run(&["compact", text(&file), "--repair"]).fails(2);
+    assert!(says.contains("--repair: no message is left, because each one breaks a rule of openai-chat"), "{says}");
+}
