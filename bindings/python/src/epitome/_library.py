@@ -74,11 +74,11 @@ def library_path() -> Path:
 
 def _argument(argument: str) -> bytes:
     if "\0" in argument:
-        raise BadInput(f"a zero byte in the option {argument!r}: remove it")
+        raise BadInput(f"a zero byte in the option {argument.lstrip('-')!r}: remove it")
     try:
         return argument.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise BadInput(f"a lone surrogate in the option {argument!r}: options are UTF-8") from error
+        raise BadInput(f"a lone surrogate in the option {argument.lstrip('-')!r}: options are UTF-8") from error
 
 
 def _load() -> ctypes.CDLL:

@@ -25,7 +25,7 @@ M = TypeVar("M")
 
 
 #: The error for a pin of a message that is not in the list.
-_PIN_AHEAD = re.compile(r"--pin (\S+): there is no such message")
+_PIN_AHEAD = re.compile(r"`pins` (\S+): there is no such message")
 
 
 class Form(Generic[M]):
