@@ -160,6 +160,14 @@ class Functions(unittest.TestCase):
         self.assertEqual(epitome.validate(done.value, format="openai-chat"), [])
         self.assertTrue(all(any(message is other for other in done.value) for message in said if message["role"] == "user"))
 
+    def test_messages_that_a_late_result_overtakes_are_the_same_objects(self) -> None:
+        call = {"id": "c", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+        said = [{"role": "user", "content": "Which files?"}, {"role": "assistant", "content": None, "tool_calls": [call]},
+                {"role": "user", "content": "Well?"}, {"role": "user", "content": "Well?"}, {"role": "tool", "tool_call_id": "c", "content": "none"},
+                {"role": "assistant", "content": "None."}]
+        left = epitome.repair(said).messages
+        self.assertEqual([id(message) for message in left], [id(said[number]) for number in (0, 1, 4, 2, 3, 5)])
+
     def test_counts(self) -> None:
         said = conversations.chat(6, turns=3)
         for tokenizer in ("estimate", "o200k_base", "cl100k_base"):

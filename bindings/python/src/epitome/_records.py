@@ -7,6 +7,7 @@ equals a record of the input is that message, and its object can be given back i
 from __future__ import annotations
 
 import json
+from bisect import bisect
 from typing import Any, Collection, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import _json
@@ -101,18 +102,17 @@ def changes(
 ) -> List[Union[int, Change]]:
     """Returns the origins as `origins` does, also of records that were changed or added."""
     places: Dict[str, List[int]] = {}
-    for number in range(len(records) - 1, -1, -1):
+    for number, record in enumerate(records):
         if number not in gone:
-            places.setdefault(records[number], []).append(number)
+            places.setdefault(record, []).append(number)
     items: List[Union[int, Change]] = []
     behind = -1
     for record in split(written, places):
         numbers = places.get(record)
-        # Equal records: the first one behind the record before it.
-        while numbers and numbers[-1] <= behind:
-            numbers.pop()
         if numbers:
-            behind = numbers.pop()
+            # Equal records: the first one behind the record before it. A record that a late result has overtaken is not behind it.
+            at = bisect(numbers, behind)
+            behind = numbers.pop(at if at < len(numbers) else 0)
             items.append(behind)
         else:
             items.append(change(_json.loads(record), numbered))
