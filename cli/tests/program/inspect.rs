@@ -247,5 +247,26 @@ fn a_repair_that_would_leave_nothing_is_refused() {
     let folder = Folder::new();
     let file = folder.file("lone.json", r#"[{"role":"tool","tool_call_id":"c","content":"4"}]"#);
     let says = run(&["compact", text(&file), "--repair"]).fails(2);
-    assert!(says.contains("--repair: no message is left, because each one breaks a rule of openai-chat"), "{says}");
+    assert!(
+        says.contains("--repair: no message is left, because each one breaks a rule of openai-chat"),
+        "{says}"
+    );
+}
+
+/// Gemini has no ids: a result that a repair adds names its tool, also under the rules of another provider.
+#[test]
+fn a_repair_under_other_rules_writes_results_that_find_their_calls() {
+    let folder = Folder::new();
+    let (call, out) = (json!({"functionCall": {"name": "ls", "args": {}}}), folder.path("out.json"));
+    let answer = json!({"functionResponse": {"name": "ls", "response": {"files": 1}}});
+    let contents = json!({"contents": [
+        {"role": "user", "parts": [{"text": "Which files?"}]}, {"role": "model", "parts": [call, call]},
+        {"role": "user", "parts": [answer]}, {"role": "user", "parts": [{"text": "And now?"}]},
+    ]});
+    let file = folder.file("gemini.json", contents.to_string());
+    for profile in ["gemini", "openai-chat", "anthropic"] {
+        report(&file, &["--repair", "--profile", profile, "-o", text(&out)]);
+        let written = json_of(&out).to_string();
+        assert_eq!(written.matches(r#""functionResponse":{"name":"ls""#).count(), 2, "{profile}: {written}");
+    }
 }

@@ -51,11 +51,13 @@ pub(super) fn repair(
     let steps = repair_steps(kept, transcript, profile)?;
     let counts = RepairCounts::of(&steps, kept.len());
     let mut repaired = Vec::with_capacity(steps.len());
+    // A format without ids finds the call of a result by its name.
+    let named = profile.names_results() || transcript.format().profile().names_results();
     let read = |at: u32| match kept.get(at as usize) {
         Some(piece) => as_read(piece, transcript).map(|message| Some(Cow::Owned(message))),
         None => Ok(None),
     };
-    apply_repairs(steps, profile.names_results(), read, |message| {
+    apply_repairs(steps, named, read, |message| {
         repaired.push(message);
         Ok(())
     })?;
