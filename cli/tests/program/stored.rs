@@ -170,6 +170,8 @@ fn a_session_is_copied_forked_and_verified() {
     assert!(stores.session("fork", "begun", &["--as", "x"]).fails(2).contains("<--at <N>|--turns <N>>"));
     assert!(stores.session("fork", "one", &["--at", "75", "--as", "x"]).fails(2).contains("head 74"));
     assert!(stores.session("fork", "one", &["--at", "1", "--as", "begun"]).fails(2).contains("give another"));
+    let again = stores.session("import", "begun", &[text(&example("coding-agent.json"))]).fails(2);
+    assert!(again.contains("has 10 messages already: give another name, or --append"), "{again}");
     for options in [&[][..], &["--reindex"]] {
         let said = stores.session("verify", "one", options).ok();
         assert_eq!(said, "session \"one\" agrees with its log: 74 messages, 1 compaction\n");

@@ -197,7 +197,8 @@ fn is_done(
     let entries: Vec<_> = messages.into_iter().map(entry).collect();
     match block_on(store.append(&id(args), &Append::new(token, nowhere, &entries))) {
         Ok(_) => Ok(true),
-        Err(error) if error.kind() == StoreErrorKind::Conflict => Ok(false),
+        // `Invalid`: a fork has only the first messages of the import.
+        Err(error) if matches!(error.kind(), StoreErrorKind::Conflict | StoreErrorKind::Invalid) => Ok(false),
         Err(error) => Err(in_store(&args.store, error)),
     }
 }
