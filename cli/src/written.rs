@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::DefaultHasher;
 use std::path::Path;
 
-use epitome::core::message::{MessageView, PartView, Parts, Role};
+use epitome::core::message::{MessageView, PartView, Parts, Role, ToolResultView};
 use epitome::core::{OpenCallTree, Profile, Validator};
 use epitome::wire::gemini::is_assigned_id;
 use serde_json::{Map, Value};
@@ -19,12 +19,21 @@ use crate::transcript::Transcript;
 /// on the format: some formats merge messages that others split.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
-    /// The number of the message, and the digest.
-    parts: Vec<(u32, u64)>,
+    parts: Vec<SaidPart>,
     messages: u32,
     ids: AssignedIds,
     /// The readable reasoning that ends with the last part, if formats may merge it with the part before.
     reasoning: Option<String>,
+}
+
+/// The digest of a part.
+#[derive(Debug, Clone, Copy)]
+struct SaidPart {
+    message: u32,
+    digest: u64,
+    /// The digest if a picture of a single pixel is in the place of a result: the results of some tools have no place
+    /// for a note. Another part has its digest.
+    cleared: u64,
 }
 
 /// The ids that a reader gave to calls without one in the text, numbered in the order of the calls. A message left out
@@ -104,19 +113,26 @@ impl Said {
                     add(part, exactness, ids, &mut digest);
                 }
             }
-            parts.push((number, digest.finish()));
+            let digest = digest.finish();
+            let cleared = match part {
+                PartView::ToolResult(result) => cleared(result, exactness, ids),
+                _ => digest,
+            };
+            let digest = if is_cleared_picture(part) { cleared } else { digest };
+            parts.push(SaidPart { message: number, digest, cleared });
         });
     }
 
     /// The first message of `self` that differs from `other`; `None` if both have the same content.
     fn difference(&self, other: &Self) -> Option<u32> {
-        let pairs = self.parts.iter().zip(&other.parts);
-        let differs = pairs.clone().find(|((_, own), (_, read))| own != read).map(|((number, _), _)| *number);
+        let mut pairs = self.parts.iter().zip(&other.parts);
+        let differs = pairs.find(|(own, read)| read.digest != own.digest && read.digest != own.cleared);
         let (own, read) = (self.parts.len(), other.parts.len());
-        differs.or_else(|| match own == read {
-            true => None,
-            false => Some(self.parts.get(own.min(read)).map_or(self.messages, |(number, _)| *number)),
-        })
+        match differs {
+            Some((part, _)) => Some(part.message),
+            None if own == read => None,
+            None => Some(self.parts.get(own.min(read)).map_or(self.messages, |part| part.message)),
+        }
     }
 }
 
@@ -160,6 +176,26 @@ fn add(part: PartView<'_>, exactness: Exactness, ids: &mut AssignedIds, digest: 
         PartView::Media(media) if is_converted => media.kind.hash(digest),
         other => format!("{other:?}").hash(digest),
     }
+}
+
+/// The digest of a result with a picture of a single pixel in the place of its content.
+fn cleared(result: ToolResultView<'_>, exactness: Exactness, ids: &mut AssignedIds) -> u64 {
+    let mut digest = DefaultHasher::new();
+    "cleared".hash(&mut digest);
+    ids.hash(result.call_id, exactness, &mut digest);
+    result.is_error.hash(&mut digest);
+    digest.finish()
+}
+
+/// Whether the part is a result that is a picture of a single pixel, and nothing else.
+fn is_cleared_picture(part: PartView<'_>) -> bool {
+    let PartView::ToolResult(result) = part else { return false };
+    let (mut pixels, mut others) = (0_usize, 0_usize);
+    result.content.for_each_part(&mut |part| match part {
+        PartView::Media(media) if media.extent.pixels == Some((1, 1)) => pixels = pixels.saturating_add(1),
+        _ => others = others.saturating_add(1),
+    });
+    (pixels, others) == (1, 0)
 }
 
 /// The arguments of a call as a value; empty arguments are an object without fields.

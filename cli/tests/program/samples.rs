@@ -99,6 +99,7 @@ pub(crate) fn all(turns: usize) -> Vec<Sample> {
     more("copilot-chat.json", json!({"version": 3, "requests": newer::copilot_chat(turns)}).to_string());
     more("sharegpt.json", Value::from(vec![json!({"conversations": newer::sharegpt(turns)})]).to_string());
     more("aider.md", newer::aider(turns));
+    more("shell-and-computer.json", newer::shell_and_computer(turns).to_string());
     samples
 }
 

@@ -127,6 +127,7 @@ mod read;
 mod rewrite;
 pub mod semantic_kernel;
 pub mod sharegpt;
+mod shell;
 mod slots;
 mod spec;
 mod stream;

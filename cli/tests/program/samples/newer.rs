@@ -249,3 +249,24 @@ pub(super) fn aider(turns: usize) -> String {
     let turns: String = (0..turns).map(turn).collect();
     format!("\n# aider chat started at 2026-05-22 09:00:00\n\n> Aider v0.86.2  \n\n{turns}")
 }
+
+/// Responses with a shell and a computer: the output of one is a list of streams, that of the other is a picture.
+pub(super) fn shell_and_computer(turns: usize) -> Value {
+    let mut items = Vec::new();
+    for turn in 0..turns {
+        let outcome = json!({"type": "exit", "exit_code": turn});
+        let streams = [
+            json!({"stdout": said("result", turn), "stderr": "", "outcome": outcome}),
+            json!({"stdout": "", "stderr": said("result", turn), "outcome": outcome}),
+        ];
+        let picture = json!({"type": "computer_screenshot", "image_url": "https://example.org/screen.png"});
+        items.extend([
+            json!({"role": "user", "content": said("question", turn)}),
+            json!({"type": "shell_call", "call_id": format!("s{turn}"), "action": {"commands": ["ls", "cat a"]}}),
+            json!({"type": "shell_call_output", "call_id": format!("s{turn}"), "output": streams}),
+            json!({"type": "computer_call", "call_id": format!("p{turn}"), "action": {"type": "click"}}),
+            json!({"type": "computer_call_output", "call_id": format!("p{turn}"), "output": picture}),
+        ]);
+    }
+    json!({"input": items})
+}

@@ -10,6 +10,7 @@ use super::{FORMAT, content};
 use crate::WireError;
 use crate::expect::share;
 use crate::json::{self, ValueKind, patch, quote};
+use crate::shell;
 
 /// A kind of tool: the types of its contents, its default name, the keys of the input of a call and of the output of a
 /// result, and the side that runs it.
@@ -32,6 +33,9 @@ impl Tool {
     }
 }
 
+/// The tool whose results have the streams of commands.
+const SHELL: &str = "shell";
+
 /// The tools whose calls and results are linked by an id.
 const TOOLS: [Tool; 5] = [
     Tool {
@@ -49,7 +53,7 @@ const TOOLS: [Tool; 5] = [
         "inputs",
         "outputs",
     ),
-    Tool::hosted(["shell_tool_call", "shell_tool_result", "shell"], "commands", "outputs"),
+    Tool::hosted(["shell_tool_call", "shell_tool_result", SHELL], "commands", "outputs"),
 ];
 
 /// Reads the content `raw` of this type. `None` if it is no such content, or has no id of a call.
@@ -74,6 +78,11 @@ pub(super) fn part(whole: &Arc<str>, raw: &str, kind: &str) -> Result<Option<Par
         call.kind = tool.kind;
         return Ok(Some(Part::ToolCall(call)));
     }
+    if let Some(list) = value.filter(|_| tool.name == SHELL)
+        && let Some(result) = shell::read(whole, list, &id)?
+    {
+        return Ok(Some(Part::ToolResult(result)));
+    }
     // The items have more information than the text.
     let items = items.filter(|items| tool.output == "result" && ValueKind::of(items) == ValueKind::Array);
     let parts = items.or(value).map_or(Ok(Vec::new()), |value| returned(whole, value))?;
@@ -82,11 +91,28 @@ pub(super) fn part(whole: &Arc<str>, raw: &str, kind: &str) -> Result<Option<Par
 
 /// The output of a tool: a text, a content, a list of contents, or a value that is no content.
 fn returned(whole: &Arc<str>, value: &str) -> Result<Vec<Part>, WireError> {
+    let is_content = |value: &str| {
+        let has_kind = |value| {
+            Ok(json::field(value, "type")?.is_some_and(|kind| ValueKind::of(kind) == ValueKind::Text))
+        };
+        match ValueKind::of(value) {
+            ValueKind::Text => Ok(true),
+            ValueKind::Object => has_kind(value),
+            _ => Ok(false),
+        }
+    };
+    let mut are_contents = ValueKind::of(value) == ValueKind::Array || is_content(value)?;
+    if ValueKind::of(value) == ValueKind::Array {
+        json::items(value, |item| {
+            are_contents &= is_content(item)?;
+            Ok(())
+        })?;
+    }
     match ValueKind::of(value) {
+        _ if !are_contents => Ok(vec![Part::Unknown(UnknownPart::new(FORMAT, "", share(whole, value)))]),
         ValueKind::Text => Ok(vec![Part::Text(share(whole, &json::decode(value)))]),
         ValueKind::Array => content::read_list(whole, value),
-        ValueKind::Object => content::read_list(whole, &format!("[{value}]")),
-        _ => Ok(vec![Part::Unknown(UnknownPart::new(FORMAT, "", share(whole, value)))]),
+        _ => content::read_list(whole, &format!("[{value}]")),
     }
 }
 
@@ -126,24 +152,14 @@ fn output(tool: &Tool, raw: &str, result: &ToolResult) -> Result<Option<String>,
     let texts =
         result.parts.iter().map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None });
     let Some(texts) = texts.collect::<Option<Vec<_>>>() else { return Ok(None) };
-    let text = quote(&texts.join("\n"));
+    let text = || quote(&texts.join("\n"));
     Ok(Some(match tool.name {
         "computer" => format!(r#"{{"type":"data","uri":"{PIXEL}","media_type":"image/png"}}"#),
-        "code_interpreter" => format!(r#"[{{"type":"text","text":{text}}}]"#),
-        "shell" => {
-            let mut first = None;
-            if let Some(list) =
-                json::field(raw, tool.output)?.filter(|list| ValueKind::of(list) == ValueKind::Array)
-            {
-                json::items(list, |item| {
-                    first = first.or(Some(item));
-                    Ok(())
-                })?;
-            }
-            let first = first.filter(|item| ValueKind::of(item) == ValueKind::Object);
-            let first = first.unwrap_or(r#"{"type":"shell_command_output"}"#);
-            format!("[{}]", patch(first, &[("stdout", Some(text)), ("stderr", Some(quote("")))])?)
+        "code_interpreter" => format!(r#"[{{"type":"text","text":{}}}]"#, text()),
+        SHELL => {
+            let list = json::field(raw, tool.output)?.unwrap_or("null");
+            shell::write(list, &texts, result.is_error, r#"{"type":"shell_command_output"}"#)?
         }
-        _ => text,
+        _ => text(),
     }))
 }

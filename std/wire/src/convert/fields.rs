@@ -69,8 +69,8 @@ fn block_path(path: &str) -> Option<String> {
     let path = ["data/", "kwargs/"].iter().find_map(|around| path.strip_prefix(around)).unwrap_or(path);
     let inner = ["content/", "parts/"].iter().find_map(|list| path.strip_prefix(list)).unwrap_or(path);
     let around = matches!(path, "role" | "content" | "parts" | "data" | "kwargs" | "lc");
-    // A text alone may have no list around it: its value is not lost.
-    let told = matches!(path.rsplit('/').next(), Some("type" | "text"));
+    // A text alone may have no list around it, and the streams of a command are texts: their values are not lost.
+    let told = matches!(path.rsplit('/').next(), Some("type" | "text" | "stdout" | "stderr"));
     Some(inner.to_owned()).filter(|_| !around && !told)
 }
 

@@ -10,6 +10,13 @@ use super::content::NAME;
 use crate::WireError;
 use crate::expect::share;
 use crate::json::{self, ValueKind, patch, quote};
+use crate::shell;
+
+/// The type of an item with the output of a shell.
+pub(super) const SHELL_OUTPUT: &str = "shell_call_output";
+
+/// The output of a command without any.
+const COMMAND: &str = r#"{"outcome":{"type":"exit","exit_code":0}}"#;
 
 /// Members of an item that hold the output of its tool.
 const RESULTS: [&str; 5] = ["output", "outputs", "results", "result", "error"];
@@ -63,7 +70,8 @@ fn texts<'a>(key: &str, value: &'a str) -> Result<Option<Vec<Cow<'a, str>>>, Wir
 /// The item `raw` of a call that the provider ran, with these texts in the place of its output. `None` if the parts are
 /// no texts, or the tool returned no output.
 pub(super) fn patched(raw: &str, parts: &[Part]) -> Result<Option<String>, WireError> {
-    let Some(text) = text_of(parts) else { return Ok(None) };
+    let Some(texts) = texts_of(parts) else { return Ok(None) };
+    let text = texts.join("\n");
     let found = json::known::fields(raw, &RESULTS)?;
     let mut changes = Vec::new();
     for (key, value) in RESULTS.iter().zip(found) {
@@ -84,30 +92,23 @@ pub(super) fn patched(raw: &str, parts: &[Part]) -> Result<Option<String>, WireE
     Ok(if changes.is_empty() { None } else { Some(patch(raw, &changes)?) })
 }
 
-/// The new `output` of an item of the type `kind`, in the place of the old one; `None` if a list of texts is allowed
-/// there.
+/// The new `output` of an item of the type `kind`, in the place of `raw`; `None` if a list of texts is allowed there.
 ///
 /// The output of a computer is a picture: a picture of a single pixel replaces a cleared one.
-pub(super) fn output(kind: &str, raw: &str, parts: &[Part]) -> Result<Option<String>, WireError> {
-    let Some(text) = text_of(parts) else { return Ok(None) };
-    Ok(match kind {
-        "computer_call_output" => Some(format!(r#"{{"type":"computer_screenshot","image_url":"{PIXEL}"}}"#)),
-        "shell_call_output" => {
-            let outcome = match first_item(raw)?.filter(|item| ValueKind::of(item) == ValueKind::Object) {
-                Some(first) => json::known::field(first, "outcome")?,
-                None => None,
-            };
-            let outcome = outcome.unwrap_or(r#"{"type":"exit","exit_code":0}"#);
-            Some(format!(r#"[{{"stdout":{},"stderr":"","outcome":{outcome}}}]"#, quote(&text)))
+pub(super) fn output(kind: &str, raw: &str, result: &ToolResult) -> Result<Option<String>, WireError> {
+    let Some(texts) = texts_of(&result.parts) else { return Ok(None) };
+    match kind {
+        "computer_call_output" => {
+            Ok(Some(format!(r#"{{"type":"computer_screenshot","image_url":"{PIXEL}"}}"#)))
         }
-        _ => None,
-    })
+        SHELL_OUTPUT => shell::write(raw, &texts, result.is_error, COMMAND).map(Some),
+        _ => Ok(None),
+    }
 }
 
-/// The parts as one text, if they are texts.
-fn text_of(parts: &[Part]) -> Option<String> {
-    let texts = parts.iter().map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None });
-    texts.collect::<Option<Vec<_>>>().map(|texts| texts.join("\n"))
+/// The texts of the parts, if they are texts.
+fn texts_of(parts: &[Part]) -> Option<Vec<&str>> {
+    parts.iter().map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None }).collect()
 }
 
 fn first_item(list: &str) -> Result<Option<&str>, WireError> {

@@ -14,7 +14,7 @@ use crate::error::quoted;
 use crate::expect::{expect_object, expect_text, optional_text, share};
 use crate::json::known::{Members, Value};
 use crate::json::{self, ValueKind};
-use crate::{WireError, WireErrorKind};
+use crate::{WireError, WireErrorKind, shell};
 
 /// The members of most kinds of items that are read, unchanged, in a single scan, because an item may be long.
 #[derive(Debug, Clone, Copy)]
@@ -158,7 +158,7 @@ pub(crate) fn message_of(
         ItemKind::Call(key, kind) => {
             Message::new(Role::Assistant, call(whole, raw, &fields, (&name, key, kind))?)
         }
-        ItemKind::Output => Message::new(Role::Tool, output(whole, item, &fields)?),
+        ItemKind::Output => Message::new(Role::Tool, output(whole, item, &fields, &name)?),
         ItemKind::Reasoning => Message::new(Role::Assistant, vec![reasoning(whole, raw)?]),
         ItemKind::Compaction => Message::new(Role::Assistant, vec![compaction(whole, raw)?]),
         ItemKind::ApprovalRequest => {
@@ -245,9 +245,19 @@ fn called(whole: &Arc<str>, raw: &str, fields: &Fields<'_>) -> Result<Str, WireE
 
 /// The result in an item, and the tools that a search has found. The tools are a separate part, because a compaction
 /// could not shorten a list of tools like a text.
-fn output<'a>(whole: &Arc<str>, item: Value<'a>, fields: &Fields<'a>) -> Result<Vec<Part>, WireError> {
+fn output<'a>(
+    whole: &Arc<str>,
+    item: Value<'a>,
+    fields: &Fields<'a>,
+    kind: &str,
+) -> Result<Vec<Part>, WireError> {
     let raw = item.text();
     let id = called(whole, raw, fields)?;
+    if let Some(output) = fields.output.filter(|_| kind == hosted::SHELL_OUTPUT)
+        && let Some(result) = json::nested(raw, output, "/output", |list| shell::read(whole, list, &id))?
+    {
+        return Ok(vec![Part::ToolResult(result)]);
+    }
     let parts = match fields.output {
         Some(output) => {
             json::nested(raw, output, "/output", |output| content::parts(whole, item.within(output)))?

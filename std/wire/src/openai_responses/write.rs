@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use epitome_core::message::Role;
-use epitome_message::{Message, Part};
+use epitome_message::{Message, Part, ToolResult};
 
 use super::content;
 use super::custom_output;
@@ -74,7 +74,7 @@ fn patched(source: &str, message: &Message) -> Result<Option<String>, WireError>
         (ItemKind::Output, [Part::ToolResult(old)], [Part::ToolResult(new)])
             if old.call_id == new.call_id =>
         {
-            ("output", patched_output(source, &name, &new.parts)?)
+            ("output", patched_output(source, &name, new)?)
         }
         _ => return Ok(None),
     };
@@ -107,10 +107,11 @@ fn with_result(source: &str, had: &[Part], wanted: &[Part]) -> Result<Option<Str
     }
 }
 
-fn patched_output(source: &str, kind: &str, parts: &[Part]) -> Result<String, WireError> {
-    if let Some(output) = hosted::output(kind, json::field(source, "output")?.unwrap_or("null"), parts)? {
+fn patched_output(source: &str, kind: &str, result: &ToolResult) -> Result<String, WireError> {
+    if let Some(output) = hosted::output(kind, json::field(source, "output")?.unwrap_or("null"), result)? {
         return Ok(output);
     }
+    let parts = &result.parts;
     match json::field(source, "output")?.filter(|output| ValueKind::of(output) == ValueKind::Array) {
         Some(list) => {
             let whole: Arc<str> = Arc::from("");

@@ -86,6 +86,12 @@ const CLEARED: &[(Format, &str, &str)] = &[
         {"type":"search_tool_result","call_id":"x","tool_name":"web_search","result":"long"}"#,
         r#""tool_name":"web_search","result":"[cleared]"}"#,
     ),
+    (
+        Format::AgentFramework,
+        r#"{"type":"shell_tool_call","call_id":"x","commands":["ls"]},{"type":"shell_tool_result","call_id":"x",
+        "outputs":[{"type":"shell_command_output","stdout":"long","stderr":"more","exit_code":1}]}"#,
+        r#""outputs":[{"type":"shell_command_output","stdout":"[cleared]","stderr":"","exit_code":1}]}"#,
+    ),
 ];
 
 /// A conversation in which the model's message has these pieces.
@@ -105,7 +111,7 @@ fn said(format: Format, pieces: &str) -> String {
 }
 
 /// Shortens every part of the conversation that a plan may shorten as a result, and writes it. Returns the number of
-/// these parts, and the text.
+/// these parts, and the text, which is read again as it was meant.
 fn cleared(format: Format, text: &str) -> (usize, String) {
     let mut transcript = read(text, &ReadOptions::default().with_from(format)).unwrap();
     let mut index = IndexBuf::with_parts(Vec::<Span>::new(), OpenCallTree::new(), Vec::<Row>::new());
@@ -126,7 +132,14 @@ fn cleared(format: Format, text: &str) -> (usize, String) {
     }
     let mut out = Vec::new();
     crate::write_back(&transcript, &mut out).unwrap();
-    (rows.len(), String::from_utf8(out).unwrap())
+    let written = String::from_utf8(out).unwrap();
+    let expected = transcript.conversations()[0].messages().map(|message| message.parts().to_vec());
+    let again: Vec<_> = messages(&written, format).iter().map(|message| message.parts().to_vec()).collect();
+    // A picture of a single pixel has no place for the note.
+    if !written.contains(epitome_message::media::PIXEL) {
+        assert_eq!(again, expected.collect::<Vec<_>>(), "{format}: {written}");
+    }
+    (rows.len(), written)
 }
 
 #[test]
@@ -177,6 +190,11 @@ fn results_that_only_the_provider_reads_stay_whole() {
             r#"{"type":"image_generation_call","id":"x","status":"completed","result":"QUJD"}"#,
         ),
         (Format::OpenaiResponses, r#"{"type":"web_search_call","id":"x","status":"completed","action":{}}"#),
+        (
+            Format::AgentFramework,
+            r#"{"type":"search_tool_call","call_id":"x","tool_name":"web_search","arguments":"{}"},
+            {"type":"search_tool_result","call_id":"x","tool_name":"web_search","result":{"action":{"type":"search"}}}"#,
+        ),
         (Format::Gemini, r#"{"toolCall":{"id":"x"}},{"toolResponse":{"id":"x","response":{"a":1}}}"#),
     ];
     for (format, pieces) in whole {
@@ -206,6 +224,46 @@ fn results_of_computers_and_shells_are_cleared_to_what_their_api_takes() {
     assert!(written.contains(screenshot) && !written.contains("a.png"), "{written}");
     let shell = r#""output":[{"stdout":"[cleared]","stderr":"","outcome":{"type":"exit","exit_code":2}}]}"#;
     assert!(written.contains(shell), "{written}");
+}
+
+/// The streams of a shell are texts of the result. A changed text is written in its place, and each text of another
+/// number of texts is the output of a command that ended as the whole result did.
+#[test]
+fn streams_of_a_shell_are_read_and_written_in_their_places() {
+    let output = r#"[{"stdout":"a","stderr":"","outcome":{"type":"exit","exit_code":0}},{"stdout":"b","stderr":"c","outcome":{"type":"timeout"}}]"#;
+    let text = format!(
+        r#"{{"input":[{{"role":"user","content":"q"}},{{"type":"shell_call","call_id":"l","action":{{}}}},
+        {{"type":"shell_call_output","call_id":"l","output":{output}}}]}}"#
+    );
+    let written = |texts: &[&str]| {
+        let mut transcript = read(&*text, &ReadOptions::default()).unwrap();
+        let entry = &mut transcript.conversations_mut()[0].entries[2];
+        let Part::ToolResult(result) = &entry.message().parts()[0] else { panic!("{entry:?}") };
+        assert_eq!((result.text().into_owned(), result.is_error), ("abc".to_owned(), true));
+        let mut changed = result.clone();
+        changed.parts = texts.iter().map(|text| Part::Text((*text).into())).collect();
+        let parts = vec![Part::ToolResult(changed)];
+        *entry = entry.clone().with_message(entry.message().clone().with_parts(parts.clone()));
+        let mut out = Vec::new();
+        crate::write_back(&transcript, &mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert_eq!(messages(&out, Format::OpenaiResponses)[2].parts(), parts, "{out}");
+        out.split_once(r#""output":"#).unwrap().1.trim_end_matches("}]}").to_owned()
+    };
+    assert_eq!(written(&["a", "b", "c"]), output);
+    assert_eq!(written(&["a", "B", "c"]), output.replace(r#""b""#, r#""B""#));
+    assert_eq!(written(&["short"]), r#"[{"stdout":"short","stderr":"","outcome":{"type":"timeout"}}]"#);
+    assert_eq!(written(&["x", "y"]).matches("timeout").count(), 2);
+    assert_eq!(written(&[]), r#"[{"stdout":"","stderr":"","outcome":{"type":"timeout"}}]"#);
+
+    for to in [Format::Anthropic, Format::OpenaiChat] {
+        let converted = convert(&messages(&text, Format::OpenaiResponses), to).unwrap();
+        let parts = messages(&converted.text, to).last().unwrap().parts().to_vec();
+        let said: String = parts.iter().map(|part| format!("{part:?}")).collect();
+        assert!(["a", "b", "c"].iter().all(|text| said.contains(text)), "{to}: {said}");
+        let lost: Vec<_> = converted.losses.iter().map(|loss| loss.to_string()).collect();
+        assert!(lost.iter().all(|loss| !loss.contains("std")), "{lost:?}");
+    }
 }
 
 /// A pause of the provider between a call and its result makes two messages: they are kept or removed together.
