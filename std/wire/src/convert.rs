@@ -29,6 +29,7 @@
 //! - A message in which a provider ran a tool goes back to Anthropic, Responses or Gemini, if it came from there, with
 //!   all content that the provider wrote.
 //! - Fields that a message of this crate does not have are lost, even if the target is the format that they came from.
+//!   An item of Responses keeps all its fields there but the `id`, which the service refuses if it has not stored the item.
 //! - The result is legal for the target. Messages that [`repair`](epitome_core::repair) leaves out, moves or inserts
 //!   are losses too.
 //!

@@ -40,7 +40,7 @@ mod write;
 #[doc(hidden)]
 pub use custom_output::CustomCalls;
 pub(crate) use encode::push_items;
-pub(crate) use item::{FIELDS, message, message_of, special_call};
+pub(crate) use item::{FIELDS, message, message_of, sendable, special_call};
 pub(crate) use spec::SPEC;
 pub(crate) use write::{write_items, write_record};
 

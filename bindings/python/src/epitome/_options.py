@@ -48,6 +48,14 @@ def arguments(**options: Unpack[Options]) -> List[str]:
     ]
 
 
+def reusable(options: Options) -> Options:
+    """Returns the options with a list of pins, which an iterator would have once only."""
+    pins = options.get("pins")
+    if not isinstance(pins, Iterable) or isinstance(pins, str):
+        return options
+    return {**options, "pins": list(pins)}
+
+
 def text(name: str, value: Any) -> str:
     """Returns `value` if it is a text."""
     if isinstance(value, str):

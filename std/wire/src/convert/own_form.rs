@@ -2,7 +2,7 @@
 //! provider ran.
 
 use epitome_core::message::{CallKind, Role};
-use epitome_message::{Message, Part};
+use epitome_message::{Message, Part, WireText};
 
 use super::parts::is_object;
 use crate::json::{self, ValueKind};
@@ -18,6 +18,16 @@ pub(super) fn is_own(message: &Message) -> bool {
         Some(Format::OpenaiChat) => has_custom_calls(&wire.text).unwrap_or(false),
         _ => false,
     }
+}
+
+/// The text of a message that is an item of Responses, as a later request may have it. `None` for other messages, and for
+/// a message that has changed since it was read.
+pub(super) fn item(message: &Message) -> Option<WireText> {
+    let is_item = |text: &str| ValueKind::of(text) == ValueKind::Object;
+    let own = |wire: &&WireText| wire.format == Format::OpenaiResponses.as_str() && is_item(&wire.text);
+    let wire = message.wire().filter(|wire| !wire.touched).filter(own)?;
+    let text = openai_responses::sendable(&wire.text)?;
+    Some(WireText::new(wire.format.clone(), text.into()))
 }
 
 /// Whether the provider ran a tool for the message. The call and its result have fields that the message does not

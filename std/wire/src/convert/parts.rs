@@ -114,9 +114,15 @@ impl<'m> Preparing<'_, 'm> {
         let target = *target;
         // A vector and a tree always have room.
         let group = groups.push(message, Tokens::ZERO).map_or(Seq(0), |placed| placed.anchor);
-        let exact = target.is_origin(message) && own_form::is_own(message);
+        let is_origin = target.is_origin(message);
+        let exact = is_origin && own_form::is_own(message);
+        let item = if is_origin && !exact { own_form::item(message) } else { None };
         let mut here = Here { target, message, at, group, ids, losses, called: None, within: false, exact };
-        if !exact {
+        if let Some(item) = &item {
+            if message.wire().is_some_and(|wire| wire.text != item.text) {
+                here.lose(ConversionLossKind::Field, "id");
+            }
+        } else if !exact {
             fields::untold(message).into_iter().for_each(|field| here.lose(ConversionLossKind::Field, field));
         }
         let mut parts = Vec::with_capacity(message.parts().len());
@@ -138,8 +144,7 @@ impl<'m> Preparing<'_, 'm> {
             made = made.with_name(name);
         }
         // A writer takes the form of the call or of its result from the text.
-        if let Some(wire) = message.wire().filter(|_| exact) {
-            let mut wire = wire.clone();
+        if let Some(mut wire) = item.or_else(|| message.wire().filter(|_| exact).cloned()) {
             wire.touched |= made.parts() != message.parts();
             made = made.with_wire(wire);
         }

@@ -84,6 +84,28 @@ const CHAT: &str = r#"{"messages":[
   {"role":"tool","tool_call_id":"c:1","content":"one","cost":3}
 ]}"#;
 
+/// An item of Responses goes back as it came, without the id that the service gave it. A changed item keeps its fields.
+#[test]
+fn items_keep_their_fields_where_they_came_from() {
+    let items = |said: &str, id: [&str; 2]| {
+        format!(
+            r#"{{"input":[{{"role":"user","content":"a"}},{{"type":"message",{}"role":"assistant","status":"completed","phase":"commentary","content":[{{"type":"output_text","text":"{said}","annotations":[{{"type":"url_citation","url":"u"}}]}}]}},{{"type":"reasoning","id":"rs_1","summary":[{{"type":"summary_text","text":"s"}}],"content":[{{"type":"reasoning_text","text":"c"}}],"encrypted_content":"e","provider_data":{{"model":"m"}}}},{{"type":"function_call",{}"call_id":"c","name":"f","arguments":"{{}}","provider_data":{{"thought_signature":"s"}}}},{{"type":"function_call_output","call_id":"c","output":[{{"type":"input_text","text":"r"}}]}}]}}"#,
+            id[0], id[1]
+        )
+    };
+    let (given, plain) = (items("b", [r#""id":"msg_1","#, r#""id":"fc_1","#]), items("b", ["", ""]));
+    let (text, lost) = one(&given, Format::OpenaiResponses);
+    assert_eq!(text, plain);
+    assert_eq!(lost.len(), 2, "{lost:?}");
+    assert!(lost.iter().all(|loss| loss.contains("id")), "{lost:?}");
+    assert_eq!(one(&plain, Format::OpenaiResponses), (plain, Vec::new()));
+
+    let mut messages: Vec<Message> = reading(&given).conversations()[0].messages().cloned().collect();
+    messages[1] = messages[1].clone().with_parts(vec![Part::Text("B".into())]);
+    let text = convert(&messages, Format::OpenaiResponses).unwrap().text;
+    assert!(text.contains(r#""text":"B""#) && text.contains("thought_signature"), "{text}");
+}
+
 #[test]
 fn calls_results_and_instructions_find_their_places() {
     let (text, lost) = one(CHAT, Format::Anthropic);

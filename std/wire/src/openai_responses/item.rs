@@ -135,6 +135,19 @@ pub(crate) fn special_call(raw: &str) -> Option<Str> {
     Some(name).filter(|name| is_call && !name.starts_with("function_call"))
 }
 
+/// The item `raw` as a later request may have it, if it is a message, a function call, a result or reasoning. All but
+/// reasoning are without the id that the service gave them. A service refuses the id of an item that it has not stored,
+/// and that of a call without the reasoning before it.
+pub(crate) fn sendable(raw: &str) -> Option<String> {
+    match ItemKind::of(raw).ok()? {
+        (ItemKind::Reasoning, _) => Some(raw.to_owned()),
+        (kind, name) if kind == ItemKind::Message || name.starts_with("function_call") => {
+            json::patch(raw, &[("id", None)]).ok()
+        }
+        _ => None,
+    }
+}
+
 /// The message of the item `raw`, a slice of `whole`; none if the item is no message.
 pub(crate) fn message<'a>(
     whole: &Arc<str>,

@@ -9,6 +9,7 @@ from langchain_core.messages import BaseMessage, SystemMessage, convert_to_messa
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from .. import _options
 from .._errors import BadInput
 from .._json import dump as _dump
 from .._json import quote
@@ -114,6 +115,7 @@ class CompactionMiddleware(AgentMiddleware):  # type: ignore[type-arg, unused-ig
 
     def __init__(self, **options: Unpack[Options]) -> None:
         super().__init__()
+        options = _options.reusable(options)
         # The numbers of pins count the messages, without the instruction in front of them.
         behind: Options = {**options, "pins": [_behind_one(pin) for pin in options.get("pins") or ()]}
         self._alone, self._behind = MessageCompactor(**options), MessageCompactor(**behind)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from litellm.integrations.custom_logger import CustomLogger
 
+from .. import _options
 from .._options import Options
 from ._objects import DictCompactor
 
@@ -35,6 +36,7 @@ class CompactionCallback(CustomLogger):
 
     def __init__(self, **options: Unpack[Options]) -> None:
         super().__init__()
+        options = _options.reusable(options)
         self._chat = MessageCompactor(**options)
         self._anthropic = DictCompactor("anthropic", options)
 

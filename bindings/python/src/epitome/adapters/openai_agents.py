@@ -70,8 +70,8 @@ class Session(SessionABC):
     def __init__(self, session_id: str, store: str, **options: Unpack[Options]) -> None:
         self.session_id = session_id
         self.history = _session.Session(store, session_id)
-        _options.arguments(**options)
-        self._options = options
+        self._options = _options.reusable(options)
+        _options.arguments(**self._options)
 
     async def get_items(self, limit: Optional[int] = None) -> List[Any]:
         """Returns the items of the next request, or the latest `limit` of them."""
