@@ -520,8 +520,12 @@ class OpenAIAgents(Adapter):
             searched = Session("searched", "sqlite:" + os.path.join(folder, "chats.db"))
             asyncio.run(searched.add_items([items[0], search, items[4]]))
             self.assertEqual(asyncio.run(searched.get_items())[1], search)
+            for kept in (2, 1, 0):
+                popped = asyncio.run(searched.pop_item())
+                self.assertEqual(popped and popped.get("type"), [None, "web_search_call", "message"][kept])
+                self.assertEqual(len(asyncio.run(searched.get_items())), kept)
             # What was said together goes item by item.
-            for kept, kind in ((4, "message"), (3, "function_call_output"), (1, "function_call"), (0, "message")):
+            for kept, kind in ((4, "message"), (3, "function_call_output"), (1, "function_call"), (0, None)):
                 popped = asyncio.run(session.pop_item())
                 self.assertEqual((popped or {}).get("type"), kind)
                 # Reasoning is not sent without the call that it led to.
@@ -550,7 +554,7 @@ class OpenAIAgents(Adapter):
             tools = Session("tools", store)
             asyncio.run(tools.add_items([{"role": "user", "content": "patch it"}, custom, patched]))
             popped = [(asyncio.run(tools.pop_item()) or {}).get("type") for _ in range(3)]
-            self.assertEqual(popped, ["custom_tool_call_output", "custom_tool_call", "message"])
+            self.assertEqual(popped, ["custom_tool_call_output", "custom_tool_call", None])
             with self.assertRaisesRegex(epitome.BadInput, "no option 'windw'"):
                 Session("demo", store, windw=3)  # type: ignore[call-arg]
             small = Session("small", store, window=300)
@@ -574,6 +578,78 @@ class OpenAIAgents(Adapter):
             self.assertEqual((asyncio.run(session.pop_item()) or {}).get("type"), "function_call_output")
             self.assertEqual((asyncio.run(session.pop_item()) or {}).get("type"), "function_call")
             self.assertEqual(asyncio.run(session.get_items()), before[:-2])
+
+    def test_parallel_calls_with_results_in_another_order_are_taken_back(self) -> None:
+        from epitome.adapters.openai_agents import Session
+
+        def call(id: str) -> Dict[str, Any]:
+            return {"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"}
+
+        def output(id: str) -> Dict[str, Any]:
+            return {"type": "function_call_output", "call_id": id, "output": f"result {id}"}
+
+        said = [{"role": "user", "content": "go"}, call("a"), call("b"), call("c")]
+        for order in ("abc", "cba", "bca"):
+            with self.subTest(order=order), tempfile.TemporaryDirectory() as folder:
+                session = Session("demo", "sqlite:" + os.path.join(folder, "chats.db"))
+                asyncio.run(session.add_items(list(said)))
+                for id in order:
+                    asyncio.run(session.add_items([output(id)]))
+                left = asyncio.run(session.get_items())
+                self.assertEqual(len(left), 7)
+                while left:
+                    self.assertEqual(asyncio.run(session.pop_item()), left.pop())
+                    self.assertEqual(asyncio.run(session.get_items()), left)
+                self.assertIsNone(asyncio.run(session.pop_item()))
+
+    def test_items_for_other_models(self) -> None:
+        """A model of Chat Completions tells an answer by its id, and needs what its provider has sent beside the items."""
+        from agents.models.chatcmpl_converter import Converter
+
+        from epitome.adapters.openai_agents import Session
+
+        thought = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "s"}],
+                   "content": [{"type": "reasoning_text", "text": "c"}], "provider_data": {"model": "m"}}
+        signed = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}", "provider_data": {"thought_signature": "s"}}
+        items: List[Any] = [
+            {"role": "user", "content": "Which files?"},
+            thought,
+            signed,
+            {"type": "function_call_output", "call_id": "c", "output": "a.txt"},
+            {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+             "content": [{"type": "output_text", "text": "a.txt", "annotations": [], "logprobs": []}]},
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            store = "sqlite:" + os.path.join(folder, "chats.db")
+            session = Session("demo", store)
+            asyncio.run(session.add_items(items))
+            back = asyncio.run(session.get_items())
+            self.assertEqual(back[:4], items[:4])
+            self.assertEqual({**back[4], "id": "msg_1"}, items[4])
+            said = Converter.items_to_messages(back)
+            self.assertEqual([message["role"] for message in said], ["user", "assistant", "tool", "assistant"])
+            # Items that no request may have on their own.
+            for silent in ([thought], [{"role": "user", "content": ""}]):
+                alone = Session(f"alone {silent[0].get('type')}", store, window=2_000)
+                asyncio.run(alone.add_items(silent))
+                self.assertEqual(asyncio.run(alone.get_items()), [])
+                asyncio.run(alone.add_items([{"role": "user", "content": "go"}]))
+                self.assertEqual(asyncio.run(alone.get_items())[-1], {"role": "user", "content": "go"})
+
+    def test_pins_of_a_session(self) -> None:
+        from epitome.adapters.openai_agents import Session
+
+        with tempfile.TemporaryDirectory() as folder:
+            store = "sqlite:" + os.path.join(folder, "chats.db")
+            session = Session("demo", store, window=2_000, trigger=500, goal=250, pins=iter([2, 900, "id:none"]))
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                for turn in range(12):
+                    said = {"role": "user", "content": f"Question {turn}: " + "why? " * 20}
+                    answer = {"role": "assistant", "content": f"Answer {turn}: " + "so " * 20}
+                    asyncio.run(session.add_items([said, answer]))
+            texts = json.dumps(asyncio.run(session.get_items()))
+            self.assertTrue("Question 1:" in texts and "Question 11:" in texts and "Question 3:" not in texts, texts)
 
     def test_writers_at_the_same_time(self) -> None:
         from epitome.adapters.openai_agents import Session

@@ -24,7 +24,7 @@ pub(crate) use write::{fresh, fresh_text, write};
 /// One message of a record.
 #[derive(Debug)]
 pub struct RecordMessage<'a> {
-    role: Role,
+    pub(crate) role: Role,
     /// The name of the speaker; empty if there is none.
     pub(crate) name: Str,
     /// The text of the message, for counting and display, if it is one of several messages of its record.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, TypedDict, Union
+import re
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, TypedDict, TypeVar, Union
 
 from ._errors import BadInput
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+T = TypeVar("T")
 
 #: Tokens (8000), a share (0.5), or either as the program writes it ("8_000", "50%").
 Amount = Union[int, float, str]
@@ -54,6 +57,24 @@ def reusable(options: Options) -> Options:
     if not isinstance(pins, Iterable) or isinstance(pins, str):
         return options
     return {**options, "pins": list(pins)}
+
+
+def without_pins_ahead(options: Options, compact: Callable[[Options], T]) -> T:
+    """Compacts without the pins of messages that the history does not have yet: it may be growing."""
+    while True:
+        try:
+            return compact(options)
+        except BadInput as error:
+            ahead = _PIN_AHEAD.match(str(error))
+            pins = list(options.get("pins") or ())
+            left = [pin for pin in pins if not ahead or str(pin) != ahead[1]]
+            if len(left) == len(pins):
+                raise
+            options = {**options, "pins": left}
+
+
+#: The errors for a pin of a message that a list, or a session, does not have.
+_PIN_AHEAD = re.compile(r"`pins` (\S+): (?:there is no such message|no message that is shown)")
 
 
 def text(name: str, value: Any) -> str:

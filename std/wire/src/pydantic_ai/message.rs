@@ -41,7 +41,8 @@ pub(super) fn pieces<'a>(whole: &Arc<str>, raw: &'a str) -> Result<Vec<RecordMes
     Ok(pieces.into_list())
 }
 
-/// The messages of `raw`, a slice of `whole`, its instructions first.
+/// The messages of `raw`, a slice of `whole`, with its instructions behind the results at its beginning: nothing stands
+/// between a call and its result.
 pub(super) fn pieces_and_instructions<'a>(
     whole: &Arc<str>,
     raw: &'a str,
@@ -53,7 +54,8 @@ pub(super) fn pieces_and_instructions<'a>(
         piece
             .parts
             .push(RecordPart::new(Part::Text(share(whole, &said))).with_slot(Some(value), SlotForm::Text));
-        found.insert(0, piece);
+        let behind = found.iter().take_while(|piece| piece.role == Role::Tool).count();
+        found.insert(behind, piece);
     }
     Ok(found)
 }

@@ -80,7 +80,7 @@ fn write_record(record: Option<&str>, now: &[&Message]) -> Result<Option<String>
     };
     // A record with only instructions has only their message.
     let is_alone = pieces(&record.into(), record)?.is_empty();
-    match is_alone || now.first().is_some_and(is_it) {
+    match is_alone || now.iter().any(is_it) {
         true => slots::write(Some(record), now, pieces_and_instructions),
         false => slots::write(Some(record), now, pieces),
     }

@@ -122,7 +122,27 @@ fn what_is_left_out_leaves_the_rest() {
     let again = read(written(&transcript), &ReadOptions::default()).unwrap();
     // Now the instructions of the second request are the first ones.
     let roles: Vec<_> = again.conversations()[0].messages().map(Message::role).collect();
-    assert_eq!(roles, [Role::Assistant, Role::System, Role::Tool, Role::Tool, Role::Tool, Role::User]);
+    assert_eq!(roles, [Role::Assistant, Role::Tool, Role::Tool, Role::Tool, Role::System, Role::User]);
+}
+
+/// Instructions that begin with the result of a call stand behind the result, which can be shortened.
+#[test]
+fn instructions_do_not_part_a_call_from_its_result() {
+    let text = list(&[&ASKED.replace(r#""instructions":"Be brief.","#, ""), CALLS, RETURNED]);
+    let mut transcript = transcript(&text);
+    let entries = &mut transcript.conversations_mut()[0].entries;
+    let roles: Vec<_> = entries.iter().map(|entry| entry.message().role()).collect();
+    let system = roles.iter().rposition(|role| *role == Role::System).unwrap();
+    assert_eq!((roles[system - 1], roles.last()), (Role::Tool, Some(&Role::User)), "{roles:?}");
+    let Part::ToolResult(result) = &entries[system - 1].message().parts()[0] else { panic!("{roles:?}") };
+    let mut short = result.clone();
+    short.parts = vec![Part::Text("-".into())];
+    let message = entries[system - 1].message().clone().with_parts(vec![Part::ToolResult(short)]);
+    entries[system - 1] = entries[system - 1].clone().with_message(message.clone());
+    let again = read(written(&transcript), &ReadOptions::default()).unwrap();
+    let said: Vec<_> = again.conversations()[0].messages().collect();
+    assert_eq!(said.iter().map(|message| message.role()).collect::<Vec<_>>(), roles);
+    assert_eq!(said[system - 1].parts(), message.parts());
 }
 
 #[test]

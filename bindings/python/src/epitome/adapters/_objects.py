@@ -24,10 +24,6 @@ from .._options import Options
 M = TypeVar("M")
 
 
-#: The error for a pin of a message that is not in the list.
-_PIN_AHEAD = re.compile(r"`pins` (\S+): there is no such message")
-
-
 class Form(Generic[M]):
     """The form of a framework's messages as records."""
 
@@ -68,7 +64,9 @@ class Compactor(Generic[M]):
 
     def __init__(self, form: Form[M], options: Options) -> None:
         self._form = form
-        self._arguments = [f"--from={form.format}", "--json", *_options.arguments(**options)]
+        self._options = _options.reusable(options)
+        # Wrong options are an error here, and not at the first message.
+        _options.arguments(**self._options)
         self._checkpoint: Optional[_Checkpoint] = None
 
     def items(self, messages: Sequence[M]) -> Optional[List[Union[int, _records.Change]]]:
@@ -87,16 +85,11 @@ class Compactor(Generic[M]):
 
     def _compacted(self, records: List[str]) -> _records.Outcome:
         """Compacts the records, without the pins of messages that the list does not have yet."""
-        arguments = self._arguments
-        while True:
-            try:
-                return _records.compact(records, arguments, self._form.numbered)
-            except BadInput as error:
-                ahead = _PIN_AHEAD.match(str(error))
-                left = [argument for argument in arguments if not ahead or argument != f"--pin={ahead[1]}"]
-                if len(left) == len(arguments):
-                    raise
-                arguments = left
+        fixed = [f"--from={self._form.format}", "--json"]
+        return _options.without_pins_ahead(
+            self._options,
+            lambda options: _records.compact(records, [*fixed, *_options.arguments(**options)], self._form.numbered),
+        )
 
     def _is_surely_below(self, messages: Sequence[M]) -> bool:
         """Returns whether the list begins with the list of the checkpoint, and its new messages cannot reach the trigger."""

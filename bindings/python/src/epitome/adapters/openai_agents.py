@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, List, Optional, Tuple
 
 from agents.memory.session import SessionABC
+from agents.models.fake_id import FAKE_RESPONSES_ID
 from agents.run_config import CallModelData, ModelInputData
 
 from .. import _options
@@ -61,10 +62,10 @@ class Session(SessionABC):
     With `window`, `model` or another option of `epitome.compact`, the session is compacted whenever that is due after an
     addition. The log keeps every item; `history` is the `epitome.Session` with `undo` and `log`.
 
-    `get_items` writes the items anew: a content that is a text becomes a list of parts, and a refusal a text. The ids of calls' items and
-    of messages, their status, phase, namespace and annotations, the names of files and the detail of pictures are left out; the log has them. An item that the service ran itself, such as a web search, stays as it is. A
-    request for approval, and media and parts for which Responses has no form in their place, could not be written again. `add_items`
-    refuses them, and stores none of the items: use `input_filter` with a session of the SDK there.
+    `get_items` returns each item as it was added, but for the `id` of a message or a function call, which a service refuses if it has
+    not stored the item. What a compaction or a repair has changed is written anew. A request for approval, and media and parts for which
+    Responses has no form in their place, could not be written again. `add_items` refuses them, and stores none of the items: use
+    `input_filter` with a session of the SDK there.
     """
 
     def __init__(self, session_id: str, store: str, **options: Unpack[Options]) -> None:
@@ -101,13 +102,23 @@ class Session(SessionABC):
         self.history.append(items, format="openai-responses")
         if self._options:
             try:
-                self.history.compact(**self._options)
+                _options.without_pins_ahead(self._options, lambda options: self.history.compact(**options))
             except EpitomeError as error:
                 # The items are stored: who adds them again would have them twice.
                 warnings.warn(f"the session was not compacted: {error}", RuntimeWarning, stacklevel=2)
 
     def _items(self) -> List[Any]:
-        items = self.history.messages("openai-responses")
+        try:
+            items = self.history.messages("openai-responses")
+        except BadInput:
+            # Reasoning alone and messages without content are in no request.
+            if not all(_is_unsent(row["message"]) for row in self._rows()):
+                raise
+            return []
+        for item in items:
+            if item.get("type") == "message" and item["role"] == "assistant":
+                # The SDK tells an answer by its id, and leaves this one out of a request.
+                item.setdefault("id", FAKE_RESPONSES_ID)
         if not any(_is_output(item) and item.get("output") == _ABORTED for item in items):
             return items
         # A request has a result for every call; the session has those that were added.
@@ -120,23 +131,24 @@ class Session(SessionABC):
 
     def _pop(self) -> Optional[Any]:
         items = self._items()
-        shown = self._rows()
-        while len(shown) > len(items) and _is_unsent(shown[-1]["message"]):
-            self.history.rewind(at=shown.pop()["seq"])
         if not items:
             return None
+        rows = self._rows()
+        own = _items_of(items, rows)
+        latest = next((at for at, item in own.items() if item is items[-1]), None)
+        if latest is None:
+            raise BadInput("the latest item is a summary, which no message of the log has: show its messages with history.undo()")
         # What was said together is hidden together, and all but the latest item is appended again.
-        for hidden in range(1, len(shown) + 1):
+        for first in range(latest, -1, -1):
             try:
-                self.history.rewind(at=shown[-hidden]["seq"])
+                self.history.rewind(at=rows[first]["seq"])
             except BadInput:
-                if hidden == min(len(shown), len(items)):
-                    raise
-                # A summary is an item of the request and no message of the log.
-                if len(shown) != len(items) and not _is_of(items[-hidden], shown[-hidden]["message"]):
+                if first == 0:
                     raise
                 continue
-            self.history.append(items[-hidden:-1], format="openai-responses")
+            rest = [own[at] for at in range(first, len(rows)) if at in own and at != latest]
+            if rest:
+                self.history.append(rest, format="openai-responses")
             break
         return items[-1]
 
@@ -150,14 +162,41 @@ def _is_output(item: Any) -> bool:
     return str(item.get("type")).endswith("_call_output")
 
 
-def _is_of(item: Any, message: Dict[str, Any]) -> bool:
-    """Returns whether an item of the request is this message of the log."""
-    call = item.get("call_id")
-    if call is None:
-        return bool(message["role"] != "tool")
-    if _is_output(item):
-        return bool(message.get("tool_call_id") == call)
-    return call in [known.get("id") for known in message.get("tool_calls") or ()]
+def _items_of(items: List[Any], rows: List[Dict[str, Any]]) -> Dict[int, Any]:
+    """Returns the items of the request by the places of their rows of the log. The request has results behind their calls, and summaries."""
+    left = [(at, *_key_of_row(row["message"])) for at, row in reversed(list(enumerate(rows)))]
+    found: Dict[int, Any] = {}
+    for item in reversed(items):
+        kind, id = _key_of_item(item)
+        # Items of one kind are in the order of the log, but for results.
+        same = next((row for row in left if row[1] == kind and (id is None or id in row[2])), None)
+        if same is not None:
+            left.remove(same)
+            found[same[0]] = item
+    return found
+
+
+def _key_of_item(item: Any) -> Tuple[str, Optional[str]]:
+    """Returns the kind of an item, and the id of the call that it makes or answers."""
+    kind = str(item.get("type", "message"))
+    if item.get("call_id") is not None:
+        return "result" if _is_output(item) else "call", item["call_id"]
+    if kind == "message":
+        return str(item["role"]), None
+    return "reasoning" if kind == "reasoning" else "hosted", None
+
+
+def _key_of_row(message: Dict[str, Any]) -> Tuple[str, List[Any]]:
+    """Returns the same for a message of the log. A call that the service ran itself is a message of the model without content."""
+    if message["role"] == "tool":
+        return "result", [message.get("tool_call_id")]
+    if message.get("tool_calls"):
+        return "call", [call.get("id") for call in message["tool_calls"]]
+    if "reasoning_details" in message:
+        return "reasoning", []
+    if message.get("content"):
+        return message["role"], []
+    return "hosted" if message["role"] == "assistant" else "empty", []
 
 
 def _is_unsent(message: Dict[str, Any]) -> bool:
