@@ -696,6 +696,28 @@ class AgentFramework(Adapter):
         calm = CompactionStrategy(window=1_000_000)
         self.assertFalse(asyncio.run(calm(conversations.agent_framework(conversations.chat(1)))))
 
+    def test_pins_count_all_messages_and_properties_stay(self) -> None:
+        from agent_framework import EXCLUDED_KEY, Content, Message
+
+        from epitome.adapters.agent_framework import CompactionStrategy
+
+        step = CompactionStrategy(window=2_500, strategy="agent", pins=iter([9]))
+        messages: List[Any] = []
+        for turn in range(40):
+            call = Content.from_function_call(f"c{turn}", "read", arguments="{}")
+            result = Content.from_function_result(f"c{turn}", result=f"line src/{turn}.rs\n" * 20)
+            result.additional_properties["trace"] = turn
+            messages += [Message("user", [f"Question {turn}"]), Message("assistant", [call]), Message("tool", [result])]
+            asyncio.run(step(messages))
+        self.assertGreater(len(messages), 120, "ledgers were added")
+        shown = [message for message in messages if not message.additional_properties.get(EXCLUDED_KEY)]
+        self.assertLess(len(shown), 110)
+        # The tenth message of the whole list, which begins the fourth turn.
+        self.assertEqual([message.text for message in shown if message.text in ("Question 2", "Question 3", "Question 4")], ["Question 3"])
+        results = [content for message in messages for content in message.contents if content.type == "function_result"]
+        self.assertTrue(any(len(result.result) < 50 for result in results), "results were shortened")
+        self.assertEqual([result.additional_properties for result in results], [{"trace": turn} for turn in range(40)])
+
     def test_an_agent_with_a_session(self) -> None:
         """The framework marks the messages that it loads with their provider: they stay requests and instructions."""
         from agent_framework import Agent, BaseChatClient, ChatResponse, Message
@@ -756,6 +778,8 @@ class LiteLLM(Adapter):
         assert done is not None
         self.assertEqual((done["model"], data["messages"]), ("m", said))
         self.assertLess(len(done["messages"]), len(said))
+        passed = asyncio.run(CompactionCallback(keep=0.3).async_pre_call_hook(None, None, data, "pass_through_endpoint"))
+        self.assertIs(passed, data)
         # The endpoint for messages of Anthropic has calls and results of its own form.
         wire = epitome.convert(said, to="anthropic").document
         for keep in (0.2, 0.5):

@@ -287,6 +287,11 @@ pub(super) fn compact(
         }
         (order, _) => order.map(|order| in_order(view, order, None)),
     };
+    if pieces.as_ref().is_some_and(Vec::is_empty) {
+        let nothing =
+            "no message is left, because none has content that can be read; `epitome show` lists them";
+        return Err(Failure::input(nothing.to_owned()));
+    }
     let mut left = None;
     if let Some(profile) = settings.repairs(transcript) {
         let kept = pieces.unwrap_or_else(|| piece::all(transcript));

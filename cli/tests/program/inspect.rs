@@ -243,7 +243,7 @@ fn repair_says_what_it_did() {
 }
 
 #[test]
-fn a_repair_that_would_leave_nothing_is_refused() {
+fn a_plan_that_would_leave_nothing_is_refused() {
     let folder = Folder::new();
     let file = folder.file("lone.json", r#"[{"role":"tool","tool_call_id":"c","content":"4"}]"#);
     let says = run(&["compact", text(&file), "--repair"]).fails(2);
@@ -251,6 +251,9 @@ fn a_repair_that_would_leave_nothing_is_refused() {
         says.contains("--repair: no message is left, because each one breaks a rule of openai-chat"),
         "{says}"
     );
+    let empty = folder.file("empty.json", r#"[{"role":"user","content":null}]"#);
+    let says = run(&["compact", text(&empty), "--keep", "50%"]).fails(2);
+    assert!(says.contains("no message is left, because none has content that can be read"), "{says}");
 }
 
 /// Gemini has no ids: a result that a repair adds names its tool, also under the rules of another provider.

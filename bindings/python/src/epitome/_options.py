@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, TypedDict, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, TypedDict, TypeVar, Union
 
 from ._errors import BadInput
 
@@ -57,6 +57,18 @@ def reusable(options: Options) -> Options:
     if not isinstance(pins, Iterable) or isinstance(pins, str):
         return options
     return {**options, "pins": list(pins)}
+
+
+def renumbered(options: Options, numbers: Sequence[int]) -> Options:
+    """Returns the options with pins by places in a list, for pins by the numbers of its messages."""
+    pins: List[Union[int, str]] = []
+    for pin in options.get("pins") or ():
+        ends = str(pin).split("-")
+        if len(ends) <= 2 and all(end.isdecimal() for end in ends):
+            pins += [place for place, number in enumerate(numbers) if int(ends[0]) <= number <= int(ends[-1])]
+        else:
+            pins.append(pin)
+    return {**options, "pins": pins}
 
 
 def without_pins_ahead(options: Options, compact: Callable[[Options], T]) -> T:

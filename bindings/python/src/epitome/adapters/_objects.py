@@ -69,8 +69,10 @@ class Compactor(Generic[M]):
         _options.arguments(**self._options)
         self._checkpoint: Optional[_Checkpoint] = None
 
-    def items(self, messages: Sequence[M]) -> Optional[List[Union[int, _records.Change]]]:
-        """Returns the origin of each message that stays, or `None` if nothing changes."""
+    def items(
+        self, messages: Sequence[M], numbers: Optional[Sequence[int]] = None
+    ) -> Optional[List[Union[int, _records.Change]]]:
+        """Returns the origin of each message that stays, or `None` if nothing changes. Pins name messages by `numbers`, if they are given."""
         if not messages or self._is_surely_below(messages):
             return None
         dump = self._form.dump
@@ -78,16 +80,16 @@ class Compactor(Generic[M]):
             records = [dump(message, number) for number, message in enumerate(messages)]
         except (AttributeError, KeyError, TypeError, BadInput):
             records = [self._dumped(message, number) for number, message in enumerate(messages)]
-        outcome = self._compacted(records)
+        outcome = self._compacted(records, numbers)
         self._checkpoint = _checkpoint_of(messages, outcome)
         _warn_of_size(outcome.diagnostics)
         return outcome.items
 
-    def _compacted(self, records: List[str]) -> _records.Outcome:
+    def _compacted(self, records: List[str], numbers: Optional[Sequence[int]]) -> _records.Outcome:
         """Compacts the records, without the pins of messages that the list does not have yet."""
         fixed = [f"--from={self._form.format}", "--json"]
         return _options.without_pins_ahead(
-            self._options,
+            self._options if numbers is None else _options.renumbered(self._options, numbers),
             lambda options: _records.compact(records, [*fixed, *_options.arguments(**options)], self._form.numbered),
         )
 

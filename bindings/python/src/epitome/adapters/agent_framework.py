@@ -21,6 +21,9 @@ GROUP_KEY = "_group"
 #: The member of `additional_properties` that says why a message is excluded.
 REASON_KEY = "_exclude_reason"
 
+#: The member of `additional_properties` of a message that a compaction has added, such as a ledger.
+ADDED_KEY = "_epitome_added"
+
 
 class AgentFrameworkForm(Form[Message]):
     """Messages as `Message.to_dict` writes them, without the members that no model sees."""
@@ -37,10 +40,7 @@ class AgentFrameworkForm(Form[Message]):
         return f'{{"{NUMBER}":{number},"role":{quote(message.role)},"contents":[{said}]{more}}}'
 
     def changed(self, message: Message, record: Dict[str, Any]) -> Message:
-        contents = [
-            content if loads(_content(content)) == written else Content.from_dict(written)
-            for content, written in zip(message.contents, record["contents"])
-        ]
+        contents = [_changed(content, written) for content, written in zip(message.contents, record["contents"])]
         if len(contents) != len(record["contents"]):
             contents = [Content.from_dict(written) for written in record["contents"]]
         properties = dict(message.additional_properties)
@@ -79,7 +79,7 @@ class CompactionStrategy:
 
     It excludes messages as the strategies of the framework do: they stay in the list, with `_excluded` among their
     `additional_properties`. Messages that are excluded already are not looked at. A message that is shortened is replaced in the
-    list.
+    list. The numbers of `pins` count all messages of the list, also the excluded ones, but not those that a compaction has added.
     """
 
     def __init__(self, **options: Unpack[Options]) -> None:
@@ -87,8 +87,15 @@ class CompactionStrategy:
 
     async def __call__(self, messages: List[Message]) -> bool:
         """Excludes messages, and returns whether it did."""
-        shown = [message for message in messages if not message.additional_properties.get(EXCLUDED_KEY)]
-        items = await asyncio.to_thread(self._compactor.items, shown)
+        numbers: List[int] = []
+        shown: List[Message] = []
+        number = -1
+        for message in messages:
+            number += 0 if message.additional_properties.get(ADDED_KEY) else 1
+            if not message.additional_properties.get(EXCLUDED_KEY):
+                shown.append(message)
+                numbers.append(-1 if message.additional_properties.get(ADDED_KEY) else number)
+        items = await asyncio.to_thread(self._compactor.items, shown, numbers)
         if items is None:
             return False
         kept = {item for item in items if isinstance(item, int)}
@@ -100,7 +107,9 @@ class CompactionStrategy:
                 if behind:
                     ahead[id(shown[item])], behind = behind, []
             elif item.number is None:
-                behind.append(self._compactor.message(item, shown))
+                added = self._compactor.message(item, shown)
+                added.additional_properties[ADDED_KEY] = True
+                behind.append(added)
             else:
                 shortened[item.number] = self._compactor.message(item, shown)
                 if behind:
@@ -130,6 +139,16 @@ def _content(content: Any) -> str:
     if kind == "function_result" and type(content.result) is str and content.exception is None and _is_text(content.items):
         return f'{{"type":"function_result","call_id":{quote(content.call_id)},"result":{quote(content.result)}}}'
     return text(content.to_dict())
+
+
+def _changed(content: Any, written: Dict[str, Any]) -> Any:
+    """Returns the content itself, or a copy with the changes of its record and the properties that the application has added."""
+    if loads(_content(content)) == written:
+        return content
+    changed = Content.from_dict(written)
+    if changed.type == content.type:
+        changed.additional_properties = dict(content.additional_properties)
+    return changed
 
 
 def _is_text(items: Any) -> bool:

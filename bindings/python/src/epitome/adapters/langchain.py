@@ -9,7 +9,6 @@ from langchain_core.messages import BaseMessage, SystemMessage, convert_to_messa
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from .. import _options
 from .._errors import BadInput
 from .._json import dump as _dump
 from .._json import quote
@@ -115,10 +114,7 @@ class CompactionMiddleware(AgentMiddleware):  # type: ignore[type-arg, unused-ig
 
     def __init__(self, **options: Unpack[Options]) -> None:
         super().__init__()
-        options = _options.reusable(options)
-        # The numbers of pins count the messages, without the instruction in front of them.
-        behind: Options = {**options, "pins": [_behind_one(pin) for pin in options.get("pins") or ()]}
-        self._alone, self._behind = MessageCompactor(**options), MessageCompactor(**behind)
+        self._compactor = MessageCompactor(**options)
         self._instruction: Optional[SystemMessage] = None
         self._tools: Dict[int, Tuple[Any, str]] = {}
 
@@ -133,11 +129,12 @@ class CompactionMiddleware(AgentMiddleware):  # type: ignore[type-arg, unused-ig
     def _request(self, request: Any) -> Any:
         beside = self._counted(request)
         messages = request.messages if beside is None else [beside, *request.messages]
-        compactor = self._alone if beside is None else self._behind
-        items = compactor.items(messages)
+        # The numbers of pins count the messages, without the instruction in front of them.
+        numbers = None if beside is None else range(-1, len(request.messages))
+        items = self._compactor.items(messages, numbers)
         if items is None:
             return request
-        left = [compactor.message(item, messages) for item in items]
+        left = [self._compactor.message(item, messages) for item in items]
         return request.override(messages=[message for message in left if message is not beside])
 
     def _counted(self, request: Any) -> Optional[SystemMessage]:
@@ -167,14 +164,6 @@ class CompactionMiddleware(AgentMiddleware):  # type: ignore[type-arg, unused-ig
 
 #: Maximum number of tools whose descriptions are remembered.
 _TOOLS_MAX = 1_000
-
-
-def _behind_one(pin: Union[int, str]) -> Union[int, str]:
-    """Returns a pin for a list that has one message more in front."""
-    numbers = str(pin).split("-")
-    if len(numbers) > 2 or not all(number.isdecimal() for number in numbers):
-        return pin
-    return "-".join(str(int(number) + 1) for number in numbers)
 
 
 def _of_model(fields: Dict[str, Any]) -> str:

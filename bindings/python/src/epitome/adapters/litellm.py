@@ -31,7 +31,8 @@ class MessageCompactor(DictCompactor):
 class CompactionCallback(CustomLogger):
     """A callback of the proxy that compacts every request for a chat: `litellm.callbacks = [CompactionCallback(window=128_000)]`.
 
-    A request for `/v1/messages` has messages of Anthropic, every other one has those of Chat Completions.
+    A request for `/v1/messages` has messages of Anthropic, every other one has those of Chat Completions. A request that the proxy passes
+    through to a provider is in a form of that provider, and stays as it is.
     """
 
     def __init__(self, **options: Unpack[Options]) -> None:
@@ -45,8 +46,9 @@ class CompactionCallback(CustomLogger):
     ) -> Optional[Dict[str, Any]]:
         """Returns the request with compacted messages."""
         messages = data.get("messages")
-        if not isinstance(messages, list) or not messages:
-            return data
         # The type of a call is a text or a member of an enumeration of texts.
-        compactor = self._anthropic if getattr(call_type, "value", call_type) == "anthropic_messages" else self._chat
+        kind = getattr(call_type, "value", call_type)
+        if not isinstance(messages, list) or not messages or kind == "pass_through_endpoint":
+            return data
+        compactor = self._anthropic if kind == "anthropic_messages" else self._chat
         return {**data, "messages": await asyncio.to_thread(compactor, messages)}

@@ -51,9 +51,11 @@ class MessageCompactor(Compactor[ModelMessage]):
     def __init__(self, **options: Unpack[Options]) -> None:
         super().__init__(PydanticAIForm(), options)
 
-    def items(self, messages: Sequence[ModelMessage]) -> Optional[List[Union[int, Change]]]:
+    def items(
+        self, messages: Sequence[ModelMessage], numbers: Optional[Sequence[int]] = None
+    ) -> Optional[List[Union[int, Change]]]:
         """Returns the origin of each message that stays. The latest request is one of them: feedback for a retry is no request of the user."""
-        items = super().items(messages)
+        items = super().items(messages, numbers)
         last = len(messages) - 1
         if items is not None and messages[last].kind == "request" and not any(map(_is_result, messages[last].parts)):
             if last not in (item if isinstance(item, int) else item.number for item in items[-1:]):
