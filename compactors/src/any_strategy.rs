@@ -19,10 +19,14 @@ use crate::{SpecError, StrategySpec};
 ///
 /// ```
 /// use epitome_compactors::{AnyStrategy, StrategySpec, Truncation};
+/// use epitome_core::Strategy;
 ///
 /// let of_a_type = AnyStrategy::from(Truncation::new());
 /// let of_a_spec = AnyStrategy::from("supersede | truncate".parse::<StrategySpec>()?);
 /// assert_eq!((of_a_type.name(), of_a_spec.name()), ("truncate", "pipeline"));
+/// // A strategy that is chosen at run time.
+/// let chosen: Box<dyn Strategy + Send + Sync> = Box::new(Truncation::new());
+/// assert_eq!(AnyStrategy::from(chosen).name(), "truncate");
 /// // The same, read as an `AnyStrategy` at once.
 /// assert_eq!("supersede | truncate".parse::<AnyStrategy>()?.name(), of_a_spec.name());
 /// # Ok::<(), epitome_compactors::SpecError>(())

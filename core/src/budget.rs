@@ -279,6 +279,11 @@ impl fmt::Display for BudgetError {
                 )
             }
             Self::GoalOverTrigger { goal, trigger } => {
+                if *trigger == 0 {
+                    return f.write_str(
+                        "no tokens are left for a request: lower the reserve, or raise the window",
+                    );
+                }
                 write!(
                     f,
                     "the goal ({goal}) must be under the trigger ({trigger}): lower it, or raise the window"

@@ -10,6 +10,9 @@ use crate::message::{CallKind, MediaView, MessageView, PartView, Parts, Role, To
 /// becomes a text with its MIME type, because its bytes are not available here. The wire format has no place for
 /// reasoning, hosted calls and their results, approvals and unknown parts: they are left out.
 ///
+/// The messages are written as they are: nothing is repaired. A provider refuses a call without a result, so a call that
+/// was not run needs a result that says so, before the next message of the user.
+///
 /// # Errors
 /// Only the errors of `to`.
 ///

@@ -34,7 +34,8 @@ pub trait Strategy {
     /// The name of the strategy, for people and records.
     fn name(&self) -> &'static str;
 
-    /// The protected groups: no plan of this strategy touches them.
+    /// The protected groups: no plan of this strategy hides them. Parts of theirs may be shortened, except in the newest
+    /// step, in groups with open calls and in pinned groups.
     fn protection(&self) -> Protection {
         Protection::default()
     }
@@ -69,37 +70,48 @@ pub trait Strategy {
 
 const _: Option<&dyn Strategy> = None;
 
-impl<S: Strategy + ?Sized> Strategy for &S {
-    fn name(&self) -> &'static str {
-        (**self).name()
-    }
+// A pointer to a strategy is that strategy.
+macro_rules! pointers {
+    ($($(#[$feature:meta])? $pointer:ty),*) => {$(
+        $(#[$feature])?
+        impl<S: Strategy + ?Sized> Strategy for $pointer {
+            fn name(&self) -> &'static str {
+                (**self).name()
+            }
 
-    fn protection(&self) -> Protection {
-        (**self).protection()
-    }
+            fn protection(&self) -> Protection {
+                (**self).protection()
+            }
 
-    fn is_monotone(&self) -> bool {
-        (**self).is_monotone()
-    }
+            fn is_monotone(&self) -> bool {
+                (**self).is_monotone()
+            }
 
-    fn replaces(&self) -> bool {
-        (**self).replaces()
-    }
+            fn replaces(&self) -> bool {
+                (**self).replaces()
+            }
 
-    fn reserve(&self, draft: &Draft<'_>) -> u64 {
-        (**self).reserve(draft)
-    }
+            fn reserve(&self, draft: &Draft<'_>) -> u64 {
+                (**self).reserve(draft)
+            }
 
-    fn plan(&self, draft: &mut Draft<'_>) {
-        (**self).plan(draft);
-    }
+            fn plan(&self, draft: &mut Draft<'_>) {
+                (**self).plan(draft);
+            }
+        }
+    )*};
 }
+
+pointers!(
+    &S,
+    #[cfg(feature = "alloc")] alloc::boxed::Box<S>,
+    #[cfg(all(feature = "alloc", target_has_atomic = "ptr"))] alloc::sync::Arc<S>
+);
 
 /// The protected groups, in addition to those that are always protected.
 ///
 /// Always protected are the instructions at the beginning, pins with their calls and results, open calls, the last user
-/// message and the newest step. For
-/// each step among these, the user message of its turn is protected too.
+/// message and the newest step. With each of these steps, the user message of the step's turn is protected too.
 ///
 /// If even these groups exceed the limit, their largest tool results are cut to one size before the strategy runs,
 /// so that one result does not end a conversation. The results together get half of the room that the other protected

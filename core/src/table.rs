@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-/// There is no room. Nothing has been changed.
+/// A table has no room, or does not take the value: the function that returns this error says when. Nothing has been
+/// changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "it has nothing to say but its name")]
 pub struct Full;

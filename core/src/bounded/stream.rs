@@ -15,7 +15,8 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
     /// Begins a message of the caller in this role, usually the answer of the model, whose text arrives piece by piece.
     ///
     /// # Errors
-    /// [`Full`] if there is no room for another message.
+    /// [`Full`] if there is no room for another message, and for [`Role::Tool`]: the message of a tool is a result, which
+    /// [`push`](Self::push) adds.
     ///
     /// ```
     /// use epitome_core::message::Role;
@@ -32,12 +33,13 @@ impl<const MESSAGES: usize, const BYTES: usize, const PARTS: usize> BoundedHisto
     /// // An answer that breaks off leaves nothing behind.
     /// history.begin(Role::Assistant)?.extend("Or was it")?;
     /// assert_eq!(history.len(), 1);
+    /// assert!(history.begin(Role::Tool).is_err());
     /// # Ok::<(), epitome_core::Full>(())
     /// ```
     pub fn begin(&mut self, role: Role) -> Result<Stream<'_, MESSAGES, BYTES, PARTS>, Full> {
         // The bytes before a text in a record depend on the length of the text: at the end, the text is moved to its
         // place.
-        if self.free_room()?.len() < TEXT_AT {
+        if matches!(role, Role::Tool) || self.free_room()?.len() < TEXT_AT {
             return Err(Full);
         }
         Ok(Stream { history: self, role, len: 0 })
