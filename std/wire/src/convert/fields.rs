@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use epitome_message::Message;
+use epitome_message::{Message, Part};
 
 use crate::json::{self, ValueKind};
 use crate::spec;
@@ -16,7 +16,8 @@ pub(super) fn untold(message: &Message) -> Vec<String> {
     let fresh = spec.map(|spec| spec.write(None, &[&message.clone().without_wire()]));
     // Content without a fresh form is reported part by part.
     let Some(Ok(Some(fresh))) = fresh else { return Vec::new() };
-    let (source, fresh) = (paths(&wire.text), paths(&fresh));
+    let (mut source, fresh) = (paths(&wire.text), paths(&fresh));
+    source.retain(|path| !is_input(message, &wire.text, path));
     let fresh: BTreeSet<_> = fresh.iter().map(|path| in_camel_case(path)).collect();
     let mut lost: Vec<String> = Vec::new();
     // The lost paths that are prefixes of the current path, the longest last. Paths with a common prefix are adjacent.
@@ -33,6 +34,14 @@ pub(super) fn untold(message: &Message) -> Vec<String> {
         }
     }
     lost
+}
+
+/// Whether the member `key` of `text` is the input of a call of the message, under a name of its own: the action of a shell.
+fn is_input(message: &Message, text: &str, key: &str) -> bool {
+    let Ok(Some(value)) = json::field(text, key) else { return false };
+    let input = if ValueKind::of(value) == ValueKind::Text { json::decode(value) } else { value.into() };
+    let is_it = |part: &Part| matches!(part, Part::ToolCall(call) if *call.arguments == *input);
+    !input.is_empty() && message.parts().iter().any(is_it)
 }
 
 /// The paths of all members of `text` with a value, without indices. Elements of a list without its brackets, as in a
