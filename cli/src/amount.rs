@@ -104,6 +104,11 @@ pub(crate) fn tokens(text: &str) -> Result<u64, String> {
     digits.parse().map_err(|_| "expected a number of tokens, for example 8000".to_owned())
 }
 
+/// A number from 1, of a type that cannot be 0.
+pub(crate) fn positive<N: FromStr>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| "expected a whole number from 1".to_owned())
+}
+
 /// A number with a comma between groups of three digits.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();

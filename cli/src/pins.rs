@@ -76,7 +76,7 @@ pub(crate) fn in_session(pins: &[Pin], live: &[Live]) -> Result<history::Pins> {
         let own = pin.pinned_in(history::Pins::default());
         if !live.iter().any(|live| own.holds(Some(live.key), &live.entry.message)) {
             return Err(Failure::input(format!(
-                "--pin {}: no message that is shown is such a one; session log has their numbers, and what is hidden stays hidden",
+                "--pin {}: no message that is shown matches it; `epitome session log` lists the numbers. A hidden message cannot be pinned: it stays hidden",
                 pin.text
             )));
         }

@@ -60,15 +60,17 @@ impl Settings {
 
     fn parse(path: &Path, text: &str) -> Result<Self> {
         let settings: Self = toml::from_str(text).map_err(|error| {
-            let line = error
-                .span()
-                .and_then(|span| text.get(..span.start))
-                .map_or(0, |before| before.matches('\n').count());
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let line = before.matches('\n').count();
+            // A value is behind its key.
+            let key =
+                before.rsplit('\n').next().and_then(|line| line.split_once('=')).map(|(key, _)| key.trim());
+            let key = key.map(|key| format!("{key}: ")).unwrap_or_default();
             // A value in the wrong place may contain a password.
             let why =
                 if error.message().contains("://") { "not a value of this key" } else { error.message() };
             let path = path.display();
-            Failure::input(format!("settings file: {path}: line {}: {why}", line + 1))
+            Failure::input(format!("settings file: {path}: line {}: {key}{why}", line + 1))
         })?;
         Ok(settings)
     }
@@ -172,9 +174,11 @@ mod tests {
         let settings = parse(all).unwrap();
         assert_eq!((settings.store.as_deref(), settings.color), (Some("sqlite:a.db"), Some(Color::Never)));
         assert_eq!(parse("").unwrap(), Settings::default());
-        for (text, line) in
-            [("stroe = 1", "line 1: "), ("\n\ncolor = \"red\"", "line 3: "), ("store =", "line 1: ")]
-        {
+        for (text, line) in [
+            ("stroe = 1", "line 1: unknown field"),
+            ("\n\ncolor = \"red\"", "line 3: color: unknown variant"),
+            ("store =", "line 1: store: "),
+        ] {
             let failure = parse(text).unwrap_err();
             assert!(failure.message().starts_with("settings file: config.toml: "), "{}", failure.message());
             assert!(failure.message().contains(line), "{}", failure.message());

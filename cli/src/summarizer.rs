@@ -144,6 +144,9 @@ impl ChatClient for Client {
             return Err(format!("the endpoint answers with status {status}{why}").into());
         }
         let answer = answer.map_err(|_| "the endpoint answers with something that is not JSON")?;
+        if let Some(why) = answer.pointer("/choices/0/finish_reason").and_then(cut_off) {
+            return Err(why.into());
+        }
         let message = answer.pointer("/choices/0/message").ok_or("the answer has no choices[0].message")?;
         let message = openai_chat::read(&message.to_string())?;
         let response = ModelResponse::new(vec![message]);
@@ -151,6 +154,15 @@ impl ChatClient for Client {
             Some(usage) => response.with_usage(usage),
             None => response,
         })
+    }
+}
+
+/// The reason why an answer with this `finish_reason` has no end.
+fn cut_off(reason: &Value) -> Option<&'static str> {
+    match reason.as_str() {
+        Some("length") => Some("the answer is cut off: the endpoint allows no longer one"),
+        Some("content_filter") => Some("the answer is cut off by the endpoint's content filter"),
+        _ => None,
     }
 }
 

@@ -10,6 +10,7 @@ use epitome::core::{OpenCallTree, Profile, Validator};
 use epitome::wire::gemini::is_assigned_id;
 use serde_json::{Map, Value};
 
+use crate::amount::counted;
 use crate::args::{From, InputArgs};
 use crate::failure::{Failure, Result, code};
 use crate::output::Draft;
@@ -220,19 +221,25 @@ fn joined(content: &dyn Parts) -> (String, usize) {
 impl Expected {
     /// Reads the draft of `path` again, and refuses a draft with another content than the plan.
     pub(crate) fn check(&self, draft: &Draft, path: &Path) -> Result<()> {
-        let why = match self.read(draft) {
-            Ok(read) => match self.difference(&read) {
-                None => self.more_breaches(draft)?,
-                why => why,
+        let is_converted = matches!(self.exactness, Exactness::Converted | Exactness::Readable);
+        let other_format = match self.reader.part.from {
+            From(None) => "name its format with --from FORMAT, or write another one with --to FORMAT",
+            From(Some(_)) if is_converted => "write another format",
+            From(Some(_)) => "write another format with --to FORMAT",
+        };
+        let (why, advice) = match self.read(draft) {
+            Ok(read) => match (self.difference(&read), self.more_breaches(draft)?) {
+                (Some(why), _) => (why, other_format),
+                (None, Some(why)) if is_converted => {
+                    (why, "convert it without --repair, then repair the converted file")
+                }
+                (None, Some(why)) => (why, other_format),
+                (None, None) => return Ok(()),
             },
             Err(failure) => {
-                Some(format!("it cannot be read again ({})", draft.without_name(failure.message())))
+                let why = draft.without_name(failure.message());
+                (format!("it cannot be read again ({why})"), other_format)
             }
-        };
-        let Some(why) = why else { return Ok(()) };
-        let advice = match self.reader.part.from {
-            From(None) => "name its format with --from FORMAT, or write another one with --to FORMAT",
-            From(Some(_)) => "write another format with --to FORMAT",
         };
         let place =
             if path == Path::new("-") { "standard output".into() } else { path.display().to_string() };
@@ -256,7 +263,8 @@ impl Expected {
         let more = breaches > planned;
         let rules = profile.as_str();
         Ok(more.then(|| {
-            format!("it reads back with {breaches} breaches of {rules}, and the plan leaves {planned}")
+            let violations = counted(breaches, "violation");
+            format!("it reads back with {violations} of {rules}, and the plan leaves {planned}")
         }))
     }
 

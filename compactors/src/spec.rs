@@ -194,7 +194,8 @@ impl Stage {
             || self.switch("summarize") == Some(true)
     }
 
-    /// Checks that all required parameters have a value, and that no two alternatives have one.
+    /// Checks that all required parameters have a value, that no two alternatives have one, and that the window has room
+    /// for the answer.
     fn check(&self) -> Result<(), SpecError> {
         let strategy = self.row.name;
         let missing = self
@@ -204,6 +205,17 @@ impl Stage {
             .find(|parameter| parameter.must && self.value(parameter.name).is_none());
         if let Some(parameter) = missing {
             return Err(SpecError::Missing { strategy, parameter: parameter.name });
+        }
+        if let (Some(window), Some(output)) = (self.number("window"), self.number("max-output"))
+            && output >= window
+        {
+            return Err(SpecError::Value {
+                strategy,
+                parameter: "max-output",
+                given: std::format!("{output}"),
+                nearest: None,
+                expected: std::format!("a number below the window of {window}"),
+            });
         }
         let mut alternatives = self
             .said

@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 use epitome::core::Profile;
 
 use super::{BudgetArgs, InputArgs, ModelArgs, names};
-use crate::amount::{Amount, Percent, tokens};
+use crate::amount::{Amount, Percent, positive, tokens};
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct BenchArgs {
@@ -37,7 +37,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "PROFILE", value_parser = names::profile())]
     pub(crate) profile: Option<Profile>,
     /// How often each stage is measured [default: for half a second, at least 3 times and at most 31]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive::<NonZeroU32>)]
     pub(crate) rounds: Option<NonZeroU32>,
     /// Report as JSON
     #[arg(long)]

@@ -6,7 +6,7 @@ use core::str::FromStr;
 use epitome::core::message::Role;
 
 use super::{OptionalStoreArgs, RedactArgs, StoreArgs};
-use crate::amount::Age;
+use crate::amount::{Age, positive};
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SearchArgs {
@@ -34,7 +34,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "BYTE", requires = "messages", default_value_t = 0)]
     pub(crate) from: usize,
     /// The most messages to show, the nearest ones
-    #[arg(long, value_name = "N", default_value = "8")]
+    #[arg(long, value_name = "N", default_value = "8", value_parser = positive::<NonZeroUsize>)]
     pub(crate) limit: NonZeroUsize,
     /// The most tokens to show; --json shows all of each piece
     #[arg(long, value_name = "N", default_value_t = 2_000)]

@@ -7,7 +7,7 @@ use clap::{Args as ClapArgs, Subcommand};
 use epitome::wire::Format;
 
 use super::{InputArgs, PlanArgs, RedactArgs, SummaryArgs, names};
-use crate::amount::Age;
+use crate::amount::{Age, positive};
 use crate::pins::Pin;
 use crate::settings::store_url;
 
@@ -119,7 +119,7 @@ pub(crate) struct PlaceArgs {
     #[arg(long, value_name = "N")]
     pub(crate) at: Option<u64>,
     /// Leave out this many of the latest turns: requests of the user, with all that followed
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
     pub(crate) turns: Option<NonZeroUsize>,
 }
 

@@ -287,7 +287,7 @@ pub(super) fn compact(
         }
         (order, _) => order.map(|order| in_order(view, order, None)),
     };
-    if pieces.as_ref().is_some_and(Vec::is_empty) {
+    if settings.is_written_back && pieces.as_ref().is_some_and(Vec::is_empty) {
         let nothing =
             "no message is left, because none has content that can be read; `epitome show` lists them";
         return Err(Failure::input(nothing.to_owned()));

@@ -45,6 +45,13 @@ fn unknown_names() {
 
 #[test]
 fn amounts_that_make_no_sense() {
+    for args in [
+        &["search", "x", "--limit", "0"][..],
+        &["session", "rewind", "--turns", "0"],
+        &["bench", "--rounds", "0"],
+    ] {
+        assert!(run(args).fails(2).contains("expected a whole number from 1"), "{args:?}");
+    }
     refused(&["--keep", "50%", "--goal", "10"], &["'--keep <P%>' cannot be used with '--goal <N|P%>'"]);
     for keep in ["50", "101%", "-1%", "half", "5,5%"] {
         refused(&["--keep", keep], &["0% to 100%"]);

@@ -122,3 +122,25 @@ fn what_is_repaired_is_converted_as_what_is_not() {
     }
     assert!(merged > 0 && digests > 20, "{merged} {digests}");
 }
+
+/// A conversion may leave out the message that made a repaired conversation legal.
+#[test]
+fn a_conversion_that_breaks_the_repaired_rules_is_refused_and_its_advice_works() {
+    let folder = Folder::new();
+    let (user, assistant) =
+        (json!({"role": "user", "content": ""}), json!({"role": "assistant", "content": "a"}));
+    let file = folder.file("in.json", json!([user, assistant, user]).to_string());
+    let (out, between) = (folder.path("out.json"), folder.path("between.json"));
+    let to = ["--to", "openai-chat", "-o"];
+    let repaired = ["compact", text(&file), "--repair", "--profile", "gemini"];
+    let refused = run(&[&repaired[..], &to, &[text(&out)]].concat());
+    let error = refused.fails(5);
+    assert!(
+        error.contains("2 violations of gemini, and the plan leaves 0; convert it without --repair"),
+        "{error}"
+    );
+    assert!(!out.exists());
+    run(&[&["convert", text(&file)], &to[..], &[text(&between)]].concat()).ok();
+    run(&["compact", text(&between), "--repair", "--profile", "gemini", "-o", text(&out)]).ok();
+    run(&["validate", text(&out), "--profile", "gemini"]).ok();
+}

@@ -36,7 +36,10 @@ fn an_imported_session_is_the_file_and_compacts_like_it() {
     let said = store.session("import", "one", &[text(&file)]).ok();
     assert_eq!(said, "74 messages imported into session \"one\", which shows 13,593 tokens now\n");
     let other = store.session("import", "one", &[text(&example("support-chat.jsonl"))]).fails(2);
-    assert_eq!(other, "epitome: session \"one\" has 74 messages already: give another name, or --append\n");
+    assert_eq!(
+        other,
+        "epitome: session \"one\" has 74 messages already: give another name, or add all messages of the transcript behind these with --append\n"
+    );
 
     let whole = json_of(&file)["messages"].clone();
     assert_eq!(store.session("show", "one", &["--json"]).json(), whole);
@@ -303,6 +306,28 @@ fn files_that_are_damaged_or_read_only() {
                 store.session(reading, "s0", &[]).ok();
             }
         }
+    }
+}
+
+#[test]
+fn a_session_that_cannot_be_read_is_deleted_without_a_number_of_messages() {
+    let folder = Folder::new();
+    let url = format!("jsonl:{}", text(&folder.path("store")));
+    let session = |command: &str, more: &[&str]| {
+        run(&[&["session", command, "--store", &url, "--session", "one"], more].concat())
+    };
+    for (args, said) in [
+        (&["--json"][..], "\"messages\": null,"),
+        (&[], "session \"one\" is deleted with its log: it could not be read\n"),
+    ] {
+        session("import", &[text(&example("coding-agent.json"))]).ok();
+        let logs = fs::read_dir(folder.path("store")).unwrap().map(|file| file.unwrap().path());
+        let log = logs.max_by_key(|path| path.metadata().unwrap().len()).unwrap();
+        fs::write(&log, read(&log).replace("turn", "twin")).unwrap();
+        session("erase", &["--dry-run"]).fails(4);
+        let erased = session("erase", args).ok();
+        assert!(erased.contains(said), "{erased}");
+        session("show", &[]).fails(2);
     }
 }
 

@@ -171,7 +171,7 @@ fn a_session_is_copied_forked_and_verified() {
     assert!(stores.session("fork", "one", &["--at", "75", "--as", "x"]).fails(2).contains("head 74"));
     assert!(stores.session("fork", "one", &["--at", "1", "--as", "begun"]).fails(2).contains("give another"));
     let again = stores.session("import", "begun", &[text(&example("coding-agent.json"))]).fails(2);
-    assert!(again.contains("has 10 messages already: give another name, or --append"), "{again}");
+    assert!(again.contains("has 10 messages already: give another name, or add all messages"), "{again}");
     for options in [&[][..], &["--reindex"]] {
         let said = stores.session("verify", "one", options).ok();
         assert_eq!(said, "session \"one\" agrees with its log: 74 messages, 1 compaction\n");
@@ -216,7 +216,10 @@ fn what_a_compaction_hid_is_shown_and_brought_back() {
     let latest = stores.session("expand", "one", &["--json"]).ok();
     assert_eq!(latest.lines().count(), expanded.len(), "without a revision: the latest compaction");
     assert!(
-        stores.session("expand", "one", &["--revision", "7"]).fails(2).contains("no record made revision 7")
+        stores
+            .session("expand", "one", &["--revision", "7"])
+            .fails(2)
+            .contains("revision 7 is not that of a compaction")
     );
 
     let said = stores.session("uncompact", "one", &[]).ok();

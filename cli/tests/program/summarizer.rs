@@ -56,7 +56,14 @@ impl Endpoint {
 
 pub(crate) fn answer(text: &str) -> (u16, String) {
     let message = json!({"role": "assistant", "content": text});
-    (200, json!({"choices": [{"index": 0, "message": message}], "usage": {"prompt_tokens": 9, "completion_tokens": 2}}).to_string())
+    (200, json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": {"prompt_tokens": 9, "completion_tokens": 2}}).to_string())
+}
+
+/// An answer without its end.
+fn cut_off(finish_reason: &str) -> (u16, String) {
+    let choice =
+        json!({"message": {"role": "assistant", "content": "Goal: to"}, "finish_reason": finish_reason});
+    (200, json!({"choices": [choice]}).to_string())
 }
 
 const SUMMARIZE: &[&str] = &["--keep", "40%", "--strategy", "summarize:recent=1", "--summary-model", "small"];
@@ -133,6 +140,8 @@ fn an_endpoint_that_fails_leaves_the_transcript_as_it_is() {
         (vec![(429, error)], "status 429 (rate_limit)"),
         (vec![(200, "<html>".to_owned())], "not JSON"),
         (vec![(200, "{}".to_owned())], "no choices[0].message"),
+        (vec![cut_off("length")], "the answer is cut off: the endpoint allows no longer one"),
+        (vec![cut_off("content_filter")], "the endpoint's content filter"),
         (vec![answer(" ")], "the summary is empty"),
         (vec![answer("<tool_call>{}</tool_call>")], "the summary calls a tool"),
         (vec![answer(&"much ".repeat(20_000)), answer(&"much ".repeat(20_000))], "tokens, of at most"),

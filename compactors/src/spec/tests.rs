@@ -68,6 +68,10 @@ fn what_is_wrong_names_what_is_nearest() {
         ("reasoning:keep=1", "reasoning needs its profile"),
         ("window:turns=1:groups=2", "window: take keep-turns or keep-groups, not both"),
         (
+            "context-window:window=9:max-output=9",
+            "context-window: max-output cannot be \"9\"; known: a number below the window of 9",
+        ),
+        (
             "summarize | truncate",
             "summarize has to come last: what follows it would drop its summaries in the pass after; write truncate | summarize",
         ),
@@ -127,9 +131,10 @@ fn a_document_of_another_form_is_refused() {
 #[test]
 fn every_row_makes_its_strategy() {
     let made = |row: &StageRow| {
-        let said = row.parameters.iter().filter(|parameter| parameter.must).map(|parameter| {
-            let value = if let Kind::Word(words) = parameter.kind { words[0][0] } else { "7" };
-            format!(":{}={value}", parameter.name)
+        let said = row.parameters.iter().filter(|parameter| parameter.must).zip((0..=9).rev());
+        let said = said.map(|(parameter, number)| match parameter.kind {
+            Kind::Word(words) => format!(":{}={}", parameter.name, words[0][0]),
+            _ => format!(":{}={number}", parameter.name),
         });
         let text = said.fold(row.name.to_string(), |text, said| text + &said);
         text.parse::<StrategySpec>().unwrap().strategy(SpecTexts::default()).name()
@@ -178,6 +183,9 @@ fn stage(last: bool) -> impl Strategy<Value = String> {
                 let name = parameter.short.filter(|_| number % 2 == 0).unwrap_or(parameter.name);
                 text += &match &parameter.kind {
                     Kind::Count => format!(":{name}={}", number >> 32),
+                    // A window has room for its answer.
+                    Kind::Tokens if parameter.name == "window" => format!(":{name}={}", number | 1),
+                    Kind::Tokens if parameter.name == "max-output" => format!(":{name}={}", number / 2),
                     Kind::Tokens => format!(":{name}={number}"),
                     Kind::Switch => format!(":{name}={}", number % 3 == 0),
                     Kind::Word(words) => {

@@ -196,7 +196,11 @@ impl fmt::Display for SummaryError {
                 write!(f, "the summary has {} tokens, of at most {}", tokens.0, allowance.0)
             }
             Self::NoRoom { allowance } => {
-                write!(f, "{} tokens are too few for a summary: let it have more", allowance.0)
+                write!(
+                    f,
+                    "a text of at most {} tokens has no room for a summary; allow more tokens",
+                    allowance.0
+                )
             }
             Self::DoesNotFit { room } => {
                 write!(f, "the span does not fit the summarizer's window, which leaves {room} tokens for it")

@@ -192,7 +192,7 @@ pub fn check(vault: &Vault, seal: &Seal, found: Option<&str>, what: &str) -> Res
         ))),
         (false, None) => Err(invalid(format!(
             "{what} is not encrypted; open the store without a key, or copy its sessions into a new store that is opened \
-             with one (`HistoryStoreExt::copy`; in the program `epitome session copy --to-key-file`)"
+             with one: `epitome session copy --to-key-file`, or `HistoryStoreExt::copy` in Rust"
         ))),
         (false, Some(check)) => match seal.open(Place::CHECK, check.to_owned()) {
             Some(_) => Ok(()),

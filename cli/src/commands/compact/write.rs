@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use epitome::core::Profile;
 use epitome::wire::document::Piece;
 
 use super::Compacted;
@@ -55,7 +56,8 @@ impl Written {
                     let messages = pieces.iter().map(|piece| message_of(piece, transcript));
                     conversions.add(&messages.collect::<Result<Vec<_>>>()?)?;
                 }
-                let expected = conversions.expected()?;
+                let rules = rules_of(args, done);
+                let expected = Expected { rules, ..conversions.expected()? };
                 let draft = draft.filled(|out| conversions.write(out))?;
                 Ok(Some(Self { draft, expected, told: Told::Converted(conversions) }))
             }
@@ -88,9 +90,7 @@ impl Written {
             conversations.push(said);
         }
         let reader = input.args().clone();
-        let repaired = done.iter().flatten().find_map(|done| done.repaired);
-        let rules = repaired.filter(|_| !args.input.part.each);
-        let expected = Expected { conversations, exactness, reader, rules };
+        let expected = Expected { conversations, exactness, reader, rules: rules_of(args, done) };
         let said = |done: &Option<&'d Compacted>| -> Result<Option<Vec<Piece<'d>>>> {
             let pieces = done.and_then(|done| done.pieces.as_ref());
             pieces.map(|pieces| pieces.iter().map(OwnedPiece::as_piece).collect()).transpose()
@@ -127,4 +127,9 @@ impl Written {
         }
         Ok(())
     }
+}
+
+/// The profile of the repair of a single conversation, and the number of violations that it leaves.
+fn rules_of(args: &CompactArgs, done: &[Option<&Compacted>]) -> Option<(Profile, u64)> {
+    done.iter().flatten().find_map(|done| done.repaired).filter(|_| !args.input.part.each)
 }

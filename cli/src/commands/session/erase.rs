@@ -2,7 +2,6 @@
 
 use core::ops::ControlFlow;
 
-use epitome::core::Seq;
 use futures::executor::block_on;
 
 use super::store::{Access, for_each_page, id, in_store, no_session, open};
@@ -20,19 +19,24 @@ pub(super) fn run(args: &OneSessionArgs, dry_run: bool) -> Result<String> {
         hidden += page.iter().filter(|logged| logged.hidden_by.is_some()).count() as u64;
         Ok(ControlFlow::Continue(()))
     });
-    if dry_run {
-        read?;
-    }
-    let messages = info.map_or(Seq(0), |tail| tail.head).0;
+    // `None` for a log that cannot be read to its end.
+    let amount = match (info, read) {
+        (Ok(tail), Ok(())) => Some((tail.head.0, hidden)),
+        (_, Err(failure)) if dry_run => return Err(failure),
+        _ => None,
+    };
     if !dry_run && !block_on(store.delete(&id(args))).map_err(|error| in_store(&args.store, error))? {
         return Err(no_session(args));
     }
     if args.json {
         return to_json(&serde_json::json!({
-            "session": args.session, "deleted": !dry_run, "messages": messages, "hidden": hidden,
+            "session": args.session, "deleted": !dry_run,
+            "messages": amount.map(|(messages, _)| messages), "hidden": amount.map(|(_, hidden)| hidden),
         }));
     }
     let (verb, session) = (if dry_run { "would be" } else { "is" }, &args.session);
-    let (messages, hidden) = (counted(messages, "message"), grouped(hidden));
-    Ok(format!("session {session:?} {verb} deleted with its log: {messages}, {hidden} of them hidden"))
+    let amount = amount.map_or("it could not be read".to_owned(), |(messages, hidden)| {
+        format!("{}, {} of them hidden", counted(messages, "message"), grouped(hidden))
+    });
+    Ok(format!("session {session:?} {verb} deleted with its log: {amount}"))
 }

@@ -58,7 +58,8 @@ pub(super) fn run(input: &InputArgs, args: &OneSessionArgs, append: bool, tokeni
         count = 0;
     } else {
         return Err(Failure::input(format!(
-            "session {:?} has {} already: give another name, or --append",
+            "session {:?} has {} already: give another name, or add all messages of the transcript behind these with \
+             --append",
             args.session,
             counted(history.head().0, "message")
         )));

@@ -17,7 +17,11 @@ pub(super) async fn expand<S: HistoryStore + ?Sized>(
 ) -> Result<LogPage, StoreError> {
     let before = made.0.checked_sub(1).map(Revision);
     let found = store.records(session, before, 1).await?.pop().filter(|it| it.revision == made);
-    let unknown = || invalid(format!("expand: no record made revision {made}; list the records first"));
+    let unknown = || {
+        invalid(format!(
+            "expand: revision {made} is not that of a compaction; list the records for their revisions"
+        ))
+    };
     let Committed { record, undone_by, .. } = found.ok_or_else(unknown)?;
     let mut page = LogPage::new(Vec::new(), None);
     if undone_by.is_some() {

@@ -21,7 +21,9 @@ pub struct Undoing {
 /// repetition.
 pub fn check_uncompact(made: Revision, undoing: Undoing) -> Result<Option<Revision>, StoreError> {
     match undoing.found {
-        None => Err(invalid(format!("uncompact: no record made revision {made}; list the records first"))),
+        None => Err(invalid(format!(
+            "uncompact: revision {made} is not that of a compaction; list the records for their revisions"
+        ))),
         Some(Some(undone_by)) => Ok(Some(undone_by)),
         Some(None) => match undoing.latest.filter(|latest| *latest > made) {
             Some(later) => {
