@@ -13,6 +13,9 @@ use crate::newest_first::always;
 /// No ledger is written if its share has less than 80 tokens: with the default share of 15 % at goals below 534 tokens,
 /// and in a first compaction that removes less than 800.
 ///
+/// *If the protected groups are larger than the goal*, the goal is missed with and without a ledger: the ledger still
+/// has its share, as far as the request fits its limit, and an earlier ledger stays.
+///
 /// *Keeps*: everything else. *Replaces*: an earlier ledger together with the hidden groups next to it, so that
 /// there is only one; otherwise the oldest run of hidden groups behind the first message that stays. *Cost*: four
 /// passes over the groups, and two more for each query of its share. *Stable prefix*: up to the groups that it
@@ -90,12 +93,17 @@ fn summaries(draft: &Draft<'_>) -> u64 {
     tokens
 }
 
+/// Whether no plan can meet the goal, because the protected groups are larger.
+fn is_out_of_reach(draft: &Draft<'_>) -> bool {
+    draft.budget().goal().is_some_and(|goal| draft.floors().hard > goal)
+}
+
 /// Adjacent groups that the ledger replaces. Groups that are never sent to a model do not count between them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Run {
     first: u32,
     last: u32,
-    /// Whether it contains a visible summary.
+    /// Whether it contains a summary that counts.
     has_summary: bool,
     /// Whether a message that is no instruction stays before it.
     is_behind: bool,
@@ -106,17 +114,18 @@ struct Run {
 }
 
 impl Run {
-    /// The run with this group added; a new run if there is none.
+    /// The run with this group added; a new run if there is none. Visible summaries count, and hidden ones if the goal
+    /// is out of reach: to hide them was of no use.
     fn with(run: Option<Self>, draft: &Draft<'_>, group: &Group<'_>, is_behind: bool) -> Self {
         let mut run = run.unwrap_or(Self { first: group.leader(), is_behind, ..Self::default() });
         run.last = group.leader();
-        if draft.verdict(group) == Verdict::Keep {
-            let shown = draft.tokens_left(group);
-            run.shown = run.shown.saturating_add(shown);
-            if group.kind() == GroupKind::Summary {
-                run.has_summary = true;
-                run.summaries = run.summaries.saturating_add(shown);
-            }
+        let (tokens, is_shown) = (draft.tokens_left(group), draft.verdict(group) == Verdict::Keep);
+        if is_shown {
+            run.shown = run.shown.saturating_add(tokens);
+        }
+        if group.kind() == GroupKind::Summary && (is_shown || is_out_of_reach(draft)) {
+            run.has_summary = true;
+            run.summaries = run.summaries.saturating_add(tokens);
         }
         run
     }
@@ -185,20 +194,38 @@ impl Strategy for Ledger {
     }
 
     fn plan(&self, draft: &mut Draft<'_>) {
-        let goal = draft.budget().goal().unwrap_or(draft.budget().limit());
-        let taken = draft.index().tokens().saturating_sub(draft.tokens());
         let share = self.share_of(draft);
-        if share < LEDGER_TOKENS_MIN {
-            return;
+        if share >= LEDGER_TOKENS_MIN && !is_recorded(draft, share) && is_out_of_reach(draft) {
+            restore_summaries(draft);
         }
-        let Some(run) = Run::choose(draft) else { return };
-        let free = goal.saturating_sub(draft.tokens()).saturating_add(run.shown);
-        let most = draft.budget().goal().map_or(share, |_| share.saturating_mul(WITH_UNUSED_ROOM));
-        // The content of a summary in the run stays.
-        let allowance = most.min(free).min(taken / SHRINKS_TO).max(run.summaries);
-        if allowance >= LEDGER_TOKENS_MIN {
-            // If the record is refused, the hidden groups have no ledger.
-            let _ = draft.record(run.first, run.last, Tokens::from_u64(allowance));
+    }
+}
+
+/// Requests a ledger with this share. Returns whether there will be one.
+fn is_recorded(draft: &mut Draft<'_>, share: u64) -> bool {
+    let (budget, tokens) = (draft.budget(), draft.tokens());
+    let Some(run) = Run::choose(draft) else { return false };
+    let target = match budget.goal() {
+        Some(_) if is_out_of_reach(draft) => tokens.saturating_add(share).min(budget.limit()),
+        goal => goal.unwrap_or(budget.limit()),
+    };
+    let free = target.saturating_sub(tokens).saturating_add(run.shown);
+    let most = budget.goal().map_or(share, |_| share.saturating_mul(WITH_UNUSED_ROOM));
+    let taken = draft.index().tokens().saturating_sub(tokens);
+    // The content of a summary in the run stays.
+    let allowance = most.min(free).min(taken / SHRINKS_TO).max(run.summaries);
+    let after = tokens.saturating_sub(run.shown).saturating_add(allowance);
+    allowance >= LEDGER_TOKENS_MIN
+        && (after <= tokens || after <= budget.limit())
+        && draft.record(run.first, run.last, Tokens::from_u64(allowance)).is_ok()
+}
+
+/// Shows hidden summaries again, as far as the request fits its limit.
+fn restore_summaries(draft: &mut Draft<'_>) {
+    for group in draft.index().groups() {
+        if draft.tokens().saturating_add(group.tokens().as_u64()) <= draft.budget().limit() {
+            // Refused for all other groups.
+            let _ = draft.restore_summary(group.leader());
         }
     }
 }

@@ -128,3 +128,31 @@ fn a_file_is_compacted_again_as_a_session_is() {
         "the first round is remembered: {messages:#?}"
     );
 }
+
+/// A newest step that is larger than the goal costs no memory: the goal is missed, and the ledger is written and kept
+/// nevertheless.
+#[test]
+fn a_goal_out_of_reach_keeps_the_ledger() {
+    let folder = Folder::new();
+    let mut messages = vec![json!({"role": "user", "content": "Fix the bug in src/app.rs."})];
+    for round in 0..3 {
+        messages.extend(steps(round * 20..round * 20 + 20));
+        let giant = messages.last_mut().unwrap();
+        giant["content"] = json!("of the type that was expected here ".repeat(600));
+        for again in [false, true] {
+            let file = folder.file("file.json", json!({"messages": messages}).to_string());
+            let out = folder.path("out.json");
+            let options = ["--strategy", "agent", "--trigger", "3000", "--goal", "1500", "--json"];
+            let report = run(&[&["compact", text(&file), "-o", text(&out)][..], &options].concat()).json();
+            assert_eq!(report["goal_missed"], true, "round {round}");
+            let left = json_of(&out)["messages"].as_array().unwrap().clone();
+            if again {
+                assert_eq!(left, messages, "round {round}");
+            }
+            messages = left;
+        }
+        let said = json!(messages).to_string();
+        assert_eq!(said.matches("[Identifiers]").count(), 1, "round {round}: {said}");
+        assert!(said.contains("src/file0.rs"), "round {round}: {said}");
+    }
+}

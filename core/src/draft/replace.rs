@@ -177,6 +177,23 @@ impl Draft<'_> {
         done
     }
 
+    /// Shows a hidden summary again. From now on only [`drop_to_fit`](Self::drop_to_fit) may hide it.
+    ///
+    /// # Errors
+    /// [`Refusal::NoGroup`] if no group has this leader, or if the group is no hidden summary. The draft is unchanged
+    /// then.
+    pub fn restore_summary(&mut self, leader: u32) -> Result<(), Refusal> {
+        let group = self.index.group(leader).ok_or(Refusal::NoGroup)?;
+        if group.kind() != GroupKind::Summary || self.verdict(&group) != Verdict::Drop {
+            return Err(Refusal::NoGroup);
+        }
+        let cell = self.cells.get_mut(leader as usize).ok_or(Refusal::NoGroup)?;
+        cell.unset(Cell::DROP | Cell::LAST);
+        cell.set(Cell::HELD);
+        self.tokens = self.tokens.saturating_add(group.tokens().as_u64());
+        Ok(())
+    }
+
     /// Shows a hidden group again.
     fn show(&mut self, group: &Group<'_>) {
         if let Some(cell) = self.cells.get_mut(group.leader() as usize) {

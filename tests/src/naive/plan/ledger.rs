@@ -59,7 +59,28 @@ impl Draft<'_> {
     /// Puts a ledger in the place of one run of removed groups. The choice, in this order: the run with a summary, the
     /// oldest run behind a message that stays, the oldest shortened group if it is behind such a message, the oldest
     /// run, the oldest shortened group.
+    ///
+    /// If the goal is below the hard floor, removed summaries count as visible ones do, and stay if there is no ledger. The ledger has
+    /// its share then, as far as the request fits the limit.
     pub(super) fn ledger(&mut self, share: u64) {
+        if self.ledger_has(share) < LEAST {
+            return;
+        }
+        let is_missed = self.budget.goal().is_some_and(|goal| self.floors().0 > goal);
+        let before = self.summaries.len();
+        self.put_ledger(share, is_missed);
+        if is_missed && self.summaries.len() == before {
+            for at in 0..self.groups.len() {
+                let fits = self.tokens() + self.size_of(at) <= self.budget.limit();
+                if self.dropped[at] && self.groups[at].kind == GroupKind::Summary && fits {
+                    self.dropped[at] = false;
+                    (self.waits[at], self.protected.held[at]) = (false, true);
+                }
+            }
+        }
+    }
+
+    fn put_ledger(&mut self, share: u64, is_missed: bool) {
         let most = self.ledger_has(share);
         let seen = self.groups.iter().filter(|group| group.kind != GroupKind::Orphan);
         let taken = seen.map(|group| self.naive.tokens(group)).sum::<u64>() - self.tokens();
@@ -69,12 +90,13 @@ impl Draft<'_> {
             counts && (self.dropped[*at] || edited(at))
         };
         let news = (0..self.groups.len()).any(|at| is_news(&at));
-        if most < LEAST || !news || !self.summaries.is_empty() {
+        if !news || !self.summaries.is_empty() {
             return;
         }
         let runs = self.runs();
         let is_shown = |at: &usize| !self.dropped[*at];
-        let has_summary = |run: &&Vec<usize>| run.iter().any(is_shown);
+        let counts = |at: &usize| is_shown(at) || is_missed && self.groups[*at].kind == GroupKind::Summary;
+        let has_summary = |run: &&Vec<usize>| run.iter().any(counts);
         let shortened = (0..self.groups.len())
             .find(|at| self.may_drop(*at) && edited(at) && self.groups[*at].kind != GroupKind::Summary);
         let instructs = |at: &usize| matches!(self.groups[*at].kind, GroupKind::Orphan | GroupKind::System);
@@ -85,13 +107,19 @@ impl Draft<'_> {
         let Some(run) = run else { return };
         let size = |at: &usize| self.size_of(*at);
         let shown: u64 = run.iter().filter(|at| is_shown(at)).map(size).sum();
-        let summaries =
-            if self.groups[run[0]].kind == GroupKind::Summary || run.len() > 1 { shown } else { 0 };
-        let free = self.budget.goal().unwrap_or(self.budget.limit()).saturating_sub(self.tokens()) + shown;
+        let is_summary = |at: &&usize| self.groups[**at].kind == GroupKind::Summary && counts(at);
+        let summaries: u64 = run.iter().filter(is_summary).map(size).sum();
+        let target = match self.budget.goal() {
+            Some(_) if is_missed => self.budget.limit().min(self.tokens() + self.ledger_has(share)),
+            goal => goal.unwrap_or(self.budget.limit()),
+        };
+        let free = target.saturating_sub(self.tokens()) + shown;
         // Twice as much, where there is room in the goal.
         let most = if self.budget.goal().is_some() { most * 2 } else { most };
         let allowance = most.min(free).min(taken / 2).max(summaries);
-        if allowance < LEAST || allowance >= taken + shown {
+        let after = self.tokens() - shown + allowance;
+        let fits = after <= self.tokens() || after <= self.budget.limit();
+        if allowance < LEAST || allowance >= taken + shown || !fits {
             return;
         }
         run.iter().for_each(|at| self.dropped[*at] = false);
