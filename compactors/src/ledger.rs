@@ -13,8 +13,8 @@ use crate::newest_first::always;
 /// No ledger is written if its share has less than 80 tokens: with the default share of 15 % at goals below 534 tokens,
 /// and in a first compaction that removes less than 800.
 ///
-/// *If the protected groups are larger than the goal*, the goal is missed with and without a ledger: the ledger still
-/// has its share, as far as the request fits its limit, and an earlier ledger stays.
+/// *If the stages before it miss the goal*, because the protected groups and the newest steps are larger: the ledger
+/// still has its share, as far as the request fits its limit, and an earlier ledger stays.
 ///
 /// *Keeps*: everything else. *Replaces*: an earlier ledger together with the hidden groups next to it, so that
 /// there is only one; otherwise the oldest run of hidden groups behind the first message that stays. *Cost*: four
@@ -93,9 +93,9 @@ fn summaries(draft: &Draft<'_>) -> u64 {
     tokens
 }
 
-/// Whether no plan can meet the goal, because the protected groups are larger.
+/// Whether the goal is missed, because the protected groups and the newest steps are larger.
 fn is_out_of_reach(draft: &Draft<'_>) -> bool {
-    draft.budget().goal().is_some_and(|goal| draft.floors().hard > goal)
+    draft.budget().goal().is_some_and(|goal| draft.tokens() > goal && draft.floors().goal > goal)
 }
 
 /// Adjacent groups that the ledger replaces. Groups that are never sent to a model do not count between them.

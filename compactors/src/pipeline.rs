@@ -98,13 +98,14 @@ impl Strategy for Pipeline<'_> {
         self.plan_without_reserve(draft);
         draft.hold_back(0);
         if reserved > 0 {
+            // A stage that shortens nothing for a goal below the protected groups may reach the whole goal.
+            if !draft.is_goal_met() {
+                self.plan_without_reserve(draft);
+            }
             for stage in self.stages {
                 if stage.reserve(draft) > 0 {
                     stage.plan(draft);
                 }
-            }
-            if !draft.is_goal_met() {
-                self.plan_without_reserve(draft);
             }
         }
     }

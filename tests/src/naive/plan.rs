@@ -220,13 +220,13 @@ impl Draft<'_> {
                 self.budget = lower(whole, reserve);
                 self.run_without_reserve(stages);
                 self.budget = whole;
+                if reserve > 0 && !self.is_goal_met() {
+                    self.run_without_reserve(stages);
+                }
                 for stage in stages.iter().filter(|_| reserve > 0) {
                     if self.reserve(stage) > 0 {
                         self.run(stage);
                     }
-                }
-                if reserve > 0 && !self.is_goal_met() {
-                    self.run_without_reserve(stages);
                 }
             }
         }

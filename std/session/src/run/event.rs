@@ -24,8 +24,8 @@ pub enum RunEvent {
         point: Point,
         /// The size of the next request, in the provider's tokens.
         size: u64,
-        /// The trigger that would make a compaction due at five quarters of that size. Its amounts are those of a
-        /// request of five quarters: at a size of 1,241 tokens under a trigger of 1,500 they are 1,551 and 1,500.
+        /// The trigger that would fire if the request were a quarter larger, with the amounts of that larger request:
+        /// for a request of 1,241 tokens and a trigger of 1,500 tokens, 1,551 and 1,500.
         nearest: Fired,
     },
     /// A request is larger than its limit, by its known size: no compaction was due at this point of the run, the

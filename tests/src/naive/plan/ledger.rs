@@ -60,13 +60,14 @@ impl Draft<'_> {
     /// oldest run behind a message that stays, the oldest shortened group if it is behind such a message, the oldest
     /// run, the oldest shortened group.
     ///
-    /// If the goal is below the hard floor, removed summaries count as visible ones do, and stay if there is no ledger. The ledger has
+    /// If the goal is missed and the soft floor is above it, removed summaries count as visible ones do, and stay if there is no ledger. The ledger has
     /// its share then, as far as the request fits the limit.
     pub(super) fn ledger(&mut self, share: u64) {
         if self.ledger_has(share) < LEAST {
             return;
         }
-        let is_missed = self.budget.goal().is_some_and(|goal| self.floors().0 > goal);
+        let is_above = |goal| self.tokens() > goal && self.floors().1 > goal;
+        let is_missed = self.budget.goal().is_some_and(is_above);
         let before = self.summaries.len();
         self.put_ledger(share, is_missed);
         if is_missed && self.summaries.len() == before {
