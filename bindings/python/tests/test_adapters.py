@@ -362,7 +362,7 @@ class PydanticAI(Adapter):
             said += [
                 ModelRequest([UserPromptPart(files)], instructions="Be brief."),
                 ModelResponse([ThinkingPart("Hm.", signature="c2ln"), TextPart("ok"), ToolCallPart("f", None, f"c{number}")]),
-                ModelRequest([ToolReturnPart("f", {"rows": ["long " * 40]}, f"c{number}", metadata=object())]),
+                ModelRequest([ToolReturnPart("f", {"rows": ["long " * 40, float("nan")]}, f"c{number}", metadata=object())]),
                 ModelResponse([ToolCallPart("f", '{"x": 1}', f"d{number}")]),
                 ModelRequest([RetryPromptPart("wrong " * 20, tool_name="f", tool_call_id=f"d{number}")]),
                 ModelResponse([TextPart("ok")]),
@@ -601,6 +601,56 @@ class OpenAIAgents(Adapter):
                     self.assertEqual(asyncio.run(session.pop_item()), left.pop())
                     self.assertEqual(asyncio.run(session.get_items()), left)
                 self.assertIsNone(asyncio.run(session.pop_item()))
+
+    def test_what_is_taken_back_leaves_the_other_items(self) -> None:
+        from epitome.adapters.openai_agents import Session
+
+        def said(text: str) -> Dict[str, Any]:
+            return {"type": "message", "role": "assistant", "status": "completed",
+                    "content": [{"type": "output_text", "text": text, "annotations": []}]}
+
+        search = {"type": "web_search_call", "id": "ws1", "status": "completed", "action": {"type": "search", "query": "x"}}
+        thought = {"type": "reasoning", "id": "rs_1", "summary": []}
+        document = {"role": "user", "content": [{"type": "input_file", "file_url": "https://example.com/a.pdf"}]}
+        call = {"type": "function_call", "call_id": "call_0", "name": "f", "arguments": "{}"}
+        output = {"type": "function_call_output", "call_id": "call_0", "output": "r"}
+        user = {"role": "user", "content": "Go on."}
+        with tempfile.TemporaryDirectory() as folder:
+            for name, items in {
+                "reasoning without its sealed form behind a search": [user, search, said("a"), user, thought, said("b")],
+                "a document alone in its message": [user, said("a"), user, said("b"), document],
+                "an id of a call that was used before": [user, call, output, user, call, output],
+                "a call without a result before a request": [call, user, said("a")],
+            }.items():
+                with self.subTest(name):
+                    session = Session(name, "sqlite:" + os.path.join(folder, "chats.db"))
+                    asyncio.run(session.add_items(items))
+                    kinds = [item.get("type") for item in asyncio.run(session.get_items())]
+                    self.assertEqual(kinds, [item.get("type") for item in items])
+                    popped = asyncio.run(session.pop_item())
+                    self.assertEqual(popped and popped.get("type"), items[-1].get("type"))
+                    left = [item.get("type") for item in asyncio.run(session.get_items())]
+                    # Reasoning that nothing follows is in no request.
+                    self.assertEqual(left, [kind for kind in kinds[:-1] if kind != "reasoning"])
+
+    def test_items_are_taken_back_one_after_the_other(self) -> None:
+        from epitome.adapters.openai_agents import Session
+
+        async def all_at_once(store: str) -> None:
+            sessions = [Session("demo", store) for _ in range(2)]
+            await sessions[0].add_items([{"role": "user", "content": str(number)} for number in range(20)])
+            popped = await asyncio.gather(*[sessions[number % 2].pop_item() for number in range(10)])
+            self.assertEqual({item["content"] for item in popped}, {str(number) for number in range(10, 20)})
+            self.assertEqual([item["content"] for item in await sessions[0].get_items()], [str(number) for number in range(10)])
+            for items, place in (
+                ([{"role": "user", "content": "a\ud83d"}], "message 0 has a lone surrogate"),
+                ([{"role": "user", "content": "a"}, {"content": "b"}], "at /1: expected an item"),
+            ):
+                with self.assertRaisesRegex(epitome.BadInput, place):
+                    await sessions[0].add_items(items)
+
+        with tempfile.TemporaryDirectory() as folder:
+            asyncio.run(all_at_once("sqlite:" + os.path.join(folder, "chats.db")))
 
     def test_items_for_other_models(self) -> None:
         """A model of Chat Completions tells an answer by its id, and needs what its provider has sent beside the items."""

@@ -92,7 +92,7 @@ fn own_rows_come_first_and_wrong_ones_are_refused_with_their_line() {
         ("x,qwen,,1000,,,,1/0.1234/5/0,,", "prices are"),
         ("x,qwen,,1000,,,,1/./5/0,,", "prices are"),
         ("x,qwen,,1000,,,,9999999/1/5/0,,", "prices are"),
-        ("x,qwen,,1,,,,,,", "trigger"),
+        ("x,qwen,,1,,,,,,", "no tokens are left for a request"),
     ] {
         let error = Models::builtin().with_rows(&format!("\n{row}")).unwrap_err();
         assert_eq!(error.line, 2);

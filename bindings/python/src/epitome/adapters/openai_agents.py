@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import warnings
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, List, Optional, Tuple
+import weakref
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, List, Optional, Tuple, TypeVar
 
 from agents.memory.session import SessionABC
 from agents.models.fake_id import FAKE_RESPONSES_ID
@@ -19,6 +21,8 @@ from ._objects import DictCompactor
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+T = TypeVar("T")
 
 
 class InputCompactor(DictCompactor):
@@ -50,10 +54,12 @@ def input_filter(**options: Unpack[Options]) -> Callable[[CallModelData[Any]], A
 
 #: The kinds of losses of items that could not be sent again.
 _LOST = ("approval", "compaction", "hosted-tool", "media", "unknown-part")
-#: An item in front of those that are looked at.
+#: An item behind those that are looked at.
 _ASKED = {"role": "user", "content": "."}
-#: The output that a request has for a call without a result.
-_ABORTED = "[aborted: this call has no result]"
+#: The outputs that a request has for a call without a result: of the latest turn, and of an earlier one.
+_INVENTED = ("[aborted: this call has no result]", "[no result is recorded for this call: the messages after it may hold it]")
+#: The locks of the sessions in use: an item is taken back in several steps.
+_locks: "weakref.WeakValueDictionary[Tuple[str, str], Any]" = weakref.WeakValueDictionary()
 
 
 class Session(SessionABC):
@@ -63,41 +69,51 @@ class Session(SessionABC):
     addition. The log keeps every item; `history` is the `epitome.Session` with `undo` and `log`.
 
     `get_items` returns each item as it was added, but for the `id` of a message or a function call, which a service refuses if it has
-    not stored the item. What a compaction or a repair has changed is written anew. A request for approval, and media and parts for which
-    Responses has no form in their place, could not be written again. `add_items` refuses them, and stores none of the items: use
-    `input_filter` with a session of the SDK there.
+    not stored the item. What a compaction or a repair has changed is written anew. The id of a call that was used before is replaced. Reasoning
+    that no item follows is left out. A request for approval, and media and parts for which Responses has no form in their place, could not be
+    written again. `add_items` refuses them, and stores none of the items: use `input_filter` with a session of the SDK there.
     """
+
+    # `get_items` leaves ids out, so that the SDK does not look for them in what it takes back.
+    _ignore_ids_for_matching = True
 
     def __init__(self, session_id: str, store: str, **options: Unpack[Options]) -> None:
         self.session_id = session_id
         self.history = _session.Session(store, session_id)
         self._options = _options.reusable(options)
         _options.arguments(**self._options)
+        self._lock = _locks.setdefault((store, session_id), threading.Lock())
 
     async def get_items(self, limit: Optional[int] = None) -> List[Any]:
         """Returns the items of the next request, or the latest `limit` of them."""
         items = await asyncio.to_thread(self._items)
+        limit = getattr(getattr(self, "session_settings", None), "limit", None) if limit is None else limit
         return items if limit is None else items[-limit:] if limit > 0 else []
 
     async def add_items(self, items: List[Any]) -> None:
         """Appends items, and compacts if that is due."""
-        await asyncio.to_thread(self._add, items)
+        await asyncio.to_thread(self._locked, self._add, items)
 
     async def pop_item(self) -> Optional[Any]:
         """Hides the latest item, and returns it."""
-        return await asyncio.to_thread(self._pop)
+        return await asyncio.to_thread(self._locked, self._pop)
 
     async def clear_session(self) -> None:
         """Hides all items. The log keeps them; `history.erase()` deletes them."""
-        await asyncio.to_thread(self._clear)
+        await asyncio.to_thread(self._locked, self._clear)
+
+    def _locked(self, change: Callable[..., T], *arguments: Any) -> T:
+        """Makes a change while no other thread of this process changes the session."""
+        with self._lock:
+            return change(*arguments)
 
     def _add(self, items: List[Any]) -> None:
         if not items:
             return
         # An open call and a late result are no losses: the other half comes with other items. A result alone is no conversation.
-        for loss in convert([_ASKED, *items], to="openai-responses", format="openai-responses").losses:
+        for loss in convert([*items, _ASKED], to="openai-responses", format="openai-responses").losses:
             if loss["kind"] in _LOST:
-                number, what = loss["message"] - 1, loss.get("what", "")
+                number, what = loss["message"], loss.get("what", "")
                 raise BadInput(f"item {number} ({loss['kind']} {what}) could not be sent again: {loss['reason']}; nothing was stored")
         self.history.append(items, format="openai-responses")
         if self._options:
@@ -119,12 +135,12 @@ class Session(SessionABC):
             if item.get("type") == "message" and item["role"] == "assistant":
                 # The SDK tells an answer by its id, and leaves this one out of a request.
                 item.setdefault("id", FAKE_RESPONSES_ID)
-        if not any(_is_output(item) and item.get("output") == _ABORTED for item in items):
+        if not any(map(_is_invented, items)):
             return items
         # A request has a result for every call; the session has those that were added.
         said = [row["message"] for row in self._rows()]
         added = {message.get("tool_call_id") for message in said if message.get("role") == "tool"}
-        return [item for item in items if not _is_output(item) or item["call_id"] in added]
+        return [item for item in items if not _is_invented(item) or item["call_id"] in added]
 
     def _rows(self) -> List[Dict[str, Any]]:
         return [row for row in self.history.log() if row["hidden_by"] is None]
@@ -162,14 +178,20 @@ def _is_output(item: Any) -> bool:
     return str(item.get("type")).endswith("_call_output")
 
 
+def _is_invented(item: Any) -> bool:
+    """Returns whether an item is perhaps a result that nobody has added."""
+    return _is_output(item) and item.get("output") in _INVENTED
+
+
 def _items_of(items: List[Any], rows: List[Dict[str, Any]]) -> Dict[int, Any]:
     """Returns the items of the request by the places of their rows of the log. The request has results behind their calls, and summaries."""
     left = [(at, *_key_of_row(row["message"])) for at, row in reversed(list(enumerate(rows)))]
     found: Dict[int, Any] = {}
     for item in reversed(items):
         kind, id = _key_of_item(item)
-        # Items of one kind are in the order of the log, but for results.
-        same = next((row for row in left if row[1] == kind and (id is None or id in row[2])), None)
+        # Items of one kind are in the order of the log, but for results. An id that was used before is another one in a request.
+        alike = [row for row in left if row[1] == kind]
+        same = next((row for row in alike if id is None or id in row[2]), alike[0] if alike else None)
         if same is not None:
             left.remove(same)
             found[same[0]] = item
@@ -192,10 +214,10 @@ def _key_of_row(message: Dict[str, Any]) -> Tuple[str, List[Any]]:
         return "result", [message.get("tool_call_id")]
     if message.get("tool_calls"):
         return "call", [call.get("id") for call in message["tool_calls"]]
-    if "reasoning_details" in message:
-        return "reasoning", []
-    if message.get("content"):
+    if message.get("content") or message["role"] != "assistant" and "lost" in message:
         return message["role"], []
+    if "reasoning_details" in message or "reasoning_content" in message:
+        return "reasoning", []
     return "hosted" if message["role"] == "assistant" else "empty", []
 
 

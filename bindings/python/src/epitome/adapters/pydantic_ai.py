@@ -109,7 +109,7 @@ def _json(value: Any, kind: str) -> str:
     """Returns a value of a part of this kind as JSON."""
     try:
         # Metadata of the application may be any object.
-        return to_json(value, bytes_mode="base64", inf_nan_mode="constants", serialize_unknown=True).decode("utf-8")
+        return to_json(value, bytes_mode="base64", inf_nan_mode="null", serialize_unknown=True).decode("utf-8")
     except (PydanticSerializationError, UnicodeError) as error:
         raise BadInput(f"a part of kind {kind} is not JSON: {error}") from error
 
